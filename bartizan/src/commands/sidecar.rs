@@ -240,9 +240,10 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
         return;
     };
     for (inbound, listen) in sidecar.inbound.iter().zip(running.inbound()) {
+        let carriers: Vec<_> = inbound.carriers.iter().map(|carrier| carrier.name()).collect();
         tracing::info!(
             %listen, forward = %inbound.forward, interface = inbound.interface.name(), path = inbound.path.name(),
-            "inbound listener, TLS 1.3"
+            carriers = carriers.join(", "), "inbound listener, TLS 1.3"
         );
     }
     for (outbound, listen) in sidecar.outbound.iter().zip(running.outbound()) {

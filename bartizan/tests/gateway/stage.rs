@@ -41,6 +41,9 @@ pub(crate) fn in_a_guest(name: &str) -> bool {
     true
 }
 
+/// What carries SCTP between the sidecars, as the deployment file has it: each scenario is run over both.
+pub(crate) const CARRIERS: [&str; 2] = ["tls", "quic"];
+
 pub(crate) struct Stage {
     pub(crate) gnb: Namespace,
     pub(crate) amf: Namespace,
@@ -55,13 +58,18 @@ pub(crate) struct Node {
 }
 
 impl Stage {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(carrier: &'static str) -> Self {
+        Self::on_a_path_of(1500, carrier)
+    }
+
+    /// On a cable that takes packets of so many octets.
+    pub(crate) fn on_a_path_of(mtu: u16, carrier: &'static str) -> Self {
         let (gnb, amf) = (Namespace::create("gnb").unwrap(), Namespace::create("amf").unwrap());
         let port = |space, number: u8| {
             let address = format!("10.80.0.{number}/24");
             Port::new(space, "n2").address(&address).unwrap()
         };
-        connect(&port(&gnb, 1), &port(&amf, 2), 1500).unwrap();
+        connect(&port(&gnb, 1), &port(&amf, 2), mtu).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let options = InitOptions::new(Algorithm::MlDsa65);
         let authority = Authority::init(&folder.path().join("ca"), options, SystemTime::now()).unwrap();
@@ -76,7 +84,7 @@ impl Stage {
             stage.issue(name);
         }
         stage.publish();
-        stage.write("net.yaml", &deployment("hybrid"));
+        stage.write("net.yaml", &deployment("hybrid", carrier));
         stage
     }
 
@@ -201,7 +209,7 @@ impl Stage {
     }
 }
 
-/// IPv4 packets of a capture by protocol: 6 is TCP, 132 SCTP.
+/// IPv4 packets of a capture by protocol: 6 is TCP, 17 UDP, 132 SCTP.
 pub(crate) fn protocols(file: &Path) -> BTreeMap<u8, usize> {
     let bytes = std::fs::read(file).unwrap();
     let little = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -230,7 +238,7 @@ pub(crate) fn forward() -> SocketAddr {
 }
 
 /// The file of both, under this policy.
-pub(crate) fn deployment(policy: &str) -> String {
+pub(crate) fn deployment(policy: &str, carrier: &str) -> String {
     let node = |name: &str, function: &str, number: u8, sidecar: &str| {
         format!(
             "  {name}:\n    {{ function: {function}, address: 10.80.0.{number}, names: {{ dns: [{name}.test] }}, \
@@ -240,7 +248,7 @@ pub(crate) fn deployment(policy: &str) -> String {
     };
     format!(
         "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-         - {{ kind: N2, between: [gnb, amf], with: gateway }}\n",
+         - {{ kind: N2, between: [gnb, amf], with: gateway, carrier: {carrier} }}\n",
         node(
             "gnb",
             "gNB",

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{
     CipherSuite, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
-    Resumption, Revocation, Route, day_of,
+    Protection, Resumption, Revocation, Route, day_of,
 };
 use serde::Serialize;
 
@@ -76,6 +76,9 @@ pub(super) struct InterfaceInEffect {
     pub(super) between: [String; 2],
     #[serde(rename = "with")]
     pub(super) protection: &'static str,
+    /// What carries SCTP, where gateways protect it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) carrier: Option<&'static str>,
     /// Where sidecars protect it, or MACsec whose keys come from TLS.
     pub(super) policy: Option<PolicyInEffect>,
     /// Where IPsec protects it.
@@ -196,6 +199,7 @@ impl InterfaceInEffect {
             kind: interface.kind.name(),
             between: interface.between.each_ref().map(ToString::to_string),
             protection: interface.protection.name(),
+            carrier: (interface.protection == Protection::Gateway).then(|| interface.carrier.name()),
             policy: by_tls.then(|| PolicyInEffect::of(&interface.policy, now)),
             ipsec: interface
                 .ipsec

@@ -67,6 +67,9 @@ impl Text {
         let [one, other] = &interface.between;
         self.line(&format!("\n{} {one} -- {other}", interface.kind));
         self.field("protected by", interface.protection);
+        if let Some(carrier) = interface.carrier {
+            self.field("carried by", carrier);
+        }
         if let Some(policy) = &interface.policy {
             self.policy(policy);
         }

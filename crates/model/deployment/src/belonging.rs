@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Fault;
-use crate::interface::InterfaceKind;
+use crate::interface::{Carrier, InterfaceKind};
 use crate::node::NodeName;
 use crate::raw::RawSidecar;
 use crate::sidecar::{Inbound, Path, Route, Sidecar};
@@ -13,12 +13,12 @@ use crate::sidecar::{Inbound, Path, Route, Sidecar};
 #[derive(Debug)]
 pub(crate) struct Joined<'a> {
     pub(crate) node: &'a NodeName,
-    pub(crate) peers: Vec<(&'a NodeName, InterfaceKind)>,
+    pub(crate) peers: Vec<(&'a NodeName, InterfaceKind, Carrier)>,
 }
 
 impl Joined<'_> {
     fn kinds(&self, to: Option<&NodeName>) -> BTreeSet<InterfaceKind> {
-        let of = |(peer, kind): &(&NodeName, InterfaceKind)| to.is_none_or(|to| *peer == to).then_some(*kind);
+        let of = |(peer, kind, _): &(&NodeName, _, _)| to.is_none_or(|to| *peer == to).then_some(*kind);
         self.peers.iter().filter_map(of).collect()
     }
 
@@ -73,6 +73,11 @@ impl Sidecar {
             let found = joined.interface(raw.interface.as_deref(), None, inbound.path);
             let found = found.map_err(|fault| fault.within(&format!("inbound[{index}]")))?;
             inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
+            let carriers = joined.peers.iter().filter(|(_, kind, _)| *kind == inbound.interface);
+            inbound.carriers = carriers.map(|(_, _, carrier)| *carrier).collect();
+            if inbound.carriers.is_empty() {
+                inbound.carriers.insert(Carrier::default());
+            }
         }
         for (index, (outbound, raw)) in self.outbound.iter_mut().zip(&raw.outbound).enumerate() {
             let (named, path) = (raw.interface.as_deref(), outbound.path);

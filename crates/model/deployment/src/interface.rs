@@ -34,7 +34,7 @@ pub enum InterfaceKind {
 pub enum Protection {
     /// TLS 1.3 between the sidecars of both nodes.
     Sidecar,
-    /// TLS 1.3 between the sidecars of both nodes, with SCTP associations inside.
+    /// TLS 1.3 between the sidecars of both nodes, over TCP or in QUIC, with SCTP associations inside.
     Gateway,
     /// ESP keyed by IKEv2.
     Ipsec,
@@ -42,6 +42,16 @@ pub enum Protection {
     Macsec,
     /// Nothing, by choice: it is reported as such.
     Nothing,
+}
+
+/// What carries SCTP associations between two gateways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Carrier {
+    /// TLS 1.3 over TCP: one stream of bytes for all streams of an association.
+    #[default]
+    Tls,
+    /// QUIC: a stream of bytes for each stream of an association, so that a loss on one does not hold up the others.
+    Quic,
 }
 
 /// A link between two nodes.
@@ -53,6 +63,8 @@ pub struct Interface {
     pub between: [NodeName; 2],
     /// What protects it.
     pub protection: Protection,
+    /// What carries SCTP between its gateways; of no meaning where none protect it.
+    pub carrier: Carrier,
     /// The policy in effect: its own, or the file's.
     pub policy: Policy,
     /// The IPsec link: there where IPsec protects it, and only there.
@@ -62,6 +74,7 @@ pub struct Interface {
 }
 
 words!(Protection: Sidecar, Gateway, Ipsec, Macsec, Nothing);
+words!(Carrier: Tls, Quic);
 
 impl InterfaceKind {
     pub(crate) const ALL: [Self; 16] = [
@@ -130,6 +143,25 @@ impl InterfaceKind {
     #[must_use]
     pub const fn over_sctp(self) -> bool {
         matches!(self, Self::N2 | Self::E1 | Self::E2 | Self::F1C | Self::Xn)
+    }
+}
+
+impl Carrier {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tls => "tls",
+            Self::Quic => "quic",
+        }
+    }
+
+    pub(crate) fn parse(text: Option<&str>, protection: Protection) -> Result<Self, Fault> {
+        if text.is_some() && protection != Protection::Gateway {
+            let cause = format!("stands next to `with: {}`", protection.name());
+            return Err(Fault::new("carrier", cause, "write `with: gateway`, or remove it"));
+        }
+        Self::read("carrier", text, Self::default())
     }
 }
 

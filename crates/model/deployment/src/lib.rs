@@ -27,7 +27,7 @@ mod word;
 pub use allowed::Allowed;
 pub use error::Error;
 pub use identity::Identity;
-pub use interface::{Interface, InterfaceKind, Protection};
+pub use interface::{Carrier, Interface, InterfaceKind, Protection};
 pub use ipsec::{
     Breach, CopyDscp, End, External, IkeAlgorithm, IkeAuthentication, IpsecLink, IpsecNode, IpsecPolicy, KeyExchange,
     Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::belonging::Joined;
 use crate::error::{Error, Fault};
 use crate::identity::Identity;
-use crate::interface::{Interface, InterfaceKind, Protection};
+use crate::interface::{Carrier, Interface, InterfaceKind, Protection};
 use crate::ipsec::{IpsecLink, IpsecNode, conflict};
 use crate::macsec::MacsecLink;
 use crate::node::{Node, NodeName};
@@ -318,7 +318,7 @@ fn joined<'a>(node: &'a NodeName, interfaces: &'a [Interface]) -> Joined<'a> {
             _ if b == node => a,
             _ => return None,
         };
-        Some((peer, interface.kind))
+        Some((peer, interface.kind, interface.carrier))
     });
     Joined {
         node,
@@ -402,6 +402,7 @@ fn resolve_interfaces(
     let kind = InterfaceKind::parse(&entry.kind)?;
     let links = mesh::links(entry, &|name| find(raw, name))?;
     let protection = Protection::parse(&entry.protection, kind)?;
+    let carrier = Carrier::parse(entry.carrier.as_deref(), protection)?;
     let policy = match &entry.policy {
         None => policy.clone(),
         Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
@@ -434,6 +435,7 @@ fn resolve_interfaces(
         Ok(Interface {
             kind,
             protection,
+            carrier,
             ipsec: ipsec(&between)?,
             macsec: macsec(&between)?,
             between,

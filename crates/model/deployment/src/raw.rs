@@ -13,7 +13,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::interface::Protection;
+use crate::interface::{Carrier, Protection};
 use crate::ipsec::{Breach, CopyDscp, IkeAuthentication, Mode, Start, TrafficProtocol};
 use crate::macsec::Confidentiality;
 use crate::policy::{Module, PostQuantum, Profile, Revocation};
@@ -451,6 +451,10 @@ pub(crate) struct RawInterface {
     #[serde(rename = "with")]
     #[schemars(with = "OneOf<Protection>")]
     pub(crate) protection: String,
+    /// What carries SCTP between two gateways: TLS over TCP, or QUIC with a stream for each of SCTP's. Only with gateway. Default: tls.
+    #[serde(default)]
+    #[schemars(with = "Option<OneOf<Carrier>>")]
+    pub(crate) carrier: Option<String>,
     /// Its own policy. It stands for itself: nothing is taken over from the file's.
     #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,

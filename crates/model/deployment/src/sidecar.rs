@@ -1,5 +1,6 @@
 //! What the sidecar of a node listens on, where it forwards, and its bounds.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::path::{Path as FilePath, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use crate::allowed::Allowed;
 use crate::error::Fault;
-use crate::interface::InterfaceKind;
+use crate::interface::{Carrier, InterfaceKind};
 use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
@@ -43,6 +44,9 @@ pub struct Inbound {
     /// The interface it belongs to: named, or the only one that joins the node. Its peers alone are served, by its policies. SBI
     /// where none joins the node yet and nobody may connect.
     pub interface: InterfaceKind,
+    /// What carries SCTP to it, by the links of its interface: TCP is listened on for one, UDP for the other. TLS alone where it is not for
+    /// SCTP.
+    pub carriers: BTreeSet<Carrier>,
     /// How bytes pass.
     pub path: Path,
     /// Whether requests name the peer they came from.
@@ -93,7 +97,7 @@ pub enum Path {
     Splice,
     /// Requests are routed one by one over pooled TLS connections.
     Http2,
-    /// SCTP associations, each over a TLS connection of its own.
+    /// SCTP associations, each over a connection of its own between the sidecars.
     Sctp,
 }
 
@@ -340,6 +344,7 @@ impl Sidecar {
                 forward: raw.forward,
                 service: service(raw, node_address).map_err(|fault| fault.within(&place))?,
                 interface: InterfaceKind::Sbi,
+                carriers: BTreeSet::new(),
                 path,
                 caller,
             });

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use bartizan_deployment::{Deployment, Error, InterfaceKind, Path as DataPath, Protection};
+use bartizan_deployment::{Carrier, Deployment, Error, InterfaceKind, Path as DataPath, Protection};
 
 const LISTENS: &str = "listen: '127.0.0.1:38412', to: amf, path: sctp";
 const FORWARDS: &str = "listen: '10.80.0.2:38413', forward: '127.0.0.5:38412', path: sctp";
@@ -84,4 +84,30 @@ fn sctp_and_tcp_are_not_carried_by_each_other_s_paths() {
     assert!(why.contains("outbound[0].transparent"), "{why}");
     let why = refused("listen: '127.0.0.1:38412', path: sctp", FORWARDS, INTERFACE);
     assert!(why.contains("needs one peer"), "{why}");
+}
+
+#[test]
+fn what_carries_sctp_is_chosen_by_interface_and_opened_by_its_listeners() {
+    let carried = |interface: &str| {
+        let deployment = parse(LISTENS, FORWARDS, interface).expect("a file");
+        let inbound = &deployment.node("amf").unwrap().sidecar.as_ref().unwrap().inbound[0];
+        (
+            deployment.interfaces()[0].carrier,
+            inbound.carriers.iter().copied().collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(carried(INTERFACE), (Carrier::Tls, vec![Carrier::Tls]));
+    let quic = format!("{INTERFACE}, carrier: quic");
+    assert_eq!(carried(&quic), (Carrier::Quic, vec![Carrier::Quic]));
+    let why = refused(LISTENS, FORWARDS, &format!("{INTERFACE}, carrier: dtls"));
+    assert!(why.contains("interfaces[0].carrier: `dtls` is not known"), "{why}");
+    let why = refused(
+        LISTENS,
+        FORWARDS,
+        "kind: N2, between: [gnb, amf], with: ipsec, carrier: quic",
+    );
+    assert!(
+        why.contains("interfaces[0].carrier: stands next to `with: ipsec`"),
+        "{why}"
+    );
 }

@@ -3,6 +3,8 @@
 mod carrier;
 mod end;
 mod function;
+mod lanes;
+mod output;
 #[cfg(test)]
 mod tests;
 
@@ -10,7 +12,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 pub use end::{End, Ending, Totals};
+pub use lanes::Carriage;
 
+use self::lanes::Lanes;
+use self::output::Output;
 use crate::frame::{Decoder, Delivery, Frame, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
 
 /// Which function opened the association.
@@ -74,6 +79,7 @@ const DELIVERED_AFTER: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Association {
     side: Side,
+    carriage: Carriage,
     patience: Patience,
     state: State,
     /// As the function's association has them; none before it is established.
@@ -85,8 +91,10 @@ pub struct Association {
     decoder: Decoder,
     /// For the function, in order.
     commands: VecDeque<Command>,
-    /// The message of the peer that is not whole yet.
+    /// The message of the peer that is not whole yet, where messages come between the other frames.
     arriving: Option<Message>,
+    /// Messages that come and go on streams of their own.
+    lanes: Lanes,
     /// Octets of the window that the peer has used and that were not credited.
     used: usize,
     /// Of these, those that the function has taken.
@@ -95,9 +103,8 @@ pub struct Association {
     departing: Option<(Delivery, usize)>,
     /// Octets that may be sent.
     credit: usize,
-    output: Vec<u8>,
-    /// How much of `output` the carrier has taken.
-    taken: usize,
+    /// For the carrier: all frames, or those of the association's life where it has streams for messages.
+    output: Output,
     counts: Counts,
     totals: Totals,
     /// When the peer was heard last.
@@ -117,6 +124,8 @@ struct Counts {
     sent: u64,
     /// Of these, those that the other function has acknowledged.
     acknowledged: u64,
+    /// Received whole.
+    received: u64,
     /// Handed to the function.
     handed: u64,
     /// Of these, those that the function has acknowledged.
@@ -128,8 +137,8 @@ struct Counts {
 impl Association {
     /// For a function that has opened an association with these stream counts.
     #[must_use]
-    pub fn initiator(streams: Streams, patience: Patience, now: Instant) -> Self {
-        let mut association = Self::new(Side::Initiator, patience, now);
+    pub fn initiator(streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
+        let mut association = Self::new(Side::Initiator, carriage, patience, now);
         association.granted = Some(streams);
         let version = VERSION;
         association.write(&Frame::Open { version, streams }, now);
@@ -138,13 +147,14 @@ impl Association {
 
     /// For a carrier that a peer node has begun.
     #[must_use]
-    pub fn responder(patience: Patience, now: Instant) -> Self {
-        Self::new(Side::Responder, patience, now)
+    pub fn responder(carriage: Carriage, patience: Patience, now: Instant) -> Self {
+        Self::new(Side::Responder, carriage, patience, now)
     }
 
-    fn new(side: Side, patience: Patience, now: Instant) -> Self {
+    fn new(side: Side, carriage: Carriage, patience: Patience, now: Instant) -> Self {
         Self {
             side,
+            carriage,
             patience,
             state: State::Opening,
             granted: None,
@@ -153,12 +163,12 @@ impl Association {
             decoder: Decoder::default(),
             commands: VecDeque::new(),
             arriving: None,
+            lanes: Lanes::default(),
             used: 0,
             owed: 0,
             departing: None,
             credit: WINDOW,
-            output: Vec::new(),
-            taken: 0,
+            output: Output::default(),
             counts: Counts::default(),
             totals: Totals::default(),
             heard: now,
@@ -198,20 +208,17 @@ impl Association {
     /// Octets for the carrier; [`Association::output_taken`] follows.
     #[must_use]
     pub fn output(&self) -> &[u8] {
-        &self.output[self.taken..]
+        self.output.waiting()
     }
 
     /// The carrier has taken so many octets of [`Association::output`].
     pub fn output_taken(&mut self, octets: usize) {
-        self.taken += octets;
-        if self.taken >= self.output.len() {
-            self.taken = 0;
-            self.output.clear();
-            // An idle association holds no buffer.
-            if self.output.capacity() > 4 * 1024 {
-                self.output = Vec::new();
-            }
-        }
+        self.output.take(octets);
+    }
+
+    /// Octets that wait for the carrier, on all its streams.
+    fn waiting(&self) -> usize {
+        self.output().len() + self.lanes.waiting()
     }
 
     /// Whether the function's socket is to be read: the peer has room, and the carrier is not behind.
@@ -219,7 +226,7 @@ impl Association {
     pub fn wants_messages(&self) -> bool {
         match self.state {
             State::Opening | State::Established => {
-                self.granted.is_some() && self.credit >= READ + MESSAGE_COST && self.output().len() < OUTPUT
+                self.granted.is_some() && self.credit >= READ + MESSAGE_COST && self.waiting() < OUTPUT
             }
             // Only its end is of interest: there is nobody for what it says.
             State::Following => self.granted.is_some(),
@@ -299,11 +306,11 @@ impl Association {
     /// Octets held for the function and for the carrier.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.used - self.owed + self.output().len()
+        self.used - self.owed + self.waiting()
     }
 
     fn write(&mut self, frame: &Frame, now: Instant) {
-        frame.encode(&mut self.output);
+        frame.encode(self.output.buffer());
         self.said = now;
     }
 
@@ -329,6 +336,7 @@ impl Association {
     /// Has the function's association aborted after what was received for it.
     fn abort_function(&mut self, cause: crate::Cause, now: Instant) {
         self.arriving = None;
+        self.lanes.clear();
         if self.granted.is_some() {
             self.commands.push_back(Command::Abort(cause));
             self.abort_due = Some(now + self.patience.abort);
@@ -348,6 +356,7 @@ impl Association {
 
     fn finish(&mut self, ending: Ending) {
         self.state = State::Ended;
+        self.lanes.clear();
         self.opening_ends = None;
         self.delivered_due = None;
         self.end.get_or_insert(ending);

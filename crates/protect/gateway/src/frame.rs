@@ -1,7 +1,8 @@
 //! Frames between two nodes: what they say and how they are written.
 //!
 //! A frame has a header of eight octets, big-endian: type, flags, stream, length of what follows. A carrier begins with [`Frame::Open`],
-//! which names the version; both ends of a carrier speak the same.
+//! which names the version; both ends of a carrier speak the same. Where the carrier has streams, those of messages begin with
+//! [`Frame::Lane`].
 
 mod decoder;
 #[cfg(test)]
@@ -23,6 +24,8 @@ pub const WINDOW: usize = 2 * LARGEST_MESSAGE;
 pub(crate) const MESSAGE_COST: usize = 64;
 
 pub(crate) const HEADER: usize = 8;
+/// Octets of [`Frame::Lane`].
+pub(crate) const LANE_HEAD: usize = HEADER + 4;
 /// Payload protocol identifier before the data of a message.
 pub(crate) const PPID: usize = 4;
 
@@ -39,13 +42,15 @@ pub(crate) mod kind {
     pub(crate) const RESTART: u8 = 10;
     pub(crate) const PATH: u8 = 11;
     pub(crate) const SEND_FAILED: u8 = 12;
+    pub(crate) const LANE: u8 = 13;
+    pub(crate) const SHUTDOWN_AFTER: u8 = 14;
 }
 
 pub(crate) const UNORDERED: u8 = 1;
 pub(crate) const LAST: u8 = 2;
 
 /// Whether a message may overtake others of its stream (the U bit of RFC 9260, section 3.3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
     /// In the order of its stream.
     Ordered,
@@ -62,6 +67,21 @@ pub struct Delivery {
     pub payload_protocol: u32,
     /// Whether it is ordered.
     pub order: Order,
+}
+
+/// Messages that keep their order, and wait for no others: those of one stream that are ordered, or those of it that are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// The stream identifier.
+    pub stream: u16,
+    /// Whether they are ordered.
+    pub order: Order,
+}
+
+impl From<Delivery> for Lane {
+    fn from(Delivery { stream, order, .. }: Delivery) -> Self {
+        Self { stream, order }
+    }
 }
 
 /// A user message.
@@ -171,6 +191,15 @@ pub enum Frame {
         /// The error cause.
         code: u16,
     },
+    /// What follows on this stream of the carrier are messages of this lane, sent after so many restarts.
+    Lane {
+        /// The lane.
+        lane: Lane,
+        /// Restarts of the association before.
+        restarts: u32,
+    },
+    /// The function has shut the association down after so many messages, which may be under way on other streams of the carrier.
+    ShutdownAfter(u64),
 }
 
 impl Streams {
@@ -227,6 +256,14 @@ impl Frame {
                 header(to, kind::SEND_FAILED, 0, *stream, 2);
                 to.extend_from_slice(&code.to_be_bytes());
             }
+            Self::Lane { lane, restarts } => {
+                header(to, kind::LANE, order_flag(lane.order), lane.stream, 4);
+                to.extend_from_slice(&restarts.to_be_bytes());
+            }
+            Self::ShutdownAfter(messages) => {
+                header(to, kind::SHUTDOWN_AFTER, 0, 0, 8);
+                to.extend_from_slice(&messages.to_be_bytes());
+            }
         }
     }
 }
@@ -234,14 +271,17 @@ impl Frame {
 /// Appends a piece of a message without a copy of its own.
 pub(crate) fn encode_fragment(to: &mut Vec<u8>, delivery: Delivery, bytes: &[u8], last: bool) {
     assert!(bytes.len() <= FRAGMENT, "a fragment of {} octets", bytes.len());
-    let unordered = match delivery.order {
-        Order::Ordered => 0,
-        Order::Unordered => UNORDERED,
-    };
-    let flags = unordered | if last { LAST } else { 0 };
+    let flags = order_flag(delivery.order) | if last { LAST } else { 0 };
     header(to, kind::MESSAGE, flags, delivery.stream, PPID + bytes.len());
     to.extend_from_slice(&delivery.payload_protocol.to_be_bytes());
     to.extend_from_slice(bytes);
+}
+
+const fn order_flag(order: Order) -> u8 {
+    match order {
+        Order::Ordered => 0,
+        Order::Unordered => UNORDERED,
+    }
 }
 
 fn header(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u16, length: usize) {

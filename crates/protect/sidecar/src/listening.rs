@@ -7,5 +7,6 @@ pub(crate) mod failures;
 pub(crate) mod handshake_threads;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
+pub(crate) mod quic;
 pub(crate) mod socket;
 pub(crate) mod transparent;

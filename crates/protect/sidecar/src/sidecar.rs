@@ -1,13 +1,13 @@
 //! Starting and stopping.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
+use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Limits, Node, Outbound, Path, Route as RouteTo};
 use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
@@ -34,6 +34,7 @@ use crate::listening::associations;
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
 use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
+use crate::listening::quic::{QuicListener, QuicThread};
 use crate::listening::socket;
 use crate::listening::transparent::{self, Destinations};
 use crate::metrics::Metrics;
@@ -50,7 +51,7 @@ use crate::worker::Worker;
 /// TLS handshakes under way per listener; beyond, the oldest is evicted. Each holds about 50 kB.
 const HANDSHAKES_AT_MOST: usize = 512;
 /// How long pooled connections get to say goodbye once nothing uses them.
-const GOODBYE: Duration = Duration::from_millis(500);
+pub(crate) const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The sidecar of one node of a deployment.
 #[derive(Debug)]
@@ -72,6 +73,8 @@ pub struct Running {
     listening: Vec<OwnedFd>,
     /// Where other sidecars' handshakes are answered, if there is an inbound listener.
     handshakes: Option<HandshakeThreads>,
+    /// Where other sidecars' connections over QUIC are served, if there is a listener for these.
+    quic: Option<QuicThread>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to drop privileges.
@@ -89,13 +92,21 @@ pub struct Bound {
 /// Everything that listens, before anything is served.
 #[derive(Debug)]
 struct Ports {
-    inbound: Vec<(Inbound, TcpListener)>,
+    inbound: Vec<InboundPorts>,
     outbound: Vec<(Outbound, TcpListener)>,
     /// Outbound listeners of the `sctp` path.
     associations: Vec<(Outbound, AsyncFd<sctp::Listener>)>,
     admin: Option<TcpListener>,
     /// Through which the sidecar asks whether the rules are installed, where no transparent listener can take the question.
     probed: Option<TcpListener>,
+}
+
+/// An inbound listener on the transports of its interface's carriers.
+#[derive(Debug)]
+struct InboundPorts {
+    inbound: Inbound,
+    tcp: Option<TcpListener>,
+    udp: Option<UdpSocket>,
 }
 
 impl Sidecar {
@@ -265,7 +276,18 @@ impl Ports {
                     source,
                 })?;
             }
-            bound.inbound.push((inbound.clone(), open("inbound", inbound.listen)?));
+            let carried_by = |carrier| inbound.carriers.contains(&carrier);
+            let tcp = carried_by(Carrier::Tls).then(|| open("inbound", inbound.listen));
+            let udp = carried_by(Carrier::Quic).then(|| UdpSocket::bind(inbound.listen));
+            bound.inbound.push(InboundPorts {
+                inbound: inbound.clone(),
+                tcp: tcp.transpose()?,
+                udp: udp.transpose().map_err(|source| Error::Listen {
+                    listener: "inbound QUIC",
+                    address: inbound.listen,
+                    source,
+                })?,
+            });
         }
         for outbound in &sidecar.outbound {
             if outbound.path == Path::Sctp {
@@ -306,7 +328,7 @@ impl Ports {
         let inbound = self
             .inbound
             .iter()
-            .map(|(inbound, listener)| ("inbound", inbound.listen, listener));
+            .filter_map(|ports| Some(("inbound", ports.inbound.listen, ports.tcp.as_ref()?)));
         let outbound = self
             .outbound
             .iter()
@@ -346,16 +368,31 @@ impl Ports {
             upstreams: upstreams(None),
             listening: self.copies()?,
             handshakes: None,
+            quic: None,
         };
-        let mut inbound_listeners = Vec::new();
-        for (inbound, listener) in self.inbound {
+        let (mut inbound_listeners, mut quic_listeners) = (Vec::new(), Vec::new());
+        for InboundPorts { inbound, tcp, udp } in self.inbound {
+            let over_tcp = tcp.as_ref().map(TcpListener::local_addr);
+            let address = over_tcp.or_else(|| udp.as_ref().map(UdpSocket::local_addr));
             running
                 .inbound
-                .push(local_address(&listener, "inbound", inbound.listen)?);
-            inbound_listeners.push(serve_inbound(worker, state, &inbound, listener)?);
+                .push(address.and_then(Result::ok).unwrap_or(inbound.listen));
+            if let Some(listener) = tcp {
+                inbound_listeners.push(serve_inbound(worker, state, &inbound, listener)?);
+            }
+            quic_listeners.extend(udp.map(|socket| QuicListener {
+                socket,
+                name: format!("inbound QUIC {}", inbound.listen),
+                bounds: of_peers(&shared.limits),
+                interface: inbound.interface,
+                forward: inbound.forward,
+            }));
         }
         if !inbound_listeners.is_empty() {
             running.handshakes = Some(HandshakeThreads::start(shared, inbound_listeners)?);
+        }
+        if !quic_listeners.is_empty() {
+            running.quic = Some(QuicThread::start(shared, quic_listeners)?);
         }
         let mut routes = Routes::new(worker, state);
         let mut transparent = Vec::new();
@@ -419,12 +456,7 @@ fn serve_inbound(
     }
     let function = Rc::new(Function::new(inbound.forward, pool, inbound.caller));
     let name = format!("inbound {}", inbound.listen);
-    let bounds = Bounds {
-        connections: shared.limits.connections,
-        pending: HANDSHAKES_AT_MOST,
-        of_one_address: shared.limits.connections_per_address,
-        pending_of_one_address: shared.limits.handshakes_per_address,
-    };
+    let bounds = of_peers(&shared.limits);
     let listener = listener.into_std().map_err(|source| Error::Listen {
         listener: "inbound",
         address: inbound.listen,
@@ -448,9 +480,27 @@ fn serve_associations(
     let Some(upstream) = upstreams.to(peer) else { return };
     let shared = Arc::clone(&worker.shared);
     let admission = of_this_host(shared.limits.connections);
-    let warm_pool = routes.warm_pool(upstream, outbound.warm);
     let name = format!("outbound {}", outbound.listen);
-    spawn_local(associations::accept_all(shared, listener, name, admission, warm_pool));
+    match upstream.carrier {
+        Carrier::Tls => {
+            let pool = routes.warm_pool(upstream, outbound.warm);
+            spawn_local(associations::accept_all(shared, listener, name, admission, pool));
+        }
+        Carrier::Quic => {
+            let pool = routes.quic_pool(upstream, outbound.warm);
+            spawn_local(associations::accept_all(shared, listener, name, admission, pool));
+        }
+    }
+}
+
+/// What a listener holds of other sidecars' connections.
+const fn of_peers(limits: &Limits) -> Bounds {
+    Bounds {
+        connections: limits.connections,
+        pending: HANDSHAKES_AT_MOST,
+        of_one_address: limits.connections_per_address,
+        pending_of_one_address: limits.handshakes_per_address,
+    }
 }
 
 /// Slots for what comes from this host.
@@ -579,6 +629,9 @@ impl Running {
             }
         };
         let _ = timeout(GOODBYE, goodbye).await;
+        if let Some(quic) = self.quic {
+            quic.close().await;
+        }
         drop(self.handshakes);
         drop(self.ledger);
         late

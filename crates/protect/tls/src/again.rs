@@ -11,7 +11,7 @@ use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
 
 use crate::chain::Chain;
-use crate::handshake::{Facts, Handshake, Side};
+use crate::handshake::{Facts, Handshake, Side, Transport};
 use crate::verify::Usage;
 use crate::{Endpoint, Reason};
 
@@ -78,7 +78,7 @@ impl Endpoint {
                 })?)
             }
         };
-        let handshake = Handshake::new(Arc::clone(shared), shared.in_effect(), side);
+        let handshake = Handshake::new(Arc::clone(shared), shared.in_effect(), side, Transport::Records);
         handshake
             .judge_again(&kept.peer, &kept.chain, &kept.facts, kept.signature)
             .map_err(refuse)

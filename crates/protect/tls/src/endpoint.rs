@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, Module, Revocation};
-use bartizan_registry::{SCTP_OVER_TLS, SignatureScheme};
+use bartizan_registry::{SCTP_OVER_QUIC, SCTP_OVER_TLS, SignatureScheme};
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{IpAddr, ServerName, UnixTime};
@@ -17,7 +17,7 @@ use time::{Date, OffsetDateTime};
 
 use crate::chain::Chains;
 use crate::client::{ClientRole, ClientStore};
-use crate::handshake::{Handshake, Side};
+use crate::handshake::{Handshake, Side, Transport};
 use crate::proven::Proven;
 use crate::session::Sessions;
 use crate::terms::{Classical, Terms, names};
@@ -183,6 +183,15 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownPeer`] where no such interface leads there.
     pub fn connect(&self, peer: &str, interface: InterfaceKind) -> Result<Connecting, Error> {
+        self.client(peer, interface, Transport::Records)
+    }
+
+    pub(crate) fn client(
+        &self,
+        peer: &str,
+        interface: InterfaceKind,
+        transport: Transport,
+    ) -> Result<Connecting, Error> {
         let shared = &self.shared;
         let is = |known: &Peer| known.node.as_str() == peer && known.interface == interface;
         let found = shared.peers.iter().position(is);
@@ -192,7 +201,12 @@ impl Endpoint {
         })?;
         let in_effect = shared.in_effect();
         let terms = Arc::clone(&in_effect.peers[index]);
-        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_effect, Side::Client(index)));
+        let handshake = Arc::new(Handshake::new(
+            Arc::clone(shared),
+            in_effect,
+            Side::Client(index),
+            transport,
+        ));
         let (role, resumption) = self.resumption(index, &terms, &handshake);
         role.serve(&handshake);
         let verifier: Arc<ClientRole> = Arc::clone(&role);
@@ -201,7 +215,7 @@ impl Endpoint {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(role);
-        config.alpn_protocols = vec![shared.protocol(interface).to_vec()];
+        config.alpn_protocols = vec![handshake.protocol().to_vec()];
         config.resumption = resumption;
         Ok(Connecting {
             config: Arc::new(config),
@@ -232,9 +246,18 @@ impl Endpoint {
     /// it.
     #[must_use]
     pub fn accept(&self, interface: InterfaceKind) -> Accepting {
+        self.server(interface, Transport::Records)
+    }
+
+    pub(crate) fn server(&self, interface: InterfaceKind, transport: Transport) -> Accepting {
         let shared = &self.shared;
         let in_effect = shared.in_effect();
-        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_effect, Side::Server(interface)));
+        let handshake = Arc::new(Handshake::new(
+            Arc::clone(shared),
+            in_effect,
+            Side::Server(interface),
+            transport,
+        ));
         let provider = &handshake.terms().provider;
         Accepting {
             config: server_config(&handshake, provider),
@@ -294,8 +317,7 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
         .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
         .with_client_cert_verifier(Arc::clone(handshake) as _)
         .with_cert_resolver(Arc::clone(handshake) as _);
-    let protocol = handshake.shared.protocol(handshake.side.interface(&handshake.shared));
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = vec![handshake.protocol().to_vec()];
     config.ignore_client_order = true;
     if handshake.terms().resumption.is_some() {
         config.session_storage = Arc::clone(handshake) as _;
@@ -309,11 +331,11 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
 
 impl Shared {
     /// What is spoken inside on an interface, by its name in ALPN: where one runs over SCTP, associations are.
-    fn protocol(&self, interface: InterfaceKind) -> &'static [u8] {
-        if self.protocol == HTTP2 && interface.over_sctp() {
-            SCTP_OVER_TLS.as_bytes()
-        } else {
-            self.protocol
+    pub(crate) fn protocol(&self, interface: InterfaceKind, transport: Transport) -> &'static [u8] {
+        match transport {
+            Transport::Quic => SCTP_OVER_QUIC.as_bytes(),
+            Transport::Records if self.protocol == HTTP2 && interface.over_sctp() => SCTP_OVER_TLS.as_bytes(),
+            Transport::Records => self.protocol,
         }
     }
 

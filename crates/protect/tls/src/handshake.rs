@@ -49,12 +49,22 @@ impl Side {
     }
 }
 
+/// What handshake messages travel in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    /// Records of TLS, over TCP.
+    Records,
+    /// CRYPTO frames of QUIC (RFC 9001).
+    Quic,
+}
+
 /// One handshake.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     pub(crate) shared: Arc<Shared>,
     pub(crate) in_effect: Arc<InEffect>,
     pub(crate) side: Side,
+    transport: Transport,
     finished: AtomicBool,
     state: Mutex<State>,
 }
@@ -79,12 +89,22 @@ pub(crate) struct State {
     pub(crate) issued: Vec<Vec<u8>>,
 }
 
+impl Transport {
+    fn read(self, hello: &mut HelloReader, bytes: &[u8]) {
+        match self {
+            Self::Records => hello.read(bytes),
+            Self::Quic => hello.read_messages(bytes),
+        }
+    }
+}
+
 impl Handshake {
-    pub(crate) fn new(shared: Arc<Shared>, in_effect: Arc<InEffect>, side: Side) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, in_effect: Arc<InEffect>, side: Side, transport: Transport) -> Self {
         Self {
             shared,
             in_effect,
             side,
+            transport,
             finished: AtomicBool::new(false),
             state: Mutex::new(State {
                 bytes: ledger::Bytes::default(),
@@ -114,6 +134,11 @@ impl Handshake {
         }
     }
 
+    /// What is spoken inside, by its name in ALPN.
+    pub(crate) fn protocol(&self) -> &'static [u8] {
+        self.shared.protocol(self.side.interface(&self.shared), self.transport)
+    }
+
     /// Whether it came to its end, well or not.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
@@ -130,8 +155,8 @@ impl Handshake {
         let mut state = self.state();
         state.bytes.sent += bytes.len() as u64;
         match self.side {
-            Side::Client(_) => state.client_hello.read(bytes),
-            Side::Server(_) => state.server_hello.read(bytes),
+            Side::Client(_) => self.transport.read(&mut state.client_hello, bytes),
+            Side::Server(_) => self.transport.read(&mut state.server_hello, bytes),
         }
     }
 
@@ -142,8 +167,8 @@ impl Handshake {
         let mut state = self.state();
         state.bytes.received += bytes.len() as u64;
         match self.side {
-            Side::Client(_) => state.server_hello.read(bytes),
-            Side::Server(_) => state.client_hello.read(bytes),
+            Side::Client(_) => self.transport.read(&mut state.server_hello, bytes),
+            Side::Server(_) => self.transport.read(&mut state.client_hello, bytes),
         }
     }
 

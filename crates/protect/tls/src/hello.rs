@@ -63,6 +63,15 @@ impl HelloReader {
         }
     }
 
+    /// Takes the next bytes of the messages themselves, as CRYPTO frames of QUIC have them.
+    pub(crate) fn read_messages(&mut self, mut bytes: &[u8]) {
+        while !self.ended && !bytes.is_empty() {
+            self.record_left = bytes.len();
+            bytes = self.read_message(bytes);
+        }
+        self.record_left = 0;
+    }
+
     fn read_header<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let (taken, rest) = bytes.split_at(bytes.len().min(RECORD_HEADER - self.header_len));
         self.header[self.header_len..self.header_len + taken.len()].copy_from_slice(taken);
@@ -121,6 +130,19 @@ mod tests {
     fn the_random_of_a_hello_retry_request_is_the_hash_the_rfc_names() {
         let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, b"HelloRetryRequest");
         assert_eq!(hash.as_ref(), HELLO_RETRY_REQUEST);
+    }
+
+    #[test]
+    fn a_hello_without_records_is_read_however_it_is_cut() {
+        let message = hello(2, [9; 32]);
+        for piece in [1, 5, 37, 38, 2000] {
+            let mut reader = HelloReader::server();
+            message.chunks(piece).for_each(|piece| reader.read_messages(piece));
+            assert_eq!(reader.random(), Some([9; 32]), "{piece}");
+        }
+        let mut other = HelloReader::server();
+        other.read_messages(&hello(1, [9; 32]));
+        assert_eq!(other.random(), None);
     }
 
     #[test]

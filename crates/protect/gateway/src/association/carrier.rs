@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use super::{Association, Command, Ending, Side, State};
+use super::{Association, Carriage, Command, Ending, Side, State};
 use crate::Cause;
 use crate::frame::{Fragment, Frame, LARGEST_MESSAGE, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
 
 impl Association {
-    /// Octets from the carrier.
+    /// Octets from the carrier, in their order; of a carrier with streams those of the association's life.
     pub fn carrier_received(&mut self, bytes: &[u8], now: Instant) {
         if self.end.is_some() {
             return;
@@ -30,7 +30,6 @@ impl Association {
 
     fn lose(&mut self, ending: Ending, now: Instant) {
         self.output.clear();
-        self.taken = 0;
         if self.state != State::Ended {
             // What was received whole is still handed over before the abort.
             self.abort_function(ending.cause(), now);
@@ -58,12 +57,24 @@ impl Association {
                 self.abort_function(cause.clone(), now);
                 self.finish(Ending::PeerAborted(cause));
             }
+            Frame::Lane { .. } => unexpected(self, "a lane among frames of the association's life"),
+            Frame::Message(_) | Frame::Shutdown if self.carriage == Carriage::Streams => {
+                unexpected(self, "a message among frames of the association's life");
+            }
+            Frame::ShutdownAfter(_) if self.carriage == Carriage::Stream => unexpected(self, "a shutdown of streams"),
             // Of the association that was before the restart.
-            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown if self.reopening => {}
-            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown if !self.opened => {
+            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown | Frame::ShutdownAfter(_)
+                if self.reopening => {}
+            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown | Frame::ShutdownAfter(_)
+                if !self.opened =>
+            {
                 unexpected(self, "a message before the association is open");
             }
-            Frame::Message(fragment) => self.message(fragment, now),
+            Frame::Message(fragment) => {
+                let begun = self.arriving.take();
+                self.arriving = self.message(begun, fragment, now);
+            }
+            Frame::ShutdownAfter(messages) => self.shut_down_after(messages, now),
             Frame::Credit(octets) => {
                 let credit = usize::try_from(octets).map_or(usize::MAX, |octets| self.credit.saturating_add(octets));
                 if credit > WINDOW {
@@ -102,6 +113,7 @@ impl Association {
         self.totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
         let had_function = self.granted.take().is_some();
         self.begin_again();
+        self.lanes.restart();
         self.state = State::Opening;
         self.opening_ends = Some(now + self.patience.opening);
         if had_function {
@@ -111,45 +123,53 @@ impl Association {
         self.commands.push_back(Command::Connect(streams));
     }
 
-    fn message(&mut self, fragment: Fragment, now: Instant) {
+    /// A piece of a message, of which `begun` came before. Gives what is not whole yet.
+    pub(super) fn message(&mut self, begun: Option<Message>, fragment: Fragment, now: Instant) -> Option<Message> {
+        let unexpected = |association: &mut Self, what| {
+            association.fail(Ending::Unexpected(what), now);
+            None
+        };
         match self.state {
-            State::Following => return self.fail(Ending::Unexpected("a message after the shutdown"), now),
+            State::Following => return unexpected(self, "a message after the shutdown"),
             // The function has ended its association while this was on its way.
             State::ShuttingDown => {
                 self.totals.undelivered += u64::from(fragment.last);
-                return;
+                return None;
             }
             State::Opening | State::Established | State::Ended => {}
         }
         let Fragment { delivery, bytes, last } = fragment;
         let octets = bytes.len();
-        let message = match self.arriving.take() {
+        let message = match begun {
             None => Message { delivery, bytes },
             Some(mut begun) if begun.delivery == delivery => {
                 begun.bytes.extend_from_slice(&bytes);
                 begun
             }
-            Some(_) => return self.fail(Ending::Unexpected("two messages in one"), now),
+            Some(_) => return unexpected(self, "two messages in one"),
         };
         self.used += octets + if last { MESSAGE_COST } else { 0 };
         if self.used > WINDOW || message.bytes.len() > LARGEST_MESSAGE {
-            return self.fail(Ending::Unexpected("more than it was credited"), now);
+            return unexpected(self, "more than it was credited");
         }
         if !last {
             // An empty piece that is not the last would be free of charge.
             if octets == 0 {
-                return self.fail(Ending::Unexpected("an empty fragment"), now);
+                return unexpected(self, "an empty fragment");
             }
-            self.arriving = Some(message);
-            return;
+            return Some(message);
         }
         if let Some(granted) = self.granted_towards_function()
             && delivery.stream >= granted
         {
             let stream = delivery.stream;
-            return self.fail(Ending::NoStream { stream, granted }, now);
+            self.fail(Ending::NoStream { stream, granted }, now);
+            return None;
         }
         self.commands.push_back(Command::Send(message));
+        self.counts.received += 1;
+        self.shut_down_when_all_came(now);
+        None
     }
 
     /// How many streams lead to the function; none where its association is not established.
@@ -161,7 +181,7 @@ impl Association {
         })
     }
 
-    fn shut_down(&mut self, now: Instant) {
+    pub(super) fn shut_down(&mut self, now: Instant) {
         match self.state {
             // Both functions shut down at once.
             State::ShuttingDown => {

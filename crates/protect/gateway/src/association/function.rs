@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Association, Command, Counts, DELIVERED_AFTER, Ending, Side, State};
 use crate::Cause;
-use crate::frame::{self, Delivery, FRAGMENT, Frame, LARGEST_MESSAGE, MESSAGE_COST, PathState, Streams, WINDOW};
+use crate::frame::{Delivery, FRAGMENT, Frame, LARGEST_MESSAGE, MESSAGE_COST, PathState, Streams, WINDOW};
 
 impl Association {
     /// The association that [`Command::Connect`] asked for is established, with these stream counts.
@@ -45,7 +45,7 @@ impl Association {
         let pieces = bytes.chunks(FRAGMENT).chain(bytes.is_empty().then_some(&bytes[..0]));
         let count = bytes.len().div_ceil(FRAGMENT).max(1);
         for (index, piece) in pieces.enumerate() {
-            frame::encode_fragment(&mut self.output, delivery, piece, last && index + 1 == count);
+            self.write_fragment(delivery, piece, last && index + 1 == count);
         }
         self.said = now;
         let spent = bytes.len() + if last { MESSAGE_COST } else { 0 };
@@ -90,7 +90,7 @@ impl Association {
                 self.departing = None;
                 self.drop_undelivered();
                 self.commands.clear();
-                self.write(&Frame::Shutdown, now);
+                self.write(&self.shutdown_frame(), now);
                 self.state = State::ShuttingDown;
             }
             State::ShuttingDown | State::Ended => {}
@@ -116,6 +116,7 @@ impl Association {
             (Side::Initiator, State::Opening | State::Established) => {
                 self.totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
                 self.begin_again();
+                self.lanes.restart();
                 self.granted = Some(streams);
                 self.reopening = true;
                 self.opening_ends = Some(now + self.patience.opening);
@@ -135,14 +136,14 @@ impl Association {
 
     /// A path to the function has changed its state.
     pub fn function_path(&mut self, state: PathState, now: Instant) {
-        if self.state == State::Established && self.output().len() < super::OUTPUT {
+        if self.state == State::Established && self.waiting() < super::OUTPUT {
             self.write(&Frame::Path(state), now);
         }
     }
 
     /// The kernel could not send a message of this stream to the function.
     pub fn function_send_failed(&mut self, stream: u16, code: u16, now: Instant) {
-        if self.state == State::Established && self.output().len() < super::OUTPUT {
+        if self.state == State::Established && self.waiting() < super::OUTPUT {
             self.write(&Frame::SendFailed { stream, code }, now);
         }
     }

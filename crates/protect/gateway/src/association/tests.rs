@@ -1,8 +1,14 @@
+mod streams;
+mod wires;
+
+use std::collections::BTreeMap;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use self::wires::Wires;
 use super::*;
-use crate::frame::{LARGEST_MESSAGE, Order, PathState};
+use crate::frame::{FRAGMENT, LARGEST_MESSAGE, Lane, Order, PathState};
 use crate::{Cause, Fragment};
 
 const PATIENCE: Patience = Patience {
@@ -30,24 +36,30 @@ struct Function {
 struct Pair {
     nodes: [Association; 2],
     functions: [Function; 2],
+    carriage: Carriage,
+    wires: [Wires; 2],
     now: Instant,
 }
 
+const BOTH: [Carriage; 2] = [Carriage::Stream, Carriage::Streams];
+
 impl Pair {
-    fn new() -> Self {
+    fn new(carriage: Carriage) -> Self {
         let now = Instant::now();
         Self {
             nodes: [
-                Association::initiator(STREAMS, PATIENCE, now),
-                Association::responder(PATIENCE, now),
+                Association::initiator(STREAMS, carriage, PATIENCE, now),
+                Association::responder(carriage, PATIENCE, now),
             ],
             functions: Default::default(),
+            carriage,
+            wires: Default::default(),
             now,
         }
     }
 
-    fn open() -> Self {
-        let mut pair = Self::new();
+    fn open(carriage: Carriage) -> Self {
+        let mut pair = Self::new(carriage);
         pair.run();
         assert_eq!(pair.functions[1].connected, 1);
         pair
@@ -81,6 +93,16 @@ impl Pair {
     }
 
     fn carry(&mut self, from: usize, most: usize) -> bool {
+        if self.carriage == Carriage::Streams {
+            let mut moved = false;
+            self.wires[from].take(&mut self.nodes[from]);
+            let numbers: Vec<u64> = self.wires[from].lanes.keys().copied().collect();
+            for number in numbers {
+                moved |= self.wires[from].deliver_lane(number, &mut self.nodes[1 - from], most, self.now);
+            }
+            moved |= self.wires[from].deliver_control(&mut self.nodes[1 - from], most, self.now);
+            return moved;
+        }
         let octets = self.nodes[from].output();
         let octets = octets[..octets.len().min(most)].to_vec();
         if octets.is_empty() {
@@ -89,6 +111,30 @@ impl Pair {
         self.nodes[from].output_taken(octets.len());
         self.nodes[1 - from].carrier_received(&octets, self.now);
         true
+    }
+
+    /// Only one of the streams gets on, as where a packet of the others is lost.
+    fn carry_one(&mut self, from: usize, most: usize, which: usize) {
+        if self.carriage == Carriage::Stream {
+            self.carry(from, most);
+            return;
+        }
+        self.wires[from].take(&mut self.nodes[from]);
+        let (wires, node) = (&mut self.wires[from], &mut self.nodes[1 - from]);
+        match which % (wires.lanes.len() + 1) {
+            0 => wires.deliver_control(node, most, self.now),
+            index => {
+                let number = *wires.lanes.keys().nth(index - 1).unwrap();
+                wires.deliver_lane(number, node, most, self.now)
+            }
+        };
+    }
+
+    /// An abort overtakes what is under way on other streams, and that is void then.
+    fn arrives_if_unordered(&mut self) {
+        if self.carriage == Carriage::Streams {
+            self.run();
+        }
     }
 
     /// Until nothing happens any more.
@@ -137,318 +183,375 @@ fn message(stream: u16, payload_protocol: u32, bytes: &[u8]) -> Message {
     }
 }
 
-#[test]
-fn stream_ppid_order_and_boundaries_of_every_message_are_kept_in_both_directions() {
-    let mut pair = Pair::open();
-    let mut there = vec![
-        message(0, 60, &[1; 165]),
-        message(29, 0, &[]),
-        message(7, 70, &vec![7; 2809]),
-        message(1, u32::MAX, &vec![3; LARGEST_MESSAGE]),
-    ];
-    there[2].delivery.order = Order::Unordered;
-    let back = [message(9, 60, &[2; 19]), message(0, 0, &vec![9; FRAGMENT_AND_ONE])];
-    there.iter().for_each(|message| assert!(pair.send(0, message)));
-    back.iter().for_each(|message| assert!(pair.send(1, message)));
-    pair.run();
-    assert_eq!(pair.functions[1].messages, there);
-    assert_eq!(pair.functions[0].messages, back);
+/// What is in order, each: a carrier with streams keeps no order between them.
+fn by_lane(messages: &[Message]) -> BTreeMap<Lane, Vec<&Message>> {
+    let mut lanes = BTreeMap::<Lane, Vec<&Message>>::new();
+    for message in messages {
+        lanes.entry(message.delivery.into()).or_default().push(message);
+    }
+    lanes
 }
 
-const FRAGMENT_AND_ONE: usize = crate::FRAGMENT + 1;
+#[test]
+fn stream_ppid_order_and_boundaries_of_every_message_are_kept_in_both_directions() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let mut there = vec![
+            message(0, 60, &[1; 165]),
+            message(29, 0, &[]),
+            message(7, 70, &vec![7; 2809]),
+            message(1, u32::MAX, &vec![3; LARGEST_MESSAGE]),
+        ];
+        there[2].delivery.order = Order::Unordered;
+        let back = [message(9, 60, &[2; 19]), message(0, 0, &vec![9; FRAGMENT_AND_ONE])];
+        there.iter().for_each(|message| assert!(pair.send(0, message)));
+        back.iter().for_each(|message| assert!(pair.send(1, message)));
+        pair.run();
+        assert_eq!(by_lane(&pair.functions[1].messages), by_lane(&there));
+        assert_eq!(by_lane(&pair.functions[0].messages), by_lane(&back));
+    }
+}
+
+const FRAGMENT_AND_ONE: usize = FRAGMENT + 1;
 
 #[test]
 fn messages_sent_before_the_other_function_is_connected_reach_it() {
-    let mut pair = Pair::new();
-    let early = message(0, 60, b"NG Setup");
-    assert!(pair.send(0, &early));
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [early]);
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        let early = message(0, 60, b"NG Setup");
+        assert!(pair.send(0, &early));
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [early]);
+    }
 }
 
 #[test]
 fn a_function_that_never_reads_stops_the_sender_within_a_window_and_then_gets_everything() {
-    let mut pair = Pair::open();
-    pair.functions[1].stalled = true;
-    let mut sent = Vec::new();
-    for number in 0..100_000_u32 {
-        let flood = message(3, number, &[0; 1000]);
-        if !pair.send(0, &flood) {
-            break;
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.functions[1].stalled = true;
+        let mut sent = Vec::new();
+        for number in 0..100_000_u32 {
+            let flood = message(3, number, &[0; 1000]);
+            if !pair.send(0, &flood) {
+                break;
+            }
+            sent.push(flood);
         }
-        sent.push(flood);
+        assert!(sent.len() < WINDOW / 1000, "{}", sent.len());
+        assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
+        // The other direction and the association's life are not held up.
+        let answer = message(0, 1, b"answer");
+        assert!(pair.send(1, &answer));
+        pair.after(PATIENCE.silence / 2);
+        pair.after(PATIENCE.silence / 2);
+        assert_eq!(pair.functions[0].messages, [answer]);
+        pair.functions[1].stalled = false;
+        pair.run();
+        assert_eq!(pair.functions[1].messages, sent);
+        assert!(pair.nodes[0].wants_messages());
     }
-    assert!(sent.len() < WINDOW / 1000, "{}", sent.len());
-    assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
-    // The other direction and the association's life are not held up.
-    let answer = message(0, 1, b"answer");
-    assert!(pair.send(1, &answer));
-    pair.after(PATIENCE.silence / 2);
-    pair.after(PATIENCE.silence / 2);
-    assert_eq!(pair.functions[0].messages, [answer]);
-    pair.functions[1].stalled = false;
-    pair.run();
-    assert_eq!(pair.functions[1].messages, sent);
-    assert!(pair.nodes[0].wants_messages());
 }
 
 #[test]
 fn tiny_messages_cannot_make_the_peer_hold_more_than_a_window() {
-    let mut pair = Pair::open();
-    pair.functions[1].stalled = true;
-    let sent = (0..1_000_000).take_while(|_| pair.send(0, &message(0, 0, &[]))).count();
-    assert!(sent <= WINDOW / MESSAGE_COST, "{sent}");
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.functions[1].stalled = true;
+        let sent = (0..1_000_000).take_while(|_| pair.send(0, &message(0, 0, &[]))).count();
+        assert!(sent <= WINDOW / MESSAGE_COST, "{sent}");
+    }
 }
 
 #[test]
 fn a_shutdown_comes_after_every_message_and_both_ends_know_that_all_was_acknowledged() {
-    let mut pair = Pair::open();
-    let last = message(0, 60, b"last");
-    assert!(pair.send(0, &last));
-    pair.nodes[0].function_shut_down(pair.now);
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [last]);
-    assert!(pair.functions[1].shut_down && pair.functions[1].aborted.is_none());
-    for (end, sent, received) in [(0, 1, 0), (1, 0, 1)] {
-        let End { ending, totals } = pair.nodes[end].end().unwrap();
-        assert_eq!(ending, Ending::ShutDown);
-        assert_eq!(
-            (totals.sent, totals.received, totals.unacknowledged),
-            (sent, received, 0)
-        );
-        assert!(pair.nodes[end].is_over());
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let last = message(0, 60, b"last");
+        assert!(pair.send(0, &last));
+        pair.nodes[0].function_shut_down(pair.now);
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [last]);
+        assert!(pair.functions[1].shut_down && pair.functions[1].aborted.is_none());
+        for (end, sent, received) in [(0, 1, 0), (1, 0, 1)] {
+            let End { ending, totals } = pair.nodes[end].end().unwrap();
+            assert_eq!(ending, Ending::ShutDown);
+            assert_eq!(
+                (totals.sent, totals.received, totals.unacknowledged),
+                (sent, received, 0)
+            );
+            assert!(pair.nodes[end].is_over());
+        }
     }
 }
 
 #[test]
 fn functions_that_shut_down_at_once_end_well() {
-    let mut pair = Pair::open();
-    pair.nodes[0].function_shut_down(pair.now);
-    pair.nodes[1].function_shut_down(pair.now);
-    pair.run();
-    assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.nodes[0].function_shut_down(pair.now);
+        pair.nodes[1].function_shut_down(pair.now);
+        pair.run();
+        assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+    }
 }
 
 #[test]
 fn a_shutdown_before_the_other_function_is_connected_still_delivers() {
-    let mut pair = Pair::new();
-    let only = message(0, 60, b"only");
-    assert!(pair.send(0, &only));
-    pair.nodes[0].function_shut_down(pair.now);
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [only]);
-    assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        let only = message(0, 60, b"only");
+        assert!(pair.send(0, &only));
+        pair.nodes[0].function_shut_down(pair.now);
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [only]);
+        assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+    }
 }
 
 #[test]
 fn an_abort_carries_its_cause_after_what_was_sent_before_it() {
-    let mut pair = Pair::open();
-    let before = message(0, 60, b"before");
-    assert!(pair.send(0, &before));
-    let cause = Cause::new(12, "gNB stops");
-    pair.nodes[0].function_aborted(cause.clone(), pair.now);
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [before]);
-    assert_eq!(pair.functions[1].aborted, Some(cause.clone()));
-    assert_eq!(pair.ending(0), Ending::Aborted(cause.clone()));
-    assert_eq!(pair.ending(1), Ending::PeerAborted(cause));
-    assert!(pair.nodes.iter().all(Association::is_over));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let before = message(0, 60, b"before");
+        assert!(pair.send(0, &before));
+        pair.arrives_if_unordered();
+        let cause = Cause::new(12, "gNB stops");
+        pair.nodes[0].function_aborted(cause.clone(), pair.now);
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [before]);
+        assert_eq!(pair.functions[1].aborted, Some(cause.clone()));
+        assert_eq!(pair.ending(0), Ending::Aborted(cause.clone()));
+        assert_eq!(pair.ending(1), Ending::PeerAborted(cause));
+        assert!(pair.nodes.iter().all(Association::is_over));
+    }
 }
 
 #[test]
 fn an_abort_in_the_middle_of_a_message_delivers_nothing_of_it() {
-    let mut pair = Pair::open();
-    let delivery = message(0, 60, b"").delivery;
-    pair.nodes[0].function_sent(delivery, &[1; 50_000], false, pair.now);
-    pair.run();
-    pair.nodes[0].function_aborted(Cause::new(0, ""), pair.now);
-    pair.run();
-    assert!(pair.functions[1].messages.is_empty() && pair.functions[1].aborted.is_some());
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let delivery = message(0, 60, b"").delivery;
+        pair.nodes[0].function_sent(delivery, &[1; 50_000], false, pair.now);
+        pair.run();
+        pair.nodes[0].function_aborted(Cause::new(0, ""), pair.now);
+        pair.run();
+        assert!(pair.functions[1].messages.is_empty() && pair.functions[1].aborted.is_some());
+    }
 }
 
 #[test]
 fn an_abort_does_not_wait_for_a_function_that_never_reads() {
-    let mut pair = Pair::open();
-    pair.functions[1].stalled = true;
-    assert!(pair.send(0, &message(0, 60, b"unread")));
-    pair.nodes[0].function_aborted(Cause::new(0, ""), pair.now);
-    pair.run();
-    assert_eq!(pair.functions[1].aborted, None);
-    pair.after(PATIENCE.abort);
-    assert!(pair.functions[1].aborted.is_some());
-    assert_eq!(pair.nodes[1].end().unwrap().totals.undelivered, 1);
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.functions[1].stalled = true;
+        assert!(pair.send(0, &message(0, 60, b"unread")));
+        pair.arrives_if_unordered();
+        pair.nodes[0].function_aborted(Cause::new(0, ""), pair.now);
+        pair.run();
+        assert_eq!(pair.functions[1].aborted, None);
+        pair.after(PATIENCE.abort);
+        assert!(pair.functions[1].aborted.is_some());
+        assert_eq!(pair.nodes[1].end().unwrap().totals.undelivered, 1);
+    }
 }
 
 #[test]
 fn a_restart_voids_what_was_under_way_and_makes_the_association_anew() {
-    let mut pair = Pair::open();
-    pair.functions[1].stalled = true;
-    assert!(pair.send(0, &message(0, 60, b"void")));
-    // On its way when the function restarts.
-    assert!(pair.send(1, &message(0, 60, b"void too")));
-    let fewer = Streams {
-        outbound: 2,
-        inbound: 2,
-    };
-    pair.nodes[0].function_restarted(fewer, pair.now);
-    let fresh = message(1, 60, b"NG Setup again");
-    assert!(pair.send(0, &fresh));
-    pair.functions[1].stalled = false;
-    // The first association's message is handed over where it came before the restart did.
-    while pair.carry(0, 100_000) | pair.carry(1, 100_000) {}
-    assert!(matches!(pair.nodes[1].command(), Some(Command::Abort(_))));
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [fresh]);
-    assert_eq!(pair.functions[1].connected, 2);
-    assert!(pair.functions[0].messages.is_empty());
-    let answer = message(1, 60, b"answer");
-    assert!(pair.send(1, &answer));
-    pair.run();
-    assert_eq!(pair.functions[0].messages, [answer]);
-    assert!(pair.nodes.iter().all(|node| node.end().is_none()));
-    assert_eq!(pair.nodes[1].streams(), Some(fewer));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.functions[1].stalled = true;
+        assert!(pair.send(0, &message(0, 60, b"void")));
+        // On its way when the function restarts.
+        assert!(pair.send(1, &message(0, 60, b"void too")));
+        let fewer = Streams {
+            outbound: 2,
+            inbound: 2,
+        };
+        pair.nodes[0].function_restarted(fewer, pair.now);
+        let fresh = message(1, 60, b"NG Setup again");
+        assert!(pair.send(0, &fresh));
+        pair.functions[1].stalled = false;
+        // The first association's message is handed over where it came before the restart did.
+        while pair.carry(0, 100_000) | pair.carry(1, 100_000) {}
+        assert!(matches!(pair.nodes[1].command(), Some(Command::Abort(_))));
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [fresh]);
+        assert_eq!(pair.functions[1].connected, 2);
+        assert!(pair.functions[0].messages.is_empty());
+        let answer = message(1, 60, b"answer");
+        assert!(pair.send(1, &answer));
+        pair.run();
+        assert_eq!(pair.functions[0].messages, [answer]);
+        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        assert_eq!(pair.nodes[1].streams(), Some(fewer));
+    }
 }
 
 #[test]
 fn restarts_without_end_hold_no_more_than_one_window() {
-    let mut pair = Pair::open();
-    pair.functions[1].stalled = true;
-    for _ in 0..50 {
-        while pair.send(0, &message(0, 60, &[0; 60_000])) {}
-        pair.nodes[0].function_restarted(STREAMS, pair.now);
-        pair.run();
-        assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
-        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.functions[1].stalled = true;
+        for _ in 0..50 {
+            while pair.send(0, &message(0, 60, &[0; 60_000])) {}
+            pair.nodes[0].function_restarted(STREAMS, pair.now);
+            pair.run();
+            assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
+            assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        }
+        assert_eq!(pair.functions[1].connected, 51);
     }
-    assert_eq!(pair.functions[1].connected, 51);
 }
 
 #[test]
 fn a_restart_by_the_other_function_aborts_both_with_that_cause() {
-    let mut pair = Pair::open();
-    pair.nodes[1].function_restarted(STREAMS, pair.now);
-    pair.run();
-    for function in &pair.functions {
-        assert!(function.aborted.as_ref().unwrap().text().contains("restarted"));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.nodes[1].function_restarted(STREAMS, pair.now);
+        pair.run();
+        for function in &pair.functions {
+            assert!(function.aborted.as_ref().unwrap().text().contains("restarted"));
+        }
     }
 }
 
 #[test]
 fn a_lost_carrier_aborts_both_functions_after_what_was_received_whole() {
-    let mut pair = Pair::open();
-    let whole = message(0, 60, b"whole");
-    assert!(pair.send(0, &whole));
-    assert!(pair.carry(0, 100));
-    pair.nodes[0].function_sent(whole.delivery, b"begun", false, pair.now);
-    pair.carry(0, 100);
-    for node in &mut pair.nodes {
-        node.carrier_ended("connection reset", pair.now);
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let whole = message(0, 60, b"whole");
+        assert!(pair.send(0, &whole));
+        assert!(pair.carry(0, 100));
+        pair.nodes[0].function_sent(whole.delivery, b"begun", false, pair.now);
+        pair.carry(0, 100);
+        for node in &mut pair.nodes {
+            node.carrier_ended("connection reset", pair.now);
+        }
+        pair.run();
+        assert_eq!(pair.functions[1].messages, [whole]);
+        for (function, node) in pair.functions.iter().zip(&pair.nodes) {
+            let cause = function.aborted.as_ref().unwrap();
+            assert!(cause.text().ends_with("was lost: connection reset"), "{cause}");
+            assert!(node.is_over());
+        }
+        assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
     }
-    pair.run();
-    assert_eq!(pair.functions[1].messages, [whole]);
-    for (function, node) in pair.functions.iter().zip(&pair.nodes) {
-        let cause = function.aborted.as_ref().unwrap();
-        assert!(cause.text().ends_with("was lost: connection reset"), "{cause}");
-        assert!(node.is_over());
-    }
-    assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
 }
 
 #[test]
 fn acknowledged_messages_are_known_to_the_sender_and_the_rest_is_counted() {
-    let mut pair = Pair::open();
-    assert!(pair.send(0, &message(0, 60, b"one")));
-    pair.run();
-    pair.nodes[1].function_acknowledged(pair.now);
-    pair.after(DELIVERED_AFTER);
-    assert!(pair.send(0, &message(0, 60, b"two")));
-    pair.nodes[0].carrier_ended("gone", pair.now);
-    let totals = pair.nodes[0].end().unwrap().totals;
-    assert_eq!((totals.sent, totals.unacknowledged), (2, 1));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        assert!(pair.send(0, &message(0, 60, b"one")));
+        pair.run();
+        pair.nodes[1].function_acknowledged(pair.now);
+        pair.after(DELIVERED_AFTER);
+        assert!(pair.send(0, &message(0, 60, b"two")));
+        pair.nodes[0].carrier_ended("gone", pair.now);
+        let totals = pair.nodes[0].end().unwrap().totals;
+        assert_eq!((totals.sent, totals.unacknowledged), (2, 1));
+    }
 }
 
 #[test]
 fn what_was_handed_over_after_the_acknowledgement_is_not_reported_with_it() {
-    let mut pair = Pair::open();
-    assert!(pair.send(0, &message(0, 60, b"one")));
-    pair.run();
-    pair.nodes[1].function_acknowledged(pair.now);
-    assert!(pair.send(0, &message(0, 60, b"two")));
-    pair.run();
-    pair.after(DELIVERED_AFTER);
-    pair.nodes[0].carrier_ended("gone", pair.now);
-    assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        assert!(pair.send(0, &message(0, 60, b"one")));
+        pair.run();
+        pair.nodes[1].function_acknowledged(pair.now);
+        assert!(pair.send(0, &message(0, 60, b"two")));
+        pair.run();
+        pair.after(DELIVERED_AFTER);
+        pair.nodes[0].carrier_ended("gone", pair.now);
+        assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
+    }
 }
 
 #[test]
 fn nodes_that_have_nothing_to_say_stay_in_touch_and_a_silent_one_ends_it() {
-    let mut pair = Pair::open();
-    for _ in 0..20 {
-        let due = pair.nodes.iter().filter_map(Association::deadline).min().unwrap();
-        pair.after(due.saturating_duration_since(pair.now));
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        for _ in 0..20 {
+            let due = pair.nodes.iter().filter_map(Association::deadline).min().unwrap();
+            pair.after(due.saturating_duration_since(pair.now));
+        }
+        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        // The other one is killed: nothing is carried any more.
+        pair.now += PATIENCE.silence;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::Silent);
+        assert!(pair.command(0) && pair.functions[0].aborted.is_some());
     }
-    assert!(pair.nodes.iter().all(|node| node.end().is_none()));
-    // The other one is killed: nothing is carried any more.
-    pair.now += PATIENCE.silence;
-    pair.nodes[0].handle_timeout(pair.now);
-    assert_eq!(pair.ending(0), Ending::Silent);
-    assert!(pair.command(0) && pair.functions[0].aborted.is_some());
 }
 
 #[test]
 fn a_peer_that_does_not_open_its_side_in_time_is_not_waited_for() {
-    let mut pair = Pair::new();
-    pair.now += PATIENCE.opening;
-    pair.nodes[0].handle_timeout(pair.now);
-    assert_eq!(pair.ending(0), Ending::NotOpened);
-    assert!(pair.command(0));
-    assert!(pair.functions[0].aborted.as_ref().unwrap().text().contains("in time"));
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        pair.now += PATIENCE.opening;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::NotOpened);
+        assert!(pair.command(0));
+        assert!(pair.functions[0].aborted.as_ref().unwrap().text().contains("in time"));
+    }
 }
 
 #[test]
 fn a_function_that_cannot_be_reached_is_asked_to_the_one_that_called() {
-    let mut pair = Pair::new();
-    pair.carry(0, 100);
-    assert_eq!(pair.nodes[1].command(), Some(&Command::Connect(STREAMS)));
-    pair.nodes[1].function_aborted(Cause::new(0, "127.0.0.5:38412 refuses"), pair.now);
-    pair.run();
-    let cause = pair.functions[0].aborted.as_ref().unwrap();
-    assert!(cause.text().contains("127.0.0.5:38412 refuses"));
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        pair.carry(0, 100);
+        assert_eq!(pair.nodes[1].command(), Some(&Command::Connect(STREAMS)));
+        pair.nodes[1].function_aborted(Cause::new(0, "127.0.0.5:38412 refuses"), pair.now);
+        pair.run();
+        let cause = pair.functions[0].aborted.as_ref().unwrap();
+        assert!(cause.text().contains("127.0.0.5:38412 refuses"));
+    }
 }
 
 #[test]
 fn a_message_on_a_stream_that_was_not_granted_is_not_moved_to_another() {
-    for connected in [true, false] {
-        let mut pair = if connected { Pair::open() } else { Pair::new() };
-        assert!(pair.send(0, &message(30, 60, b"no such stream")));
-        pair.run();
-        assert_eq!(
-            pair.ending(1),
-            Ending::NoStream {
-                stream: 30,
-                granted: 30
+    for carriage in BOTH {
+        for connected in [true, false] {
+            let mut pair = if connected {
+                Pair::open(carriage)
+            } else {
+                Pair::new(carriage)
+            };
+            assert!(pair.send(0, &message(30, 60, b"no such stream")));
+            pair.run();
+            assert_eq!(
+                pair.ending(1),
+                Ending::NoStream {
+                    stream: 30,
+                    granted: 30
+                }
+            );
+            assert!(pair.functions[1].messages.is_empty());
+            for function in &pair.functions {
+                assert!(function.aborted.as_ref().unwrap().text().contains("stream 30"));
             }
-        );
-        assert!(pair.functions[1].messages.is_empty());
-        for function in &pair.functions {
-            assert!(function.aborted.as_ref().unwrap().text().contains("stream 30"));
         }
     }
 }
 
 #[test]
 fn a_message_of_more_than_256_kib_aborts_the_association_and_says_why() {
-    let mut pair = Pair::open();
-    assert!(pair.send(0, &message(0, 60, &vec![0; LARGEST_MESSAGE + 1])));
-    pair.run();
-    assert_eq!(pair.ending(0), Ending::TooLarge);
-    assert!(pair.functions[1].messages.is_empty());
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        assert!(pair.send(0, &message(0, 60, &vec![0; LARGEST_MESSAGE + 1])));
+        pair.run();
+        assert_eq!(pair.ending(0), Ending::TooLarge);
+        assert!(pair.functions[1].messages.is_empty());
+    }
 }
 
 #[test]
 fn another_version_is_refused_by_name() {
     let now = Instant::now();
-    let mut node = Association::responder(PATIENCE, now);
+    let mut node = Association::responder(Carriage::Stream, PATIENCE, now);
     let mut octets = Vec::new();
     let streams = STREAMS;
     Frame::Open { version: 2, streams }.encode(&mut octets);
@@ -487,7 +590,7 @@ fn frames_that_do_not_belong_where_they_come_end_the_association() {
         vec![open.clone(), fragment(b"", 0, false)],
     ] {
         let now = Instant::now();
-        let mut node = Association::responder(PATIENCE, now);
+        let mut node = Association::responder(Carriage::Stream, PATIENCE, now);
         let mut octets = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut octets));
         node.carrier_received(&octets, now);
@@ -502,20 +605,28 @@ fn frames_that_do_not_belong_where_they_come_end_the_association() {
 /// What may happen between two nodes.
 #[derive(Debug, Clone)]
 enum Step {
-    Send(usize, u16, u32, usize),
-    Carry(usize, usize),
+    Send(usize, Delivery, usize),
+    Carry(usize, usize, usize),
     Command(usize),
     Acknowledge(usize),
     Path(usize),
     Wait(u64),
 }
 
+fn delivery() -> impl Strategy<Value = Delivery> {
+    (0..10_u16, any::<u32>(), any::<bool>()).prop_map(|(stream, payload_protocol, ordered)| Delivery {
+        stream,
+        payload_protocol,
+        order: if ordered { Order::Ordered } else { Order::Unordered },
+    })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let end = 0..2_usize;
     let length = prop_oneof![0..300_usize, 1000..70_000_usize, Just(LARGEST_MESSAGE)];
     prop_oneof![
-        3 => (end.clone(), 0..10_u16, any::<u32>(), length).prop_map(|(end, stream, protocol, length)| Step::Send(end, stream, protocol, length)),
-        6 => (end.clone(), 1..100_000_usize).prop_map(|(end, octets)| Step::Carry(end, octets)),
+        3 => (end.clone(), delivery(), length).prop_map(|(end, delivery, length)| Step::Send(end, delivery, length)),
+        6 => (end.clone(), 1..100_000_usize, 0..30_usize).prop_map(|(end, octets, which)| Step::Carry(end, octets, which)),
         6 => end.clone().prop_map(Step::Command),
         1 => end.clone().prop_map(Step::Acknowledge),
         1 => end.prop_map(Step::Path),
@@ -525,13 +636,17 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn every_message_arrives_once_in_order_whatever_the_carrier_does_with_the_octets(steps in vec(step(), 1..200)) {
-        let mut pair = Pair::open();
+    fn every_message_arrives_once_in_order_whatever_the_carrier_does_with_the_octets(
+        streams: bool,
+        shut_down: bool,
+        steps in vec(step(), 1..200),
+    ) {
+        let mut pair = Pair::open(BOTH[usize::from(streams)]);
         let mut sent = [Vec::new(), Vec::new()];
         for step in steps {
             match step {
-                Step::Send(end, stream, protocol, length) => {
-                    let message = message(stream, protocol, &vec![stream as u8; length]);
+                Step::Send(end, delivery, length) => {
+                    let message = Message { delivery, bytes: vec![delivery.stream as u8; length] };
                     if pair.send(end, &message) {
                         sent[end].push(message);
                     } else {
@@ -539,7 +654,7 @@ proptest! {
                         prop_assert!(pair.nodes[end].departing.is_none());
                     }
                 }
-                Step::Carry(end, octets) => { pair.carry(end, octets); }
+                Step::Carry(end, octets, which) => pair.carry_one(end, octets, which),
                 Step::Command(end) => { pair.command(end); }
                 Step::Acknowledge(end) => pair.nodes[end].function_acknowledged(pair.now),
                 Step::Path(end) => pair.nodes[end].function_path(PathState::Unreachable, pair.now),
@@ -547,27 +662,79 @@ proptest! {
             }
             prop_assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + 2 * OUTPUT + READ));
         }
+        if shut_down {
+            // It may overtake what was sent before it; what comes back has nobody to hear it.
+            pair.nodes[0].function_shut_down(pair.now);
+            pair.carry_one(0, usize::MAX, 0);
+        }
+        pair.run();
+        prop_assert_eq!(by_lane(&pair.functions[1].messages), by_lane(&sent[0]));
+        if shut_down {
+            prop_assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+        } else {
+            prop_assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+            prop_assert_eq!(by_lane(&pair.functions[0].messages), by_lane(&sent[1]));
+        }
+    }
+
+    #[test]
+    fn messages_survive_restarts_of_the_association_in_any_order_of_streams(
+        steps in vec((0..2_usize, 0..3_u16, 1..3000_usize, 0..12_usize), 1..60),
+    ) {
+        let mut pair = Pair::open(Carriage::Streams);
+        let mut sent = Vec::new();
+        for (number, (end, stream, length, which)) in steps.into_iter().enumerate() {
+            let message = message(stream, number as u32, &vec![0; length]);
+            if pair.nodes[end].wants_messages() {
+                pair.nodes[end].function_sent(message.delivery, &message.bytes, true, pair.now);
+                if end == 0 {
+                    sent.push(message);
+                }
+            }
+            pair.carry_one(end, 2000, which);
+            pair.command(1 - end);
+            if number % 10 == 9 {
+                // What is under way is void.
+                pair.nodes[0].function_restarted(STREAMS, pair.now);
+                sent.clear();
+                let reached = |pair: &Pair| pair.nodes.iter().all(|node| node.restarts() == pair.nodes[0].restarts());
+                while !reached(&pair) || pair.nodes[0].reopening {
+                    pair.carry_one(0, 2000, which);
+                    pair.carry_one(0, 2000, 0);
+                    pair.command(1);
+                    pair.carry_one(1, 2000, 0);
+                }
+                pair.functions[1].messages.clear();
+            }
+        }
         pair.run();
         prop_assert_eq!(pair.nodes[0].end(), None);
-        prop_assert_eq!(&pair.functions[1].messages, &sent[0]);
-        prop_assert_eq!(&pair.functions[0].messages, &sent[1]);
+        prop_assert_eq!(by_lane(&pair.functions[1].messages), by_lane(&sent));
     }
 
     #[test]
     fn no_octets_from_a_peer_make_a_node_panic_or_hold_more_than_a_window(
         opened: bool,
-        pieces in vec(vec(prop_oneof![Just(0_u8), 1..13_u8, any::<u8>()], 0..200), 1..30),
+        streams: bool,
+        pieces in vec((0..4_u64, vec(prop_oneof![Just(0_u8), 1..15_u8, any::<u8>()], 0..200)), 1..30),
     ) {
         let now = Instant::now();
-        let mut node = Association::responder(PATIENCE, now);
+        let mut node = Association::responder(BOTH[usize::from(streams)], PATIENCE, now);
         if opened {
             let mut octets = Vec::new();
             Frame::Open { version: VERSION, streams: STREAMS }.encode(&mut octets);
             node.carrier_received(&octets, now);
             node.function_established(STREAMS, now);
         }
-        for piece in pieces {
-            node.carrier_received(&piece, now);
+        for (stream, piece) in pieces {
+            match stream {
+                0 => node.carrier_received(&piece, now),
+                _ if !streams => {}
+                lane => {
+                    let room = node.lane_room(lane).min(piece.len());
+                    node.lane_received(lane, &piece[..room], now);
+                }
+            }
             prop_assert!(node.held() <= WINDOW + OUTPUT);
         }
         node.handle_timeout(now + PATIENCE.silence);

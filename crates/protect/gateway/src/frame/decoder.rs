@@ -1,6 +1,8 @@
 //! Frames read from a byte stream, however it is cut.
 
-use super::{Delivery, FRAGMENT, Fragment, Frame, HEADER, LAST, Order, PPID, PathState, Streams, UNORDERED, kind};
+use super::{
+    Delivery, FRAGMENT, Fragment, Frame, HEADER, LAST, Lane, Order, PPID, PathState, Streams, UNORDERED, kind,
+};
 use crate::Cause;
 use crate::cause::LONGEST_TEXT;
 
@@ -49,6 +51,12 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Octets of a frame that is not complete.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.buffer.len() - self.read
+    }
+
     /// The next frame, or none until more is pushed.
     ///
     /// # Errors
@@ -88,9 +96,9 @@ impl Decoder {
 const fn bounds(kind: u8) -> Option<(usize, usize)> {
     Some(match kind {
         kind::OPEN => (6, 6),
-        kind::OPENED | kind::RESTART | kind::CREDIT => (4, 4),
+        kind::OPENED | kind::RESTART | kind::CREDIT | kind::LANE => (4, 4),
         kind::MESSAGE => (PPID, PPID + FRAGMENT),
-        kind::DELIVERED => (8, 8),
+        kind::DELIVERED | kind::SHUTDOWN_AFTER => (8, 8),
         kind::ALIVE | kind::SHUTDOWN | kind::CLOSED | kind::PATH => (0, 0),
         kind::ABORT => (2, 2 + LONGEST_TEXT),
         kind::SEND_FAILED => (2, 2),
@@ -106,13 +114,25 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
     };
     let known = match kind {
         kind::MESSAGE => flags & !(UNORDERED | LAST) == 0,
+        kind::LANE => flags & !UNORDERED == 0,
         kind::PATH => usize::from(flags) < PathState::ALL.len(),
         _ => flags == 0,
     };
-    let has_stream = matches!(kind, kind::MESSAGE | kind::SEND_FAILED);
+    let has_stream = matches!(kind, kind::MESSAGE | kind::SEND_FAILED | kind::LANE);
     if !known || (stream != 0 && !has_stream) {
         return Err(Malformed::Flags { kind, flags });
     }
+    let word = || u32::from_be_bytes([body[0], body[1], body[2], body[3]]);
+    let long = || {
+        let mut octets = [0; 8];
+        octets.copy_from_slice(body);
+        u64::from_be_bytes(octets)
+    };
+    let order = if flags & UNORDERED == 0 {
+        Order::Ordered
+    } else {
+        Order::Unordered
+    };
     Ok(match kind {
         kind::OPEN => Frame::Open {
             version: short(0),
@@ -122,22 +142,19 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
         kind::MESSAGE => Frame::Message(Fragment {
             delivery: Delivery {
                 stream,
-                payload_protocol: u32::from_be_bytes([body[0], body[1], body[2], body[3]]),
-                order: if flags & UNORDERED == 0 {
-                    Order::Ordered
-                } else {
-                    Order::Unordered
-                },
+                payload_protocol: word(),
+                order,
             },
             bytes: body[PPID..].to_vec(),
             last: flags & LAST != 0,
         }),
-        kind::CREDIT => Frame::Credit(u32::from_be_bytes([body[0], body[1], body[2], body[3]])),
-        kind::DELIVERED => {
-            let mut octets = [0; 8];
-            octets.copy_from_slice(body);
-            Frame::Delivered(u64::from_be_bytes(octets))
-        }
+        kind::CREDIT => Frame::Credit(word()),
+        kind::DELIVERED => Frame::Delivered(long()),
+        kind::LANE => Frame::Lane {
+            lane: Lane { stream, order },
+            restarts: word(),
+        },
+        kind::SHUTDOWN_AFTER => Frame::ShutdownAfter(long()),
         kind::ALIVE => Frame::Alive,
         kind::SHUTDOWN => Frame::Shutdown,
         kind::CLOSED => Frame::Closed,

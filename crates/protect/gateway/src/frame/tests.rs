@@ -30,6 +30,11 @@ fn frame() -> impl Strategy<Value = Frame> {
         streams().prop_map(Frame::Restart),
         (0..PathState::ALL.len()).prop_map(|state| Frame::Path(PathState::ALL[state])),
         any::<(u16, u16)>().prop_map(|(stream, code)| Frame::SendFailed { stream, code }),
+        (delivery(), any::<u32>()).prop_map(|(delivery, restarts)| Frame::Lane {
+            lane: delivery.into(),
+            restarts,
+        }),
+        any::<u64>().prop_map(Frame::ShutdownAfter),
     ]
 }
 

@@ -68,6 +68,7 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
         .iter()
         .map(|inbound| json!({
                 "listen": inbound.listen, "forward": inbound.forward, "interface": inbound.interface.name(), "path": inbound.path.name(),
+                "carriers": inbound.carriers.iter().map(|carrier| carrier.name()).collect::<Vec<_>>(),
             }))
         .collect();
     let outbound: Vec<_> = sidecar

@@ -17,7 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::admin::process::{Process, encode_gauge};
 use crate::dialling::session::Session;
-use crate::dialling::warm::WarmPool;
+use crate::dialling::warm::Kept;
 use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
 use crate::redirect::readiness::Rules;
@@ -28,7 +28,7 @@ use crate::shared::Shared;
 pub(crate) struct State {
     shared: Arc<Shared>,
     pools: Mutex<Vec<Arc<Occupancy>>>,
-    warm_pools: Mutex<Vec<Arc<WarmPool>>>,
+    warm_pools: Mutex<Vec<Arc<dyn Kept>>>,
     listening: AtomicBool,
     rules: Arc<Rules>,
     /// What is in effect, for people to look at.
@@ -62,11 +62,11 @@ impl State {
             .push(Arc::clone(pool));
     }
 
-    pub(crate) fn add_warm_pool(&self, warm_pool: &Arc<WarmPool>) {
+    pub(crate) fn add_warm_pool(&self, warm_pool: Arc<dyn Kept>) {
         self.warm_pools
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(warm_pool));
+            .push(warm_pool);
     }
 
     pub(crate) fn listening(&self) {

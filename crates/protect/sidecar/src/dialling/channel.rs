@@ -22,6 +22,8 @@ pub(crate) struct Channel {
     session: Arc<Session>,
     /// Set until the peer's first byte.
     watch: Option<Watch>,
+    /// Frames were written that it may still hold. Only of use to the `sctp` path.
+    pub(crate) flush: bool,
 }
 
 /// An established TLS connection that no event loop watches, on its way from one thread to another.
@@ -58,6 +60,7 @@ impl Channel {
             tls,
             session,
             watch: Some(watch),
+            flush: false,
         }
     }
 

@@ -221,7 +221,7 @@ async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
     let _ = timeout(LINGER, rest).await;
 }
 
-fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstream: Option<&Upstream>) {
+pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstream: Option<&Upstream>) {
     let side = Side::from(leg.direction);
     let peer = refused
         .peer

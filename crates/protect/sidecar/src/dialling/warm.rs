@@ -1,6 +1,6 @@
-//! Connections to one peer that are dialled ahead for the `splice` and `sctp` paths, and watched until they are used.
+//! Connections to one peer that are dialled ahead for the `splice` and `sctp` paths, over TCP or QUIC, and watched until they are used.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,28 +16,65 @@ use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::channel::Channel;
 use crate::dialling::handshake;
+use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 
+/// What a pool has connections of.
+pub(crate) trait Dialled: Send + Sized {
+    /// What connections of a pool share before they are dialled.
+    type Dialler: std::fmt::Debug + Default + Send + Sync;
+
+    /// Dials one and completes its handshake.
+    fn dial(
+        shared: &Arc<Shared>,
+        dialler: &Self::Dialler,
+        upstream: &Upstream,
+        path: Path,
+    ) -> impl Future<Output = Result<Self, Failure>> + Send;
+
+    /// What it negotiated and carried.
+    fn session(&self) -> &Arc<Session>;
+
+    /// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake.
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()>;
+}
+
+/// A pool, whatever its connections are.
+pub(crate) trait Kept: std::fmt::Debug + Send + Sync {
+    /// Whose they are.
+    fn peer(&self) -> &str;
+    /// How many are ready now.
+    fn ready(&self) -> usize;
+    /// Replaces those that are ready: certificates or policies have changed.
+    fn renew(&self);
+    /// Closes those that are no longer admitted.
+    fn close_dismissed(&self);
+    /// Closes all.
+    fn close(&self);
+}
+
 /// Connections to one peer, ready for use.
 #[derive(Debug)]
-pub(crate) struct WarmPool {
+pub(crate) struct WarmPool<C: Dialled = Channel> {
     shared: Arc<Shared>,
+    dialler: C::Dialler,
     upstream: Upstream,
     /// What connections to it are for.
     path: Path,
     /// How many are kept ready.
     wanted: AtomicUsize,
-    ready: Mutex<Vec<Channel>>,
+    ready: Mutex<Vec<C>>,
     /// One was taken.
     taken: Notify,
 }
 
-impl WarmPool {
+impl<C: Dialled> WarmPool<C> {
     pub(crate) fn new(shared: &Arc<Shared>, upstream: Upstream) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
+            dialler: C::Dialler::default(),
             path: if Path::Sctp.carries(upstream.interface) {
                 Path::Sctp
             } else {
@@ -69,17 +106,17 @@ impl WarmPool {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Channel>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<C>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection to the peer: one that is ready, or a new one.
-    pub(crate) async fn take(&self) -> Result<Channel, Failure> {
+    pub(crate) async fn take(&self) -> Result<C, Failure> {
         let ready = poll_fn(|context| {
             let mut ready = self.lock();
             while let Some(mut channel) = ready.pop() {
                 // The newest first; one that has ended since it was last looked at is of no use, nor one that is no longer admitted.
-                if !channel.session().is_dismissed() && !has_ended(&mut channel, context) {
+                if !channel.session().is_dismissed() && channel.poll_ended(context).is_pending() {
                     return Poll::Ready(Some(channel));
                 }
             }
@@ -89,24 +126,11 @@ impl WarmPool {
         self.taken.notify_one();
         match ready {
             Some(channel) => Ok(channel),
-            None => handshake::connect(&self.shared, &self.upstream, self.path).await,
+            None => C::dial(&self.shared, &self.dialler, &self.upstream, self.path).await,
         }
     }
 
-    /// Replaces those that are ready: certificates or policies have changed.
-    pub(crate) fn renew(&self) {
-        self.close();
-        self.taken.notify_one();
-    }
-
-    /// Closes those that are no longer admitted.
-    pub(crate) fn close_dismissed(&self) {
-        self.lock().retain(|channel| !channel.session().is_dismissed());
-        self.taken.notify_one();
-    }
-
-    /// Closes all.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         self.lock().clear();
     }
 
@@ -117,7 +141,7 @@ impl WarmPool {
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let generation = self.shared.endpoint.generation();
-                let failure = match handshake::connect(&self.shared, &self.upstream, self.path).await {
+                let failure = match C::dial(&self.shared, &self.dialler, &self.upstream, self.path).await {
                     Ok(channel) => {
                         // One begun before a reload would be kept with what was replaced.
                         if generation == self.shared.endpoint.generation() {
@@ -172,16 +196,16 @@ impl WarmPool {
     }
 
     /// Takes the oldest out.
-    fn oldest(&self) -> Option<Channel> {
+    fn oldest(&self) -> Option<C> {
         let mut ready = self.lock();
         let oldest = (0..ready.len()).min_by_key(|&index| ready[index].session().since)?;
         Some(ready.swap_remove(oldest))
     }
 
     /// One that has ended without being used.
-    fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Channel> {
+    fn poll_ended(&self, context: &mut Context<'_>) -> Poll<C> {
         let mut ready = self.lock();
-        let ended = (0..ready.len()).find(|&index| has_ended(&mut ready[index], context));
+        let ended = (0..ready.len()).find(|&index| ready[index].poll_ended(context).is_ready());
         match ended {
             Some(index) => Poll::Ready(ready.swap_remove(index)),
             None => Poll::Pending,
@@ -189,13 +213,47 @@ impl WarmPool {
     }
 }
 
-/// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake. Wakes the task when
-/// that changes.
-fn has_ended(channel: &mut Channel, context: &mut Context<'_>) -> bool {
-    match Pin::new(channel).poll_fill_buf(context) {
-        Poll::Pending => false,
-        // A server that speaks first is as good as any.
-        Poll::Ready(Ok(bytes)) => bytes.is_empty(),
-        Poll::Ready(Err(_)) => true,
+impl Dialled for Channel {
+    type Dialler = ();
+
+    async fn dial(shared: &Arc<Shared>, (): &(), upstream: &Upstream, path: Path) -> Result<Self, Failure> {
+        handshake::connect(shared, upstream, path).await
+    }
+
+    fn session(&self) -> &Arc<Session> {
+        Self::session(self)
+    }
+
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match Pin::new(self).poll_fill_buf(context) {
+            Poll::Pending => Poll::Pending,
+            // A server that speaks first is as good as any.
+            Poll::Ready(Ok(bytes)) if !bytes.is_empty() => Poll::Pending,
+            Poll::Ready(_) => Poll::Ready(()),
+        }
+    }
+}
+
+impl<C: Dialled + std::fmt::Debug> Kept for WarmPool<C> {
+    fn peer(&self) -> &str {
+        Self::peer(self)
+    }
+
+    fn ready(&self) -> usize {
+        Self::ready(self)
+    }
+
+    fn renew(&self) {
+        Self::close(self);
+        self.taken.notify_one();
+    }
+
+    fn close_dismissed(&self) {
+        self.lock().retain(|channel| !channel.session().is_dismissed());
+        self.taken.notify_one();
+    }
+
+    fn close(&self) {
+        Self::close(self);
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::dialling::warm::WarmPool;
 use crate::life::drain::Phase;
 use crate::listening::admission::{Admission, Bound};
-use crate::paths::sctp::{self, FunctionSocket};
+use crate::paths::sctp::{self, Carries, FunctionSocket};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
@@ -21,12 +21,12 @@ use crate::shared::Shared;
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Accepts associations until draining begins, and carries each in a task of its own to the peer that `warm_pool` leads to.
-pub(crate) async fn accept_all(
+pub(crate) async fn accept_all<C: Carries + 'static>(
     shared: Arc<Shared>,
     listener: AsyncFd<Listener>,
     name: String,
     admission: Arc<Admission>,
-    warm_pool: Arc<WarmPool>,
+    warm_pool: Arc<WarmPool<C>>,
 ) {
     let mut guard = shared.drain.guard();
     loop {

@@ -241,7 +241,11 @@ impl HandshakeThreads {
 }
 
 /// A thread with an event loop of its own, which runs what `open` spawns there until the sender is dropped.
-fn spawn(name: &str, nicer: i32, open: impl FnOnce() + Send + 'static) -> Result<oneshot::Sender<()>, Error> {
+pub(crate) fn spawn(
+    name: &str,
+    nicer: i32,
+    open: impl FnOnce() + Send + 'static,
+) -> Result<oneshot::Sender<()>, Error> {
     let cannot = |source| Error::Thread { source };
     let (ends, ended) = oneshot::channel::<()>();
     // An event loop belongs to the thread that makes it.

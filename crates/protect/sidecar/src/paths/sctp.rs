@@ -1,10 +1,12 @@
-//! The `sctp` path: associations of network functions, each carried whole over a TLS connection of its own.
+//! The `sctp` path: associations of network functions, each carried whole over a connection of its own, TLS over TCP or QUIC.
 //!
-//! [`bartizan_gateway`] decides what follows from what; here are its sockets: the function's association in the kernel, the TLS
+//! [`bartizan_gateway`] decides what follows from what; here are its sockets: the function's association in the kernel, the
 //! connection to the peer's sidecar, and what is recorded of the two.
 
+mod carrier;
 mod carry;
 mod function;
+mod streams;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -12,14 +14,16 @@ use std::time::{Duration, Instant};
 
 use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
 use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
-use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
+pub(crate) use self::carrier::Carrier;
 use self::carry::carry;
 pub(crate) use self::function::{FunctionSocket, listen};
+pub(crate) use self::streams::Streams as QuicStreams;
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::channel::Channel;
-use crate::dialling::warm::WarmPool;
+use crate::dialling::quic::QuicChannel;
+use crate::dialling::warm::{Dialled, WarmPool};
 use crate::life::drain::Guard;
 use crate::listening::admission::Slot;
 use crate::metrics::Side;
@@ -30,7 +34,7 @@ use crate::shared::Shared;
 const SILENCE: Duration = Duration::from_secs(9);
 /// How long what was received for a function waits for it before an abort.
 const ABORT: Duration = Duration::from_secs(2);
-/// How long the last frames and close_notify may take.
+/// How long the last frames and the end of the connection may take.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// What is recorded of an association when it has ended.
@@ -49,10 +53,34 @@ fn is_of_this_host(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
+/// A connection from a pool that becomes the carrier of one association.
+pub(crate) trait Carries: Dialled {
+    /// What it becomes.
+    type Carrier: Carrier;
+
+    fn into_carrier(self) -> Self::Carrier;
+}
+
+impl Carries for Channel {
+    type Carrier = Self;
+
+    fn into_carrier(self) -> Self {
+        self
+    }
+}
+
+impl Carries for QuicChannel {
+    type Carrier = QuicStreams;
+
+    fn into_carrier(self) -> QuicStreams {
+        QuicStreams::new(self)
+    }
+}
+
 /// Serves an association that the node's own function has opened at an outbound listener.
-pub(crate) async fn outbound(
+pub(crate) async fn outbound<C: Carries>(
     shared: Arc<Shared>,
-    warm_pool: Arc<WarmPool>,
+    warm_pool: Arc<WarmPool<C>>,
     socket: FunctionSocket,
     from: SocketAddr,
     mut guard: Guard,
@@ -92,16 +120,16 @@ pub(crate) async fn outbound(
     };
     slot.establish();
     // On the heap while it is needed: what dials is larger than all that an association at rest holds.
-    let mut channel = match Box::pin(warm_pool.take()).await {
-        Ok(channel) => channel,
+    let mut carrier = match Box::pin(warm_pool.take()).await {
+        Ok(connection) => connection.into_carrier(),
         Err(failure) => {
             shared.failure_log.log("an association is aborted", &failure);
             let ending = Ending::NoCarrier(format!("{}: {}", failure.why.as_str(), failure.detail));
             return refuse(&account, socket, ending, Some(streams));
         }
     };
-    guard.join(channel.session().dismissal());
-    account.key = channel.session().key;
+    guard.join(carrier.session().dismissal());
+    account.key = carrier.session().key;
     let limits = &shared.limits;
     let patience = Patience {
         // The peer dials its function meanwhile.
@@ -109,10 +137,10 @@ pub(crate) async fn outbound(
         silence: SILENCE,
         abort: ABORT,
     };
-    let mut association = Association::initiator(streams, patience, Instant::now());
-    carry(&mut association, &mut channel, Some(socket), None, &mut guard).await;
-    account.finish(&mut channel, &association).await;
-    if let Some(refused) = channel.session().refusal() {
+    let mut association = Association::initiator(streams, C::Carrier::CARRIAGE, patience, Instant::now());
+    carry(&mut association, &mut carrier, Some(socket), None, &mut guard).await;
+    account.finish(&mut carrier, &association).await;
+    if let Some(refused) = carrier.session().refusal() {
         shared
             .failure_log
             .log("an association is aborted", &Failure::refused(account.peer, refused));
@@ -120,8 +148,8 @@ pub(crate) async fn outbound(
 }
 
 /// Serves an association that a peer's function has opened: makes the same towards this node's at `forward`.
-pub(crate) async fn inbound(shared: &Arc<Shared>, forward: SocketAddr, mut channel: Channel, mut guard: Guard) {
-    let session = Arc::clone(channel.session());
+pub(crate) async fn inbound<C: Carrier>(shared: &Arc<Shared>, forward: SocketAddr, mut carrier: C, mut guard: Guard) {
+    let session = Arc::clone(carrier.session());
     let account = Account {
         shared,
         direction: Direction::Inbound,
@@ -136,29 +164,24 @@ pub(crate) async fn inbound(shared: &Arc<Shared>, forward: SocketAddr, mut chann
         silence: SILENCE,
         abort: ABORT,
     };
-    let mut association = Association::responder(patience, Instant::now());
+    let mut association = Association::responder(C::CARRIAGE, patience, Instant::now());
     if is_of_this_host(forward.ip()) {
         shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
         association.dismiss(&why, Instant::now());
     }
-    carry(&mut association, &mut channel, None, Some(forward), &mut guard).await;
-    account.finish(&mut channel, &association).await;
+    carry(&mut association, &mut carrier, None, Some(forward), &mut guard).await;
+    account.finish(&mut carrier, &association).await;
 }
 
 impl Account<'_> {
     /// Records the end, and closes the connection once the peer has what is left for it.
-    async fn finish(&self, channel: &mut Channel, association: &Association) {
+    async fn finish(&self, carrier: &mut impl Carrier, association: &Association) {
         if let Some(end) = association.end() {
             self.close(&end, association.streams());
         }
-        let goodbye = async {
-            let written = channel.write_all(association.output()).await;
-            written.and(channel.shutdown().await)
-        };
-        // Whoever does not take it learns of the end by the connection's.
-        let _ = timeout(GOODBYE, goodbye).await;
+        let _ = timeout(GOODBYE, carrier.goodbye(association)).await;
     }
 
     fn close(&self, end: &End, streams: Option<Streams>) {

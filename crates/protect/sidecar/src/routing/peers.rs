@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Sidecar};
+use bartizan_deployment::{Carrier, Deployment, InterfaceKind, Node, NodeName, Sidecar};
 
 use crate::routing::authority::Authority;
 
@@ -12,6 +12,8 @@ use crate::routing::authority::Authority;
 pub(crate) struct Upstream {
     pub(crate) peer: NodeName,
     pub(crate) interface: InterfaceKind,
+    /// What carries SCTP there, where SCTP is carried.
+    pub(crate) carrier: Carrier,
     pub(crate) address: SocketAddr,
 }
 
@@ -89,7 +91,7 @@ impl Upstreams {
         for (peer, joined) in deployment.sidecar_peers(node) {
             let Some(sidecar) = &peer.sidecar else { continue };
             if interface.is_none_or(|wanted| joined.kind == wanted) {
-                this.add(peer, sidecar, joined.kind);
+                this.add(peer, sidecar, joined.kind, joined.carrier);
             }
         }
         for other in deployment.nodes() {
@@ -110,7 +112,7 @@ impl Upstreams {
         this
     }
 
-    fn add(&mut self, peer: &Node, sidecar: &Sidecar, interface: InterfaceKind) {
+    fn add(&mut self, peer: &Node, sidecar: &Sidecar, interface: InterfaceKind, carrier: Carrier) {
         for inbound in sidecar.inbound.iter().filter(|inbound| inbound.interface == interface) {
             let ip = if inbound.listen.ip().is_unspecified() {
                 peer.address
@@ -121,6 +123,7 @@ impl Upstreams {
             self.upstreams.push(Upstream {
                 peer: peer.name.clone(),
                 interface,
+                carrier,
                 address: SocketAddr::new(ip, inbound.listen.port()),
             });
             self.services.entry(inbound.service).or_insert(index);

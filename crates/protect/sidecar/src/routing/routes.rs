@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 
 use crate::admin::state::State;
+use crate::dialling::quic::QuicChannel;
 use crate::dialling::warm::WarmPool;
 use crate::metrics::{Requests, Side};
 use crate::paths::http2::{Pool, Route, Target};
@@ -20,6 +21,7 @@ pub(crate) struct Routes<'a> {
     state: &'a State,
     routes: HashMap<Upstream, Route>,
     warm_pools: HashMap<Upstream, Arc<WarmPool>>,
+    quic_pools: HashMap<Upstream, Arc<WarmPool<QuicChannel>>>,
 }
 
 impl<'a> Routes<'a> {
@@ -29,6 +31,7 @@ impl<'a> Routes<'a> {
             state,
             routes: HashMap::new(),
             warm_pools: HashMap::new(),
+            quic_pools: HashMap::new(),
         }
     }
 
@@ -55,11 +58,22 @@ impl<'a> Routes<'a> {
     pub(crate) fn warm_pool(&mut self, upstream: &Upstream, warm: usize) -> Arc<WarmPool> {
         let warm_pool = self.warm_pools.entry(upstream.clone()).or_insert_with(|| {
             let warm_pool = WarmPool::new(&self.worker.shared, upstream.clone());
-            self.state.add_warm_pool(&warm_pool);
+            self.state.add_warm_pool(Arc::clone(&warm_pool) as _);
             warm_pool
         });
         warm_pool.want_ready(warm);
         Arc::clone(warm_pool)
+    }
+
+    /// The same of connections over QUIC.
+    pub(crate) fn quic_pool(&mut self, upstream: &Upstream, warm: usize) -> Arc<WarmPool<QuicChannel>> {
+        let pool = self.quic_pools.entry(upstream.clone()).or_insert_with(|| {
+            let pool = WarmPool::new(&self.worker.shared, upstream.clone());
+            self.state.add_warm_pool(Arc::clone(&pool) as _);
+            pool
+        });
+        pool.want_ready(warm);
+        Arc::clone(pool)
     }
 
     /// Begins to keep connections open and ready.
@@ -69,6 +83,9 @@ impl<'a> Routes<'a> {
         }
         for warm_pool in self.warm_pools.into_values() {
             tokio::spawn(warm_pool.keep());
+        }
+        for pool in self.quic_pools.into_values() {
+            tokio::spawn(pool.keep());
         }
     }
 }

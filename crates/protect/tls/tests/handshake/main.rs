@@ -7,6 +7,7 @@ mod observation;
 mod own_files;
 mod probing;
 mod profiles;
+mod quic;
 mod refusals;
 mod remembered;
 mod resumption;

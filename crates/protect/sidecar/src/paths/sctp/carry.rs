@@ -9,23 +9,21 @@ use std::time::{Duration, Instant};
 
 use bartizan_gateway::{Association, Cause, Command, Side, Streams};
 use bartizan_host::sctp::{Event, Notification};
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::time::Sleep;
 
+use super::carrier::Carrier;
 use super::function::{FunctionSocket, delivery, path_state};
 use super::{GOODBYE, last_command};
-use crate::dialling::channel::Channel;
 use crate::life::drain::{Guard, Phase};
-use crate::runtime::scratch::with_scratch;
 use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
 const ROUNDS: usize = 32;
 
-/// The two sockets of an association.
-struct Carrying<'a> {
+/// An association between the function's socket and the carrier.
+struct Carrying<'a, C> {
     association: &'a mut Association,
-    channel: &'a mut Channel,
+    carrier: &'a mut C,
     /// The association with the function; none before it is begun and after it has ended.
     function: Option<FunctionSocket>,
     /// Whether it is established.
@@ -34,16 +32,14 @@ struct Carrying<'a> {
     timer: Pin<Box<Sleep>>,
     /// When `timer` is due.
     armed: Instant,
-    /// Frames were written that the connection may still hold.
-    flush: bool,
-    /// The connection takes or gives nothing any more.
-    channel_ended: bool,
+    /// The carrier takes or gives nothing any more.
+    carrier_ended: bool,
 }
 
 /// Carries an association until it has ended, and what is left is done as far as that goes at once.
-pub(super) async fn carry(
+pub(super) async fn carry<C: Carrier>(
     association: &mut Association,
-    channel: &mut Channel,
+    carrier: &mut C,
     function: Option<FunctionSocket>,
     forward: Option<SocketAddr>,
     guard: &mut Guard,
@@ -52,14 +48,13 @@ pub(super) async fn carry(
     let now = Instant::now();
     let mut carrying = Carrying {
         association,
-        channel,
+        carrier,
         function,
         established,
         forward,
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         armed: now,
-        flush: false,
-        channel_ended: false,
+        carrier_ended: false,
     };
     // An association lives for days: it is ended with the connections that are still open then.
     let carried = poll_fn(|context| carrying.poll(context));
@@ -77,16 +72,16 @@ pub(super) async fn carry(
     }
 }
 
-impl Carrying<'_> {
+impl<C: Carrier> Carrying<'_, C> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..ROUNDS {
             let mut moved = self.command(context);
             moved |= self.read_function(context);
-            moved |= self.write_channel(context);
-            moved |= self.read_channel(context);
+            moved |= self.write_carrier(context);
+            moved |= self.read_carrier(context);
             if self.association.end().is_some() && self.association.command().is_none() {
-                let nothing_left = self.association.output().is_empty() && !self.flush;
-                if nothing_left || self.channel_ended {
+                let nothing_left = self.association.output().is_empty() && self.carrier.is_flushed();
+                if nothing_left || self.carrier_ended {
                     return Poll::Ready(());
                 }
             }
@@ -295,76 +290,31 @@ impl Carrying<'_> {
         }
     }
 
-    fn write_channel(&mut self, context: &mut Context<'_>) -> bool {
-        let mut moved = false;
-        while !self.channel_ended && !self.association.output().is_empty() {
-            match Pin::new(&mut *self.channel).poll_write(context, self.association.output()) {
-                Poll::Pending => break,
-                Poll::Ready(Ok(written)) if written > 0 => {
-                    self.association.output_taken(written);
-                    self.flush = true;
-                    moved = true;
-                }
-                Poll::Ready(Ok(_)) => self.channel_lost("it takes nothing any more"),
-                Poll::Ready(Err(error)) => self.channel_failed(&error),
-            }
-        }
-        if self.flush && !self.channel_ended {
-            match Pin::new(&mut *self.channel).poll_flush(context) {
-                Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.flush = false,
-                Poll::Ready(Err(error)) => self.channel_failed(&error),
-            }
-        }
-        moved
-    }
-
-    fn read_channel(&mut self, context: &mut Context<'_>) -> bool {
-        if self.channel_ended {
+    fn write_carrier(&mut self, context: &mut Context<'_>) -> bool {
+        if self.carrier_ended {
             return false;
         }
-        let (channel, association) = (&mut *self.channel, &mut *self.association);
-        let read = with_scratch(|scratch| {
-            let mut buffer = ReadBuf::new(scratch);
-            match Pin::new(channel).poll_read(context, &mut buffer) {
-                Poll::Ready(Ok(())) => {
-                    let read = buffer.filled();
-                    if !read.is_empty() {
-                        association.carrier_received(read, Instant::now());
-                    }
-                    Poll::Ready(Ok(read.len()))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending => Poll::Pending,
-            }
-        });
-        match read {
-            Poll::Pending => false,
-            Poll::Ready(Ok(0)) => {
-                self.channel_lost("closed by the peer");
-                true
-            }
-            Poll::Ready(Ok(_)) => true,
-            Poll::Ready(Err(error)) => {
-                self.channel_failed(&error);
-                true
-            }
-        }
+        let written = self.carrier.poll_write(self.association, context);
+        self.moved(written)
     }
 
-    fn channel_failed(&mut self, error: &io::Error) {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.channel_lost("closed by the peer without close_notify"),
-            _ => self.channel_lost(&error.to_string()),
+    fn read_carrier(&mut self, context: &mut Context<'_>) -> bool {
+        if self.carrier_ended {
+            return false;
         }
+        let read = self.carrier.poll_read(self.association, context);
+        self.moved(read)
     }
 
-    fn channel_lost(&mut self, detail: &str) {
-        self.channel_ended = true;
-        self.flush = false;
-        let refused = self.channel.session().refusal();
-        let detail = refused.map_or_else(|| detail.to_owned(), ToString::to_string);
-        self.association.carrier_ended(&detail, Instant::now());
+    /// Whether anything moved; a carrier that is lost ends the association.
+    fn moved(&mut self, moved: Result<bool, String>) -> bool {
+        moved.unwrap_or_else(|detail| {
+            self.carrier_ended = true;
+            let refused = self.carrier.session().refusal();
+            let detail = refused.map_or(detail, ToString::to_string);
+            self.association.carrier_ended(&detail, Instant::now());
+            true
+        })
     }
 
     /// Does what is due; whether something was.

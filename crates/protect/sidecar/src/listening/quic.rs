@@ -1,0 +1,198 @@
+//! Listeners for other sidecars over QUIC, on a thread of their own.
+//!
+//! One socket takes the packets of handshakes and of established connections, so the two cannot have a thread each, as over TCP. What
+//! unauthenticated clients can hold up is therefore bounded otherwise: an address gets its handshake once it has shown that it receives
+//! what is sent to it, while many fail those of unknown addresses run one after the other, and no request of another listener is served on
+//! this thread.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bartizan_deployment::InterfaceKind;
+use quinn::{Incoming, ServerConfig};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::{spawn_local, yield_now};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::dialling::quic;
+use crate::error::Error;
+use crate::life::drain::{Guard, Phase};
+use crate::life::idle;
+use crate::listening::admission::{Admission, Bound, Bounds, Slot};
+use crate::listening::failures::{Deferral, Failures};
+use crate::listening::handshake_threads::spawn;
+use crate::paths::sctp::{self, QuicStreams};
+use crate::runtime::until::until;
+use crate::shared::Shared;
+use crate::sidecar::GOODBYE;
+
+/// An inbound listener over QUIC.
+#[derive(Debug)]
+pub(crate) struct QuicListener {
+    pub(crate) socket: UdpSocket,
+    pub(crate) name: String,
+    pub(crate) bounds: Bounds,
+    pub(crate) interface: InterfaceKind,
+    /// The network function behind it.
+    pub(crate) forward: SocketAddr,
+}
+
+/// The thread of all of them, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct QuicThread {
+    _ends: oneshot::Sender<()>,
+    /// Each resolves when the connections of a listener are closed, at their peers too.
+    closed: Vec<oneshot::Receiver<()>>,
+}
+
+/// What connections of one listener need.
+#[derive(Debug)]
+struct Answering {
+    shared: Arc<Shared>,
+    interface: InterfaceKind,
+    forward: SocketAddr,
+    listening_at: SocketAddr,
+    config: ServerConfig,
+    failures: Failures,
+    /// Handshakes of unknown addresses while many fail.
+    late: Semaphore,
+}
+
+impl QuicThread {
+    /// Starts the thread, which inherits what the calling thread is confined to.
+    ///
+    /// # Errors
+    /// Where the system gives no thread or no event loop.
+    pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<QuicListener>) -> Result<Self, Error> {
+        let (mut closed, mut opened) = (Vec::new(), Vec::new());
+        for listener in listeners {
+            let (ends, ended) = oneshot::channel();
+            closed.push(ended);
+            opened.push((listener, ends));
+        }
+        let shared = Arc::clone(shared);
+        let ends = spawn("quic", 0, move || {
+            for (listener, ends) in opened {
+                spawn_local(listener.serve_all(Arc::clone(&shared), ends));
+            }
+        })?;
+        Ok(Self { _ends: ends, closed })
+    }
+
+    /// Waits until peers know that their connections have ended, for a while.
+    pub(crate) async fn close(self) {
+        for closed in self.closed {
+            let _ = timeout(GOODBYE, closed).await;
+        }
+    }
+}
+
+impl QuicListener {
+    /// Accepts connections until draining begins, and serves each in a task of its own, within the bounds of every listener.
+    async fn serve_all(self, shared: Arc<Shared>, _ends: oneshot::Sender<()>) {
+        let config = quic::listening(&shared, self.interface);
+        let opened = self.socket.local_addr().and_then(|listening_at| {
+            let endpoint = quic::endpoint(self.socket, Some(config.clone()))?;
+            Ok((listening_at, endpoint))
+        });
+        let (listening_at, endpoint) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::error!(
+                    listener = self.name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
+                    "nothing is accepted"
+                );
+                return;
+            }
+        };
+        let admission = Admission::new(self.bounds);
+        let answering = Rc::new(Answering {
+            shared: Arc::clone(&shared),
+            interface: self.interface,
+            forward: self.forward,
+            listening_at,
+            config,
+            failures: Failures::default(),
+            late: Semaphore::new(1),
+        });
+        let mut guard = shared.drain.guard();
+        let longest = shared.limits.idle;
+        let mut ticks = interval(idle::every(longest));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let incoming = tokio::select! {
+                incoming = endpoint.accept() => incoming,
+                _ = ticks.tick() => {
+                    for _ in 0..admission.expire(longest) {
+                        shared.metrics.limit_reached("idle");
+                    }
+                    continue;
+                }
+                () = guard.reached(Phase::Draining) => break,
+            };
+            let Some(incoming) = incoming else { break };
+            // A flight with ML-DSA is more than three times a ClientHello: a server that has not validated the address would have to
+            // wait for the client in the middle of it (RFC 9000, section 8.1), so this costs no round trip more.
+            if !incoming.remote_address_validated() {
+                let _ = incoming.retry();
+                continue;
+            }
+            let peer = incoming.remote_address();
+            let taken = admission.take(peer.ip());
+            let bound = match &taken {
+                Ok((_, _, met)) => *met,
+                Err(met) => Some(*met),
+            };
+            if let Some(bound) = bound.map(Bound::as_str) {
+                shared.metrics.limit_reached(bound);
+                tracing::debug!(listener = %self.name, %peer, bound, "a connection is closed: too many are open");
+            }
+            match taken {
+                Ok((slot, eviction, _)) => {
+                    let served = Rc::clone(&answering).serve(incoming, guard.clone(), slot);
+                    spawn_local(async move { until(served, eviction.now()).await });
+                }
+                Err(_) => incoming.refuse(),
+            }
+            // One in each round of the runtime: associations get their turn after each, however many clients connect.
+            yield_now().await;
+        }
+        // Draining is over with the last connection's guard, not with this one.
+        drop(guard);
+        endpoint.set_server_config(None);
+        endpoint.wait_idle().await;
+    }
+}
+
+impl Answering {
+    /// Serves the association of one connection of another sidecar.
+    async fn serve(self: Rc<Self>, incoming: Incoming, mut guard: Guard, slot: Slot) {
+        let peer = incoming.remote_address().ip();
+        let deferral = self.failures.deferral(peer, Instant::now());
+        let turn = match deferral {
+            Deferral::None => None,
+            Deferral::Deferred => {
+                self.shared.metrics.limit_reached("failed-handshakes");
+                self.late.acquire().await.ok()
+            }
+        };
+        let attempt = self.failures.attempt(peer, deferral);
+        // On the heap while it is needed: what shakes hands is larger than all that an association at rest holds.
+        let accepted = quic::accept(&self.shared, incoming, &self.config, self.listening_at, self.interface);
+        let Some(channel) = Box::pin(accepted).await else {
+            return;
+        };
+        attempt.succeeds();
+        drop(turn);
+        if !slot.establish() {
+            // It was evicted in the same turn.
+            return;
+        }
+        guard.join(channel.session().dismissal());
+        if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
+            sctp::inbound(&self.shared, self.forward, carrier, guard).await;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What is between two nodes: the frames of one association over a TLS connection.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bartizan_gateway::{Association, Carriage};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
+
+use crate::dialling::channel::Channel;
+use crate::dialling::session::Session;
+use crate::runtime::scratch::with_scratch;
+
+/// A protected connection to the peer's sidecar that carries one association.
+pub(crate) trait Carrier {
+    /// What it is to the association.
+    const CARRIAGE: Carriage;
+
+    /// Takes what the association has for the peer, as far as that goes; whether it took anything. An error says why it is lost.
+    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String>;
+
+    /// Hands over what came from the peer, as far as the association has room; whether anything came. An error says why it is lost.
+    fn poll_read(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String>;
+
+    /// Whether everything it took is on its way.
+    fn is_flushed(&self) -> bool;
+
+    /// Sends what is left of the association's life, and closes the connection once the peer has it.
+    fn goodbye(&mut self, association: &Association) -> impl Future<Output = ()>;
+
+    /// The connection's account.
+    fn session(&self) -> &Arc<Session>;
+}
+
+fn failed(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "closed by the peer without close_notify".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl Carrier for Channel {
+    const CARRIAGE: Carriage = Carriage::Stream;
+
+    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+        let mut moved = false;
+        while !association.output().is_empty() {
+            match Pin::new(&mut *self).poll_write(context, association.output()) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(written)) if written > 0 => {
+                    association.output_taken(written);
+                    self.flush = true;
+                    moved = true;
+                }
+                Poll::Ready(Ok(_)) => return Err("it takes nothing any more".to_owned()),
+                Poll::Ready(Err(error)) => return Err(failed(&error)),
+            }
+        }
+        if self.flush {
+            match Pin::new(&mut *self).poll_flush(context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.flush = false,
+                Poll::Ready(Err(error)) => return Err(failed(&error)),
+            }
+        }
+        Ok(moved)
+    }
+
+    fn poll_read(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+        let read = with_scratch(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            match Pin::new(&mut *self).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) => {
+                    let read = buffer.filled();
+                    if !read.is_empty() {
+                        association.carrier_received(read, Instant::now());
+                    }
+                    Poll::Ready(Ok(read.len()))
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        match read {
+            Poll::Pending => Ok(false),
+            Poll::Ready(Ok(0)) => Err("closed by the peer".to_owned()),
+            Poll::Ready(Ok(_)) => Ok(true),
+            Poll::Ready(Err(error)) => Err(failed(&error)),
+        }
+    }
+
+    fn is_flushed(&self) -> bool {
+        !self.flush
+    }
+
+    async fn goodbye(&mut self, association: &Association) {
+        // Whoever does not take it learns of the end by the connection's.
+        if self.write_all(association.output()).await.is_ok() {
+            let _ = self.shutdown().await;
+        }
+    }
+
+    fn session(&self) -> &Arc<Session> {
+        Self::session(self)
+    }
+}
