@@ -441,6 +441,10 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
             Function::open(&stage.gnb, ANY, listener(), opening(10, 10)),
             accept(&waiting),
         );
+        // What was said through it shows that both ends have opened it.
+        let answer = message(0, 60, 165);
+        pair.1.send(&answer);
+        assert_eq!(pair.0.next(), Seen::Message(answer.clone()));
         amf.process.send(libc_signal::KILL);
         assert_eq!(pair.0.next(), Seen::Lost);
         // Its kernel ends the associations of a process that is gone.
@@ -472,8 +476,6 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
                 }
             }
         });
-        // What was said through it shows that both ends have opened it.
-        let answer = message(0, 60, 165);
         pair.1.send(&answer);
         assert_eq!(pair.0.next(), Seen::Message(answer));
         let mut amf = amf;
