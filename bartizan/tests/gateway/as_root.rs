@@ -495,19 +495,20 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
 
 /// Numbers of signal(7) on every architecture of ours.
 mod libc_signal {
+    pub(super) const RELOAD: i32 = 1;
     pub(super) const KILL: i32 = 9;
     pub(super) const STOP: i32 = 19;
     pub(super) const CONTINUE: i32 = 18;
 }
 
 #[test]
-fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_is_revoked() {
-    if in_a_guest("nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_is_revoked") {
+fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is_revoked() {
+    if in_a_guest("nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is_revoked") {
         return;
     }
     for carrier in CARRIERS {
         let mut stage = Stage::new(carrier);
-        let amf = stage.start("amf");
+        let mut amf = stage.start("amf");
         let waiting = listen(&stage.amf, forward());
         let capture = stage.capture();
         stage.write(
@@ -524,7 +525,23 @@ fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_is_revoke
         refuses(&stage, "no-common-group");
         gnb.process.terminate(PATIENCE).unwrap();
 
+        // One that is open when its peer's certificate is revoked ends with the reload of the list.
+        let gnb = stage.start("gnb");
+        let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
+        let other = accept(&waiting);
+        let before = message(0, 60, 165);
+        other.send(&before);
+        assert_eq!(function.next(), Seen::Message(before));
         stage.revoke("gnb");
+        amf.process.send(libc_signal::RELOAD);
+        assert_eq!(function.next(), Seen::Lost);
+        assert_eq!(other.next(), Seen::Lost);
+        eventually("the ledger says why", || {
+            let ended = stage.associations("amf").pop()?;
+            (ended.ending == "dismissed").then_some(())
+        });
+        gnb.process.terminate(PATIENCE).unwrap();
+
         amf.process.terminate(PATIENCE).unwrap();
         let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
         let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));

@@ -243,7 +243,7 @@ pub(crate) fn deployment(policy: &str, carrier: &str) -> String {
         format!(
             "  {name}:\n    {{ function: {function}, address: 10.80.0.{number}, names: {{ dns: [{name}.test] }}, \
              certificate: {name}.crt.pem, key: {name}.key.pem,\n      \
-             sidecar: {{ {sidecar}, admin: '127.0.0.1:9001', ledger: {name}.jsonl }} }}\n"
+             sidecar: {{ {sidecar}, admin: '127.0.0.1:9001', ledger: {name}.jsonl, limits: {{ drain: 1s }} }} }}\n"
         )
     };
     format!(

@@ -84,7 +84,7 @@ fn sctp_to_the_amf_s_own_address_is_led_to_the_sidecar_and_none_leaves_with_rule
     ) {
         return;
     }
-    let stage = Stage::new("tls");
+    let stage = Stage::new("quic");
     let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
     // An AMF that listens at its real address as well, as one that knows of no sidecar does.
     let (waiting, unprotected) = (listen(&stage.amf, forward()), listen(&stage.amf, real()));
