@@ -71,6 +71,8 @@ pub enum Mode {
 pub struct Timing {
     /// Until the first retransmission of a request; each further one waits twice as long.
     pub retransmit: Duration,
+    /// The longest of these waits: a peer that comes back is met within it.
+    pub longest_wait: Duration,
     /// Retransmissions before a peer counts as unreachable.
     pub attempts: u32,
     /// How long this end keeps what the peer has to complete: an IKE_SA whose peer has not authenticated itself, additional key exchanges that it
@@ -107,10 +109,21 @@ impl Lifetime {
 }
 
 impl Timing {
+    /// The wait behind this one.
+    pub(crate) fn longer(&self, wait: Duration) -> Duration {
+        // One that begins above the bound stays as it is.
+        wait.saturating_mul(2).min(self.longest_wait.max(wait))
+    }
+
     /// How long a request is sent again before its peer counts as unreachable, and so how long the peer's may still arrive.
     pub(crate) fn patience(&self) -> Duration {
-        let waits = 2_u32.saturating_pow(self.attempts.saturating_add(1)) - 1;
-        self.retransmit.saturating_mul(waits)
+        let mut wait = self.retransmit;
+        let mut all = wait;
+        for _ in 0..self.attempts {
+            wait = self.longer(wait);
+            all = all.saturating_add(wait);
+        }
+        all
     }
 }
 
@@ -118,6 +131,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             retransmit: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(64),
             attempts: 7,
             half_open: Duration::from_secs(30),
             liveness: Some(Duration::from_secs(30)),

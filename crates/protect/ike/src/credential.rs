@@ -121,6 +121,11 @@ impl SigningKey {
         hash(self.hash)
     }
 
+    /// The AlgorithmIdentifier of its signatures, in DER.
+    pub(crate) fn identifier(&self) -> Option<Vec<u8>> {
+        identifier(&self.algorithm)
+    }
+
     /// Authentication data: the AlgorithmIdentifier behind its length, and the signature (RFC 7427, section 3).
     pub(crate) fn authenticate(&self, octets: &[u8]) -> Option<Vec<u8>> {
         let signature = match &self.pair {
@@ -140,7 +145,7 @@ impl SigningKey {
                 signature
             }
         };
-        let identifier = identifier(&self.algorithm)?;
+        let identifier = self.identifier()?;
         let mut data = vec![u8::try_from(identifier.len()).ok()?];
         data.extend(identifier);
         data.extend(signature);

@@ -39,6 +39,8 @@ impl Default for HalfOpen {
 /// What happened to an IKE_SA of an endpoint.
 #[derive(Debug)]
 pub enum Report {
+    /// The first request of a peer was admitted, between these sockets. It is not authenticated yet.
+    Admitted(SaId, Ends),
     /// What it reports itself; [`Event::Rekeyed`] is not among that.
     Event(SaId, Event),
     /// Another takes its place, or was made in vain where both ends have replaced it at once: that one ends by itself.
@@ -128,7 +130,12 @@ impl Endpoint {
         self.held.get(&id).map(|held| &held.sa)
     }
 
-    /// IKE_SAs that have not ended, and how many of them are half open.
+    /// IKE_SAs that have not ended.
+    pub fn sas(&self) -> impl Iterator<Item = (SaId, &IkeSa)> {
+        self.held.iter().map(|(id, held)| (*id, &held.sa))
+    }
+
+    /// How many IKE_SAs have not ended, and how many of them are half open.
     #[must_use]
     pub fn count(&self) -> (usize, usize) {
         (self.held.len(), self.by_first.len())
@@ -168,6 +175,8 @@ impl Endpoint {
         let must_return = half_open >= self.half_open.cookies_from;
         match acceptor.admit(ends, datagram, must_return, random, now) {
             Admission::Admitted(sa) => {
+                let id = SaId(self.next);
+                self.reports.push_back(Report::Admitted(id, ends));
                 self.hold(*sa, Some(first));
             }
             Admission::Answered(datagram) => {

@@ -38,6 +38,9 @@ pub enum Failure {
     /// The peer deleted the IKE_SA.
     #[error("the peer has deleted the IKE_SA")]
     Deleted,
+    /// This end has dropped it without a message to the peer, which does not know it any more, or has too many.
+    #[error("dropped by this end")]
+    Dropped,
     /// Another IKE_SA has taken its place, and its CHILD_SAs.
     #[error("replaced by another IKE_SA")]
     Replaced,

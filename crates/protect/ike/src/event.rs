@@ -14,12 +14,20 @@ use crate::selector::Selector;
 /// What happened to an IKE_SA.
 #[derive(Debug)]
 pub enum Event {
+    /// The peer says that it has no other IKE_SA with this end (INITIAL_CONTACT; RFC 7296, section 2.4): those that it had are no more. Said
+    /// of a peer that is authenticated, before [`Self::Established`].
+    InitialContact,
     /// Both ends are authenticated.
     Established {
         /// Who the peer is.
         peer: Identity,
         /// By which algorithms.
         agreed: Agreed,
+        /// By which signatures this end and the peer have proven who they are, as AlgorithmIdentifiers in DER. An IKE_SA that replaces another
+        /// has its.
+        proofs: [Vec<u8>; 2],
+        /// The peer's certificates, in DER, as it has sent them: its own first. None where this IKE_SA replaces another.
+        certificates: Vec<Vec<u8>>,
     },
     /// A CHILD_SA was made.
     Child(Box<Child>),

@@ -15,7 +15,7 @@
 //! of another is another [`IkeSa`], which [`Event::Rekeyed`] gives.
 //!
 //! Not here yet: pre-shared keys that are optional, or mixed in before IKE_AUTH (RFC 9867), childless IKE_SAs, more than one CHILD_SA at a
-//! time, revocation lists.
+//! time.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -53,4 +53,4 @@ pub use random::Random;
 pub use sa::{Ends, IkeSa, Port, Transmit};
 pub use schedule::Prf;
 pub use selector::Selector;
-pub use trust::{Anchors, Claim, Trust};
+pub use trust::{Anchors, Claim, Revocation, Trust};

@@ -14,6 +14,8 @@ pub(crate) const ESP: u8 = 3;
 /// What was agreed on for an IKE_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
+    /// One transform of each type.
+    pub transforms: Vec<Transform>,
     /// Cipher and integrity of its messages.
     pub suite: Suite,
     /// Derives its keys.
@@ -45,6 +47,7 @@ impl Agreed {
             first,
             additional,
             ppk: false,
+            transforms: chosen.transforms.clone(),
         })
     }
 }

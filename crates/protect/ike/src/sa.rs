@@ -93,6 +93,10 @@ pub struct IkeSa {
     /// The first fragment, or all, of the request that is arriving.
     arriving: Vec<u8>,
     children: Vec<ChildSa>,
+    /// Whether this end says that it has no other IKE_SA with the peer.
+    is_initial: bool,
+    /// By which signatures this end and the peer have proven who they are.
+    proofs: [Vec<u8>; 2],
     /// What this end is to do once no request of its own is on its way.
     tasks: VecDeque<Task>,
     /// What this end has asked the peer to make.
@@ -224,6 +228,8 @@ impl IkeSa {
             assemblies: [Assembly::new(), Assembly::new()],
             arriving: Vec::new(),
             children: Vec::new(),
+            is_initial: false,
+            proofs: [Vec::new(), Vec::new()],
             tasks: VecDeque::new(),
             initiating: None,
             responding: None,
@@ -251,6 +257,12 @@ impl IkeSa {
     /// The SPI of this end, which the peer's messages carry.
     pub(crate) fn own_spi(&self) -> u64 {
         self.spis[usize::from(!self.is_initiator())]
+    }
+
+    /// How often the request that is on its way was sent again: from one on the peer has not answered in time.
+    #[must_use]
+    pub fn sent_again(&self) -> u32 {
+        self.outgoing.as_ref().map_or(0, |outgoing| outgoing.sent_again)
     }
 
     /// Between which sockets it is.
@@ -294,7 +306,19 @@ impl IkeSa {
         }
     }
 
-    fn is_initiator(&self) -> bool {
+    /// Says to the peer, once both are authenticated, that this end has no other IKE_SA with it: INITIAL_CONTACT. For one that has just begun.
+    pub fn announce_initial_contact(&mut self) {
+        self.is_initial = true;
+    }
+
+    /// Ends it here, without a message to the peer.
+    pub fn discard(&mut self) {
+        self.fail(Failure::Dropped);
+    }
+
+    /// Whether this end has begun it, or has asked for it in the place of another.
+    #[must_use]
+    pub fn is_initiator(&self) -> bool {
         self.role == Party::Initiator
     }
 

@@ -3,8 +3,11 @@
 use std::net::IpAddr;
 
 use aws_lc_rs::digest;
-use rustls_pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
-use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+use rustls_pki_types::{AlgorithmIdentifier, CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
+use webpki::{
+    ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
+    RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
+};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::credential::{Identity, identifier};
@@ -39,10 +42,22 @@ pub trait Trust: Send + Sync {
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str>;
 }
 
-/// Certificates of authorities, at a time. Revocation lists are not looked at.
+/// Certificates of authorities, at a time, with lists of what they have revoked.
 pub struct Anchors {
     certificates: Vec<CertificateDer<'static>>,
     time: UnixTime,
+    lists: Vec<CertRevocationList<'static>>,
+    revocation: Revocation,
+    accepted: Option<Vec<AlgorithmIdentifier>>,
+}
+
+/// What is asked of lists of revoked certificates (RFC 5280, section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revocation {
+    /// A list that is there is obeyed, also after it was due to be replaced; what no list is about is not revoked.
+    IfPresent,
+    /// Of each certificate a list that is current must say that it is not revoked.
+    Required,
 }
 
 impl Anchors {
@@ -52,40 +67,39 @@ impl Anchors {
         Self {
             certificates: certificates.into_iter().map(CertificateDer::from).collect(),
             time,
+            lists: Vec::new(),
+            revocation: Revocation::IfPresent,
+            accepted: None,
         }
     }
-}
 
-impl Trust for Anchors {
-    fn authorities(&self) -> Vec<[u8; 20]> {
-        let digest = |certificate: &CertificateDer<'_>| {
-            let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-            let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, certificate.public_key().raw);
-            digest.as_ref().try_into().ok()
-        };
-        self.certificates.iter().filter_map(digest).collect()
+    /// The same with these lists, in DER; what is not one says nothing.
+    #[must_use]
+    pub fn revoking(mut self, lists: &[Vec<u8>], revocation: Revocation) -> Self {
+        let read = |der: &Vec<u8>| OwnedCertRevocationList::from_der(der).ok();
+        self.lists = lists.iter().filter_map(read).map(CertRevocationList::from).collect();
+        self.revocation = revocation;
+        self
     }
 
-    fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {
+    /// The same with these signatures alone accepted of a peer, by their AlgorithmIdentifiers without the SEQUENCE around them. How authorities
+    /// sign is not asked.
+    #[must_use]
+    pub fn accepting(mut self, accepted: Vec<AlgorithmIdentifier>) -> Self {
+        self.accepted = Some(accepted);
+        self
+    }
+
+    /// Whether the claim is true at another time; why not, where it is not.
+    ///
+    /// # Errors
+    /// The reason, for this end alone.
+    pub fn verify_at(&self, claim: Claim<'_>, time: UnixTime) -> Result<(), &'static str> {
         let (own, above) = claim.certificates.split_first().ok_or("it sent no certificate")?;
         let own = CertificateDer::from(&own[..]);
         let own = EndEntityCert::try_from(&own).map_err(|_| "its certificate cannot be read")?;
         let above: Vec<_> = above.iter().map(|one| CertificateDer::from(&one[..])).collect();
-        let anchors = self
-            .certificates
-            .iter()
-            .filter_map(|one| anchor_from_trusted_cert(one).ok());
-        let anchors: Vec<_> = anchors.collect();
-        own.verify_for_usage(
-            ALL_VERIFICATION_ALGS,
-            &anchors,
-            &above,
-            self.time,
-            KeyUsage::required_if_present(IPSEC_IKE),
-            None,
-            None,
-        )
-        .map_err(|_| "its certificate leads to no authority that is trusted, or is not valid now")?;
+        self.lead(&own, &above, time)?;
         let name = match claim.identity {
             Identity::Name(name) => ServerName::try_from(name.as_str()).map_err(|_| "its identity is no DNS name")?,
             Identity::Address(IpAddr::V4(address)) => ServerName::from(IpAddr::V4(*address)),
@@ -94,6 +108,13 @@ impl Trust for Anchors {
         };
         own.verify_is_valid_for_subject_name(&name)
             .map_err(|_| "its certificate is not of the identity that it claims")?;
+        let is_accepted = |accepted: &Vec<AlgorithmIdentifier>| {
+            let mut accepted = accepted.iter();
+            accepted.any(|accepted| identifier(accepted).as_deref() == Some(claim.algorithm))
+        };
+        if !self.accepted.as_ref().is_none_or(is_accepted) {
+            return Err("its signature is of an algorithm that is not accepted");
+        }
         let named = |algorithm: &&&dyn SignatureVerificationAlgorithm| {
             identifier(&algorithm.signature_alg_id()).as_deref() == Some(claim.algorithm)
         };
@@ -106,5 +127,58 @@ impl Trust for Anchors {
             own.verify_signature(*algorithm, claim.octets, claim.signature).is_ok()
         };
         candidates.any(verified).then_some(()).ok_or("its signature is wrong")
+    }
+
+    fn lead(&self, own: &EndEntityCert<'_>, above: &[CertificateDer<'_>], time: UnixTime) -> Result<(), &'static str> {
+        let anchors = self
+            .certificates
+            .iter()
+            .filter_map(|one| anchor_from_trusted_cert(one).ok());
+        let anchors: Vec<_> = anchors.collect();
+        let lists: Vec<_> = self.lists.iter().collect();
+        let (unknown, stale) = match self.revocation {
+            Revocation::Required => (UnknownStatusPolicy::Deny, ExpirationPolicy::Enforce),
+            Revocation::IfPresent => (UnknownStatusPolicy::Allow, ExpirationPolicy::Ignore),
+        };
+        let revocation = match (RevocationOptionsBuilder::new(&lists), self.revocation) {
+            (Ok(builder), _) => Some(
+                builder
+                    .with_depth(RevocationCheckDepth::Chain)
+                    .with_status_policy(unknown)
+                    .with_expiration_policy(stale)
+                    .build(),
+            ),
+            (Err(_), Revocation::IfPresent) => None,
+            (Err(_), Revocation::Required) => return Err(UNKNOWN_STATUS),
+        };
+        let usage = KeyUsage::required_if_present(IPSEC_IKE);
+        own.verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, above, time, usage, revocation, None)
+            .map(drop)
+            .map_err(|error| match error {
+                webpki::Error::CertRevoked => "its certificate was revoked",
+                webpki::Error::UnknownRevocationStatus | webpki::Error::CrlExpired { .. } => UNKNOWN_STATUS,
+                webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. } => {
+                    "its certificate is outside its dates"
+                }
+                webpki::Error::UnknownIssuer => "its certificate leads to no authority that is trusted",
+                _ => "its certificate cannot be accepted",
+            })
+    }
+}
+
+const UNKNOWN_STATUS: &str = "whether its certificate was revoked is not known, and must be";
+
+impl Trust for Anchors {
+    fn authorities(&self) -> Vec<[u8; 20]> {
+        let digest = |certificate: &CertificateDer<'_>| {
+            let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+            let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, certificate.public_key().raw);
+            digest.as_ref().try_into().ok()
+        };
+        self.certificates.iter().filter_map(digest).collect()
+    }
+
+    fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {
+        self.verify_at(claim, self.time)
     }
 }

@@ -12,6 +12,7 @@ use bartizan_esp::SequenceNumbers;
 use bartizan_host::netlink::{Family, Refused, Request};
 use bartizan_ike::{Child, Mode};
 use bartizan_registry::{TransformKind, esp_encryption, esp_integrity, transform};
+use bartizan_wire::udp::IKE_NAT;
 use zeroize::Zeroizing;
 
 pub use installed::Installed;
@@ -91,9 +92,6 @@ impl Path {
     ///
     /// What the kernel says, and where it has no such algorithm.
     pub fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
-        if child.in_udp {
-            return Err(Error::Unsupported("UDP around ESP"));
-        }
         let (source, destination) = self.ends(direction);
         let (spi, keys) = match direction {
             Direction::In => &child.inbound,
@@ -110,9 +108,13 @@ impl Path {
         // Without a selector of its own: policies say what passes.
         let state = Layout::new().fill(56).id(destination, *spi).address(source);
         let state = state.lifetimes().fill(REQID).u32(self.reqid).u16(family(source));
-        let state = state.u8(mode(child)).u8(0).u8(any | extended).fill(STATE);
+        let state = state.u8(mode(child.mode)).u8(0).u8(any | extended).fill(STATE);
         let request = Request::new(Family::Xfrm, codes::NEW_STATE, &state.bytes());
         let request = algorithms(request, child, keys)?.attribute(codes::REPLAY, &self.replay());
+        let request = match child.in_udp {
+            true => request.attribute(codes::ENCAPSULATION, &in_udp()),
+            false => request,
+        };
         let made = request.order(codes::CREATE | codes::EXCLUSIVE);
         made.map_err(refused("installing an SA of ESP"))
     }
@@ -157,6 +159,12 @@ impl Path {
             Err(source) => Err(refused("reading an SA of ESP")(source)),
         }
     }
+}
+
+/// `xfrm_encap_tmpl`: both ends by port 4500, so that no NAT may change the peer's.
+fn in_udp() -> Vec<u8> {
+    let ports = Layout::new().u16(codes::ESP_IN_UDP).network_u16(IKE_NAT);
+    ports.network_u16(IKE_NAT).fill(24).bytes()
 }
 
 /// The attributes of algorithms and keys: of an AEAD one, else of encryption and of integrity.

@@ -171,13 +171,14 @@ impl IkeSa {
         let state = (State::Established, chance);
         let mut sa = Self::new(self.config.clone(), role, self.ends, (spis, 0), state, now);
         sa.peer = self.peer.clone();
+        sa.proofs = self.proofs.clone();
         sa.security = Some(Security {
             agreed,
             keys,
             protection,
             nonces,
         });
-        sa.begin(now);
+        sa.begin(now, Vec::new());
         Ok(sa)
     }
 

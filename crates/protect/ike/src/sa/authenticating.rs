@@ -32,6 +32,8 @@ struct Auth<'a> {
     proof: Option<(u8, &'a [u8])>,
     /// What it says of a post-quantum pre-shared key.
     ppk: Option<&'a [u8]>,
+    /// Whether this is its only IKE_SA with this end.
+    is_initial: bool,
 }
 
 impl<'a> Auth<'a> {
@@ -45,6 +47,7 @@ impl<'a> Auth<'a> {
                 }
                 (_, Body::Authentication { method, data }) => read.proof = Some((*method, data)),
                 (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::PPK_IDENTITY => read.ppk = Some(data),
+                (_, Body::Notify { kind, .. }) if *kind == NotifyType::INITIAL_CONTACT => read.is_initial = true,
                 _ => {}
             }
         }
@@ -76,6 +79,7 @@ impl IkeSa {
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
         payloads.extend(ppk.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY, named)));
+        payloads.extend(self.is_initial.then(|| notify(NotifyType::INITIAL_CONTACT, &[])));
         if config.child.mode == Mode::Transport {
             payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
         }
@@ -120,7 +124,7 @@ impl IkeSa {
             (Ok(_), None) => {}
         }
         self.answer(&content.header, payloads)?;
-        self.established(now);
+        self.established(now, &auth);
         match made {
             Ok(made) => self.first_child(now, made),
             Err(kind) => {
@@ -144,7 +148,7 @@ impl IkeSa {
             let failed = notify(NotifyType::AUTHENTICATION_FAILED, &[]);
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
-        self.established(now);
+        self.established(now, &auth);
         let offered = Offered::of(&message);
         if offered.proposals.is_none() {
             let kind = super::open::refusal(&message).err();
@@ -176,11 +180,17 @@ impl IkeSa {
         }
     }
 
-    fn established(&mut self, now: Instant) {
+    fn established(&mut self, now: Instant, auth: &Auth<'_>) {
         self.deadline = None;
+        let theirs = auth.proof.and_then(|(_, proof)| parts(proof));
+        self.proofs[1] = theirs.map(|(algorithm, _)| algorithm.to_vec()).unwrap_or_default();
+        self.proofs[0] = self.config.key.identifier().unwrap_or_default();
+        if auth.is_initial {
+            self.events.push_back(Event::InitialContact);
+        }
         // What was signed is not needed again; of ML-DSA and a KEM it is most of what an SA holds.
         self.transcript = super::Transcript::default();
-        self.begin(now);
+        self.begin(now, auth.certificates.clone());
     }
 
     /// The CHILD_SA of IKE_AUTH, which the initiator of the IKE_SA asks for and whose nonces are those of IKE_SA_INIT.
@@ -239,8 +249,7 @@ impl IkeSa {
             return Err(Failure::Authentication("it does not use digital signatures (RFC 7427)"));
         }
         const SHORT: Failure = Failure::Authentication("its signature is cut off");
-        let (length, rest) = proof.split_first().ok_or(SHORT)?;
-        let (algorithm, signature) = rest.split_at_checked(usize::from(*length)).ok_or(SHORT)?;
+        let (algorithm, signature) = parts(proof).ok_or(SHORT)?;
         let by = usize::from(self.is_initiator());
         let octets = self.octets(by, kind, data).ok_or(Failure::Cryptography)?;
         let claim = Claim {
@@ -252,6 +261,12 @@ impl IkeSa {
         };
         self.config.trust.verify(claim).map_err(Failure::Authentication)
     }
+}
+
+/// AlgorithmIdentifier and signature (RFC 7427, section 3).
+fn parts(proof: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = proof.split_first()?;
+    rest.split_at_checked(usize::from(*length))
 }
 
 /// What an initiator calls the pre-shared key.

@@ -23,7 +23,7 @@ pub(super) enum Task {
 
 impl IkeSa {
     /// Both ends are authenticated.
-    pub(super) fn begin(&mut self, now: Instant) {
+    pub(super) fn begin(&mut self, now: Instant, certificates: Vec<Vec<u8>>) {
         self.state = State::Established;
         let lifetime = self.config.timing.ike;
         self.rekey = lifetime.map(|lifetime| self.due(now, lifetime));
@@ -32,6 +32,8 @@ impl IkeSa {
             self.events.push_back(Event::Established {
                 peer: self.config.peer.clone(),
                 agreed: security.agreed.clone(),
+                proofs: self.proofs.clone(),
+                certificates,
             });
         }
     }

@@ -108,7 +108,7 @@ impl IkeSa {
             return;
         }
         outgoing.sent_again += 1;
-        outgoing.wait *= 2;
+        outgoing.wait = self.config.timing.longer(outgoing.wait);
         outgoing.due = now + outgoing.wait;
         let (exchange, datagrams) = (outgoing.exchange, outgoing.datagrams.clone());
         let port = self.port(exchange);

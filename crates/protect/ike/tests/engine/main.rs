@@ -9,8 +9,12 @@ mod strongswan;
 
 use std::time::Duration;
 
-use bartizan_ike::{Config, Event, Failure, Mode, Port, Ppk, Selector};
+use std::sync::Arc;
+
+use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Ppk, Revocation, Selector};
 use bartizan_wire::ike::{ExchangeType, Header, KeyExchangeMethod, NotifyType};
+use rustls_pki_types::{AlgorithmIdentifier, UnixTime, alg_id};
+
 use link::{Algorithm, Authority, HYBRID, Link, config, transform};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -194,6 +198,109 @@ fn somebody_else_with_a_certificate_of_the_same_authority_is_refused() {
     link.run_well(SOON);
     let reason = "its certificate is not of the identity that it claims";
     assert_eq!(link.closed(1), Some(&Failure::Authentication(reason)));
+}
+
+/// Why the responder refuses the initiator, with these lists and this strictness; none where it does not.
+fn refused(
+    revocation: Revocation,
+    lists: impl Fn(&Authority) -> Vec<Vec<u8>>,
+    change: impl Fn(Anchors) -> Anchors,
+) -> Option<Failure> {
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    let [one, mut other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let lists = lists(&authority);
+    let anchors = Anchors::new(vec![authority.certificate()], UnixTime::now());
+    other.trust = Arc::new(change(anchors.revoking(&lists, revocation)));
+    let mut link = Link::new(one, other, 12);
+    link.run_well(SOON);
+    link.closed(1).cloned()
+}
+
+#[test]
+fn a_certificate_that_was_revoked_is_refused_and_so_is_one_of_unknown_status_where_lists_are_required() {
+    const REVOKED: Failure = Failure::Authentication("its certificate was revoked");
+    const UNKNOWN: Failure = Failure::Authentication("whether its certificate was revoked is not known, and must be");
+    let same = |anchors| anchors;
+    let on_it = |due| move |authority: &Authority| vec![authority.list(&["one.test"], due)];
+    let empty = |due| move |authority: &Authority| vec![authority.list(&[], due)];
+    let none = |_: &Authority| Vec::new();
+    let of_another = |_: &Authority| vec![Authority::new(Algorithm::Ed25519).list(&[], 2040)];
+    for both in [Revocation::IfPresent, Revocation::Required] {
+        assert_eq!(refused(both, on_it(2040), same), Some(REVOKED), "{both:?}");
+        assert_eq!(refused(both, empty(2040), same), None, "{both:?}");
+    }
+    // One that was due to be replaced is obeyed, but what it does not have may have been revoked since.
+    assert_eq!(refused(Revocation::IfPresent, on_it(2021), same), Some(REVOKED));
+    assert_eq!(refused(Revocation::IfPresent, empty(2021), same), None);
+    assert_eq!(refused(Revocation::Required, empty(2021), same), Some(UNKNOWN));
+    assert_eq!(refused(Revocation::IfPresent, none, same), None);
+    assert_eq!(refused(Revocation::Required, none, same), Some(UNKNOWN));
+    // A list that another key has signed in the authority's name says nothing that could be believed.
+    let why = refused(Revocation::Required, of_another, same);
+    assert!(matches!(why, Some(Failure::Authentication(_))), "{why:?}");
+}
+
+#[test]
+fn a_signature_that_is_not_among_those_that_are_accepted_is_refused() {
+    let none = |_: &Authority| Vec::new();
+    let accepting = |accepted: Vec<AlgorithmIdentifier>| move |anchors: Anchors| anchors.accepting(accepted.clone());
+    let only = |accepted| refused(Revocation::IfPresent, none, accepting(accepted));
+    assert_eq!(only(vec![alg_id::ML_DSA_65, alg_id::ECDSA_SHA256]), None);
+    let why = Failure::Authentication("its signature is of an algorithm that is not accepted");
+    assert_eq!(only(vec![alg_id::ML_DSA_65]), Some(why));
+}
+
+#[test]
+fn that_it_is_the_only_ike_sa_reaches_the_peer_where_it_is_said_and_only_there() {
+    for is_said in [true, false] {
+        let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+        let mut link = Link::new(one, other, 13);
+        if is_said {
+            link.initiator.announce_initial_contact();
+        }
+        link.run_well(SOON);
+        link.assert_joined();
+        let events = link.events.each_ref().map(|events| {
+            let said = events.iter().position(|event| matches!(event, Event::InitialContact));
+            let established = events
+                .iter()
+                .position(|event| matches!(event, Event::Established { .. }));
+            (said, established.expect("it is"))
+        });
+        assert_eq!(events[0].0, None);
+        assert_eq!(events[1].0.is_some(), is_said);
+        assert!(events[1].0.is_none_or(|said| said < events[1].1));
+    }
+}
+
+#[test]
+fn both_ends_report_by_which_signatures_they_were_authenticated() {
+    let [one, other] = both(Algorithm::MlDsa65, &[HYBRID]);
+    let mut link = Link::new(one, other, 14);
+    link.run_well(SOON);
+    for events in &link.events {
+        let proofs = events.iter().find_map(|event| match event {
+            Event::Established { proofs, .. } => Some(proofs),
+            _ => None,
+        });
+        for proof in proofs.expect("established") {
+            // In the SEQUENCE of an AlgorithmIdentifier.
+            assert_eq!(&proof[2..], &*alg_id::ML_DSA_65);
+        }
+    }
+}
+
+#[test]
+fn an_ike_sa_that_is_discarded_sends_nothing_more() {
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let mut link = Link::new(one, other, 15);
+    link.run_well(SOON);
+    let sent = link.sent.len();
+    link.initiator.discard();
+    assert!(link.initiator.is_closed() && link.initiator.poll_transmit().is_none());
+    assert_eq!(link.sent.len(), sent);
+    let ended = std::iter::from_fn(|| link.initiator.poll_event()).last();
+    assert!(matches!(ended, Some(Event::Closed(Failure::Dropped))), "{ended:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(super) const EXCLUSIVE: u16 = 0x200;
 
 /// Attributes.
 pub(super) const ENCRYPTION: u16 = 2;
+pub(super) const ENCAPSULATION: u16 = 4;
 pub(super) const TEMPLATE: u16 = 5;
 pub(super) const AEAD: u16 = 18;
 pub(super) const INTEGRITY: u16 = 20;
@@ -23,6 +24,9 @@ pub(super) const EXTENDED: u8 = 128;
 
 pub(super) const TRANSPORT: u8 = 0;
 pub(super) const TUNNEL: u8 = 1;
+
+/// ESP in UDP (RFC 3948).
+pub(super) const ESP_IN_UDP: u16 = 2;
 
 /// Protocol number of ESP.
 pub(super) const ESP: u8 = 50;

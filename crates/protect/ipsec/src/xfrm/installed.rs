@@ -29,7 +29,7 @@ impl Installed {
         Self { path, children }
     }
 
-    /// A CHILD_SA was made. Its traffic must be protected from now on; that it is no more is said by [`Path::release`] alone.
+    /// A CHILD_SA was made. That its traffic must be protected is said by [`Path::require`], before it is negotiated.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Installed {
             self.path.install(child, Direction::Out)?;
             self.sends(child.inbound.0);
         }
-        self.path.require(child)
+        Ok(())
     }
 
     /// A CHILD_SA was deleted, by the SPI by which this end received.

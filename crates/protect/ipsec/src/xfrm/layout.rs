@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bartizan_ike::{Child, Mode, Selector};
+use bartizan_ike::{Mode, Selector};
 
 use super::codes::{ESP, IPV4, IPV6, TRANSPORT, TUNNEL};
 
@@ -112,8 +112,8 @@ impl Layout {
     }
 }
 
-pub(super) fn mode(child: &Child) -> u8 {
-    match child.mode {
+pub(super) fn mode(mode: Mode) -> u8 {
+    match mode {
         Mode::Tunnel => TUNNEL,
         Mode::Transport => TRANSPORT,
     }

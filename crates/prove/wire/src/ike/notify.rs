@@ -27,6 +27,8 @@ impl NotifyType {
     pub const CHILD_SA_NOT_FOUND: Self = Self(44);
     /// What an IKE_FOLLOWUP_KE would continue is not kept (RFC 9370).
     pub const STATE_NOT_FOUND: Self = Self(47);
+    /// This is the only IKE_SA between these identities (RFC 7296, section 2.4).
+    pub const INITIAL_CONTACT: Self = Self(16384);
     /// Digest of SPIs and the sender's address and port.
     pub const NAT_DETECTION_SOURCE_IP: Self = Self(16388);
     /// Digest of SPIs and the receiver's address and port.

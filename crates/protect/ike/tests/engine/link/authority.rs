@@ -3,9 +3,9 @@
 use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_ML_DSA_44,
-    PKCS_ML_DSA_65, PKCS_ML_DSA_87, PKCS_RSA_SHA256,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyIdMethod, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_ED25519,
+    PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87, PKCS_RSA_SHA256, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 
 /// Kinds of keys.
@@ -79,12 +79,33 @@ impl Authority {
         self.certificate.clone()
     }
 
+    /// A list with the certificates of these names on it, in DER, due to be replaced in a year that is far away or long gone.
+    pub(crate) fn list(&self, revoked: &[&str], due: i32) -> Vec<u8> {
+        let entry = |name: &&str| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(name.as_bytes()),
+            revocation_time: date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(due, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.iter().map(entry).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.issuer).expect("a list").der().to_vec()
+    }
+
     /// Certificate and PKCS#8 key of an end with this DNS name, in DER.
     pub(crate) fn issue(&self, name: &str) -> (Vec<u8>, Vec<u8>) {
         let key = self.algorithm.generate();
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
         params.distinguished_name.push(DnType::CommonName, name);
         params.use_authority_key_identifier_extension = true;
+        // By which a list names it.
+        params.serial_number = Some(SerialNumber::from_slice(name.as_bytes()));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, 17])];
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         (certificate.der().to_vec(), key.serialize_der())

@@ -114,6 +114,8 @@ fn the_kernel_carries_what_this_engine_negotiates_with_strongswan() {
         let config = Arc::new(config);
         let mut driver = Driver::new(&stage, Arc::clone(&config));
         driver.kernel = Some(Installed::new(PATH));
+        let child = &config.child;
+        PATH.require(child.mode, &child.local, &child.remote).expect("policies");
         let capture = stage.sent();
         driver.initiate(config);
         driver.until("a CHILD_SA", |driver| !driver.installed().is_empty());
