@@ -49,6 +49,9 @@ enum Command {
     #[cfg(feature = "full")]
     Guard(commands::ipsec::guard::Args),
     #[cfg(feature = "full")]
+    #[command(hide = true)]
+    IkeEngine(commands::ipsec::engine::Args),
+    #[cfg(feature = "full")]
     Init(commands::init::Args),
     #[cfg(feature = "full")]
     Inspect(Box<commands::inspect::Args>),
@@ -100,6 +103,8 @@ fn main() -> ExitCode {
         Command::Enrol(args) => commands::enrol::run(&args),
         #[cfg(feature = "full")]
         Command::Guard(args) => commands::ipsec::guard::run(&args),
+        #[cfg(feature = "full")]
+        Command::IkeEngine(args) => commands::ipsec::engine::run(&args),
         #[cfg(feature = "full")]
         Command::Init(args) => commands::init::run(&args),
         #[cfg(feature = "full")]

@@ -129,6 +129,15 @@ fn an_ipsec_endpoint_s_certificate_is_asked_to_be_classical() {
                 .contains("bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
         "{refused:?}"
     );
+    // For the engine of Bartizan it is asked for.
+    let said = place.ca("issue --dir pq --name cu --dns cu --profile ipsec --key-algorithm ml-dsa-65 --out pq-out");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("have `engine: bartizan`"), "{said:?}");
+    let page = place.ca_works("show --dir pq cu");
+    assert!(
+        page.contains("an end of IPsec links, ML-DSA, for `engine: bartizan`\n"),
+        "{page}"
+    );
     place.ca_works("init --dir ca --algorithm ecdsa-p384");
     let said = place.ca("issue --dir ca --name cu --dns cu --profile ipsec --out out --json");
     assert_eq!(said.code, 0, "{said:?}");

@@ -602,6 +602,50 @@ fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
     }
 }
 
+/// Findings about a link between nodes of these engines, without those about the files of `a`, which are not there.
+fn with_engines(engines: [&str; 2], policy: &str, link: &str) -> Vec<String> {
+    let node = |name: &str, number: u8, engine: &str| {
+        format!(
+            "  {name}: {{ function: gNB, address: 10.0.0.{number}, ipsec: {{ engine: {engine}, certificate: none.pem, key: none.key }} }}\n"
+        )
+    };
+    let place = Place::new(&format!(
+        "policy: {policy}\ntrust: {{ roots: ca.crt.pem }}\nnodes:\n{}{}interfaces:\n  \
+         - {{ kind: E2, between: [a, b], with: ipsec, ipsec: {{ {link} }} }}\n",
+        node("a", 1, engines[0]),
+        node("b", 2, engines[1])
+    ));
+    let mut findings = place.findings("");
+    findings.retain(|finding| finding.starts_with("E2 "));
+    findings
+}
+
+#[test]
+fn what_each_engine_cannot_do_is_found_and_ml_dsa_is_where_both_ends_have_it() {
+    let one_way = "selectors: [{ protocol: sctp, port: 36421, at: b }]";
+    let none =
+        "E2 a -- b: asks for post-quantum signatures in IKE_AUTH, and no released strongSwan makes or checks them";
+    for engines in [
+        ["strongswan"; 2],
+        ["bartizan", "strongswan"],
+        ["strongswan", "bartizan"],
+    ] {
+        assert_eq!(with_engines(engines, "cnsa2", one_way), [none], "{engines:?}");
+    }
+    let both = ["bartizan"; 2];
+    assert_eq!(with_engines(both, "cnsa2", one_way), Vec::<String>::new());
+    let trap = format!("{one_way}, start: trap");
+    let cause = "is to be set up by the first packet, and the engine of Bartizan sets links up at once";
+    assert_eq!(
+        with_engines(both, "hybrid", &trap),
+        [format!("E2 a -- b at a: {cause}"), format!("E2 a -- b at b: {cause}")]
+    );
+    assert_eq!(
+        with_engines(["strongswan", "bartizan"], "hybrid", &trap),
+        [format!("E2 a -- b at b: {cause}")]
+    );
+}
+
 #[test]
 fn what_wpa_supplicant_cannot_check_of_eap_tls_is_found_at_the_end_that_it_answers_for() {
     let found = |options: &str| {

@@ -73,7 +73,7 @@ fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
 #[test]
 fn what_is_not_ready_says_why_and_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
-    let asked = ["redirect", "demo", "ipsec", "guest", "lab-root", "lab"];
+    let asked = ["redirect", "demo", "ipsec", "ike-engine", "guest", "lab-root", "lab"];
     let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--for", feature]).collect();
     let (code, report) = json(&arguments, Some(empty.path()));
     assert_eq!(code, Some(1));
@@ -185,7 +185,7 @@ fn completions_know_the_features() {
         .unwrap();
     let script = String::from_utf8(output.stdout).unwrap();
     assert!(
-        script.contains("sidecar redirect ca inspect demo ipsec guest lab-root lab"),
+        script.contains("sidecar redirect ca inspect demo ipsec ike-engine guest lab-root lab"),
         "no features of doctor"
     );
 }

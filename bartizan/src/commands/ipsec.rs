@@ -2,6 +2,7 @@
 
 mod counting;
 pub(crate) mod down;
+pub(crate) mod engine;
 pub(crate) mod guard;
 mod guarding;
 mod keeping;

@@ -1,5 +1,6 @@
 mod cleartext;
 mod egress;
+mod engine;
 mod faults;
 mod guarding;
 mod guest;

@@ -25,7 +25,7 @@ use crate::stage::*;
 const INSIDE: &str = "BARTIZAN_IPSEC_GUEST_TEST";
 const LONG: Duration = Duration::from_secs(480);
 /// Attempts in each state, each of at least one packet.
-const MANY: usize = 5;
+pub(super) const MANY: usize = 5;
 
 /// Runs the test of this name in a guest; false in the guest.
 fn in_a_guest(name: &str) -> bool {
@@ -69,7 +69,7 @@ fn attempts(host: &Namespace, [from, to]: [Ipv4Addr; 2]) -> impl FnMut() {
     }
 }
 
-const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
+pub(super) const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
 const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
 /// What `ip xfrm` lists of the CU.
@@ -112,25 +112,29 @@ fn no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables
     if in_a_guest("no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables") {
         return;
     }
-    let stage = Stage::set_up("hybrid", "hybrid");
+    nothing_leaves_unencrypted(&Stage::set_up("hybrid", "hybrid"));
+}
+
+/// In every phase of the life of the CU's link and of its IKE daemon.
+pub(super) fn nothing_leaves_unencrypted(stage: &Stage) {
     let sender = Sender::new(MANY);
     thread::scope(|scope| {
         let _stopped = sender.stopped();
         let send = attempts(&stage.cu, INNER);
         scope.spawn(|| sender.run(send));
-        let before = leaving(&stage, "before", || sender.many_more());
+        let before = leaving(stage, "before", || sender.many_more());
         assert!(!before.clear.is_empty() && before.protected.is_empty(), "{before:?}");
 
         let (ric, mut cu) = (stage.up("ric"), stage.up("cu"));
-        let through = leaving(&stage, "through", || {
+        let through = leaving(stage, "through", || {
             assert_eq!(guard(&stage.stands("cu")), CLOSED);
             sender.many_more();
             assert_eq!(stage.json("rekey", "cu", &[]).0, 0);
             sender.many_more();
             // Nothing is doubled by a second one.
-            let policies = xfrm(&stage, "policy").matches("ptype main").count();
+            let policies = xfrm(stage, "policy").matches("ptype main").count();
             assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["outcome"], "stood");
-            assert_eq!(xfrm(&stage, "policy").matches("ptype main").count(), policies);
+            assert_eq!(xfrm(stage, "policy").matches("ptype main").count(), policies);
 
             // charon is killed under its `up`: the kernel has its SAs and policies still.
             kill(stage.charon_process("cu").expect("it runs"), Signal::SIGKILL).expect("killed");
@@ -163,26 +167,21 @@ fn no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables
         });
         assert!(through.clear.is_empty(), "{through:?}");
         assert!(through.protected.len() > MANY, "{through:?}");
-        assert!(!xfrm(&stage, "policy").contains("proto esp"), "charon has left nothing");
+        assert!(!xfrm(stage, "policy").contains("proto esp"), "charon has left nothing");
 
         // Until somebody says otherwise, also where a charon that was killed has left its own policies.
         let mut cu = stage.up("cu");
         stage.stands("cu");
         kill_at_rest(&mut cu);
         eventually("charon is gone", || stage.charon_process("cu").is_none().then_some(()));
-        assert!(xfrm(&stage, "policy").contains("proto esp"));
+        assert!(xfrm(stage, "policy").contains("proto esp"));
         let (code, report) = stage.json("down", "cu", &["--unguard"]);
-        assert_eq!(
-            (code, guard(&report)),
-            (0, ("absent", "")),
-            "{}",
-            xfrm(&stage, "policy")
-        );
-        let after = leaving(&stage, "after", || sender.many_more());
+        assert_eq!((code, guard(&report)), (0, ("absent", "")), "{}", xfrm(stage, "policy"));
+        let after = leaving(stage, "after", || sender.many_more());
         assert!(!after.clear.is_empty() && after.protected.is_empty(), "{after:?}");
-        assert_eq!(xfrm(&stage, "policy"), "");
+        assert_eq!(xfrm(stage, "policy"), "");
         // The kernel forgets by itself, 30 s later, that it has asked for an SA of IPComp.
-        let states = xfrm(&stage, "state");
+        let states = xfrm(stage, "state");
         assert!(!states.contains("proto esp"), "{states}");
         ric.terminate(PATIENCE).expect("it ends");
     });

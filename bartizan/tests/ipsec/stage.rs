@@ -1,15 +1,15 @@
 //! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
 use bartizan_ledger::{Event, Reader, Why};
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Profile};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,6 +20,8 @@ pub(crate) struct Stage {
     pub(crate) cu: Namespace,
     pub(crate) ric: Namespace,
     pub(crate) authority: Authority,
+    /// Of the authority's key and of the nodes'.
+    algorithm: Algorithm,
     directory: TempDir,
 }
 
@@ -31,6 +33,18 @@ impl Stage {
 
     /// The same with these settings of the link.
     pub(crate) fn set_up_with(policy: &str, of_ric: &str, link: &str) -> Self {
+        let files = [policy, of_ric].map(|policy| deployment(policy, link, ["strongswan"; 2], "E2"));
+        Self::of_hosts(Self::hosts(), files)
+    }
+
+    /// Both nodes with these engines, the CU's first, and keys of this kind, joined by an interface of this kind.
+    pub(crate) fn set_up_engines(engines: [&str; 2], algorithm: Algorithm, policy: &str, interface: &str) -> Self {
+        let link = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }";
+        let file = deployment(policy, link, engines, interface);
+        Self::of_hosts_with(Self::hosts(), [file.clone(), file], algorithm)
+    }
+
+    fn hosts() -> [Namespace; 2] {
         let (cu, ric) = (Namespace::create("cu"), Namespace::create("ric"));
         let (cu, ric) = (cu.expect("a namespace"), ric.expect("a namespace"));
         connect(
@@ -51,24 +65,29 @@ impl Stage {
             let (other, hop) = (other.parse().expect("a network"), hop.parse().expect("an address"));
             space.add_route(other, Some(hop), "v0").expect("a route");
         }
-        Self::of_hosts([cu, ric], [policy, of_ric].map(|policy| deployment(policy, link)))
+        [cu, ric]
     }
 
     /// The nodes in these namespaces, each with its file.
-    pub(crate) fn of_hosts([cu, ric]: [Namespace; 2], [of_cu, of_ric]: [String; 2]) -> Self {
+    pub(crate) fn of_hosts(hosts: [Namespace; 2], files: [String; 2]) -> Self {
+        Self::of_hosts_with(hosts, files, Algorithm::EcdsaP256)
+    }
+
+    fn of_hosts_with([cu, ric]: [Namespace; 2], [of_cu, of_ric]: [String; 2], algorithm: Algorithm) -> Self {
         LabRoot::sid()
             .expect("a cache directory")
             .ensure(&mut |_| {})
             .expect("a lab root");
         let directory = tempfile::tempdir().expect("a directory");
         // Certificates of two months ago have run out; the authority has not.
-        let options = InitOptions::new(Algorithm::EcdsaP256);
+        let options = InitOptions::new(algorithm);
         let begun = SystemTime::now() - Duration::from_secs(60 * 24 * 3600);
         let authority = Authority::init(&directory.path().join("ca"), options, begun).expect("an authority");
         let mut stage = Self {
             cu,
             ric,
             authority,
+            algorithm,
             directory,
         };
         for (file, text) in [("cu.yaml", of_cu), ("ric.yaml", of_ric)] {
@@ -86,14 +105,24 @@ impl Stage {
             .expect("a name")
             .dns(&format!("{name}.test"))
             .expect("a name");
-        let leaf = leaf.algorithm(Algorithm::EcdsaP256).lifetime(Lifetime::Days(30));
+        let leaf = leaf
+            .algorithm(self.algorithm)
+            .profile(Profile::Ipsec)
+            .lifetime(Lifetime::Days(30));
         let issued = self.authority.issue(&leaf, then).expect("a certificate");
         let write = |file: String, text: &str| std::fs::write(self.path().join(file), text).expect("a file");
         write(format!("{name}.crt.pem"), &issued.chain_pem());
         write(format!("{name}.key.pem"), &issued.key_pem().expect("a key"));
+        self.key_mode(name, 0o600);
         write("ca.crt.pem".into(), &issued.root_pem());
         self.publish();
         issued.serial().to_string()
+    }
+
+    /// Sets the rights of a node's private key.
+    pub(crate) fn key_mode(&self, name: &str, mode: u32) {
+        let file = self.path().join(format!("{name}.key.pem"));
+        std::fs::set_permissions(file, Permissions::from_mode(mode)).expect("set");
     }
 
     /// The authority's list where both nodes read it.
@@ -115,7 +144,7 @@ impl Stage {
         if node == "cu" { &self.cu } else { &self.ric }
     }
 
-    /// The process of a node's charon, where one runs.
+    /// The process of a node's charon, or of the engine in its place, where one runs.
     pub(crate) fn charon_process(&self, node: &str) -> Option<Pid> {
         let inode = |path: &Path| std::fs::metadata(path).map(|known| known.ino()).ok();
         let space = inode(&Path::new("/run/netns").join(self.space(node).name()))?;
@@ -123,7 +152,9 @@ impl Stage {
         let mut charons = processes.filter(|process| {
             let name = std::fs::read_to_string(process.path().join("comm"));
             let runs = std::fs::read_to_string(process.path().join("stat"));
-            name.is_ok_and(|name| name.trim() == "charon-systemd")
+            let called = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let is_engine = called.split(|byte| *byte == 0).nth(1) == Some(b"ike-engine");
+            (is_engine || name.is_ok_and(|name| name.trim() == "charon-systemd"))
                 && runs.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
                 && inode(&process.path().join("ns/net")) == Some(space)
         });
@@ -206,11 +237,13 @@ impl Stage {
 
     /// The same with more arguments.
     pub(crate) fn up_with(&self, node: &str, more: &[&str]) -> Process {
-        let process = self
+        let mut process = self
             .bartizan("up", node, &[&["--timeout", "20"], more].concat())
             .start()
             .expect("it starts");
         eventually("the link is loaded", || {
+            let ended = process.ended().expect("a child of ours");
+            assert!(ended.is_none(), "{node}: {ended:?}: {}", process.stderr());
             let finished = self.run("status", node, &["--json"]);
             let value: Value = serde_json::from_str(&finished.text()).ok()?;
             (value["links"][0]["loaded"] == true).then_some(())
@@ -235,17 +268,18 @@ pub(crate) fn ends(stage: &Stage, node: &str) -> Vec<Why> {
     ends.collect()
 }
 
-fn deployment(policy: &str, link: &str) -> String {
-    let node = |name: &str, function: &str, number: u8| {
+fn deployment(policy: &str, link: &str, engines: [&str; 2], interface: &str) -> String {
+    let node = |name: &str, function: &str, number: u8, engine: &str| {
         format!(
             "  {name}: {{ function: {function}, address: 10.77.0.{number}, names: {{ dns: [{name}.test] }}, \
-             ipsec: {{ certificate: {name}.crt.pem, key: {name}.key.pem, ledger: {name}.ledger }} }}\n"
+             ipsec: {{ engine: {engine}, certificate: {name}.crt.pem, key: {name}.key.pem, ledger: {name}.ledger }} }}\n"
         )
     };
+    let other = if interface == "N2" { "AMF" } else { "near-RT RIC" };
     format!(
         "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ {link} }} }}\n",
-        node("cu", "O-CU-CP", 1),
-        node("ric", "near-RT RIC", 2)
+         - {{ kind: {interface}, between: [cu, ric], with: ipsec, ipsec: {{ {link} }} }}\n",
+        node("cu", "O-CU-CP", 1, engines[0]),
+        node("ric", other, 2, engines[1])
     )
 }

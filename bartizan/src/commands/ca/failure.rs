@@ -45,10 +45,13 @@ pub(crate) fn failure(error: Error) -> Failure {
             }
         }
         Error::NotForIpsec { what: "the endpoint's key", .. } => {
-            Failure::usage(message).hint("--key-algorithm ecdsa-p256, ecdsa-p384 or ed25519")
+            Failure::usage(message)
+                .hint("--key-algorithm ecdsa-p256, ecdsa-p384 or ed25519 under an authority of that kind")
+                .hint("--key-algorithm ml-dsa-65 under an authority of ML-DSA, for nodes with `engine: bartizan`")
         }
         Error::NotForIpsec { .. } => Failure::usage(message)
-            .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
+            .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384")
+            .hint("for nodes with `engine: bartizan` ask for it: --key-algorithm ml-dsa-65"),
         Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip together with --uri"),
         Error::UnknownProfile(_) | Error::UnknownAlgorithm(_) => Failure::usage(message),
         Error::Lifetime(reason) if reason.contains("one year") => {

@@ -130,7 +130,12 @@ impl OutputArgs {
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
             errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI next to it");
         }
-        if certificate.profile() == Profile::Ipsec {
+        if certificate.profile() == Profile::Ipsec && certificate.algorithm().is_quantum_safe() {
+            errln!(
+                "note: {} is for links whose both ends have `engine: bartizan`: no released strongSwan verifies it",
+                certificate.algorithm()
+            );
+        } else if certificate.profile() == Profile::Ipsec {
             errln!(
                 "note: {} is classical, as all that strongSwan verifies: a quantum computer could act in its name, and reads \
                  nothing that was recorded",

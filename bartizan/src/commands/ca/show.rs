@@ -162,7 +162,11 @@ fn page(entry: &Entry, now: SystemTime) -> String {
         lines.push(("revoked", format!("{} ({reason})", moment(when))));
     }
     if entry.role() == Role::NetworkFunction && certificate.profile() == Profile::Ipsec {
-        lines.push(("profile", "ipsec: an end of IPsec links, classical".to_owned()));
+        let kind = match certificate.algorithm().is_quantum_safe() {
+            true => "ML-DSA, for `engine: bartizan`",
+            false => "classical",
+        };
+        lines.push(("profile", format!("ipsec: an end of IPsec links, {kind}")));
     }
     lines.extend([
         ("algorithm", certificate.algorithm().to_string()),

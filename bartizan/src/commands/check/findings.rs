@@ -6,7 +6,7 @@ use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, P
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
-use super::ipsec;
+use super::ipsec::{self, Engines};
 #[cfg(feature = "full")]
 use super::macsec;
 
@@ -38,7 +38,9 @@ pub(super) fn named(interface: &Interface) -> String {
 /// What is wrong with the interfaces of a deployment, and with the nodes at their ends.
 pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let interfaces = deployment.interfaces().iter();
-    let mut findings: Vec<_> = interfaces.flat_map(|interface| of_interface(interface, now)).collect();
+    let mut findings: Vec<_> = interfaces
+        .flat_map(|interface| of_interface(deployment, interface, now))
+        .collect();
     for node in deployment.nodes().filter(|node| node.sidecar.is_none()) {
         let relying = deployment
             .sidecar_peers(node.name.as_str())
@@ -74,6 +76,8 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
     #[cfg(feature = "full")]
     findings.extend(deployment.nodes().flat_map(|node| macsec::of_node(deployment, node)));
+    #[cfg(feature = "full")]
+    findings.extend(deployment.nodes().flat_map(|node| ipsec::limits(deployment, node)));
     findings.extend(interfaces_nobody_listens_for(deployment));
     findings.extend(
         deployment
@@ -124,7 +128,7 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
     })
 }
 
-fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
         Protection::Nothing => vec![of_nothing(interface, now)],
@@ -140,7 +144,8 @@ fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
         Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_ref();
-            link.map(|link| ipsec::findings(interface, link, now))
+            let engines = Engines::of(deployment, interface);
+            link.map(|link| ipsec::findings(interface, link, engines, now))
                 .unwrap_or_default()
         }
         Protection::Sidecar | Protection::Gateway => of_policy(interface, now),
@@ -232,7 +237,8 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
 /// What is worth knowing and wrong in no way.
 pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let interfaces = deployment.interfaces().iter();
-    let mut notes: Vec<_> = interfaces.flat_map(|interface| ipsec::notes(interface, now)).collect();
+    let of_link = |interface| ipsec::notes(interface, Engines::of(deployment, interface), now);
+    let mut notes: Vec<_> = interfaces.flat_map(of_link).collect();
     for node in deployment.nodes() {
         let name = node.name.as_str();
         if !deployment

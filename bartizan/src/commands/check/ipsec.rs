@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{
-    Deployment, End, External, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Policy,
-    Profile, day_of,
+    Deployment, End, External, IkeAuthentication, IkeEngine, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node,
+    NodeName, Policy, Profile, day_of,
 };
 use bartizan_registry::{Safety, signature};
 use serde::Serialize;
@@ -197,8 +197,41 @@ impl IpsecInEffect {
     }
 }
 
+/// Which IKE daemons the two ends of a link have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engines {
+    /// One of them is strongSwan's, or has none yet.
+    WithStrongswan,
+    /// Both are Bartizan's own.
+    Bartizan,
+}
+
+impl Engines {
+    pub(super) fn of(deployment: &Deployment, interface: &Interface) -> Self {
+        let is_ours = |name: &NodeName| {
+            let node = deployment.node(name.as_str()).and_then(|node| node.ipsec.as_ref());
+            node.is_some_and(|node| node.engine == IkeEngine::Bartizan)
+        };
+        match interface.between.iter().all(is_ours) {
+            true => Self::Bartizan,
+            false => Self::WithStrongswan,
+        }
+    }
+}
+
+/// What the engine of a node cannot do for its links.
+#[cfg(feature = "full")]
+pub(super) fn limits(deployment: &Deployment, node: &Node) -> Vec<Finding> {
+    let remarks = bartizan_ipsec::lint::limits(deployment, node.name.as_str()).into_iter();
+    let finding = |remark: bartizan_ipsec::lint::Remark| {
+        let about = format!("{} at {}", remark.about, node.name);
+        Finding::new(about, remark.cause, remark.hint)
+    };
+    remarks.map(finding).collect()
+}
+
 /// What is wrong with a link that IPsec protects.
-pub(super) fn findings(interface: &Interface, link: &IpsecLink, now: SystemTime) -> Vec<Finding> {
+pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines, now: SystemTime) -> Vec<Finding> {
     let policy = &interface.policy;
     let ipsec = policy.in_effect(day_of(now)).ipsec;
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
@@ -220,12 +253,12 @@ pub(super) fn findings(interface: &Interface, link: &IpsecLink, now: SystemTime)
     if let Some(exception) = &policy.exception {
         findings.push(of_exception(interface, exception, now));
     }
-    if ipsec.authentication == IkeAuthentication::PostQuantum {
+    if ipsec.authentication == IkeAuthentication::PostQuantum && engines == Engines::WithStrongswan {
         findings.push(find(
             "asks for post-quantum signatures in IKE_AUTH, and no released strongSwan makes or checks them".into(),
-            "until one does, write `ipsec: { authentication: classical-accepted }` in its policy",
+            "write `engine: bartizan` for both nodes, or `ipsec: { authentication: classical-accepted }` in its policy",
         ));
-    } else if policy.profile == Profile::Cnsa2 {
+    } else if policy.profile == Profile::Cnsa2 && ipsec.authentication == IkeAuthentication::ClassicalAccepted {
         findings.push(find(
             "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
             "write `authentication: post-quantum` as soon as both ends can",
@@ -263,7 +296,7 @@ pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
 }
 
 /// What is worth knowing of a link and wrong in no way.
-pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+pub(super) fn notes(interface: &Interface, engines: Engines, now: SystemTime) -> Vec<Finding> {
     let Some(link) = &interface.ipsec else {
         return Vec::new();
     };
@@ -273,7 +306,12 @@ pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
         notes.push(Finding::new(
             named(interface),
             "what is recorded stays safe; its peers prove themselves classically, and who can forge that later can set up SAs in their names then",
-            "released strongSwan has no post-quantum signatures; keep certificates short-lived",
+            match engines {
+                Engines::WithStrongswan => {
+                    "released strongSwan has no post-quantum signatures: `engine: bartizan` for both nodes has; keep certificates short-lived"
+                }
+                Engines::Bartizan => "write `ipsec: { authentication: post-quantum }` once both nodes have certificates of ML-DSA",
+            },
         ));
     }
     if let [one, other] = &link.ends

@@ -21,8 +21,10 @@ pub(super) enum Feature {
     Inspect,
     /// The demonstration on real traffic
     Demo,
-    /// IPsec links, and experiments with them
+    /// IPsec links by strongSwan, and experiments with them
     Ipsec,
+    /// IPsec links by the engine of Bartizan
+    IkeEngine,
     /// A kernel of its own for what this machine's lacks: `--kernel guest`
     Guest,
     /// Debian releases in a directory, for programs newer than this machine's
@@ -141,6 +143,24 @@ impl Feature {
                         wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
                         wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
                         wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
+                    ]
+                }
+            }
+            Self::IkeEngine => {
+                const {
+                    &[
+                        needed(&[Thing::Root], "UDP port 500, addresses, routes"),
+                        needed(&[Thing::NetAdmin], "SAs and policies"),
+                        needed(
+                            &[Thing::Esp],
+                            "it negotiates and the kernel encrypts: it has no ESP of its own yet",
+                        ),
+                        needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
+                        wanted(
+                            &[Thing::Nftables],
+                            "the guard; without them it is made of XFRM policies",
+                        ),
+                        wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
                     ]
                 }
             }

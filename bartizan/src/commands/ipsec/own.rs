@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_deployment::External;
+use bartizan_deployment::{External, IkeEngine};
 use bartizan_host::LabRoot;
 use bartizan_ipsec::vici::{self, Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
@@ -32,7 +32,7 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
         peers_per_address: number(translated.count().max(1)),
         ..Settings::new(kernel, number(links().count()))
     };
-    let (engine, deadline) = (engine()?, Instant::now() + START);
+    let (engine, deadline) = (engine(host.files.engine, kernel)?, Instant::now() + START);
     loop {
         match Instance::start(&engine, directory, None, &settings) {
             Ok(instance) => {
@@ -58,8 +58,18 @@ fn answers(host: &IpsecHost) -> bool {
     !matches!(asked, Err(vici::Error::Absent { .. } | vici::Error::Died { .. }))
 }
 
-/// The one that is installed, else that of a lab root that is there.
-fn engine() -> Result<Engine, Failure> {
+/// Bartizan's own, or the strongSwan that is installed, else that of a lab root that is there.
+fn engine(wanted: IkeEngine, kernel: Kernel) -> Result<Engine, Failure> {
+    if wanted == IkeEngine::Bartizan {
+        if kernel == Kernel::Libipsec {
+            return Err(Failure::new("the engine of Bartizan needs a kernel that does ESP, and this one does not")
+                .hint("load esp4, esp6 and xfrm_user, or use a kernel with CONFIG_INET_ESP and CONFIG_XFRM_USER: `bartizan doctor`")
+                .hint("`engine: strongswan` does ESP itself where the kernel does not"));
+        }
+        let program =
+            std::env::current_exe().map_err(|error| Failure::new(format!("where this program is: {error}")))?;
+        return Ok(Engine::Bartizan(program));
+    }
     if let Some(installed) = Engine::installed() {
         return Ok(installed);
     }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let report = Report::new(&host.node, charon.version, status, None);
+    let report = Report::new(&host.node, &charon, status, None);
     if args.json {
         print_json(&report)?;
     } else {

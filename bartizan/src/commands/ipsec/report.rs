@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bartizan_deployment::IkeEngine;
+use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::LinkStatus;
 use bartizan_ipsec::drops::{self, Drops, State};
 use bartizan_ipsec::judge;
@@ -25,11 +27,18 @@ const SILENT: Duration = Duration::from_secs(3);
 const IDENTITY: &str = "by classical signatures: released strongSwan has no others. What is recorded today stays secret all the \
                         same; who has a quantum computer when an SA is set up could pass for the peer";
 
+/// The same of the engine of Bartizan, whose ledger says which it was of each IKE_SA.
+const IDENTITY_OF_OURS: &str =
+    "by the signatures of the policy, ML-DSA where both ends have such a certificate: the ledger says which";
+
 /// The links of a node.
 #[derive(Serialize)]
 pub(super) struct Report {
     pub(super) schema: &'static str,
     pub(super) node: String,
+    /// Which IKE daemon it is: strongswan or bartizan.
+    pub(super) engine: &'static str,
+    /// Its version.
     pub(super) charon: String,
     /// Everything that should stand does, and nothing breaks its policy.
     pub(super) well: bool,
@@ -111,11 +120,12 @@ struct ChildSa {
 }
 
 impl Report {
-    pub(super) fn new(node: &str, charon: String, status: Vec<LinkStatus>, cleartext: Option<Cleartext>) -> Self {
+    pub(super) fn new(node: &str, charon: &Charon, status: Vec<LinkStatus>, cleartext: Option<Cleartext>) -> Self {
         let mut report = Self {
             schema: SCHEMA,
             node: node.to_owned(),
-            charon,
+            engine: charon.engine.name(),
+            charon: charon.version.clone(),
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),
             watched: None,
@@ -123,7 +133,10 @@ impl Report {
             certificate_not_after: None,
             cleartext,
             host_xfrm: None,
-            identity: IDENTITY,
+            identity: match charon.engine {
+                IkeEngine::Strongswan => IDENTITY,
+                IkeEngine::Bartizan => IDENTITY_OF_OURS,
+            },
         };
         report.well &= report.is_guarded();
         report

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         true => None,
         false => Some(Cleartext::of(&host.guard())?),
     };
-    let mut report = Report::new(&host.node, charon.version, status, cleartext);
+    let mut report = Report::new(&host.node, &charon, status, cleartext);
     report.remember(remembered(&host.place.socket()));
     report.certificate(credentials.not_after());
     if charon_encrypts == Kernel::Netlink {

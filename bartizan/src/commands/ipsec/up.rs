@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use bartizan_deployment::IkeEngine;
 use bartizan_ipsec::drive::{self, Attempt, Keeper, Kept, SetUp, Step};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::render::{Connection, Credentials, Means};
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
-    let (credentials, _) = host.rendered(Means::KERNEL)?;
+    let (credentials, _) = host.rendered(Means::of(host.files.engine))?;
     for flaw in host.flaws(&credentials)? {
         errln!("note: {} {}\nhint: {}", flaw.file.display(), flaw.cause, flaw.hint);
     }
@@ -191,7 +192,7 @@ fn watched(
             scope.spawn(move || keeper.run(stop, &mut |kept| reported(kept, systemd)));
         }
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
-        let stayed = brought.and_then(|_| stay(own, interrupt));
+        let stayed = brought.and_then(|_| stay(own, host.files.engine, interrupt));
         failed.store(stayed.is_err(), Ordering::Relaxed);
         stayed.map(|()| Outcome::Clean)
     })
@@ -199,7 +200,7 @@ fn watched(
 
 /// Until a signal comes. A charon of the system is waited for when it goes away; one of ours that ends is a failure, so that whoever
 /// runs this starts both again.
-fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure> {
+fn stay(own: Option<&mut Instance>, engine: IkeEngine, interrupt: &Interrupt) -> Result<(), Failure> {
     let Some(instance) = own else {
         interrupt.wait();
         return Ok(());
@@ -210,7 +211,11 @@ fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure
             None => None,
         };
         if let Some(status) = ended {
-            return Err(Failure::new(format!("charon ended by itself: {status}"))
+            let what = match engine {
+                IkeEngine::Strongswan => "charon",
+                IkeEngine::Bartizan => "the engine of Bartizan",
+            };
+            return Err(Failure::new(format!("{what} ended by itself: {status}"))
                 .hint("packets of its links are dropped until the next `bartizan up`"));
         }
         thread::sleep(LOOK);
@@ -254,7 +259,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
     drop(lock);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
     let cleartext = guard.map(|guard| Cleartext::of(&guard)).transpose()?;
-    let report = Report::new(&host.node, charon.version, status, cleartext);
+    let report = Report::new(&host.node, &charon, status, cleartext);
     let outcome = |attempt: &Attempt| !matches!(attempt.outcome, SetUp::Failed(_));
     // A link that the peer sets up may come later: it is no finding here.
     let breaks = report.breaks() || !report.is_guarded();

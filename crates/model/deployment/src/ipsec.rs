@@ -88,9 +88,21 @@ pub struct IpsecLink {
     pub start: Start,
 }
 
+/// Which IKE daemon negotiates for a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum IkeEngine {
+    /// strongSwan's charon. The default.
+    #[default]
+    Strongswan,
+    /// Bartizan's own, on the kernel's ESP.
+    Bartizan,
+}
+
 /// What a node has for IPsec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpsecNode {
+    /// Which IKE daemon negotiates for it.
+    pub engine: IkeEngine,
     /// Its certificate with intermediates, PEM: one that IKE daemons accept (`bartizan ca issue --profile ipsec`).
     pub certificate: PathBuf,
     /// Its private key, PEM.
@@ -110,6 +122,18 @@ pub struct IpsecNode {
 words!(Mode: Tunnel, Transport);
 words!(Start: AtOnce, Trap);
 words!(CopyDscp: Out, In, Both, Neither);
+words!(IkeEngine: Strongswan, Bartizan);
+
+impl IkeEngine {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strongswan => "strongswan",
+            Self::Bartizan => "bartizan",
+        }
+    }
+}
 
 impl Mode {
     /// The word in the deployment file.
@@ -299,10 +323,20 @@ impl IpsecNode {
             let hint = "add `roots: FILE` here, or `trust: { roots: FILE }` at the top";
             return Err(Fault::new("certificate", "the file trusts no root", hint));
         };
+        let engine = IkeEngine::read("engine", raw.engine.as_deref(), IkeEngine::default())?;
+        if engine == IkeEngine::Bartizan && raw.vici.is_some() {
+            let hint = "leave `vici` out: `bartizan up` runs this engine itself";
+            return Err(Fault::new(
+                "vici",
+                "is the socket of a strongSwan, and the engine is bartizan",
+                hint,
+            ));
+        }
         // Lists that belong to the file's roots would say nothing of others.
         let lists = trust.filter(|_| raw.roots.is_none());
         let crl = raw.crl.as_ref().or(lists.and_then(|trust| trust.crl.as_ref()));
         Ok(Self {
+            engine,
             certificate: base.join(&raw.certificate),
             key: base.join(&raw.key),
             roots: base.join(roots),

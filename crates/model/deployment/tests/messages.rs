@@ -310,6 +310,11 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ("trust: { roots: ca.crt.pem }\n", ""),
     ("key: cu.key.pem }", "}"),
     ("key: cu.key.pem }", "key: cu.key.pem, socket: charon.vici }"),
+    ("key: cu.key.pem }", "key: cu.key.pem, engine: libreswan }"),
+    (
+        "key: cu.key.pem }",
+        "key: cu.key.pem, engine: bartizan, vici: charon.vici }",
+    ),
     // What a policy asks of IPsec.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),

@@ -250,6 +250,9 @@ pub struct Authentication {
     pub local: Option<String>,
     /// The peer.
     pub peer: Option<String>,
+    /// How the peer's certificates are signed, from its own to the one by a root; empty where it was not seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peer_chain: Vec<String>,
     /// Whether a forger with a quantum computer could pass for the peer later: apart from what a recorder can read.
     pub forgery: Forgery,
 }

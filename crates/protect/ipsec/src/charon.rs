@@ -1,15 +1,20 @@
 //! What a charon that runs can do: asked of it, not guessed from its version.
 
-use bartizan_deployment::{IkeAlgorithm, KeyExchange};
+use bartizan_deployment::{IkeAlgorithm, IkeEngine, KeyExchange};
 use bartizan_registry::{TransformKind, transform_named};
 
 use crate::Kernel;
 use crate::render::Means;
 use crate::vici::{Client, Error, Message, Section};
 
-/// A charon and what it can do.
+/// What the daemon of Bartizan answers to `version`.
+pub(crate) const BARTIZAN: &str = "bartizan";
+
+/// A charon, or the daemon of Bartizan in its place, and what it can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charon {
+    /// Which of the two it is.
+    pub engine: IkeEngine,
     /// `6.1.0`.
     pub version: String,
     /// Plugins it has loaded.
@@ -53,6 +58,10 @@ impl Charon {
             })
         });
         Self {
+            engine: match version.text("daemon") {
+                Some(BARTIZAN) => IkeEngine::Bartizan,
+                _ => IkeEngine::Strongswan,
+            },
             version: version.text("version").unwrap_or("unknown").to_owned(),
             plugins: stats.list("plugins").map(str::to_owned).collect(),
             algorithms: algorithms.collect(),
@@ -63,6 +72,15 @@ impl Charon {
     #[must_use]
     pub fn has_libipsec(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
+    }
+
+    /// Its name and version, for messages.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.engine {
+            IkeEngine::Strongswan => format!("strongSwan {}", self.version),
+            IkeEngine::Bartizan => format!("the engine of Bartizan {}", self.version),
+        }
     }
 
     /// Who does ESP for it.
@@ -80,7 +98,7 @@ impl Charon {
     pub fn means(&self) -> Means {
         match self.esp() {
             Kernel::Libipsec => Means::LIBIPSEC,
-            Kernel::Netlink => Means::KERNEL,
+            Kernel::Netlink => Means::of(self.engine),
         }
     }
 
@@ -111,7 +129,7 @@ impl Charon {
             .split('.')
             .next()
             .and_then(|major| major.parse::<u32>().ok());
-        major.is_none_or(|major| major >= 6)
+        self.engine == IkeEngine::Bartizan || major.is_none_or(|major| major >= 6)
     }
 }
 

@@ -32,6 +32,9 @@ const SOCKET: &str = "charon.vici";
 const CONFIGURATION: &str = "strongswan.conf";
 const LOG: &str = "charon.log";
 
+/// What the file says whose lock an engine of Bartizan has.
+const WITHOUT: &str = "# The engine of Bartizan is configured through its socket.\n";
+
 /// Why an instance did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,7 +111,10 @@ impl Instance {
             });
         }
         let inside = engine.sees(directory);
-        let text = settings.render(&inside.join(SOCKET), &inside.join(LOG));
+        let text = match engine {
+            Engine::Bartizan(_) => WITHOUT.to_owned(),
+            _ => settings.render(&inside.join(SOCKET), &inside.join(LOG)),
+        };
         let written = configuration
             .set_len(0)
             .and_then(|()| (&configuration).write_all(text.as_bytes()));
@@ -124,7 +130,7 @@ impl Instance {
             _ => {}
         }
         let program = engine
-            .program(directory)?
+            .program(directory, settings)?
             .environment("STRONGSWAN_CONF", inside.join(CONFIGURATION))
             .environment("LC_ALL", "C");
         let program = match namespace {

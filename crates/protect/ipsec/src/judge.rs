@@ -274,7 +274,7 @@ fn wanted(policy: &Policy) -> String {
 
 /// What charon says of how both ends proved themselves, and whether a future quantum computer could forge it.
 #[must_use]
-pub fn authentication(local: Option<String>, peer: Option<String>) -> Option<Authentication> {
+pub fn authentication(local: Option<String>, peer: Option<String>, peer_chain: Vec<String>) -> Option<Authentication> {
     if local.is_none() && peer.is_none() {
         return None;
     }
@@ -294,7 +294,12 @@ pub fn authentication(local: Option<String>, peer: Option<String>) -> Option<Aut
             }
         }
     };
-    Some(Authentication { local, peer, forgery })
+    Some(Authentication {
+        local,
+        peer,
+        peer_chain,
+        forgery,
+    })
 }
 
 #[cfg(test)]

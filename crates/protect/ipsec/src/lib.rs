@@ -1,7 +1,9 @@
-//! IKEv2 and ESP links: strongSwan, driven and watched through VICI. [`xfrm`] gives the kernel what an engine of our own negotiates.
+//! IKEv2 and ESP links: an IKE daemon, strongSwan's or [our own](daemon), driven and watched through VICI. [`xfrm`] gives the kernel what ours
+//! negotiates.
 #![forbid(unsafe_code)]
 
 mod charon;
+pub mod daemon;
 pub mod drive;
 pub mod drops;
 pub mod guard;

@@ -2,6 +2,7 @@
 
 mod ability;
 mod file;
+mod limits;
 mod link;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::fmt;
 use bartizan_registry::{Category, Safety, primitive};
 
 pub use file::{Located, file};
+pub use limits::limits;
 pub use link::link;
 
 use crate::proposal::Proposal;

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bartizan_deployment::{
-    Deployment, External, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start,
+    Deployment, External, IkeEngine, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start,
 };
 use bartizan_registry::SignatureScheme;
 use time::Date;
@@ -22,6 +22,8 @@ pub use credentials::{Credentials, CredentialsError, Flaw, Weight};
 /// What the charon that receives them can do, and the file cannot know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Means {
+    /// Which daemon it is.
+    pub engine: IkeEngine,
     /// Whether who does ESP for it counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec` refuses such SAs, so links
     /// are rendered without, and with the bound of packets that this needs.
     pub extended_sequence_numbers: bool,
@@ -33,15 +35,23 @@ pub struct Means {
 impl Means {
     /// Those of a kernel that does ESP.
     pub const KERNEL: Self = Self {
+        engine: IkeEngine::Strongswan,
         extended_sequence_numbers: true,
         sctp_ports: true,
     };
 
     /// Those of `kernel-libipsec`.
     pub const LIBIPSEC: Self = Self {
+        engine: IkeEngine::Strongswan,
         extended_sequence_numbers: false,
         sctp_ports: false,
     };
+
+    /// Those of a daemon on a kernel that does ESP.
+    #[must_use]
+    pub const fn of(engine: IkeEngine) -> Self {
+        Self { engine, ..Self::KERNEL }
+    }
 }
 
 /// Why a link of the file cannot be expressed to charon.
@@ -183,7 +193,15 @@ pub fn connections(
                     local,
                     remote,
                     identity: identity(peer),
-                    ike: of_ike([own, peer], local, remote, interface, link, credentials, today)?,
+                    ike: of_ike(
+                        [own, peer],
+                        local,
+                        remote,
+                        interface,
+                        link,
+                        credentials,
+                        (means.engine, today),
+                    )?,
                     child: Section::new(),
                 });
                 connections.len() - 1
@@ -233,10 +251,15 @@ fn of_ike(
     interface: &Interface,
     link: &IpsecLink,
     credentials: &Credentials,
-    today: Date,
+    (engine, today): (IkeEngine, Date),
 ) -> Result<Section, RenderError> {
     let policy = interface.policy.in_effect(today);
-    let authentication = authentication(&policy.ipsec.signatures).ok_or_else(|| {
+    let authentication = match engine {
+        // It takes the policy's own names.
+        IkeEngine::Bartizan => Some("pubkey".to_owned()),
+        IkeEngine::Strongswan => authentication(&policy.ipsec.signatures),
+    };
+    let authentication = authentication.ok_or_else(|| {
         let [one, other] = &interface.between;
         let accepted: Vec<_> = policy.ipsec.signatures.iter().map(ToString::to_string).collect();
         RenderError::Authentication {
@@ -254,6 +277,10 @@ fn of_ike(
         .with("id", identity(peer))
         .with("revocation", revocation)
         .with_list("cacerts", credentials.roots());
+    let remote = match engine {
+        IkeEngine::Bartizan => remote.with_list("signatures", policy.ipsec.signatures.iter().map(ToString::to_string)),
+        IkeEngine::Strongswan => remote,
+    };
     Ok(Section::new()
         .with("version", "2")
         .with_list("local_addrs", [here.to_string()])

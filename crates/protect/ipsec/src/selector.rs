@@ -44,6 +44,15 @@ impl TrafficSelector {
         })
     }
 
+    /// As the engine negotiates it.
+    pub(crate) fn negotiated(&self) -> bartizan_ike::Selector {
+        bartizan_ike::Selector {
+            protocol: self.protocol.unwrap_or(0),
+            ports: (self.ports[0], self.ports[1]),
+            addresses: (self.addresses[0], self.addresses[1]),
+        }
+    }
+
     /// Whether every packet of the other is of this one too.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {

@@ -16,7 +16,7 @@ use rcgen::{
 };
 
 use crate::lifetime::Validity;
-use crate::{Algorithm, AlternativeName, Error, NfType, PublicKey, Serial};
+use crate::{AlternativeName, Error, NfType, PublicKey, Serial};
 
 /// id-ce-subjectAltName (RFC 5280, section 4.2.1.6).
 const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
@@ -65,7 +65,8 @@ pub enum Profile {
     /// Who answers for the authority in enrolment (CMP, EST): a server that says by id-kp-cmcRA that it may (RFC 6402, section 2.10). No
     /// network function takes it for one of its peers' clients.
     Responder,
-    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no released strongSwan verifies others.
+    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no released strongSwan verifies others; or all of them are
+    /// ML-DSA, for the engine of Bartizan.
     Ipsec,
 }
 
@@ -78,11 +79,6 @@ impl Profile {
             Self::Responder => "responder",
             Self::Ipsec => "ipsec",
         }
-    }
-
-    /// Whether a peer of this profile can use such a key.
-    pub(crate) fn takes(self, algorithm: Algorithm) -> bool {
-        self != Self::Ipsec || !algorithm.is_quantum_safe()
     }
 }
 

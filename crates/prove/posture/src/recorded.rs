@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use bartizan_ledger::{Algorithm, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key, SaClosed};
-use bartizan_registry::{Safety, Transform, TransformKind, transform};
+use bartizan_ledger::{Algorithm, Authentication, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key, SaClosed};
+use bartizan_registry::{Safety, Transform, TransformKind, transform, x509_algorithm_named};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Origin};
 
@@ -416,6 +416,15 @@ fn unknown(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::NotObservable | Verdict::NotSeen)
 }
 
+/// How a peer proved who it is, where no quantum computer forges it: neither its signature nor one of its certificates', up to the one by a root,
+/// which is trusted by being known.
+fn holding(authentication: &Authentication) -> Option<&str> {
+    let safe = |name: &String| x509_algorithm_named(name).is_some_and(|known| known.safety == Safety::QuantumSafe);
+    let chain = &authentication.peer_chain;
+    let holds = authentication.forgery == Forgery::NotKnown && !chain.is_empty() && chain.iter().all(safe);
+    authentication.peer.as_deref().filter(|_| holds)
+}
+
 /// How each end proved who it is. A ledger knows its own end's method by name; what a forger can do it says of the peer.
 fn authenticate(entries: &[Ike], posture: &mut Posture) {
     for entry in entries {
@@ -461,9 +470,26 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
     } else if let Some((entry, authentication)) = peers().next()
         && unknown(posture.authenticity.verdict())
     {
+        // Each end's ledger vouches for its peer: it takes those of both.
+        let of = |direction: Direction| {
+            let mut those = peers().filter(|(entry, _)| entry.record.direction == direction);
+            those.find_map(|(entry, authentication)| Some((entry, holding(authentication)?)))
+        };
+        if let (Some((one, responder)), Some((other, initiator))) = (of(Direction::Outbound), of(Direction::Inbound)) {
+            let because = format!(
+                "initiator and responder proved themselves by {initiator} and {responder} under certificates that are post-quantum too, by the \
+                 ledgers of {} and {}",
+                other.node, one.node
+            );
+            let sources = vec![other.source.clone(), one.source.clone()];
+            posture.authenticity = Judgement::new(Verdict::QuantumSafe, because, sources);
+            return;
+        }
         let what = match authentication.forgery {
             Forgery::AsSecretAsTheKey => "a shared key: as hard to forge as the key is to learn",
-            Forgery::NotKnown => "a post-quantum signature; the certificates behind it are in no ledger given",
+            Forgery::NotKnown => {
+                "a post-quantum signature; what is behind it, and how the other end did, is not in the ledgers given"
+            }
             Forgery::Unknown | Forgery::PossibleLater => "a method that is not known",
         };
         let because = format!("the peer of {} proved itself by {what}", entry.node);

@@ -323,3 +323,36 @@ fn a_record_of_another_time_is_none_of_this_sa() {
     let (ike, _) = situation(3, BEHIND, &[found]);
     assert!(!other(ike.last().unwrap()), "it was established before the capture");
 }
+
+#[test]
+fn an_ike_sa_whose_both_ends_proved_themselves_by_ml_dsa_and_chains_of_it_is_quantum_safe_by_both_ledgers() {
+    let (ike, _) = situation(3, 0, &[]);
+    let record = |direction: &str, method: &str, chain: &[&str]| {
+        let mut record = ike_record(&key(&ike[0].sa), &Value::Null, &[31, 36], "not-known");
+        record["direction"] = json!(direction);
+        record["authentication"]["peer"] = json!(method);
+        record["authentication"]["peer_chain"] = json!(chain);
+        record
+    };
+    let both = |chain: &[&str], other: &[&str]| {
+        let records = ["outbound", "inbound"].into_iter().zip([chain, other]);
+        records
+            .map(|(direction, chain)| record(direction, "ML_DSA_65", chain))
+            .collect::<Vec<_>>()
+    };
+    let safe = ["id-ml-dsa-65", "id-ml-dsa-87"];
+    for (records, verdict) in [
+        (both(&safe, &safe[..1]), Verdict::QuantumSafe),
+        (
+            both(&safe, &["id-ml-dsa-65", "ecdsa-with-SHA384"]),
+            Verdict::NotObservable,
+        ),
+        (both(&safe, &["of-a-kind-that-nobody-knows"]), Verdict::NotObservable),
+        (both(&safe, &[]), Verdict::NotObservable),
+        (vec![record("outbound", "ML_DSA_65", &safe)], Verdict::NotObservable),
+    ] {
+        let (ike, _) = situation(3, 0, &records);
+        let judged = &ike[0].posture.authenticity;
+        assert_eq!(judged.verdict(), verdict, "{records:?}: {}", judged.because());
+    }
+}

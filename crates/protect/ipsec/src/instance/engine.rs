@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use bartizan_host::{Error, LabRoot, Program};
 
+use super::Settings;
+
 /// Where Debian, Fedora and builds from source put the daemon that needs no pid file, so that two can run side by side.
 const PLACES: [&str; 5] = [
     "/usr/sbin/charon-systemd",
@@ -26,13 +28,15 @@ mkdir "$1/run/bartizan"
 mount --bind "$2" "$1/run/bartizan"
 exec chroot "$1" /usr/sbin/charon-systemd"#;
 
-/// A strongSwan that can be started.
+/// An IKE daemon that can be started.
 #[derive(Debug, Clone)]
 pub enum Engine {
     /// The one that is installed: its `charon-systemd`.
     Installed(PathBuf),
     /// The one of a lab root, which sees the root's files.
     LabRoot(LabRoot),
+    /// Bartizan's own: this program, by its hidden command `ike-engine`.
+    Bartizan(PathBuf),
 }
 
 impl Engine {
@@ -49,13 +53,21 @@ impl Engine {
     /// Where charon sees its directory.
     pub(super) fn sees(&self, directory: &Path) -> PathBuf {
         match self {
-            Self::Installed(_) => directory.to_owned(),
+            Self::Installed(_) | Self::Bartizan(_) => directory.to_owned(),
             Self::LabRoot(_) => PathBuf::from(SEEN_AT),
         }
     }
 
-    pub(super) fn program(&self, directory: &Path) -> Result<Program, Error> {
+    pub(super) fn program(&self, directory: &Path, settings: &Settings) -> Result<Program, Error> {
         Ok(match self {
+            Self::Bartizan(path) => Program::new(path)
+                .argument("ike-engine")
+                .argument("--directory")
+                .argument(directory)
+                .argument("--peers")
+                .argument(settings.peers.to_string())
+                .argument("--fragment-size")
+                .argument(settings.fragment_size.to_string()),
             Self::Installed(path) => Program::new(path).package("charon-systemd"),
             Self::LabRoot(root) => Program::new("unshare")
                 .package("util-linux")

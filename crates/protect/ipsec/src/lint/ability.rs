@@ -1,6 +1,6 @@
 //! What one charon has no means for.
 
-use bartizan_deployment::IkeAlgorithm;
+use bartizan_deployment::{IkeAlgorithm, IkeEngine};
 use bartizan_registry::TransformKind;
 
 use crate::Charon;
@@ -12,6 +12,10 @@ pub(super) const MAX_PACKET: u16 = 10_000;
 pub(super) fn lacks(charon: &Charon, algorithm: IkeAlgorithm) -> Option<(String, &'static str)> {
     if charon.has(algorithm) {
         return None;
+    }
+    if charon.engine == IkeEngine::Bartizan {
+        let hint = "it has x25519, ecp256, ecp384, ecp521 and ML-KEM, AES-GCM, AES-CBC with HMAC and ChaCha20-Poly1305";
+        return Some((format!("{} has no {algorithm}", charon.shown()), hint));
     }
     let cause = format!(
         "no plugin that strongSwan {} has loaded knows {algorithm}",

@@ -1,6 +1,6 @@
 //! What of a link one charon cannot do.
 
-use bartizan_deployment::{Interface, IpsecLink, KeyExchange, Mode, Selector, TrafficProtocol};
+use bartizan_deployment::{IkeEngine, Interface, IpsecLink, KeyExchange, Mode, Selector, TrafficProtocol};
 use bartizan_registry::{Safety, signature};
 use time::Date;
 
@@ -45,14 +45,14 @@ pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Dat
         }
     }
     let classical_scheme = |code: &_| signature(*code).is_none_or(|known| known.forgery != Safety::QuantumSafe);
-    if !policy.signatures.iter().any(classical_scheme) {
+    if charon.engine == IkeEngine::Strongswan && !policy.signatures.iter().any(classical_scheme) {
         say(
             Severity::Refused,
             format!(
                 "asks for post-quantum signatures, and strongSwan {} has none",
                 charon.version
             ),
-            "until a release has, write `ipsec: { authentication: classical-accepted }` in the policy",
+            "write `engine: bartizan` for both nodes, or `ipsec: { authentication: classical-accepted }` in the policy",
         );
     }
     if charon.has_libipsec() && link.mode == Mode::Transport {
@@ -105,7 +105,7 @@ fn of_exchange(
         .iter()
         .filter_map(|method| method.known().initiator)
         .max();
-    if largest.is_some_and(|octets| octets > MAX_PACKET) {
+    if charon.engine == IkeEngine::Strongswan && largest.is_some_and(|octets| octets > MAX_PACKET) {
         let cause = format!("{exchange} makes messages of more than {MAX_PACKET} octets, which charon drops");
         say(
             Severity::Noted,

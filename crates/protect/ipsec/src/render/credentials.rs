@@ -4,9 +4,10 @@ mod flaws;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bartizan_deployment::IpsecNode;
+use bartizan_deployment::{IkeEngine, IpsecNode};
 use bartizan_pki::Certificate;
 use pem::Pem;
 use zeroize::Zeroizing;
@@ -20,6 +21,9 @@ const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// Most octets of what goes into one value of a message (VICI counts them by 16 bits).
 const LARGEST_VALUE: usize = u16::MAX as usize;
+
+/// Rights of group and others in a file's mode.
+const OTHERS: u32 = 0o077;
 
 /// Why a node's files cannot be given to charon.
 #[derive(Debug, thiserror::Error)]
@@ -85,12 +89,16 @@ impl Credentials {
         let leaf = chain.next().map(Pem::into_contents).unwrap_or_default();
         let place = files.certificate.display().to_string();
         let certificate = Certificate::from_der(&leaf, &place).map_err(|error| unusable(&files.certificate, error))?;
-        if certificate.algorithm().is_quantum_safe() {
+        if certificate.algorithm().is_quantum_safe() && files.engine == IkeEngine::Strongswan {
             let cause = format!(
-                "its key is {}, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can",
+                "its key is {}, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can, and `engine: \
+                 bartizan` can use this one where both ends have it",
                 certificate.algorithm()
             );
             return Err(unusable(&files.certificate, cause));
+        }
+        if files.engine == IkeEngine::Bartizan {
+            readable_by_owner_alone(&files.key)?;
         }
         let key = blocks(&files.key, |tag| tag.ends_with("PRIVATE KEY"), "private key")?;
         if key[0].tag() == "ENCRYPTED PRIVATE KEY" {
@@ -140,6 +148,24 @@ impl Credentials {
             .chain(lists)
             .chain([certificate("X509", "NONE", &self.leaf), ("load-key", key)])
             .collect()
+    }
+}
+
+/// Of a private key: charon reads whatever it is given, the engine of ours does not.
+fn readable_by_owner_alone(path: &Path) -> Result<(), CredentialsError> {
+    let known = std::fs::metadata(path).map_err(|source| CredentialsError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    match known.mode() & OTHERS {
+        0 => Ok(()),
+        _ => Err(unusable(
+            path,
+            format!(
+                "has mode {:03o}, and others than its owner can use it: chmod 600",
+                known.mode() & 0o777
+            ),
+        )),
     }
 }
 

@@ -311,7 +311,7 @@ fn files_that_charon_cannot_use_are_refused_by_name() {
     let write = |name: &'static str, text: &'static str| move |at: &Path| std::fs::write(at.join(name), text).unwrap();
     assert_eq!(
         refused(Algorithm::MlDsa65, &|_| ()),
-        "cu.crt.pem: its key is ml-dsa-65, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can"
+        "cu.crt.pem: its key is ml-dsa-65, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can, and `engine: bartizan` can use this one where both ends have it"
     );
     assert_eq!(
         refused(p256, &write("cu.crt.pem", "")),

@@ -1,7 +1,12 @@
 //! Framing on a stream: four bytes of length, big-endian, before each packet.
 
+use zeroize::{Zeroize as _, Zeroizing};
+
 use super::message::{Malformed, TooLong};
 use super::packet::Packet;
+
+/// Room that is made at once: a buffer that grew would leave a copy behind of the private key that may be in it.
+const ROOM: usize = 64 * 1024;
 
 /// The largest packet charon sends or reads, in bytes (`VICI_MESSAGE_SIZE_MAX`).
 pub const LARGEST_PACKET: usize = 512 * 1024;
@@ -20,10 +25,10 @@ pub fn framed(packet: &Packet) -> Result<Vec<u8>, TooLong> {
 
 /// Packets out of the bytes of a stream, however they are cut.
 ///
-/// Holds at most one packet and what was handed over with it.
+/// Holds at most one packet and what was handed over with it, and wipes it: a private key may be in it.
 #[derive(Debug, Default)]
 pub struct Frames {
-    bytes: Vec<u8>,
+    bytes: Zeroizing<Vec<u8>>,
     at: usize,
 }
 
@@ -31,8 +36,9 @@ impl Frames {
     /// Bytes that came in.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.at == self.bytes.len() {
-            self.bytes.clear();
+            self.bytes.zeroize();
             self.at = 0;
+            self.bytes.reserve(ROOM);
         }
         self.bytes.extend_from_slice(bytes);
     }

@@ -91,7 +91,8 @@ impl Watch<'_> {
             if record.cause != Cause::Found
                 && let Some(sa_log) = self.logged.of(id)
             {
-                record.authentication = judge::authentication(sa_log.local.clone(), sa_log.peer.clone());
+                record.authentication =
+                    judge::authentication(sa_log.local.clone(), sa_log.peer.clone(), sa_log.peer_chain.clone());
                 record.messages = Some(sa_log.messages);
             }
             let key = record.key;

@@ -16,6 +16,9 @@ use crate::vici::Section;
 const LINES: usize = 6;
 const LINE: usize = 240;
 
+/// Certificates of a chain.
+const CHAIN: usize = 8;
+
 /// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
 const AT_MOST: usize = 4096;
 
@@ -29,6 +32,8 @@ pub(crate) struct SaLog {
     pub(crate) local: Option<String>,
     /// How the peer did.
     pub(crate) peer: Option<String>,
+    /// How the peer's certificates are signed; only the engine of Bartizan says so.
+    pub(crate) peer_chain: Vec<String>,
     /// What said why something was refused, or ended.
     pub(crate) lines: VecDeque<String>,
     /// Fragments of the message that goes out, or comes in, next.
@@ -110,6 +115,7 @@ impl SaLog {
             messages: Messages::default(),
             local: None,
             peer: None,
+            peer_chain: Vec::new(),
             lines: VecDeque::new(),
             splitting: 0,
             before: None,
@@ -120,6 +126,9 @@ impl SaLog {
     fn take_over(&mut self, before: &Self) {
         self.local = self.local.take().or_else(|| before.local.clone());
         self.peer = self.peer.take().or_else(|| before.peer.clone());
+        if self.peer_chain.is_empty() {
+            self.peer_chain.clone_from(&before.peer_chain);
+        }
     }
 
     fn keep(&mut self, line: &str) {
@@ -144,6 +153,10 @@ impl SaLog {
                 Some(method) => self.local = Some(bounded(method)),
                 None => self.peer = method.strip_prefix("with ").map(bounded),
             }
+        } else if let Some((_, rest)) = line.split_once("certificates of '") {
+            let names = rest.split_once("' are signed with ").map(|(_, names)| names);
+            let names = names.unwrap_or_default().split(", ").filter(|name| !name.is_empty());
+            self.peer_chain = names.take(CHAIN).map(bounded).collect();
         } else if let Some(bytes) = line.strip_prefix("sending packet: ").and_then(size) {
             self.messages.packets.sent += 1;
             self.messages.bytes.sent += bytes;
@@ -193,6 +206,7 @@ mod tests {
             "received fragment #1 of 2, waiting for complete IKE message",
             "authentication of 'far.test' with ED25519 successful",
             "authentication of 'far.test' with",
+            "certificates of 'far.test' are signed with id-ml-dsa-65, id-ml-dsa-87",
             "sending packet: (many bytes)",
         ] {
             logged.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
@@ -209,6 +223,7 @@ mod tests {
         assert_eq!((fragments.sent, fragments.received), (2, 1));
         assert_eq!(sa_log.local.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
         assert_eq!(sa_log.peer.as_deref(), Some("ED25519"));
+        assert_eq!(sa_log.peer_chain, ["id-ml-dsa-65", "id-ml-dsa-87"]);
         logged.carry_on(1, 2);
         assert_eq!(logged.of(2).unwrap().peer.as_deref(), Some("ED25519"));
     }

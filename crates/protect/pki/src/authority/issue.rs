@@ -249,7 +249,22 @@ impl Authority {
     }
 
     fn fresh_key(&self, leaf: &Leaf) -> Result<PrivateKey, Error> {
-        PrivateKey::generate(leaf.algorithm.unwrap_or(self.key.algorithm()))
+        let algorithm = leaf.algorithm.unwrap_or(self.key.algorithm());
+        // Released strongSwan cannot use such a key: it is made where it is asked for by name.
+        if leaf.profile == Profile::Ipsec && leaf.algorithm.is_none() && algorithm.is_quantum_safe() {
+            let root = self.root.certificate.algorithm();
+            return Err(match root.is_quantum_safe() {
+                true => Error::NotForIpsec {
+                    what: "the root's key",
+                    algorithm: root,
+                },
+                false => Error::NotForIpsec {
+                    what: "the authority's key",
+                    algorithm,
+                },
+            });
+        }
+        PrivateKey::generate(algorithm)
     }
 
     /// Signs a certificate; it is nowhere yet but in memory. With a destination it is pending until its files are there.
@@ -317,16 +332,19 @@ impl Authority {
         })
     }
 
-    /// Whether IKE peers can use such a certificate: every key on the way to the root, and the names.
+    /// Whether IKE peers can use such a certificate: every key on the way to the root, and the names. Keys are of one kind: a chain is as strong
+    /// as its weakest signature.
     fn check_ipsec(&self, order: &Order<'_>) -> Result<(), Error> {
-        for (what, algorithm) in [
+        let keys = [
             ("the root's key", self.root.certificate.algorithm()),
             ("the authority's key", self.key.algorithm()),
             ("the endpoint's key", order.key.algorithm()),
-        ] {
-            if !order.profile.takes(algorithm) {
-                return Err(Error::NotForIpsec { what, algorithm });
-            }
+        ];
+        let strong = |(_, algorithm): &(&str, Algorithm)| algorithm.is_quantum_safe();
+        if !keys.iter().all(strong)
+            && let Some((what, algorithm)) = keys.into_iter().find(strong)
+        {
+            return Err(Error::NotForIpsec { what, algorithm });
         }
         let for_ike = |name: &AlternativeName| !matches!(name, AlternativeName::Uri(_));
         if order.names.iter().any(for_ike) {

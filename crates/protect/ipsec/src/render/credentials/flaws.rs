@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::{Deployment, IpsecNode, Node, Revocation, day_of};
+use bartizan_deployment::{Deployment, IkeEngine, IpsecNode, Node, Revocation, day_of};
 use bartizan_pki::{Algorithm, Certificate, RevocationList, Signed, signed_by};
 use bartizan_registry::SignatureScheme;
 
@@ -92,11 +92,27 @@ impl Credentials {
         for Asked { link, signatures, .. } in &links {
             if !signatures
                 .iter()
-                .any(|scheme| Some(*scheme) == scheme_of(leaf.algorithm()))
+                .any(|scheme| Some(*scheme) == scheme_of(leaf.algorithm(), files.engine))
             {
                 let names: Vec<_> = signatures.iter().map(ToString::to_string).collect();
                 let cause = format!("signs by {}; {link} accepts {}", leaf.algorithm(), names.join(", "));
                 let hint = "issue one of a kind that the policy accepts: `bartizan ca issue --algorithm`";
+                flaws.push(flaw(&files.certificate, Weight::Warning, cause, hint));
+            }
+        }
+        if leaf.algorithm().is_quantum_safe() {
+            let strongswan = deployment.ipsec_links(node.name.as_str()).filter(|(peer, ..)| {
+                let engine = peer.ipsec.as_ref().map(|peer| peer.engine);
+                engine.unwrap_or_default() == IkeEngine::Strongswan
+            });
+            for (peer, interface, _) in strongswan {
+                let kind = interface.kind.name();
+                let cause = format!(
+                    "signs by {}, which the strongSwan of {} does not verify: {kind} to it cannot come up",
+                    leaf.algorithm(),
+                    peer.name
+                );
+                let hint = "write `engine: bartizan` for that node too, or issue a classical certificate for this one";
                 flaws.push(flaw(&files.certificate, Weight::Warning, cause, hint));
             }
         }
@@ -252,13 +268,16 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The scheme that charon signs by with a key of this kind; none where released strongSwan has none.
-fn scheme_of(algorithm: Algorithm) -> Option<SignatureScheme> {
+/// The scheme that the engine signs by with a key of this kind; none where released strongSwan has none.
+fn scheme_of(algorithm: Algorithm, engine: IkeEngine) -> Option<SignatureScheme> {
+    let only_ours = |scheme| (engine == IkeEngine::Bartizan).then_some(scheme);
     match algorithm {
         Algorithm::EcdsaP256 => Some(SignatureScheme::ECDSA_SECP256R1_SHA256),
         Algorithm::EcdsaP384 => Some(SignatureScheme::ECDSA_SECP384R1_SHA384),
         Algorithm::Ed25519 => Some(SignatureScheme::ED25519),
-        Algorithm::MlDsa44 | Algorithm::MlDsa65 | Algorithm::MlDsa87 => None,
+        Algorithm::MlDsa44 => only_ours(SignatureScheme::MLDSA44),
+        Algorithm::MlDsa65 => only_ours(SignatureScheme::MLDSA65),
+        Algorithm::MlDsa87 => only_ours(SignatureScheme::MLDSA87),
     }
 }
 

@@ -260,3 +260,23 @@ fn what_no_ike_peer_could_use_is_not_issued_for_ipsec() {
         );
     }
 }
+
+#[test]
+fn an_ipsec_certificate_of_ml_dsa_is_made_where_it_is_asked_for_under_an_authority_of_ml_dsa() {
+    let ipsec = || leaf("cu").profile(Profile::Ipsec);
+    let (_dir, mut authority) = authority(InitOptions::new(Algorithm::MlDsa65));
+    let unasked = authority.issue(&ipsec(), now());
+    assert!(
+        matches!(
+            unasked,
+            Err(Error::NotForIpsec {
+                what: "the root's key",
+                ..
+            })
+        ),
+        "{unasked:?}"
+    );
+    let issued = authority.issue(&ipsec().algorithm(Algorithm::MlDsa65), now()).unwrap();
+    assert_eq!(issued.certificate().profile(), Profile::Ipsec);
+    assert_eq!(issued.certificate().algorithm(), Algorithm::MlDsa65);
+}

@@ -1,0 +1,102 @@
+//! What the daemon knows of an IKE_SA and of a CHILD_SA besides what the engine holds.
+
+use std::time::Instant;
+
+use bartizan_esp::SequenceNumbers;
+use bartizan_ike::{Agreed, Child, Ends, Mode, SaId, Selector};
+use bartizan_wire::ike::Transform;
+
+/// An IKE_SA that has not ended.
+#[derive(Debug)]
+pub(super) struct Sa {
+    /// By which commands and events name it; each has a greater one than those before.
+    pub(super) number: u32,
+    /// The name of its connection.
+    pub(super) connection: String,
+    pub(super) initiator: bool,
+    pub(super) ends: Ends,
+    /// Of initiator and responder; the latter is zero until it is known.
+    pub(super) spis: (u64, u64),
+    pub(super) agreed: Option<Agreed>,
+    pub(super) established: Option<Instant>,
+    pub(super) stage: Stage,
+    /// The IKE_SA whose place it takes by a rekey.
+    pub(super) replaces: Option<SaId>,
+    /// The one that is to end once this one has its CHILD_SA: both ends have authenticated each other anew.
+    pub(super) succeeds: Option<SaId>,
+    /// When this end begins another that succeeds it.
+    pub(super) reauthenticate: Option<Instant>,
+    /// Requests that were sent again, of the one on its way.
+    pub(super) sent_again: u32,
+}
+
+/// Where in its life it is, as far as the engine has not said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Current,
+    /// Another has its CHILD_SAs now.
+    Replaced,
+    /// This end ends it.
+    Ending,
+}
+
+impl Sa {
+    /// In charon's words.
+    pub(super) fn state(&self) -> &'static str {
+        match (self.stage, self.established) {
+            (Stage::Replaced, _) => "REKEYED",
+            (Stage::Ending, _) => "DELETING",
+            (Stage::Current, None) => "CONNECTING",
+            (Stage::Current, Some(_)) => "ESTABLISHED",
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Current && self.established.is_some()
+    }
+}
+
+/// A CHILD_SA that is in the kernel.
+#[derive(Debug, Clone)]
+pub(super) struct ChildSa {
+    pub(super) number: u32,
+    pub(super) connection: String,
+    pub(super) transforms: Vec<Transform>,
+    pub(super) numbers: SequenceNumbers,
+    pub(super) mode: Mode,
+    /// SPIs by which this end receives and sends.
+    pub(super) inbound: u32,
+    pub(super) outbound: u32,
+    pub(super) local: Vec<Selector>,
+    pub(super) remote: Vec<Selector>,
+    pub(super) in_udp: bool,
+    pub(super) installed: Instant,
+    /// Another has taken its place.
+    pub(super) superseded: bool,
+    /// This end has asked for its deletion.
+    pub(super) ending: bool,
+    /// This end has begun to replace it for what it has carried.
+    pub(super) full: bool,
+}
+
+impl ChildSa {
+    /// Without its keys.
+    pub(super) fn new(number: u32, connection: &str, child: &Child, installed: Instant) -> Self {
+        Self {
+            number,
+            connection: connection.to_owned(),
+            transforms: child.transforms.clone(),
+            numbers: child.numbers,
+            mode: child.mode,
+            inbound: child.inbound.0,
+            outbound: child.outbound.0,
+            local: child.local.clone(),
+            remote: child.remote.clone(),
+            in_udp: child.in_udp,
+            installed,
+            superseded: false,
+            ending: false,
+            full: false,
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! The commands that the daemon has: those of charon that set links up, look at them and take them down.
+
+use std::time::{Duration, Instant};
+
+use bartizan_ike::{Failure, IkeSa, Prf, SaId, key_exchange};
+use bartizan_registry::{TRANSFORMS, TransformKind};
+use bartizan_wire::ike::KeyExchangeMethod;
+
+use super::association::Sa;
+use super::connection::Connection;
+use super::control::{Asked, ClientId};
+use super::{Daemon, shown};
+use crate::vici::{Message, Packet, Section};
+
+/// Events that a client may register for.
+const EVENTS: [&str; 9] = [
+    "ike-updown",
+    "child-updown",
+    "ike-rekey",
+    "child-rekey",
+    "alert",
+    "log",
+    "control-log",
+    "list-sa",
+    "list-conn",
+];
+/// Connections at most.
+const CONNECTIONS: usize = 4096;
+
+/// A command that is answered later.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    Initiate(Initiate),
+    Terminate(Terminate),
+}
+
+#[derive(Debug)]
+pub(super) struct Initiate {
+    pub(super) client: ClientId,
+    pub(super) connection: String,
+    deadline: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Terminate {
+    client: ClientId,
+    /// What is to be gone: IKE_SAs, or CHILD_SAs by the SPIs by which this end receives.
+    sas: Vec<SaId>,
+    children: Vec<u32>,
+    deadline: Instant,
+    /// Whether they go without the peer where it does not answer in time.
+    forced: bool,
+}
+
+fn yes() -> Message {
+    Section::new().with("success", "yes")
+}
+
+fn no(why: &str) -> Message {
+    Section::new().with("success", "no").with("errmsg", why)
+}
+
+impl Daemon {
+    pub(super) fn asked(&mut self, asked: Asked) {
+        let client = asked.client;
+        match asked.packet {
+            Packet::Register(name) if EVENTS.contains(&name.as_str()) => {
+                self.control.register(client, name);
+                self.control.send(client, &Packet::Confirm);
+            }
+            Packet::Unregister(name) if EVENTS.contains(&name.as_str()) => {
+                self.control.unregister(client, &name);
+                self.control.send(client, &Packet::Confirm);
+            }
+            Packet::Register(_) | Packet::Unregister(_) => self.control.send(client, &Packet::UnknownEvent),
+            Packet::Request { command, message } => match self.command(client, &command, &message) {
+                Some(Some(answer)) => self.control.send(client, &Packet::Response(answer)),
+                Some(None) => {}
+                None => self.control.send(client, &Packet::UnknownCommand),
+            },
+            // Those go the other way.
+            _ => {}
+        }
+    }
+
+    /// The answer to a command; none within where it is answered later, none at all where there is no such command.
+    fn command(&mut self, client: ClientId, command: &str, message: &Message) -> Option<Option<Message>> {
+        let done = |done: Result<(), String>| Some(done.map_or_else(|why| no(&why), |()| yes()));
+        Some(match command {
+            "version" => Some(
+                Section::new()
+                    .with("daemon", crate::charon::BARTIZAN)
+                    .with("version", env!("CARGO_PKG_VERSION")),
+            ),
+            "stats" => Some(self.stats()),
+            "get-algorithms" => Some(algorithms()),
+            "load-cert" => done(self.store.certificate(message)),
+            "load-key" => done(self.store.key(message)),
+            "load-conn" => done(self.load(message)),
+            "unload-conn" => done(self.unload(message)),
+            "list-conns" => Some(self.list_connections(client)),
+            "list-sas" => Some(self.list_sas(client)),
+            "initiate" => self.initiate(client, message),
+            "terminate" => self.terminate(client, message),
+            "rekey" => Some(self.rekey(message)),
+            _ => return None,
+        })
+    }
+
+    fn stats(&self) -> Message {
+        let (all, half_open) = self.endpoint.count();
+        let sas = Section::new()
+            .with("total", all.to_string())
+            .with("half-open", half_open.to_string());
+        Section::new()
+            .with_list("plugins", ["kernel-netlink"])
+            .with_section("ikesas", sas)
+    }
+
+    fn load(&mut self, message: &Message) -> Result<(), String> {
+        for (name, section) in message.sections() {
+            let read = Connection::read(name, section, &self.store, self.options.fragment_size)?;
+            let (local, remote) = (read.ends.local.ip(), read.ends.remote.ip());
+            let same = |known: &&Connection| known.loaded && known.name != name && known.ends.remote.ip() == remote;
+            if let Some(other) = self.connections.iter().find(same) {
+                return Err(format!(
+                    "{} is to {remote} as well: this engine has one connection to an address",
+                    other.name
+                ));
+            }
+            if self.connections.len() >= CONNECTIONS {
+                return Err("too many connections".to_owned());
+            }
+            self.sockets.open(local).map_err(|error| {
+                format!("UDP ports 500 and 4500 of {local} cannot be used with the kernel's ESP: {error}")
+            })?;
+            let [here, there] = read.traffic();
+            let required = read.path.require(read.config.child.mode, here, there);
+            required.map_err(|error| error.to_string())?;
+            self.endpoint.accept(remote, read.config.clone(), &mut super::random);
+            match self.connections.iter_mut().find(|known| known.name == name) {
+                Some(known) => *known = read,
+                None => self.connections.push(read),
+            }
+        }
+        Ok(())
+    }
+
+    fn unload(&mut self, message: &Message) -> Result<(), String> {
+        let name = message.text("name").unwrap_or_default();
+        let known = self
+            .connections
+            .iter_mut()
+            .find(|known| known.loaded && known.name == name);
+        let known = known.ok_or_else(|| format!("unload: connection '{name}' not found"))?;
+        known.loaded = false;
+        let remote = known.ends.remote.ip();
+        self.endpoint.refuse(remote);
+        self.forget_unloaded();
+        Ok(())
+    }
+
+    /// Forgets connections that are not loaded and have no IKE_SA, with their policies and sockets.
+    pub(super) fn forget_unloaded(&mut self) {
+        let sas = &self.sas;
+        let is_over = |known: &mut Connection| !known.loaded && !sas.values().any(|sa| sa.connection == known.name);
+        let over: Vec<_> = self.connections.extract_if(.., is_over).collect();
+        for connection in over {
+            let [here, there] = connection.traffic();
+            if let Err(error) = connection.path.release(connection.config.child.mode, here, there) {
+                self.say_of(&connection.name, 0, &error.to_string());
+            }
+            self.installed.remove(&connection.name);
+        }
+        let connections = &self.connections;
+        self.sockets
+            .retain(|address| connections.iter().any(|known| known.ends.local.ip() == *address));
+    }
+
+    fn list_connections(&mut self, client: ClientId) -> Message {
+        let loaded = self.connections.iter().filter(|known| known.loaded);
+        let rows = loaded.map(|known| {
+            let [local, remote] = [known.ends.local, known.ends.remote].map(|end| end.ip().to_string());
+            let [here, there] = known
+                .traffic()
+                .map(|all| all.iter().map(shown::selector).collect::<Vec<_>>());
+            let child = Section::new().with_list("local-ts", here).with_list("remote-ts", there);
+            let connection = Section::new()
+                .with_list("local_addrs", [local])
+                .with_list("remote_addrs", [remote])
+                .with("version", "IKEv2")
+                .with_section("children", Section::new().with_section(&known.child, child));
+            Section::new().with_section(&known.name, connection)
+        });
+        let rows: Vec<_> = rows.collect();
+        for row in rows {
+            self.control.event_to(client, "list-conn", row);
+        }
+        Section::new()
+    }
+
+    fn list_sas(&mut self, client: ClientId) -> Message {
+        let now = Instant::now();
+        let ids: Vec<SaId> = self.sas.keys().copied().collect();
+        for id in ids {
+            let Some(sa) = self.sas.get(&id) else { continue };
+            let name = sa.connection.clone();
+            let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
+            let children = self.children.iter().filter(|child| held.contains(&child.inbound));
+            let child_name = self
+                .connection(&name)
+                .map(|known| known.child.clone())
+                .unwrap_or_default();
+            let children = children.fold(Section::new(), |all, child| {
+                let key = format!("{child_name}-{}", child.number);
+                all.with_section(key, self.child_section(child, &child_name, now))
+            });
+            let section = self.section(id, now).with_section("child-sas", children);
+            self.control
+                .event_to(client, "list-sa", Section::new().with_section(name, section));
+        }
+        Section::new()
+    }
+
+    /// Whether a connection has its CHILD_SA.
+    fn has_child(&self, name: &str) -> bool {
+        let mut children = self.children.iter();
+        children.any(|child| child.connection == name && !child.superseded)
+    }
+
+    fn initiate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
+        let child = message.text("child").unwrap_or_default();
+        let ike = message.text("ike");
+        let is_it =
+            |known: &&Connection| known.loaded && known.child == child && ike.is_none_or(|ike| ike == known.name);
+        let Some(name) = self.connections.iter().find(is_it).map(|known| known.name.clone()) else {
+            return Some(no(&format!("CHILD_SA config '{child}' not found")));
+        };
+        if self.has_child(&name) {
+            return Some(yes());
+        }
+        let now = Instant::now();
+        let open = self
+            .sas
+            .iter()
+            .find(|(_, sa)| sa.connection == name && sa.is_open())
+            .map(|(id, _)| *id);
+        let is_under_way = self
+            .sas
+            .values()
+            .any(|sa| sa.connection == name && sa.established.is_none());
+        // Before it begins: what is logged of it is for whoever waits.
+        let patience = message
+            .text("timeout")
+            .and_then(|timeout| timeout.parse::<i64>().ok())
+            .unwrap_or(0);
+        if patience >= 0 {
+            self.waiting.push(Waiting::Initiate(Initiate {
+                client,
+                connection: name.clone(),
+                deadline: now + milliseconds(patience),
+            }));
+        }
+        if let Some(id) = open {
+            self.endpoint.with(id, |sa| sa.make_child(now));
+        } else if !is_under_way && let Err(why) = self.begin(&name) {
+            self.waiting.retain(|waiting| !waiting.is_of(client));
+            return Some(no(&why));
+        }
+        (patience < 0).then(yes)
+    }
+
+    /// The SAs that a command names: IKE_SAs, and CHILD_SAs by the SPIs by which this end receives.
+    fn named(&self, message: &Message) -> (Vec<SaId>, Vec<u32>) {
+        let number = |name: &str| message.number(name);
+        let sas = self.sas.iter().filter(|(_, sa)| {
+            number("ike-id") == Some(sa.number.into())
+                || message.text("ike") == Some(sa.connection.as_str()) && sa.is_open()
+        });
+        let children = self.children.iter().filter(|child| {
+            let name = self.connection(&child.connection).map(|known| known.child.as_str());
+            let by_name =
+                message.text("child").is_some() && message.text("child") == name && message.text("ike").is_none();
+            number("child-id") == Some(child.number.into()) || by_name && !child.superseded
+        });
+        let children = children.map(|child| child.inbound).collect();
+        (sas.map(|(id, _)| *id).collect(), children)
+    }
+
+    /// The IKE_SA that has a CHILD_SA.
+    pub(super) fn holder(&self, inbound: u32) -> Option<SaId> {
+        let mut sas = self.endpoint.sas();
+        let holder = sas.find(|(_, sa)| sa.children().any(|child| child == inbound));
+        holder.map(|(id, _)| id)
+    }
+
+    fn terminate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
+        let now = Instant::now();
+        let (sas, children) = self.named(message);
+        if sas.is_empty() && children.is_empty() {
+            return Some(no("no matching SAs to terminate found"));
+        }
+        let forced = message.is_yes("force");
+        let patience = message
+            .text("timeout")
+            .and_then(|timeout| timeout.parse::<i64>().ok())
+            .unwrap_or(0);
+        for id in &sas {
+            self.close(*id);
+        }
+        for inbound in &children {
+            let of_it = self.children.iter_mut().find(|child| child.inbound == *inbound);
+            of_it.into_iter().for_each(|child| child.ending = true);
+            if let Some(id) = self.holder(*inbound) {
+                self.endpoint.with(id, |sa| sa.delete_child(now, *inbound));
+            }
+        }
+        let waits = patience >= 0;
+        // One that nobody waits for goes without the peer where it does not answer soon.
+        let patience = if waits {
+            milliseconds(patience)
+        } else {
+            Duration::from_secs(1)
+        };
+        let terminate = Terminate {
+            client,
+            sas,
+            children,
+            deadline: now + patience,
+            forced,
+        };
+        if waits {
+            self.waiting.push(Waiting::Terminate(terminate));
+            return None;
+        }
+        if forced {
+            for id in &terminate.sas {
+                self.endpoint.with(*id, IkeSa::discard);
+            }
+        }
+        Some(yes())
+    }
+
+    fn rekey(&mut self, message: &Message) -> Message {
+        let now = Instant::now();
+        let (sas, children) = self.named(message);
+        let matches = sas.len() + children.len();
+        if matches == 0 {
+            return no("no matching SAs to rekey found");
+        }
+        for id in sas {
+            self.endpoint.with(id, |sa| sa.rekey(now));
+        }
+        for inbound in children {
+            if let Some(id) = self.holder(inbound) {
+                self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
+            }
+        }
+        yes().with("matches", matches.to_string())
+    }
+
+    /// A CHILD_SA of this connection was made.
+    pub(super) fn succeed_waiting(&mut self, name: &str) {
+        self.answer_initiate(name, &yes());
+    }
+
+    /// None will be made by the attempt that is under way.
+    pub(super) fn fail_waiting(&mut self, name: &str, why: &str) {
+        self.answer_initiate(name, &no(&format!("establishing CHILD_SA failed: {why}")));
+    }
+
+    fn answer_initiate(&mut self, name: &str, answer: &Message) {
+        let of_it =
+            |waiting: &mut Waiting| matches!(waiting, Waiting::Initiate(initiate) if initiate.connection == name);
+        let answered: Vec<_> = self.waiting.extract_if(.., of_it).collect();
+        for waiting in answered {
+            self.control.send(waiting.client(), &Packet::Response(answer.clone()));
+        }
+    }
+
+    /// An IKE_SA has ended.
+    pub(super) fn end_waiting(&mut self, id: SaId, sa: &Sa, failure: &Failure) {
+        // A peer that does not answer is tried again until the time is over.
+        let goes_on = sa.initiator && *failure == Failure::Unanswered || *failure == Failure::Replaced;
+        let others = self.sas.values().any(|other| other.connection == sa.connection);
+        if !goes_on && !others {
+            self.fail_waiting(&sa.connection, &failure.to_string());
+        }
+        for waiting in &mut self.waiting {
+            if let Waiting::Terminate(terminate) = waiting {
+                terminate.sas.retain(|known| *known != id);
+            }
+        }
+    }
+
+    /// Answers what is done, or takes too long; forgets what nobody waits for any more.
+    pub(super) fn expire_waiting(&mut self, now: Instant) {
+        let control = &self.control;
+        self.waiting.retain(|waiting| control.is_connected(waiting.client()));
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting {
+                Waiting::Initiate(initiate) if now >= initiate.deadline => {
+                    let answer = no("CHILD_SA not established in time");
+                    self.control.send(initiate.client, &Packet::Response(answer));
+                }
+                Waiting::Terminate(terminate) => self.expire_terminate(terminate, now),
+                waiting => self.waiting.push(waiting),
+            }
+        }
+    }
+
+    fn expire_terminate(&mut self, mut terminate: Terminate, now: Instant) {
+        let children = &self.children;
+        terminate
+            .children
+            .retain(|inbound| children.iter().any(|child| child.inbound == *inbound));
+        let is_done = terminate.sas.is_empty() && terminate.children.is_empty();
+        if !is_done && now < terminate.deadline {
+            self.waiting.push(Waiting::Terminate(terminate));
+            return;
+        }
+        let answer = if is_done {
+            yes()
+        } else {
+            no("the peer did not answer in time")
+        };
+        if !is_done && terminate.forced {
+            for id in &terminate.sas {
+                self.endpoint.with(*id, IkeSa::discard);
+            }
+            self.settle();
+        }
+        self.control.send(terminate.client, &Packet::Response(answer));
+    }
+}
+
+impl Waiting {
+    fn client(&self) -> ClientId {
+        match self {
+            Self::Initiate(initiate) => initiate.client,
+            Self::Terminate(terminate) => terminate.client,
+        }
+    }
+
+    fn is_of(&self, client: ClientId) -> bool {
+        self.client() == client
+    }
+}
+
+fn milliseconds(number: i64) -> Duration {
+    // An hour at most: whoever waits ends sooner.
+    Duration::from_millis(u64::try_from(number).unwrap_or(0).min(3_600_000))
+}
+
+/// What is implemented, by IANA's names without what charon leaves out of them.
+fn algorithms() -> Message {
+    let plugin = "aws-lc-rs";
+    let short = |name: &'static str| {
+        let rest = ["ENCR_", "AUTH_"].iter().find_map(|before| name.strip_prefix(before));
+        rest.unwrap_or(name)
+    };
+    let of = |kind: TransformKind, is_there: &dyn Fn(u16, bool) -> bool| {
+        let known = TRANSFORMS.iter().filter(|known| known.kind == kind);
+        let known = known.filter(|known| is_there(known.id, known.is_aead()));
+        known.fold(Section::new(), |all, known| all.with(short(known.name), plugin))
+    };
+    let suite = |id: u16, integrity: Option<u16>| {
+        let mut bits = [None, Some(256)].into_iter();
+        bits.any(|bits| bartizan_esp::Suite::of(id, bits, integrity).is_ok())
+    };
+    let integrity = TRANSFORMS.iter().filter(|known| known.kind == TransformKind::Integrity);
+    let integrity: Vec<u16> = integrity.map(|known| known.id).collect();
+    let cbc = |id: u16| integrity.iter().any(|integrity| suite(id, Some(*integrity)));
+    let ciphers = TRANSFORMS
+        .iter()
+        .filter(|known| known.kind == TransformKind::Encryption && !known.is_aead());
+    let ciphers: Vec<u16> = ciphers.map(|known| known.id).collect();
+    let proves = |integrity: u16| ciphers.iter().any(|id| suite(*id, Some(integrity)));
+    Section::new()
+        .with_section(
+            "encryption",
+            of(TransformKind::Encryption, &|id, aead| !aead && cbc(id)),
+        )
+        .with_section(
+            "aead",
+            of(TransformKind::Encryption, &|id, aead| aead && suite(id, None)),
+        )
+        .with_section("integrity", of(TransformKind::Integrity, &|id, _| proves(id)))
+        .with_section(
+            "prf",
+            of(TransformKind::PseudoRandomFunction, &|id, _| Prf::of(id).is_some()),
+        )
+        .with_section(
+            "ke",
+            of(TransformKind::KeyExchange, &|id, _| {
+                key_exchange(KeyExchangeMethod(id)).is_some()
+            }),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_deployment::IkeAlgorithm;
+
+    use super::*;
+    use crate::Charon;
+
+    #[test]
+    fn the_algorithms_that_are_implemented_are_found_as_those_of_a_charon_are_and_no_others() {
+        let version = Section::new()
+            .with("daemon", crate::charon::BARTIZAN)
+            .with("version", "1");
+        let stats = Section::new().with_list("plugins", ["kernel-netlink"]);
+        let charon = Charon::of(&version, &stats, &algorithms());
+        let has = |kind, name: &str| charon.has(IkeAlgorithm::named(kind, name).expect(name));
+        for (kind, name) in [
+            (TransformKind::Encryption, "aes256gcm16"),
+            (TransformKind::Encryption, "chacha20poly1305"),
+            (TransformKind::Encryption, "aes256"),
+            (TransformKind::Integrity, "sha384"),
+            (TransformKind::PseudoRandomFunction, "prfsha384"),
+            (TransformKind::KeyExchange, "x25519"),
+            (TransformKind::KeyExchange, "mlkem768"),
+            (TransformKind::KeyExchange, "ecp521"),
+        ] {
+            assert!(has(kind, name), "{name}");
+        }
+        for (kind, name) in [
+            (TransformKind::Encryption, "aes256ctr"),
+            (TransformKind::Encryption, "aes256ccm16"),
+            (TransformKind::KeyExchange, "frodoa3"),
+            (TransformKind::KeyExchange, "modp3072"),
+        ] {
+            assert!(!has(kind, name), "{name}");
+        }
+        assert_eq!(
+            (charon.engine, charon.esp()),
+            (bartizan_deployment::IkeEngine::Bartizan, crate::Kernel::Netlink)
+        );
+    }
+}

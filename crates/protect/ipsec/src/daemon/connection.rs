@@ -1,0 +1,344 @@
+//! A connection as `load-conn` describes it, in strongSwan's words, and what the engine makes of it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_esp::Suite;
+use bartizan_ike::{
+    ChildConfig, Config, Ends, Identity, Lifetime, Mode, Prf, Revocation, Selector, Timing, key_exchange,
+};
+use bartizan_registry::{TransformKind, transform_named};
+use bartizan_wire::ike::{KeyExchangeMethod, Transform};
+use bartizan_wire::udp::IKE;
+
+use super::credentials::Store;
+use super::trust::Believed;
+use crate::TrafficSelector;
+use crate::proposal::{Choice, Proposal};
+use crate::vici::{Section, Value};
+use crate::xfrm::Path;
+
+/// Until a first message is sent again, and the longest such wait: those of a charon of ours, with the same end after 23 s.
+const RETRANSMIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
+const ATTEMPTS: u32 = 6;
+/// Bytes of an IPv6 header, a UDP header and a non-ESP marker.
+const AROUND: usize = 40 + 8 + 4;
+/// Longer than any message: nothing is fragmented.
+const WHOLE: usize = 65_000;
+
+/// A connection that is loaded.
+pub(super) struct Connection {
+    pub(super) name: String,
+    pub(super) config: Arc<Config>,
+    pub(super) ends: Ends,
+    pub(super) path: Path,
+    /// Who the two ends are, as `load-conn` has it.
+    pub(super) identities: [String; 2],
+    /// The name of its CHILD_SA.
+    pub(super) child: String,
+    pub(super) limits: Limits,
+    /// Whether its CHILD_SA is made again where the peer has deleted it, and where the peer is lost.
+    pub(super) again: [bool; 2],
+    /// After which both ends authenticate each other anew, in another IKE_SA.
+    pub(super) reauthentication: Option<Duration>,
+    /// No `unload-conn` has come since.
+    pub(super) loaded: bool,
+}
+
+/// What an SA may carry: bytes and packets after which it is replaced, and after which it is deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) rekey: (Option<u64>, Option<u64>),
+    pub(super) life: (Option<u64>, Option<u64>),
+}
+
+impl Limits {
+    pub(super) fn any(&self) -> bool {
+        self.rekey != (None, None) || self.life != (None, None)
+    }
+}
+
+impl Connection {
+    /// Reads the section of a connection.
+    ///
+    /// # Errors
+    /// What of it is not understood, or not done here.
+    pub(super) fn read(name: &str, section: &Section, store: &Store, fragment: u16) -> Result<Self, String> {
+        let address = |list: &str| -> Result<IpAddr, String> {
+            let mut addresses = section.list(list);
+            let first = addresses.next().and_then(|text| text.parse().ok());
+            match (first, addresses.next()) {
+                (Some(address), None) => Ok(address),
+                _ => Err(format!(
+                    "{list} must be one address: this engine follows no peer behind a NAT"
+                )),
+            }
+        };
+        let (local, remote) = (address("local_addrs")?, address("remote_addrs")?);
+        if section.is_yes("encap") {
+            return Err("this engine carries ESP in UDP only where it finds a NAT, and follows none".to_owned());
+        }
+        let children: Vec<_> = section
+            .section("children")
+            .into_iter()
+            .flat_map(Section::sections)
+            .collect();
+        let [(child_name, child)] = children[..] else {
+            return Err(format!(
+                "this engine has one CHILD_SA in an IKE_SA, not {}",
+                children.len()
+            ));
+        };
+        let part = |name: &str| section.section(name).ok_or_else(|| format!("no section {name}"));
+        let (own, peer) = (part("local")?, part("remote")?);
+        let id = |of: &Section| of.text("id").map(str::to_owned).ok_or("no identity");
+        let identities = [id(own)?, id(peer)?];
+        let roots = bytes(peer, "cacerts");
+        let certificate = bytes(own, "certs").into_iter().next().ok_or("no certificate")?;
+        let key = store.key_of(&certificate)?;
+        let certificates = store.chain(&certificate, &roots);
+        let revocation = match peer.text("revocation") {
+            Some("strict") => Revocation::Required,
+            _ => Revocation::IfPresent,
+        };
+        let trust = Believed::new(roots, store.lists(), revocation, peer.list("signatures"))?;
+        let fragments = section.text("fragmentation") != Some("no");
+        let config = Config {
+            proposals: proposals(section.list("proposals"), Protocol::Ike)?,
+            child: child_config(child)?,
+            identity: identity(&identities[0]),
+            peer: identity(&identities[1]),
+            certificates,
+            key,
+            ppk: None,
+            trust: Arc::new(trust),
+            timing: Timing {
+                retransmit: RETRANSMIT,
+                longest_wait: LONGEST_WAIT,
+                attempts: ATTEMPTS,
+                liveness: period(section, "dpd_delay"),
+                ike: period(section, "rekey_time").map(Lifetime::of),
+                child: period(child, "rekey_time").map(Lifetime::of),
+                ..Timing::default()
+            },
+            longest: match fragments {
+                true => usize::from(fragment).saturating_sub(AROUND),
+                false => WHOLE,
+            },
+        };
+        let number = |name: &str| child.number(name);
+        let window = number("replay_window").and_then(|window| u16::try_from(window).ok());
+        Ok(Self {
+            name: name.to_owned(),
+            config: Arc::new(config),
+            ends: Ends {
+                local: SocketAddr::new(local, IKE),
+                remote: SocketAddr::new(remote, IKE),
+            },
+            path: Path {
+                local,
+                remote,
+                reqid: number("reqid")
+                    .and_then(|reqid| u32::try_from(reqid).ok())
+                    .ok_or("no reqid")?,
+                window: window.unwrap_or(32),
+            },
+            identities,
+            child: child_name.to_owned(),
+            limits: Limits {
+                rekey: (number("rekey_bytes"), number("rekey_packets")),
+                life: (number("life_bytes"), number("life_packets")),
+            },
+            again: ["close_action", "dpd_action"].map(|action| child.text(action) == Some("start")),
+            reauthentication: period(section, "reauth_time"),
+            loaded: true,
+        })
+    }
+
+    /// What it protects at this end and at the other, as the file has it.
+    pub(super) fn traffic(&self) -> [&[Selector]; 2] {
+        [&self.config.child.local, &self.config.child.remote]
+    }
+
+    /// Whether these selectors have all of its traffic.
+    pub(super) fn is_covered(&self, selectors: [&[Selector]; 2]) -> bool {
+        let mut both = self.traffic().into_iter().zip(selectors);
+        both.all(|(wanted, agreed)| {
+            let covered = |wanted: &Selector| agreed.iter().any(|agreed| agreed.contains(wanted));
+            wanted.iter().all(covered)
+        })
+    }
+}
+
+/// Seconds; zero is never.
+fn period(section: &Section, name: &str) -> Option<Duration> {
+    section
+        .number(name)
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs)
+}
+
+fn bytes(section: &Section, name: &str) -> Vec<Vec<u8>> {
+    match section.value(name) {
+        Some(Value::List(items)) => items.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn identity(text: &str) -> Identity {
+    text.parse()
+        .map_or_else(|_| Identity::Name(text.to_owned()), Identity::Address)
+}
+
+fn child_config(child: &Section) -> Result<ChildConfig, String> {
+    let mode = match child.text("mode") {
+        Some("tunnel") => Mode::Tunnel,
+        Some("transport") => Mode::Transport,
+        other => return Err(format!("no mode {}", other.unwrap_or("at all"))),
+    };
+    if !matches!(child.text("copy_dscp"), None | Some("out")) {
+        return Err("this engine copies the DSCP of packets to the tunnel and in no other way".to_owned());
+    }
+    let selectors = |name: &str| -> Result<Vec<Selector>, String> {
+        let read = child.list(name).map(|text| {
+            let read = TrafficSelector::parse(text);
+            read.map(|read| read.negotiated())
+                .ok_or_else(|| format!("no selector {text}"))
+        });
+        let all: Vec<_> = read.collect::<Result<_, _>>()?;
+        if all.is_empty() {
+            Err(format!("no {name}"))
+        } else {
+            Ok(all)
+        }
+    };
+    Ok(ChildConfig {
+        proposals: proposals(child.list("esp_proposals"), Protocol::Esp)?,
+        mode,
+        local: selectors("local_ts")?,
+        remote: selectors("remote_ts")?,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Ike,
+    Esp,
+}
+
+fn proposals<'a>(texts: impl Iterator<Item = &'a str>, protocol: Protocol) -> Result<Vec<Vec<Transform>>, String> {
+    let all: Vec<_> = texts.map(|text| proposal(text, protocol)).collect::<Result<_, _>>()?;
+    if all.is_empty() {
+        return Err("no proposals: this engine has none of its own".to_owned());
+    }
+    Ok(all)
+}
+
+/// The transforms of a proposal, each implemented here.
+fn proposal(text: &str, protocol: Protocol) -> Result<Vec<Transform>, String> {
+    let read = Proposal::parse(text);
+    if let Some(unknown) = read.unknown.first() {
+        return Err(format!("{text}: `{unknown}` is not known"));
+    }
+    let lacks = |what: &dyn std::fmt::Display| Err(format!("{text}: this engine has no {what}"));
+    let mut transforms = Vec::new();
+    let transform = |kind: TransformKind, id: u16, key_length: Option<u16>| Transform {
+        kind: kind.code(),
+        id,
+        key_length,
+    };
+    for cipher in &read.ciphers {
+        let known = cipher.known();
+        let mut integrities = read.integrity.iter().map(|one| Some(one.id()));
+        let fits = |integrity: Option<u16>| Suite::of(cipher.id(), cipher.key_bits(), integrity).is_ok();
+        if !(known.is_aead() && fits(None) || !known.is_aead() && integrities.all(fits) && !read.integrity.is_empty()) {
+            return lacks(cipher);
+        }
+        transforms.push(transform(TransformKind::Encryption, cipher.id(), cipher.key_bits()));
+    }
+    for integrity in &read.integrity {
+        transforms.push(transform(TransformKind::Integrity, integrity.id(), None));
+    }
+    for prf in &read.prfs {
+        if Prf::of(prf.id()).is_none() {
+            return lacks(prf);
+        }
+        transforms.push(transform(TransformKind::PseudoRandomFunction, prf.id(), None));
+    }
+    let places = std::iter::once(Transform::KE).chain(Transform::ADDITIONAL_KE);
+    for (kind, choices) in places.zip(&read.key_exchanges) {
+        for choice in choices {
+            let id = match choice {
+                Choice::Nothing => KeyExchangeMethod::NONE.0,
+                Choice::Method(method) if key_exchange(KeyExchangeMethod(method.id())).is_some() => method.id(),
+                Choice::Method(method) => return lacks(method),
+            };
+            transforms.push(Transform {
+                kind,
+                id,
+                key_length: None,
+            });
+        }
+    }
+    if protocol == Protocol::Esp {
+        let words: Vec<_> = text.split('-').filter(|word| ["esn", "noesn"].contains(word)).collect();
+        let named = if words.is_empty() { vec!["noesn"] } else { words };
+        let known = |name: &&str| transform_named(TransformKind::SequenceNumbers, name);
+        let numbers = named.iter().filter_map(known);
+        transforms.extend(numbers.map(|known| transform(TransformKind::SequenceNumbers, known.id, None)));
+    }
+    let has = |kind: u8| transforms.iter().any(|one| one.kind == kind);
+    let is_whole = match protocol {
+        Protocol::Ike => has(Transform::KE) && has(TransformKind::PseudoRandomFunction.code()),
+        Protocol::Esp => true,
+    };
+    if !is_whole || !has(TransformKind::Encryption.code()) {
+        return Err(format!("{text}: is no proposal"));
+    }
+    Ok(transforms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proposals_in_strongswans_words_become_transforms_and_what_is_not_done_here_is_named() {
+        let kinds = |text: &str, protocol| -> Vec<_> {
+            let transforms = proposal(text, protocol).unwrap();
+            transforms
+                .iter()
+                .map(|one| (one.kind, one.id, one.key_length))
+                .collect()
+        };
+        assert_eq!(
+            kinds("aes256gcm16-prfsha384-x25519-ke1_mlkem768", Protocol::Ike),
+            [(1, 20, Some(256)), (2, 6, None), (4, 31, None), (6, 36, None)]
+        );
+        assert_eq!(
+            kinds("aes256-sha384-ecp384-ke1_mlkem1024-noesn", Protocol::Esp),
+            [
+                (1, 12, Some(256)),
+                (3, 13, None),
+                (4, 20, None),
+                (6, 37, None),
+                (5, 0, None)
+            ]
+        );
+        for (text, lacking) in [
+            ("aes256gcm16-prfsha384-x25519-ke1_frodoa3", "no frodoa3"),
+            ("aes256ctr-sha384-prfsha384-x25519", "no aes256ctr"),
+            ("aes256gcm16-prfsha384-modp3072", "no modp3072"),
+            (
+                "aes256gcm16-prfsha384-x25519-ke1_mlkem786",
+                "`ke1_mlkem786` is not known",
+            ),
+            ("aes256gcm16-x25519", "is no proposal"),
+        ] {
+            let error = proposal(text, Protocol::Ike).unwrap_err();
+            assert!(error.contains(lacking), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Certificates, lists of revoked ones and private keys that the daemon was given by `load-cert` and `load-key`.
+
+use bartizan_ike::SigningKey;
+use bartizan_pki::{Certificate, RevocationList, Signed, signed_by};
+use zeroize::Zeroizing;
+
+use crate::vici::Message;
+
+/// Certificates, lists and keys of each kind that are kept; the oldest goes.
+const KEPT: usize = 64;
+/// Certificates between a node's own and its root, at most.
+const BETWEEN: usize = 7;
+
+/// What the daemon was given. It says nothing of keys, and wipes them.
+#[derive(Default)]
+pub(super) struct Store {
+    /// In DER, the newest first.
+    certificates: Vec<Vec<u8>>,
+    lists: Vec<Vec<u8>>,
+    /// PKCS#8.
+    keys: Vec<Zeroizing<Vec<u8>>>,
+}
+
+fn keep<T: PartialEq>(all: &mut Vec<T>, one: T) {
+    all.retain(|known| *known != one);
+    all.insert(0, one);
+    all.truncate(KEPT);
+}
+
+impl Store {
+    /// A certificate or a list of revoked ones.
+    pub(super) fn certificate(&mut self, message: &Message) -> Result<(), String> {
+        let data = message.data("data").ok_or("no data")?.to_vec();
+        match message.text("type") {
+            Some("X509") => {
+                Certificate::from_der(&data, "load-cert").map_err(|error| error.to_string())?;
+                keep(&mut self.certificates, data);
+            }
+            Some("X509_CRL") => {
+                let list = RevocationList::from_der(&data).ok_or("this is no list of revoked certificates")?;
+                // A newer one of the same authority takes the place of this one.
+                let issuer = list.issuer().to_owned();
+                self.lists.retain(|known| {
+                    let known = RevocationList::from_der(known);
+                    known.is_none_or(|known| known.issuer() != issuer)
+                });
+                keep(&mut self.lists, data);
+            }
+            kind => return Err(format!("no certificates of type {}", kind.unwrap_or("none"))),
+        }
+        Ok(())
+    }
+
+    /// A private key.
+    pub(super) fn key(&mut self, message: &Message) -> Result<(), String> {
+        let data = message.data("data").ok_or("no data")?;
+        if SigningKey::from_pkcs8(data).is_none() {
+            return Err("the key is no PKCS#8 of ECDSA, Ed25519, ML-DSA or RSA".to_owned());
+        }
+        keep(&mut self.keys, Zeroizing::new(data.to_vec()));
+        Ok(())
+    }
+
+    pub(super) fn lists(&self) -> &[Vec<u8>] {
+        &self.lists
+    }
+
+    /// The key of a certificate.
+    pub(super) fn key_of(&self, certificate: &[u8]) -> Result<SigningKey, String> {
+        let known = Certificate::from_der(certificate, "certs").map_err(|error| error.to_string())?;
+        let mut keys = self.keys.iter();
+        let key = keys.find(|key| known.certifies(key));
+        key.and_then(|key| SigningKey::from_pkcs8(key))
+            .ok_or_else(|| "no private key of this certificate was loaded".to_owned())
+    }
+
+    /// A certificate, and those that lead from it to one of these roots, without the root.
+    pub(super) fn chain(&self, certificate: &[u8], roots: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut chain = vec![certificate.to_vec()];
+        while let Some(last) = chain.last().filter(|_| chain.len() <= BETWEEN) {
+            let signs = |issuer: &&Vec<u8>| signed_by(last, issuer) != Signed::No;
+            if roots.iter().any(|root| signs(&root)) {
+                break;
+            }
+            let mut between = self.certificates.iter().filter(|one| !chain.contains(one));
+            match between.find(signs) {
+                Some(next) => chain.push(next.clone()),
+                None => break,
+            }
+        }
+        chain
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counts = (self.certificates.len(), self.lists.len(), self.keys.len());
+        write!(
+            f,
+            "Store {{ {} certificates, {} lists, {} keys }}",
+            counts.0, counts.1, counts.2
+        )
+    }
+}

@@ -1,0 +1,149 @@
+//! IKE_SAs that end: why, what is said of it, and what begins in their place.
+
+use std::time::Instant;
+
+use bartizan_ike::{Failure, SaId};
+use bartizan_wire::ike::NotifyType;
+
+use super::Daemon;
+use super::association::{Sa, Stage};
+use super::reports::up;
+
+/// What a refusal of a certificate or a proof is in charon's alerts and log, by the words of `bartizan_ike::Anchors`.
+const REFUSALS: [(&str, &str, &str); 6] = [
+    ("was revoked", "cert-revoked", "certificate was revoked"),
+    (
+        "is not known, and must be",
+        "cert-validation-failed",
+        "certificate status is unknown",
+    ),
+    (
+        "outside its dates",
+        "cert-expired",
+        "certificate invalid (valid from ... to ...)",
+    ),
+    ("leads to no authority", "cert-no-issuer", "no issuer certificate found"),
+    (
+        "algorithm that is not accepted",
+        "authorization-failed",
+        "constraint check failed",
+    ),
+    (
+        "not of the identity",
+        "peer-auth-failed",
+        "no trusted certificate of that identity",
+    ),
+];
+
+impl Daemon {
+    /// Ends an IKE_SA together with its peer.
+    pub(super) fn close(&mut self, id: SaId) {
+        if let Some(sa) = self.sas.get_mut(&id) {
+            let (name, number, is_open) = (sa.connection.clone(), sa.number, sa.is_open());
+            if sa.stage == Stage::Current {
+                sa.stage = Stage::Ending;
+            }
+            if is_open {
+                self.say(id, &format!("deleting IKE_SA {name}[{number}]"));
+            }
+        }
+        self.endpoint.with(id, |sa| sa.close(Instant::now()));
+    }
+
+    pub(super) fn closed(&mut self, now: Instant, id: SaId, failure: &Failure) {
+        self.say_why(now, id, failure);
+        // CHILD_SAs that no IKE_SA has any more.
+        let held: Vec<u32> = self.endpoint.sas().flat_map(|(_, sa)| sa.children()).collect();
+        let orphans = self.children.iter().map(|child| child.inbound);
+        let orphans: Vec<u32> = orphans.filter(|inbound| !held.contains(inbound)).collect();
+        for inbound in orphans {
+            let ends = self.children.iter_mut().filter(|child| child.inbound == inbound);
+            // With its IKE_SA, not by itself.
+            ends.for_each(|child| child.ending = true);
+            self.forget_child(id, inbound, now);
+        }
+        let section = self.section(id, now);
+        let Some(sa) = self.sas.remove(&id) else { return };
+        if sa.established.is_some() && sa.stage != Stage::Replaced {
+            self.control.event("ike-updown", &up(false, &sa.connection, section));
+        }
+        self.end_waiting(id, &sa, failure);
+        self.again(&sa, failure);
+        self.forget_unloaded();
+    }
+
+    /// Begins another where the connection asks for that.
+    fn again(&mut self, sa: &Sa, failure: &Failure) {
+        let Some(connection) = self.connection(&sa.connection) else {
+            return;
+        };
+        let [deleted, lost] = connection.again;
+        let is_alone = !self.sas.values().any(|other| other.connection == sa.connection);
+        let wanted = match (sa.established, failure) {
+            // The peer may be away for longer than any number of tries.
+            (None, Failure::Unanswered) => sa.initiator,
+            (None, _) => false,
+            (Some(_), Failure::Unanswered) => lost,
+            (Some(_), Failure::Deleted | Failure::Expired) => deleted,
+            (Some(_), _) => false,
+        };
+        if connection.loaded && is_alone && wanted && sa.stage == Stage::Current {
+            // One that cannot begin now is begun by whoever keeps the links.
+            let _ = self.begin(&sa.connection);
+        }
+    }
+
+    fn say_why(&mut self, now: Instant, id: SaId, failure: &Failure) {
+        let Some(sa) = self.sas.get(&id) else { return };
+        let (name, number, open) = (sa.connection.clone(), sa.number, sa.established.is_some());
+        let mut alerts = Vec::new();
+        let line = match failure {
+            Failure::Unanswered => {
+                alerts.extend((!open && sa.initiator).then_some("peer-init-unreachable"));
+                Some(format!("giving up after {} retransmits", sa.sent_again))
+            }
+            Failure::Abandoned => {
+                alerts.push("half-open-timeout");
+                None
+            }
+            Failure::Refused(kind) | Failure::RefusedUnauthenticated(kind) => {
+                alerts.push(match *kind {
+                    NotifyType::AUTHENTICATION_FAILED => "local-auth-failed",
+                    NotifyType::NO_PROPOSAL_CHOSEN => "proposal-mismatch-ike",
+                    _ => "peer-auth-failed",
+                });
+                Some(format!("received {kind} notify error"))
+            }
+            Failure::NoProposal => {
+                alerts.push("proposal-mismatch-ike");
+                Some(failure.to_string())
+            }
+            Failure::Authentication(reason) => {
+                let known = REFUSALS.iter().find(|(sign, ..)| reason.contains(sign));
+                if let Some((_, alert, words)) = known {
+                    alerts.push(alert);
+                    self.say(id, words);
+                }
+                alerts.push("peer-auth-failed");
+                Some(failure.to_string())
+            }
+            Failure::Deleted => Some(format!("received DELETE for IKE_SA {name}[{number}]")),
+            Failure::Expired => {
+                alerts.push("ike-sa-expired");
+                None
+            }
+            // Said where it was begun.
+            Failure::Closed | Failure::Dropped | Failure::Replaced => None,
+            other => {
+                alerts.push("peer-auth-failed");
+                Some(other.to_string())
+            }
+        };
+        if let Some(line) = line {
+            self.say(id, &line);
+        }
+        for alert in alerts {
+            self.alert(id, alert, now);
+        }
+    }
+}

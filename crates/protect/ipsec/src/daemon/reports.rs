@@ -1,0 +1,423 @@
+//! What the engine reports: into the kernel, and to whoever listens.
+
+use std::time::{Duration, Instant};
+
+use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Report, SaId};
+use bartizan_wire::ike::NotifyType;
+
+use super::association::{ChildSa, Sa, Stage};
+use super::{Daemon, shown, trust};
+use crate::vici::Section;
+use crate::xfrm::{Counted, Direction, Installed};
+
+/// IKE_SAs of one connection at a time: one, another while both ends begin at once or authenticate each other anew, and those that wait for their
+/// deletion by the peer. A peer that is authenticated could make more without end.
+const OF_ONE: usize = 8;
+/// An IKE_SA that is younger was not set up before the peer's last start.
+const YOUNG: Duration = Duration::from_secs(3);
+
+impl Daemon {
+    pub(super) fn report(&mut self, now: Instant, report: Report) {
+        match report {
+            Report::Admitted(id, ends) => self.admitted(id, ends),
+            Report::Rekeyed { old, new } => self.rekeyed(old, new),
+            Report::Event(id, event) => {
+                if !self.sas.contains_key(&id) {
+                    return;
+                }
+                match event {
+                    Event::InitialContact => self.initial_contact(now, id),
+                    Event::Established {
+                        agreed,
+                        proofs,
+                        certificates,
+                        ..
+                    } => self.established(now, id, agreed, (&proofs, &certificates)),
+                    Event::Child(child) => self.child_made(now, id, &child),
+                    Event::ChildRefused(kind) => self.child_refused(id, kind),
+                    Event::ChildDeleted { inbound } => self.child_deleted(now, id, inbound),
+                    Event::NotReplaced { inbound, kind } => self.not_replaced(id, inbound, kind),
+                    Event::Closed(failure) => self.closed(now, id, &failure),
+                    // Reported as `Report::Rekeyed`.
+                    Event::Rekeyed(_) => {}
+                }
+            }
+        }
+    }
+
+    /// A number for an IKE_SA of this connection that begins now.
+    pub(super) fn track(&mut self, id: SaId, connection: &str, initiator: bool, ends: Ends) {
+        self.numbers.0 += 1;
+        let spis = self.endpoint.sa(id).map_or((0, 0), IkeSa::spis);
+        let sa = Sa {
+            number: self.numbers.0,
+            connection: connection.to_owned(),
+            initiator,
+            ends,
+            spis,
+            agreed: None,
+            established: None,
+            stage: Stage::Current,
+            replaces: None,
+            succeeds: None,
+            reauthenticate: None,
+            sent_again: 0,
+        };
+        self.sas.insert(id, sa);
+    }
+
+    fn admitted(&mut self, id: SaId, ends: Ends) {
+        let of = |local: &Ends| (local.local.ip(), local.remote.ip());
+        let mut loaded = self.connections.iter().filter(|known| known.loaded);
+        let Some(name) = loaded
+            .find(|known| of(&known.ends) == of(&ends))
+            .map(|known| known.name.clone())
+        else {
+            self.endpoint.with(id, IkeSa::discard);
+            return;
+        };
+        self.track(id, &name, false, ends);
+        self.say(id, &format!("{} is initiating an IKE_SA", ends.remote.ip()));
+    }
+
+    /// Begins an IKE_SA of a connection.
+    pub(super) fn begin(&mut self, name: &str) -> Result<SaId, String> {
+        let connection = self.connection(name).ok_or("no such connection")?;
+        let (config, ends) = (connection.config.clone(), connection.ends);
+        let begun = self.endpoint.initiate(config, ends, &mut super::random, Instant::now());
+        let id = begun.map_err(|failure| failure.to_string())?;
+        let is_alone = !self
+            .sas
+            .values()
+            .any(|sa| sa.connection == name && sa.established.is_some());
+        if is_alone {
+            self.endpoint.with(id, IkeSa::announce_initial_contact);
+        }
+        self.track(id, name, true, ends);
+        let number = self.sas.get(&id).map_or(0, |sa| sa.number);
+        self.say(
+            id,
+            &format!("initiating IKE_SA {name}[{number}] to {}", ends.remote.ip()),
+        );
+        Ok(id)
+    }
+
+    fn rekeyed(&mut self, old: SaId, new: SaId) {
+        let Some(before) = self.sas.get(&old) else {
+            self.endpoint.with(new, IkeSa::discard);
+            return;
+        };
+        let (name, ends, reauthenticate) = (before.connection.clone(), before.ends, before.reauthenticate);
+        // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
+        let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
+        let (is_current, initiator) = made.unwrap_or((false, false));
+        self.track(new, &name, initiator, ends);
+        if let Some(sa) = self.sas.get_mut(&new) {
+            sa.reauthenticate = reauthenticate;
+            if is_current {
+                sa.replaces = Some(old);
+            } else {
+                sa.stage = Stage::Replaced;
+            }
+        }
+        if is_current && let Some(before) = self.sas.get_mut(&old) {
+            before.stage = Stage::Replaced;
+            before.reauthenticate = None;
+        }
+        self.bound(&name, new);
+    }
+
+    /// Drops the oldest IKE_SAs of a connection where there are too many.
+    fn bound(&mut self, name: &str, newest: SaId) {
+        let of_it = self
+            .sas
+            .iter()
+            .filter(|(id, sa)| sa.connection == name && **id != newest);
+        let mut of_it: Vec<_> = of_it.map(|(id, sa)| (sa.stage == Stage::Current, *id)).collect();
+        of_it.sort_unstable();
+        let surplus = (of_it.len() + 1).saturating_sub(OF_ONE);
+        for (_, id) in of_it.into_iter().take(surplus) {
+            self.say(id, "dropping the IKE_SA: the peer has too many");
+            self.endpoint.with(id, IkeSa::discard);
+        }
+    }
+
+    /// The peer has forgotten what it had.
+    fn initial_contact(&mut self, now: Instant, id: SaId) {
+        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+            return;
+        };
+        let Some(peer) = self.connection(&name).map(|known| known.identities[1].clone()) else {
+            return;
+        };
+        // Where both ends have begun at once, each says so of the other's; what was set up this moment is not forgotten.
+        let is_old = |sa: &Sa| {
+            let age = sa.established.map(|since| now.saturating_duration_since(since));
+            age.is_some_and(|age| age >= YOUNG)
+        };
+        let others = self
+            .sas
+            .iter()
+            .filter(|(other, sa)| **other != id && sa.connection == name && is_old(sa));
+        let others: Vec<SaId> = others.map(|(other, _)| *other).collect();
+        for other in others {
+            self.say(
+                other,
+                &format!("destroying duplicate IKE_SA for peer '{peer}', received INITIAL_CONTACT"),
+            );
+            self.endpoint.with(other, IkeSa::discard);
+        }
+    }
+
+    fn established(
+        &mut self,
+        now: Instant,
+        id: SaId,
+        agreed: Agreed,
+        (proofs, certificates): (&[Vec<u8>; 2], &[Vec<u8>]),
+    ) {
+        let spis = self.endpoint.sa(id).map(IkeSa::spis);
+        let Some(sa) = self.sas.get_mut(&id) else { return };
+        sa.agreed = Some(agreed);
+        sa.established = Some(now);
+        sa.spis = spis.unwrap_or(sa.spis);
+        let (name, number, replaces, is_current) = (
+            sa.connection.clone(),
+            sa.number,
+            sa.replaces,
+            sa.stage == Stage::Current,
+        );
+        let Some(connection) = self.connection(&name) else {
+            return;
+        };
+        let (identities, again) = (connection.identities.clone(), connection.reauthentication);
+        if !is_current {
+            return;
+        }
+        let Some(old) = replaces else {
+            let [own, peer] = &identities;
+            let [by_own, by_peer] = proofs.each_ref().map(|proof| trust::name(proof));
+            let line = format!("IKE_SA {name}[{number}] established between {own} and {peer}");
+            let theirs = trust::signed(certificates);
+            self.say(id, &format!("certificates of '{peer}' are signed with {theirs}"));
+            self.say(
+                id,
+                &format!("authentication of '{own}' (myself) with {by_own} successful"),
+            );
+            self.say(id, &format!("authentication of '{peer}' with {by_peer} successful"));
+            self.say(id, &line);
+            if let Some(sa) = self.sas.get_mut(&id).filter(|sa| sa.initiator) {
+                sa.reauthenticate = again.map(|again| now + again);
+            }
+            self.bound(&name, id);
+            let section = self.section(id, now);
+            self.control.event("ike-updown", &up(true, &name, section));
+            return;
+        };
+        self.say(
+            id,
+            &format!(
+                "IKE_SA {name}[{number}] rekeyed between {} and {}",
+                identities[0], identities[1]
+            ),
+        );
+        let pair = Section::new()
+            .with_section("old", self.section(old, now))
+            .with_section("new", self.section(id, now));
+        self.control
+            .event("ike-rekey", &Section::new().with_section(&name, pair));
+    }
+
+    fn child_made(&mut self, now: Instant, id: SaId, child: &Child) {
+        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+            return;
+        };
+        let inbound = child.inbound.0;
+        let Some(connection) = self.connection(&name) else {
+            return;
+        };
+        let (path, child_name) = (connection.path, connection.child.clone());
+        if !connection.is_covered([&child.local, &child.remote]) {
+            self.say(
+                id,
+                "traffic selectors of the peer are fewer than those of this end: the CHILD_SA is deleted",
+            );
+            self.alert(id, "ts-mismatch", now);
+            self.endpoint.with(id, |sa| sa.delete_child(now, inbound));
+            self.fail_waiting(&name, "the peer takes fewer packets");
+            return;
+        }
+        let installed = self
+            .installed
+            .entry(name.clone())
+            .or_insert_with(|| Installed::new(path));
+        if let Err(error) = installed.made(child) {
+            // What of it is there goes.
+            let _ = installed.deleted(inbound);
+            self.say(id, &format!("unable to install IPsec SAs (SAD) in kernel: {error}"));
+            self.alert(id, "install-child-sa-failed", now);
+            self.endpoint.with(id, |sa| sa.delete_child(now, inbound));
+            self.fail_waiting(&name, &error.to_string());
+            return;
+        }
+        self.numbers.1 += 1;
+        let made = ChildSa::new(self.numbers.1, &name, child, now);
+        let line = format!(
+            "CHILD_SA {child_name}{{{}}} established with SPIs {inbound:08x}_i {:08x}_o",
+            made.number, made.outbound
+        );
+        self.say(id, &line);
+        let replaced = self
+            .children
+            .iter_mut()
+            .find(|known| Some(known.inbound) == child.replaces);
+        let replaced = replaced.map(|known| {
+            known.superseded = true;
+            known.clone()
+        });
+        self.children.push(made.clone());
+        let new = self.child_section(&made, &child_name, now);
+        let mut section = self.section(id, now);
+        let key = format!("{child_name}-{}", made.number);
+        match replaced {
+            Some(old) => {
+                let old = self.child_section(&old, &child_name, now);
+                let pair = Section::new().with_section("old", old).with_section("new", new);
+                section = section.with_section("child-sas", Section::new().with_section(key, pair));
+                self.control
+                    .event("child-rekey", &Section::new().with_section(&name, section));
+            }
+            None => {
+                section = section.with_section("child-sas", Section::new().with_section(key, new));
+                self.control.event("child-updown", &up(true, &name, section));
+                self.succeed_waiting(&name);
+            }
+        }
+        // Both ends have authenticated each other anew: what was there before ends.
+        if let Some(before) = self.sas.get_mut(&id).and_then(|sa| sa.succeeds.take()) {
+            self.close(before);
+        }
+    }
+
+    fn child_refused(&mut self, id: SaId, kind: NotifyType) {
+        let Some(sa) = self.sas.get(&id) else { return };
+        let (name, initiator) = (sa.connection.clone(), sa.initiator);
+        let alert = match kind {
+            NotifyType::TS_UNACCEPTABLE => "ts-mismatch",
+            _ => "proposal-mismatch-child",
+        };
+        let line = match initiator {
+            true => format!("received {kind} notify, no CHILD_SA built"),
+            false => format!("the peer asks for a CHILD_SA that is refused: {kind}"),
+        };
+        self.say(id, &line);
+        self.alert(id, alert, Instant::now());
+        if initiator {
+            self.fail_waiting(&name, &line);
+            // Without a CHILD_SA it is of no use, and the next attempt begins with one that may have it.
+            self.close(id);
+        }
+    }
+
+    fn child_deleted(&mut self, now: Instant, id: SaId, inbound: u32) {
+        let Some(child) = self.forget_child(id, inbound, now) else {
+            return;
+        };
+        let connection = self.connection(&child.connection);
+        let again = connection.is_some_and(|known| known.loaded && known.again[0]);
+        let is_last = !self.children.iter().any(|known| known.connection == child.connection);
+        if again && is_last && !child.ending && self.sas.get(&id).is_some_and(Sa::is_open) {
+            self.endpoint.with(id, |sa| sa.make_child(now));
+        }
+    }
+
+    /// Removes a CHILD_SA from the kernel, and reports that it is no more.
+    pub(super) fn forget_child(&mut self, id: SaId, inbound: u32, now: Instant) -> Option<ChildSa> {
+        let place = self.children.iter().position(|known| known.inbound == inbound)?;
+        let child = self.children.remove(place);
+        let connection = self.connection(&child.connection)?;
+        let (child_name, lifetime) = (connection.child.clone(), connection.config.timing.child);
+        let is_expired =
+            lifetime.is_some_and(|lifetime| now.saturating_duration_since(child.installed) >= lifetime.expire);
+        let section = self.child_section(&child, &child_name, now);
+        if let Some(Err(error)) = self
+            .installed
+            .get_mut(&child.connection)
+            .map(|kernel| kernel.deleted(inbound))
+        {
+            self.say(id, &format!("removing SAs of a CHILD_SA from the kernel: {error}"));
+        }
+        if !child.superseded {
+            if is_expired {
+                let (number, outbound) = (child.number, child.outbound);
+                self.say(
+                    id,
+                    &format!(
+                        "closing expired CHILD_SA {child_name}{{{number}}} with SPIs {inbound:08x}_i {outbound:08x}_o"
+                    ),
+                );
+            } else if !child.ending && self.sas.get(&id).is_some_and(Sa::is_open) {
+                self.say(
+                    id,
+                    &format!("received DELETE for ESP CHILD_SA with SPI {:08x}", child.outbound),
+                );
+            }
+            let key = format!("{child_name}-{}", child.number);
+            let whole = self.section(id, now);
+            let whole = whole.with_section("child-sas", Section::new().with_section(key, section));
+            self.control.event("child-updown", &up(false, &child.connection, whole));
+        }
+        Some(child)
+    }
+
+    fn not_replaced(&mut self, id: SaId, inbound: Option<u32>, kind: NotifyType) {
+        let what = if inbound.is_some() { "CHILD_SA" } else { "IKE_SA" };
+        self.say(id, &format!("received {kind} notify error"));
+        let seconds = self.sas.get(&id).and_then(|sa| self.connection(&sa.connection));
+        let seconds = seconds.map_or(0, |known| known.config.timing.again.as_secs());
+        self.say(
+            id,
+            &format!("{what} rekeying failed, trying again in {seconds} seconds"),
+        );
+    }
+
+    /// An IKE_SA without its CHILD_SAs.
+    pub(super) fn section(&self, id: SaId, now: Instant) -> Section {
+        let Some(sa) = self.sas.get(&id) else {
+            return Section::new();
+        };
+        let Some(connection) = self.connection(&sa.connection) else {
+            return Section::new();
+        };
+        shown::ike(sa, connection, now)
+    }
+
+    pub(super) fn child_section(&self, child: &ChildSa, name: &str, now: Instant) -> Section {
+        let path = self.connection(&child.connection).map(|known| known.path);
+        let counted = |spi: u32, direction| -> Option<Counted> { path?.counted(spi, direction).ok()? };
+        let both = [
+            counted(child.inbound, Direction::In),
+            counted(child.outbound, Direction::Out),
+        ];
+        shown::child(child, name, both, now)
+    }
+
+    /// One of charon's alerts about an IKE_SA.
+    pub(super) fn alert(&mut self, id: SaId, kind: &str, now: Instant) {
+        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+            return;
+        };
+        let sa = Section::new().with_section(name, self.section(id, now));
+        let message = Section::new().with("type", kind).with_section("ike-sa", sa);
+        self.control.event("alert", &message);
+    }
+}
+
+/// The message of `ike-updown` and `child-updown`.
+pub(super) fn up(is_up: bool, connection: &str, section: Section) -> Section {
+    let mut message = Section::new();
+    if is_up {
+        message.set("up", "yes");
+    }
+    message.with_section(connection, section)
+}

@@ -1,0 +1,92 @@
+//! UDP ports 500 and 4500 of the addresses that connections have at this end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use bartizan_host::{Interest, bypass_esp_policies, carry_esp};
+use bartizan_ike::{Ends, Port, Transmit};
+use bartizan_wire::udp::{Encapsulated, IKE, IKE_NAT, encapsulated};
+
+/// Datagrams of one socket that are read before others have their turn.
+const AT_ONCE: usize = 64;
+const MARKER: [u8; 4] = [0; 4];
+
+/// The sockets of each address: of port 500 and of port 4500.
+#[derive(Debug, Default)]
+pub(super) struct Sockets(BTreeMap<IpAddr, [UdpSocket; 2]>);
+
+impl Sockets {
+    /// Opens those of an address, unless they are.
+    pub(super) fn open(&mut self, address: IpAddr) -> io::Result<()> {
+        if self.0.contains_key(&address) {
+            return Ok(());
+        }
+        let [ike, nat] = [IKE, IKE_NAT].map(|port| -> io::Result<UdpSocket> {
+            let socket = UdpSocket::bind((address, port))?;
+            socket.set_nonblocking(true)?;
+            bypass_esp_policies(&socket)?;
+            Ok(socket)
+        });
+        let sockets = [ike?, nat?];
+        carry_esp(&sockets[1])?;
+        self.0.insert(address, sockets);
+        Ok(())
+    }
+
+    /// Closes those of addresses that are not needed any more.
+    pub(super) fn retain(&mut self, needed: impl Fn(&IpAddr) -> bool) {
+        self.0.retain(|address, _| needed(address));
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (BorrowedFd<'_>, Interest)> {
+        let sockets = self.0.values().flatten();
+        sockets.map(|socket| (socket.as_fd(), Interest::Read))
+    }
+
+    /// Gives every message of IKE that has come, without its marker.
+    pub(super) fn receive(&self, each: &mut dyn FnMut(Ends, &[u8])) {
+        let mut buffer = vec![0; usize::from(u16::MAX)];
+        for (address, [ike, nat]) in &self.0 {
+            for (socket, port) in [(ike, IKE), (nat, IKE_NAT)] {
+                for _ in 0..AT_ONCE {
+                    // An error is one of an earlier datagram, that its receiver's port is closed: that it is not answered is enough to know.
+                    let (length, remote) = match socket.recv_from(&mut buffer) {
+                        Ok(received) => received,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(_) => continue,
+                    };
+                    let datagram = &buffer[..length];
+                    let local = SocketAddr::new(*address, port);
+                    let message = match (port, encapsulated(datagram)) {
+                        (IKE, _) => datagram,
+                        (_, Encapsulated::Ike(message)) => message,
+                        _ => continue,
+                    };
+                    each(Ends { local, remote }, message);
+                }
+            }
+        }
+    }
+
+    /// Sends; what the kernel does not take is lost as on the way, and sent again.
+    pub(super) fn send(&self, ends: Ends, transmit: &Transmit) {
+        let Some([ike, nat]) = self.0.get(&ends.local.ip()) else {
+            return;
+        };
+        // The error of an earlier datagram is reported once, and leaves this one unsent.
+        for _ in 0..2 {
+            let sent = match transmit.port {
+                Port::Ike => ike.send_to(&transmit.datagram, ends.remote),
+                Port::Nat => {
+                    let datagram = [&MARKER[..], &transmit.datagram].concat();
+                    nat.send_to(&datagram, SocketAddr::new(ends.remote.ip(), IKE_NAT))
+                }
+            };
+            if sent.is_ok() {
+                return;
+            }
+        }
+    }
+}

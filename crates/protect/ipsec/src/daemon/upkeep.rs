@@ -1,0 +1,88 @@
+//! What is due without a message: limits of what SAs carry, authentication anew, peers that give no answer.
+
+use std::time::Instant;
+
+use bartizan_ike::{IkeSa, SaId};
+
+use super::Daemon;
+use super::association::Sa;
+use crate::xfrm::{Counted, Direction};
+
+impl Daemon {
+    pub(super) fn keep_up(&mut self, now: Instant) {
+        self.keep_limits(now);
+        let due = self
+            .sas
+            .iter()
+            .filter(|(_, sa)| sa.is_open() && sa.reauthenticate.is_some_and(|due| due <= now));
+        let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection.clone())).collect();
+        for (old, name) in due {
+            if let Some(sa) = self.sas.get_mut(&old) {
+                sa.reauthenticate = None;
+            }
+            // Where it cannot begin, the one that is there goes on.
+            if let Ok(new) = self.begin(&name)
+                && let Some(sa) = self.sas.get_mut(&new)
+            {
+                sa.succeeds = Some(old);
+            }
+        }
+    }
+
+    /// Replaces CHILD_SAs that have carried what they may, and deletes those that could not be replaced.
+    fn keep_limits(&mut self, now: Instant) {
+        let mut full = Vec::new();
+        for child in self.children.iter().filter(|child| !child.superseded && !child.ending) {
+            let Some(connection) = self.connection(&child.connection).filter(|known| known.limits.any()) else {
+                continue;
+            };
+            let counted = |spi, direction| connection.path.counted(spi, direction).ok().flatten();
+            let most = [
+                counted(child.inbound, Direction::In),
+                counted(child.outbound, Direction::Out),
+            ];
+            let reaches = |(bytes, packets): (Option<u64>, Option<u64>)| {
+                let reached = |counted: &Counted| {
+                    bytes.is_some_and(|limit| counted.bytes >= limit)
+                        || packets.is_some_and(|limit| counted.packets >= limit)
+                };
+                most.iter().flatten().any(reached)
+            };
+            let is_over = reaches(connection.limits.life);
+            if is_over || reaches(connection.limits.rekey) && !child.full {
+                full.push((child.inbound, is_over));
+            }
+        }
+        for (inbound, is_over) in full {
+            let Some(id) = self.holder(inbound) else { continue };
+            let of_it = self.children.iter_mut().find(|child| child.inbound == inbound);
+            of_it.into_iter().for_each(|child| child.full = true);
+            self.endpoint.with(id, |sa| match is_over {
+                true => sa.delete_child(now, inbound),
+                false => sa.rekey_child(now, inbound),
+            });
+        }
+    }
+
+    /// Says which peers do not answer, and which do again.
+    pub(super) fn report_silence(&mut self) {
+        let now = Instant::now();
+        let counts = self.sas.iter().map(|(id, sa)| {
+            let again = self.endpoint.sa(*id).map_or(0, IkeSa::sent_again);
+            (*id, sa.sent_again, again)
+        });
+        let changed: Vec<(SaId, u32, u32)> = counts.filter(|(_, before, again)| before != again).collect();
+        for (id, before, again) in changed {
+            if let Some(sa) = self.sas.get_mut(&id) {
+                sa.sent_again = again;
+            }
+            if again > before {
+                let number = again;
+                self.say(id, &format!("retransmit {number} of request"));
+                self.alert(id, "retransmit-send", now);
+            } else if self.sas.get(&id).is_some_and(Sa::is_open) {
+                self.alert(id, "retransmit-send-cleared", now);
+            }
+        }
+    }
+}
