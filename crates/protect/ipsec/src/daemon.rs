@@ -15,6 +15,8 @@ mod log;
 mod reports;
 mod shown;
 mod sockets;
+#[cfg(test)]
+mod tests;
 mod trust;
 mod upkeep;
 

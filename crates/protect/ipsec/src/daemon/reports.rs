@@ -128,7 +128,7 @@ impl Daemon {
     }
 
     /// Drops the oldest IKE_SAs of a connection where there are too many.
-    fn bound(&mut self, name: &str, newest: SaId) {
+    pub(super) fn bound(&mut self, name: &str, newest: SaId) {
         let of_it = self
             .sas
             .iter()

@@ -1,0 +1,240 @@
+//! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use bartizan_deployment::{Deployment, IkeEngine, day_of};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Profile};
+use tempfile::TempDir;
+
+use super::*;
+use crate::render::{Credentials, Means, connections};
+use crate::vici::{Client, Error as Vici, Message, Section, Value};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Credentials and the connection of an E2 link, as `up` renders them for a node whose engine this is.
+struct Rendered {
+    directory: TempDir,
+    credentials: Vec<(&'static str, Message)>,
+    connection: Message,
+}
+
+fn rendered() -> Rendered {
+    let directory = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now();
+    let options = InitOptions::new(Algorithm::MlDsa65).with_intermediate(Algorithm::MlDsa65);
+    let mut authority = Authority::init(&directory.path().join("ca"), options, now).unwrap();
+    let leaf = Leaf::new("cu").unwrap().dns("cu").unwrap();
+    let issued = authority
+        .issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now)
+        .unwrap();
+    let key = directory.path().join("cu.key.pem");
+    for (file, text) in [
+        (directory.path().join("cu.crt.pem"), issued.chain_pem()),
+        (key.clone(), issued.key_pem().unwrap().to_string()),
+        (directory.path().join("ca.crt.pem"), issued.root_pem()),
+    ] {
+        std::fs::write(file, text).unwrap();
+    }
+    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let text = "policy: { profile: hybrid, ipsec: { authentication: post-quantum } }\ntrust: { roots: ca.crt.pem }\nnodes:\n  \
+                cu: { function: O-CU-CP, address: 10.200.0.1, ipsec: { engine: bartizan, certificate: cu.crt.pem, key: cu.key.pem } }\n  \
+                ric: { function: near-RT RIC, address: 10.200.0.2 }\ninterfaces:\n  - { kind: E2, between: [cu, ric], with: ipsec }\n";
+    let deployment = Deployment::parse(text, "e2.yaml", directory.path()).unwrap();
+    let files = deployment.node("cu").unwrap().ipsec.clone().unwrap();
+    let credentials = Credentials::read(&files).unwrap();
+    let means = Means::of(IkeEngine::Bartizan);
+    let all = connections(&deployment, "cu", &credentials, means, day_of(now)).unwrap();
+    Rendered {
+        credentials: credentials.load(),
+        connection: all[0].load(),
+        directory,
+    }
+}
+
+impl Rendered {
+    fn options(&self) -> Options {
+        Options {
+            directory: self.directory.path().to_owned(),
+            peers: 1,
+            fragment_size: 1280,
+        }
+    }
+
+    fn store(&self) -> Store {
+        let mut store = Store::default();
+        for (command, message) in &self.credentials {
+            let taken = match *command {
+                "load-cert" => store.certificate(message),
+                _ => store.key(message),
+            };
+            taken.unwrap();
+        }
+        store
+    }
+
+    fn section(&self) -> &Section {
+        self.connection.sections().next().unwrap().1
+    }
+}
+
+/// The same section with another value, where there is one in it or in one of its sections.
+fn changed(section: &Section, name: &str, value: &Value) -> Section {
+    let mut other = Section::new();
+    for (known, old) in section.entries() {
+        other.push(
+            known,
+            match old {
+                _ if known == name => value.clone(),
+                Value::Section(inner) => Value::Section(changed(inner, name, value)),
+                old => old.clone(),
+            },
+        );
+    }
+    other
+}
+
+fn text(value: &str) -> Value {
+    Value::Data(zeroize::Zeroizing::new(value.as_bytes().to_vec()))
+}
+
+fn list(values: &[&str]) -> Value {
+    Value::List(values.iter().map(|value| value.as_bytes().to_vec()).collect())
+}
+
+#[test]
+fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_where_it_asks_for_more_than_there_is() {
+    let rendered = rendered();
+    let (section, store) = (rendered.section(), rendered.store());
+    let read = |section: &Section, store: &Store| Connection::read("cu--ric", section, store, 1280);
+    let connection = read(section, &store).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(connection.config.certificates.len(), 2, "its own and the intermediate");
+    assert_eq!(connection.identities, ["cu", "ric"]);
+    assert_eq!(connection.config.longest, 1280 - 40 - 8 - 4);
+    assert_eq!(connection.again, [true, true]);
+    assert!(connection.is_covered(connection.traffic()));
+    assert!(!connection.is_covered([&[], &[]]));
+    for (name, value, complaint) in [
+        ("encap", text("yes"), "ESP in UDP"),
+        ("remote_addrs", list(&["0.0.0.0/0"]), "follows no peer behind a NAT"),
+        ("copy_dscp", text("in"), "DSCP"),
+        (
+            "proposals",
+            list(&["aes256gcm16-prfsha384-modp3072"]),
+            "has no modp3072",
+        ),
+        ("esp_proposals", list(&["aes256ccm16-x25519"]), "has no aes256ccm16"),
+        (
+            "signatures",
+            list(&["rsa_pss_rsae_sha256"]),
+            "no signatures of rsa_pss_rsae_sha256",
+        ),
+        ("signatures", list(&[]), "no signatures are named"),
+        ("local_ts", list(&["dynamic"]), "no selector dynamic"),
+        (
+            "children",
+            Value::Section(Section::new()),
+            "one CHILD_SA in an IKE_SA, not 0",
+        ),
+        ("mode", text("beet"), "no mode beet"),
+    ] {
+        let error = read(&changed(section, name, &value), &store).err();
+        let error = error.unwrap_or_else(|| panic!("{name} is taken"));
+        assert!(error.contains(complaint), "{name}: {error}");
+    }
+    let error = read(section, &Store::default()).err().expect("there is no key");
+    assert!(error.contains("no private key"), "{error}");
+}
+
+#[test]
+fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
+    let rendered = rendered();
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let daemon = scope.spawn(|| run(rendered.options(), &|| ended.load(Ordering::Relaxed)));
+        let socket = rendered.directory.path().join("charon.vici");
+        let begun = Instant::now();
+        let mut client = loop {
+            match Client::connect(&socket, PATIENCE) {
+                Ok(client) => break client,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        };
+        let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        for (command, message) in &rendered.credentials {
+            client.command(command, message.clone()).unwrap();
+        }
+        // No address of this host: it is refused with the reason, and not loaded.
+        let refused = client.command("load-conn", rendered.connection.clone()).unwrap_err();
+        assert!(
+            matches!(&refused, Vici::Refused { reason, .. } if reason.contains("500 and 4500 of 10.200.0.1 cannot be used")),
+            "{refused}"
+        );
+        assert_eq!(client.streamed("list-conns", "list-conn", Section::new()).unwrap(), []);
+        assert_eq!(client.streamed("list-sas", "list-sa", Section::new()).unwrap(), []);
+        let version = client.request("version", Section::new()).unwrap();
+        assert_eq!(version.text("daemon"), Some("bartizan"));
+        for (command, message) in [
+            ("load-key", Section::new().with("type", "any").with("data", "no key")),
+            (
+                "load-cert",
+                Section::new().with("type", "X509").with("data", "no certificate"),
+            ),
+            (
+                "load-cert",
+                Section::new().with("type", "X509_CRL").with("data", "no list"),
+            ),
+            ("unload-conn", Section::new().with("name", "nobody")),
+            ("initiate", Section::new().with("child", "nobody").with("timeout", "1")),
+            ("terminate", Section::new().with("ike-id", "1")),
+            ("rekey", Section::new().with("child-id", "1")),
+        ] {
+            let refused = client.command(command, message).unwrap_err();
+            assert!(matches!(refused, Vici::Refused { .. }), "{command}: {refused}");
+        }
+        let unknown = client.request("install", Section::new()).unwrap_err();
+        assert!(matches!(unknown, Vici::Unknown { .. }), "{unknown}");
+        assert!(matches!(client.register("nothing").unwrap_err(), Vici::Unknown { .. }));
+
+        let mut wrong = UnixStream::connect(&socket).unwrap();
+        wrong.write_all(&[0xff; 64]).unwrap();
+        assert_eq!(wrong.read(&mut [0; 8]).unwrap_or(0), 0, "it is closed");
+        client.request("stats", Section::new()).unwrap();
+        // More clients than there may be: the surplus is closed, and those that are there go on.
+        let mut all: Vec<_> = (0..80).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+        client.request("stats", Section::new()).unwrap();
+        let last = all.last_mut().expect("there are some");
+        last.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert_eq!(last.read(&mut [0; 8]).unwrap_or(0), 0, "it is closed");
+        ended.store(true, Ordering::Relaxed);
+        daemon.join().expect("no panic").unwrap();
+    });
+    // What it wrote of all this has no key in it.
+    let log = std::fs::read(rendered.directory.path().join("charon.log")).unwrap();
+    assert!(!log.windows(11).any(|window| window == b"PRIVATE KEY"));
+}
+
+#[test]
+fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
+    let rendered = rendered();
+    let mut daemon = Daemon::start(rendered.options()).unwrap();
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    daemon
+        .connections
+        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let begun: Vec<SaId> = (0..30).map(|_| daemon.begin("cu--ric").unwrap()).collect();
+    assert_eq!(daemon.endpoint.count().0, 30);
+    daemon.bound("cu--ric", begun[29]);
+    daemon.settle();
+    let left: Vec<SaId> = daemon.sas.keys().copied().collect();
+    assert_eq!(left, begun[22..]);
+    assert_eq!(daemon.endpoint.count().0, 8);
+    // Of another connection none goes.
+    daemon.bound("other", begun[29]);
+    assert_eq!(daemon.sas.len(), 8);
+}
