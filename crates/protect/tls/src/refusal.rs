@@ -21,7 +21,7 @@ pub struct Refused {
     pub identity: PeerIdentity,
     /// How packets show this handshake.
     pub key: Option<ledger::Key>,
-    /// Bytes of TLS records until it ended.
+    /// Bytes of TLS records until it ended; in QUIC of the messages themselves.
     pub bytes: ledger::Bytes,
     /// What was negotiated, where the handshake came so far.
     pub negotiated: Option<ledger::Negotiated>,

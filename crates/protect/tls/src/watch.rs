@@ -30,7 +30,7 @@ pub struct Established {
     pub chain: Arc<[ledger::Certificate]>,
     /// How packets show this handshake.
     pub key: Option<ledger::Key>,
-    /// Bytes of TLS records until it ended.
+    /// Bytes of TLS records until it ended; in QUIC of the messages themselves.
     pub bytes: ledger::Bytes,
     /// By what the connection can be judged again.
     pub facts: SessionFacts,
