@@ -1,7 +1,7 @@
 //! Nodes whose engine is Bartizan's own: between two of them, against strongSwan in both roles, and with what it refuses. On the ESP of a guest's
 //! kernel, which this machine's may not have.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -12,12 +12,17 @@ use bartizan_pki::Algorithm;
 use serde_json::Value;
 
 use super::egress::{Left, leaving};
-use super::guest::{INNER, MANY, in_a_guest_as, nothing_leaves_unencrypted};
+use super::guest::{INNER, MANY, OUTER, in_a_guest_as, nothing_leaves_unencrypted};
 use super::{is_recorded, stderr};
 use crate::stage::*;
 
 const POST_QUANTUM: &str = "{ profile: hybrid, ipsec: { authentication: post-quantum } }";
 const OURS: [&str; 2] = ["bartizan"; 2];
+/// A tunnel between the inner addresses.
+const TUNNEL: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }";
+/// Ports and payload protocols.
+const E2AP: (u16, u32) = (36_421, 70);
+const NGAP: (u16, u32) = (38_412, 60);
 const STREAM: u16 = 0;
 
 /// Both ends up, and the link with them: one IKE_SA, also where both ends have begun.
@@ -34,9 +39,9 @@ fn up(stage: &Stage) -> [Process; 2] {
     both
 }
 
-/// Messages over an association of SCTP between the inner addresses, each answered with itself.
-fn carries(stage: &Stage, port: u16, payload_protocol: u32) {
-    let [from, to] = [(INNER[0], 0), (INNER[1], port)].map(SocketAddr::from);
+/// Messages over an association of SCTP between these addresses, each answered with itself.
+fn carries(stage: &Stage, ends: [Ipv4Addr; 2], (port, payload_protocol): (u16, u32), many: usize) {
+    let [from, to] = [(ends[0], 0), (ends[1], port)].map(SocketAddr::from);
     let opening = Opening::default();
     let listener = stage.ric.enter(|| Listener::bind(to, opening));
     let listener = listener.expect("a namespace").expect("a listener");
@@ -54,9 +59,9 @@ fn carries(stage: &Stage, port: u16, payload_protocol: u32) {
             .expect("a namespace")
             .expect("it comes up");
         association.set_patience(Some(PATIENCE)).expect("set");
-        for number in 0..MANY {
+        for number in 0..many {
             // Longer than a packet: SCTP cuts it, and ESP carries the parts.
-            let message = vec![u8::try_from(number).expect("few"); 3000];
+            let message = vec![number as u8; 3000];
             association
                 .send(STREAM, payload_protocol, &message)
                 .expect("it is sent");
@@ -77,6 +82,12 @@ fn ike_sas(stage: &Stage, node: &str) -> Vec<IkeSa> {
         _ => None,
     });
     sas.collect()
+}
+
+/// Whether a CHILD_SA has taken the place of another.
+fn rekeyed_children(stage: &Stage, node: &str) -> bool {
+    let mut events = events(stage, node).into_iter();
+    events.any(|event| matches!(event, Event::ChildSa(sa) if sa.cause == Cause::Rekey && sa.mode == "TRANSPORT"))
 }
 
 /// Rekeys of both kinds, begun by this node.
@@ -101,7 +112,7 @@ fn two_engines_of_ours_authenticate_by_ml_dsa_and_let_nothing_leave_unencrypted_
     ) {
         return;
     }
-    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, "E2");
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, ("E2", TUNNEL));
     nothing_leaves_unencrypted(&stage);
     for node in ["cu", "ric"] {
         let set_up: Vec<_> = ike_sas(&stage, node)
@@ -125,23 +136,38 @@ fn two_engines_of_ours_authenticate_by_ml_dsa_and_let_nothing_leave_unencrypted_
             assert_eq!(proven.peer_chain, ["id-ml-dsa-65"]);
         }
     }
+}
 
-    // The traffic that the interfaces are for.
-    for (interface, port, payload_protocol) in [("E2", 36_421, 70), ("N2", 38_412, 60)] {
-        let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, interface);
+#[test]
+fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
+    if in_a_guest_as("engine::two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends") {
+        return;
+    }
+    // N2 in a tunnel, rekeyed by both ends; E2 in transport mode, rekeyed for the packets that an SA may carry.
+    let transport = "mode: transport, rekey-packets: 100";
+    for (interface, link, ends, application, many) in [
+        ("N2", TUNNEL, INNER, NGAP, MANY),
+        // Each message takes three packets.
+        ("E2", transport, OUTER, E2AP, 50),
+    ] {
+        let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, (interface, link));
         let both = up(&stage);
         let left: Left = leaving(&stage, interface, || {
-            carries(&stage, port, payload_protocol);
+            carries(&stage, ends, application, many);
             if interface == "N2" {
                 rekeyed_by(&stage, "cu");
                 rekeyed_by(&stage, "ric");
-                carries(&stage, port, payload_protocol);
+            } else {
+                eventually("it is rekeyed", || rekeyed_children(&stage, "cu").then_some(()));
             }
+            carries(&stage, ends, application, many);
         });
         assert!(left.clear.is_empty(), "{interface}: {left:?}");
         assert!(left.protected.len() > 2 * MANY, "{interface}: {left:?}");
-        let rekeys = ike_sas(&stage, "cu").into_iter().filter(|sa| sa.cause == Cause::Rekey);
-        assert_eq!(rekeys.count(), if interface == "N2" { 2 } else { 0 });
+        if interface == "N2" {
+            let rekeys = ike_sas(&stage, "cu").into_iter().filter(|sa| sa.cause == Cause::Rekey);
+            assert_eq!(rekeys.count(), 2);
+        }
         assert_eq!(stage.json("down", "cu", &[]).0, 0);
         for process in both {
             process.terminate(PATIENCE).expect("it ends");
@@ -156,14 +182,14 @@ fn an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_e
     }
     // The CU sets the link up.
     for engines in [["strongswan", "bartizan"], ["bartizan", "strongswan"]] {
-        let mut stage = Stage::set_up_engines(engines, Algorithm::EcdsaP384, "hybrid", "E2");
+        let mut stage = Stage::set_up_engines(engines, Algorithm::EcdsaP384, "hybrid", ("E2", TUNNEL));
         let [ric, cu] = up(&stage);
         let left = leaving(&stage, "through", || {
-            carries(&stage, 36_421, 70);
+            carries(&stage, INNER, E2AP, MANY);
             for node in ["cu", "ric"] {
                 rekeyed_by(&stage, node);
             }
-            carries(&stage, 36_421, 70);
+            carries(&stage, INNER, E2AP, MANY);
         });
         assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
         assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
@@ -197,7 +223,7 @@ fn an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_e
 
 #[test]
 fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
-    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, "E2");
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, ("E2", TUNNEL));
     stage.key_mode("cu", 0o640);
     let refused = stage.run("up", "cu", &["--no-guard"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
@@ -210,7 +236,7 @@ fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
         assert!(complaint.contains("needs a kernel that does ESP"), "{complaint}");
     }
     // strongSwan is not given a key that it cannot use.
-    let stage = Stage::set_up_engines(["strongswan", "bartizan"], Algorithm::MlDsa65, "hybrid", "E2");
+    let stage = Stage::set_up_engines(["strongswan", "bartizan"], Algorithm::MlDsa65, "hybrid", ("E2", TUNNEL));
     let refused = stage.run("up", "cu", &["--no-guard"]);
     assert_eq!(refused.status.code(), Some(2));
     let complaint = stderr(&refused);

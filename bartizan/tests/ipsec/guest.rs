@@ -70,7 +70,7 @@ fn attempts(host: &Namespace, [from, to]: [Ipv4Addr; 2]) -> impl FnMut() {
 }
 
 pub(super) const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
-const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+pub(super) const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
 /// What `ip xfrm` lists of the CU.
 fn xfrm(stage: &Stage, table: &str) -> String {

@@ -38,8 +38,12 @@ impl Stage {
     }
 
     /// Both nodes with these engines, the CU's first, and keys of this kind, joined by an interface of this kind.
-    pub(crate) fn set_up_engines(engines: [&str; 2], algorithm: Algorithm, policy: &str, interface: &str) -> Self {
-        let link = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }";
+    pub(crate) fn set_up_engines(
+        engines: [&str; 2],
+        algorithm: Algorithm,
+        policy: &str,
+        (interface, link): (&str, &str),
+    ) -> Self {
         let file = deployment(policy, link, engines, interface);
         Self::of_hosts_with(Self::hosts(), [file.clone(), file], algorithm)
     }

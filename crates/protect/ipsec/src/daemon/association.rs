@@ -75,8 +75,8 @@ pub(super) struct ChildSa {
     pub(super) superseded: bool,
     /// This end has asked for its deletion.
     pub(super) ending: bool,
-    /// This end has begun to replace it for what it has carried.
-    pub(super) full: bool,
+    /// Since when this end replaces it for what it has carried.
+    pub(super) full: Option<Instant>,
 }
 
 impl ChildSa {
@@ -96,7 +96,7 @@ impl ChildSa {
             installed,
             superseded: false,
             ending: false,
-            full: false,
+            full: None,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What is due without a message: limits of what SAs carry, authentication anew, peers that give no answer.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bartizan_ike::{IkeSa, SaId};
 
 use super::Daemon;
 use super::association::Sa;
 use crate::xfrm::{Counted, Direction};
+
+/// How long a CHILD_SA that has carried what it may is given to be replaced before it is deleted.
+const REPLACED: Duration = Duration::from_secs(10);
 
 impl Daemon {
     pub(super) fn keep_up(&mut self, now: Instant) {
@@ -48,15 +51,19 @@ impl Daemon {
                 };
                 most.iter().flatten().any(reached)
             };
-            let is_over = reaches(connection.limits.life);
-            if is_over || reaches(connection.limits.rekey) && !child.full {
-                full.push((child.inbound, is_over));
+            match child.full {
+                None if reaches(connection.limits.rekey) => full.push((child.inbound, false)),
+                // It was to be replaced, and was not.
+                Some(since) if reaches(connection.limits.life) && now.saturating_duration_since(since) >= REPLACED => {
+                    full.push((child.inbound, true));
+                }
+                _ => {}
             }
         }
         for (inbound, is_over) in full {
             let Some(id) = self.holder(inbound) else { continue };
             let of_it = self.children.iter_mut().find(|child| child.inbound == inbound);
-            of_it.into_iter().for_each(|child| child.full = true);
+            of_it.into_iter().for_each(|child| child.full = Some(now));
             self.endpoint.with(id, |sa| match is_over {
                 true => sa.delete_child(now, inbound),
                 false => sa.rekey_child(now, inbound),
