@@ -330,6 +330,10 @@ fn an_ike_sa_whose_both_ends_proved_themselves_by_ml_dsa_and_chains_of_it_is_qua
     let record = |direction: &str, method: &str, chain: &[&str]| {
         let mut record = ike_record(&key(&ike[0].sa), &Value::Null, &[31, 36], "not-known");
         record["direction"] = json!(direction);
+        // The other end's, from the other end's ledger.
+        if direction == "inbound" {
+            record["node"] = json!("ric");
+        }
         record["authentication"]["peer"] = json!(method);
         record["authentication"]["peer_chain"] = json!(chain);
         record
