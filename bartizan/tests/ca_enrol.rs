@@ -4,9 +4,10 @@ mod authority;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use authority::{Place, Said};
@@ -391,6 +392,56 @@ fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     assert_eq!(serving.address, address);
     enrols(&place, &format!("{server} --renew"));
     place.openssl_works(verify);
+}
+
+/// The files are written before the authority is notified of it: a confirmation that is lost costs nothing.
+#[test]
+fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_for_the_same_key() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let serving = Serving::start(&place, "");
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+    fs::write(place.path("secret"), secret).unwrap();
+    // A path that carries one exchange and no second.
+    let path = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = path.local_addr().unwrap();
+    let carried = thread::spawn({
+        let to = serving.address;
+        move || {
+            let (mut client, _) = path.accept().unwrap();
+            drop(path);
+            let mut server = TcpStream::connect(to).unwrap();
+            let (mut request, mut onward) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut request, &mut onward));
+            std::io::copy(&mut server, &mut client).unwrap();
+            client.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+    });
+    let said = enrol(
+        &place,
+        &format!("--server http://{address} --name amf --out amf --reference {reference} --secret-file secret"),
+    );
+    carried.join().unwrap();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("its confirmation did not arrive"), "{said:?}");
+    place.openssl_works("verify -CAfile amf/ca.crt.pem -untrusted amf/amf.crt.pem amf/amf.crt.pem");
+    let listed: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    assert_eq!(listed["invitations"][0]["state"], "issued");
+    // What a crash between key and certificate leaves: the next run gets the same certificate.
+    let before = place.text("amf/amf.crt.pem");
+    fs::remove_file(place.path("amf/amf.crt.pem")).unwrap();
+    fs::copy(
+        place.path("amf/amf.key.pem"),
+        place.path("amf/.amf.key.pem.pending.partial"),
+    )
+    .unwrap();
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    enrols(
+        &place,
+        &format!("{server} --reference {reference} --secret-file secret"),
+    );
+    assert_eq!(place.text("amf/amf.crt.pem"), before);
+    assert!(!place.path("amf/.amf.key.pem.pending.partial").exists());
 }
 
 /// OpenSSL is the authority: its own test server, which gives one certificate, whoever asks.

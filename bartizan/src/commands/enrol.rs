@@ -5,7 +5,7 @@ mod transport;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_enrol::{Credential, Enrolled, Identity, Next, Requester, Trust};
+use bartizan_enrol::{Credential, Identity, Next, Requester, Trust};
 use bartizan_pki::{Access, Algorithm, Certificate, Error, Held, Holder, Issued, Name, Overwrite, PrivateKey};
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::ca::failure::failure;
 use super::ca::leaf::{mode, owner};
 use crate::outcome::{Failure, Outcome};
-use crate::output::outln;
+use crate::output::{errln, outln};
 use transport::Server;
 
 /// Environment variable with the secret of an invitation.
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         owner: args.owner,
         key_mode: args.mode,
     };
-    let (credential, algorithm) = if args.renew {
+    let (credential, algorithm, overwrite) = if args.renew {
         let held = held.ok_or_else(|| {
             Failure::new(format!(
                 "{} is not there: nothing to renew",
@@ -86,38 +86,41 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             return Ok(left_alone(args, &held));
         }
         let algorithm = args.key_algorithm.unwrap_or(held.key.algorithm());
-        (by_certificate(held)?, algorithm)
+        (by_certificate(held)?, algorithm, Overwrite::Replace)
     } else {
-        holder.require_free().map_err(|error| match error {
+        let overwrite = holder.require_free().map_err(|error| match error {
             Error::FileExists(_) => Failure::new(error).hint("--renew replaces a certificate by its own authority"),
             other => failure(other),
         })?;
-        (by_secret(args)?, args.key_algorithm.unwrap_or(Algorithm::MlDsa65))
+        (
+            by_secret(args)?,
+            args.key_algorithm.unwrap_or(Algorithm::MlDsa65),
+            overwrite,
+        )
     };
     let key = holder.pending_key(algorithm, access).map_err(failure)?;
     let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
-    let enrolled = exchange(args, credential, key, now)?;
-    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.root, copy).map_err(failure)?;
-    let overwrite = if args.renew {
-        Overwrite::Replace
-    } else {
-        Overwrite::Refuse
+    let (mut requester, request) = Requester::begin(credential, key, args.name.as_str(), now).map_err(enrolment)?;
+    let answer = args.server.post(&request)?;
+    let Next::Store { enrolled, confirmation } = requester.receive(&answer, SystemTime::now()).map_err(enrolment)?
+    else {
+        return Err(Failure::new("the authority acknowledges what it was not asked for"));
     };
+    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.root, copy).map_err(failure)?;
+    // The files are there before the authority learns that they are: until then it gives the same certificate to the same key again.
     holder.write(&issued, overwrite, access).map_err(failure)?;
+    let confirmed = args
+        .server
+        .post(&confirmation)
+        .and_then(|answer| requester.receive(&answer, SystemTime::now()).map_err(enrolment));
+    if let Err(failure) = confirmed {
+        errln!(
+            "note: the certificate is written, and its confirmation did not arrive: {}",
+            failure.message()
+        );
+    }
     report(args, &holder, issued.certificate());
     Ok(Outcome::Clean)
-}
-
-/// Request, answer, confirmation, acknowledgement.
-fn exchange(args: &Args, credential: Credential, key: PrivateKey, now: SystemTime) -> Result<Enrolled, Failure> {
-    let (mut requester, mut message) = Requester::begin(credential, key, args.name.as_str(), now).map_err(enrolment)?;
-    loop {
-        let answer = args.server.post(&message)?;
-        match requester.receive(&answer, SystemTime::now()).map_err(enrolment)? {
-            Next::Send(next) => message = next,
-            Next::Done(enrolled) => return Ok(enrolled),
-        }
-    }
 }
 
 fn by_secret(args: &Args) -> Result<Credential, Failure> {

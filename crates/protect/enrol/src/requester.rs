@@ -44,10 +44,15 @@ pub struct Enrolled {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
 pub enum Next {
-    /// Send this, and give what comes back to [`Requester::receive`].
-    Send(Vec<u8>),
-    /// The certificate is confirmed.
-    Done(Enrolled),
+    /// Store the certificate, and then send the confirmation, which says that it is stored: from then on the secret opens nothing more.
+    Store {
+        /// What came.
+        enrolled: Enrolled,
+        /// To be sent; what comes back is given to [`Requester::receive`].
+        confirmation: Vec<u8>,
+    },
+    /// The confirmation has arrived.
+    Done,
 }
 
 /// One exchange: a request, an answer, a confirmation, its acknowledgement.
@@ -61,10 +66,9 @@ pub struct Requester {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
 enum State {
     Asked,
-    Confirming(Enrolled),
+    Confirming,
     Over,
 }
 
@@ -116,8 +120,8 @@ impl Requester {
         }
         match state {
             State::Asked => self.granted(&message, now),
-            State::Confirming(enrolled) if message.kind == kind::ACKNOWLEDGED => Ok(Next::Done(enrolled)),
-            State::Confirming(_) => Err(Error::Untrusted("it does not acknowledge the confirmation".to_owned())),
+            State::Confirming if message.kind == kind::ACKNOWLEDGED => Ok(Next::Done),
+            State::Confirming => Err(Error::Untrusted("it does not acknowledge the confirmation".to_owned())),
             State::Over => Err(Error::Untrusted("the exchange is over".to_owned())),
         }
     }
@@ -155,8 +159,8 @@ impl Requester {
             message.header.sender_nonce.clone(),
             now,
         )?;
-        self.state = State::Confirming(enrolled);
-        Ok(Next::Send(confirmation))
+        self.state = State::Confirming;
+        Ok(Next::Store { enrolled, confirmation })
     }
 
     /// The way from the certificate to a root that is believed.

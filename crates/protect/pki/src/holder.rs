@@ -111,14 +111,19 @@ impl<'a> Holder<'a> {
         files::remove(&self.pending_path())
     }
 
-    /// Refuses where files are in the way of a first certificate.
-    pub fn require_free(&self) -> Result<(), Error> {
-        for path in [self.chain_path(), self.key_path()] {
-            if path.exists() {
-                return Err(Error::FileExists(path));
-            }
+    /// Refuses where files are in the way of a first certificate. A key that an attempt before has put there without its certificate is not:
+    /// it is the one that waits, and is replaced by itself.
+    pub fn require_free(&self) -> Result<Overwrite, Error> {
+        if self.chain_path().exists() {
+            return Err(Error::FileExists(self.chain_path()));
         }
-        Ok(())
+        let Some(key) = crate::key::read_file(&self.key_path())? else {
+            return Ok(Overwrite::Refuse);
+        };
+        match crate::key::read_file(&self.pending_path())? {
+            Some(pending) if *pending == *key => Ok(Overwrite::Replace),
+            _ => Err(Error::FileExists(self.key_path())),
+        }
     }
 
     fn pending_path(&self) -> PathBuf {
@@ -197,6 +202,20 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let other = holder.pending_key(Algorithm::MlDsa65, Access::default()).unwrap();
         assert_ne!(key.public_key(), other.public_key());
+    }
+
+    #[test]
+    fn a_first_attempt_that_ended_between_key_and_certificate_is_taken_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let name: Name = "gnb".parse().unwrap();
+        let holder = Holder::new(dir.path(), &name);
+        assert_eq!(holder.require_free().unwrap(), Overwrite::Refuse);
+        let key = holder.pending_key(Algorithm::Ed25519, Access::default()).unwrap();
+        fs::write(holder.key_path(), key.to_pem().as_bytes()).unwrap();
+        assert_eq!(holder.require_free().unwrap(), Overwrite::Replace);
+        let other = PrivateKey::generate(Algorithm::Ed25519).unwrap();
+        fs::write(holder.key_path(), other.to_pem().as_bytes()).unwrap();
+        assert!(matches!(holder.require_free(), Err(Error::FileExists(_))));
     }
 
     #[test]

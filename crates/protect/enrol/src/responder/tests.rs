@@ -63,14 +63,13 @@ impl Stage {
 
     /// Runs an exchange to its end.
     fn run(&mut self, requester: &mut Requester, first: Vec<u8>) -> Result<Enrolled, Error> {
-        let mut message = first;
-        loop {
-            let answer = self.answer(&message).der;
-            match requester.receive(&answer, now())? {
-                Next::Send(next) => message = next,
-                Next::Done(enrolled) => return Ok(enrolled),
-            }
-        }
+        let answer = self.answer(&first).der;
+        let Next::Store { enrolled, confirmation } = requester.receive(&answer, now())? else {
+            panic!("a certificate is due");
+        };
+        let answer = self.answer(&confirmation).der;
+        assert!(matches!(requester.receive(&answer, now())?, Next::Done));
+        Ok(enrolled)
     }
 
     fn enrol(&mut self, name: &str, algorithm: Algorithm) -> (Enrolled, PrivateKey) {
@@ -209,7 +208,7 @@ fn only_the_one_who_asked_confirms_and_only_what_was_sent() {
     let (one, other) = (stage.invite("one"), stage.invite("other"));
     let (mut requester, first) = begin(&one, fresh());
     let answer = stage.answer(&first).der;
-    let Next::Send(confirmation) = requester.receive(&answer, now()).unwrap() else {
+    let Next::Store { confirmation, .. } = requester.receive(&answer, now()).unwrap() else {
         panic!("a confirmation is due");
     };
     // The same confirmation, protected by the secret of somebody else.
@@ -251,7 +250,7 @@ fn a_certificate_that_its_receiver_refuses_is_revoked() {
     let invitation = stage.invite("gnb");
     let (mut requester, first) = begin(&invitation, fresh());
     let answer = stage.answer(&first).der;
-    let Next::Send(confirmation) = requester.receive(&answer, now()).unwrap() else {
+    let Next::Store { confirmation, .. } = requester.receive(&answer, now()).unwrap() else {
         panic!("a confirmation is due");
     };
     let message = Message::read(&confirmation).unwrap();
@@ -473,7 +472,7 @@ proptest! {
         };
         let mac = crate::protection::PasswordMac::fresh().unwrap();
         let message = protection::authenticate(draft, &mac, invitation.reference(), invitation.secret().unwrap()).unwrap();
-        let taken = matches!(requester.receive(&message, now()), Ok(Next::Send(_)));
+        let taken = matches!(requester.receive(&message, now()), Ok(Next::Store { .. }));
         let whole = body::CertificateAnswer::read(answer.content().unwrap()).unwrap().certificate;
         let now_there = der::Decode::from_der(&bytes)
             .ok()
