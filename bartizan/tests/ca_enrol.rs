@@ -3,7 +3,7 @@
 mod authority;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
@@ -518,6 +518,22 @@ fn http_that_is_not_cmp_is_put_off_and_lists_are_given_to_anybody() {
         let answer = serving.http(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes());
         answer.split_once("\r\n\r\n").expect("a head").1.to_owned()
     };
+    // Others of this address wait for nothing: the ninth connection is closed, and a place that is free again is given.
+    let kept: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(serving.address).unwrap()).collect();
+    let mut ninth = TcpStream::connect(serving.address).unwrap();
+    ninth.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    let closed = ninth.read(&mut [0; 1]);
+    assert!(
+        matches!(&closed, Ok(0))
+            || closed
+                .as_ref()
+                .is_err_and(|error| error.kind() == ErrorKind::ConnectionReset),
+        "{closed:?}"
+    );
+    drop(kept);
+    until("a place is free again", || {
+        status("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") == "404"
+    });
     assert_eq!(body("/ca.crt.pem"), place.text("ca/root.crt.pem"));
     assert_eq!(body("/crl.pem"), place.text("ca/crl.pem"));
     let last = audit(&place).pop().unwrap();

@@ -21,11 +21,13 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::est;
-use super::rate::Rate;
+use super::rate::{Open, Rate};
 use super::service::Service;
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 64;
+/// Of these, what one address may have: others are served next to one that keeps its connections.
+const OF_AN_ADDRESS: usize = 8;
 /// From accept to the end of the last answer on a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For a request's head.
@@ -52,6 +54,7 @@ struct Caller {
 #[derive(Debug, Clone)]
 pub(super) struct Limits {
     places: Arc<Semaphore>,
+    open: Arc<Open>,
     rate: Arc<Mutex<Rate>>,
 }
 
@@ -59,6 +62,7 @@ impl Limits {
     pub(super) fn new(per_minute: u32) -> Self {
         Self {
             places: Arc::new(Semaphore::new(CONNECTIONS)),
+            open: Arc::default(),
             rate: Arc::new(Mutex::new(Rate::new(per_minute))),
         }
     }
@@ -84,6 +88,10 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
                 continue;
             }
         };
+        // Closed at once: it is one of too many.
+        let Some(held) = limits.open.hold(from, OF_AN_ADDRESS) else {
+            continue;
+        };
         let (service, rate) = (Arc::clone(&service), Arc::clone(&limits.rate));
         tokio::spawn(async move {
             let served = async {
@@ -104,7 +112,7 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
             };
             // Whoever asked too slowly or went away may ask again.
             let _ = timeout(PATIENCE, served).await;
-            drop(place);
+            drop((place, held));
         });
     }
 }
