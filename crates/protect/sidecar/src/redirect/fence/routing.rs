@@ -269,6 +269,12 @@ fn list(listed: Result<String, Error>) -> Result<Vec<Value>, Error> {
         for unimportant in ["flags", "metric", "pref", "scope"] {
             object.remove(unimportant);
         }
+        // iproute2 6.15 lists which bits of a port count, where the kernel (6.15) knows of such masks; all of them where none was given.
+        for mask in ["sport_mask", "dport_mask"] {
+            if object.get(mask).and_then(Value::as_str) == Some("0xffff") {
+                object.remove(mask);
+            }
+        }
         if let Some(name) = object.get("ipproto").and_then(Value::as_str) {
             let number = match name {
                 "tcp" => TCP.to_string(),
@@ -319,4 +325,23 @@ pub(super) fn classified(error: Host) -> Error {
         },
         error => error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As iproute2 6.15 lists it on Linux 6.18, and as 6.1 does.
+    #[test]
+    fn rules_are_the_same_whether_or_not_ip_lists_the_masks_of_ports() {
+        let rule = |more: &str| {
+            let text = format!(
+                r#"[{{"priority":2,"src":"all","dst":"10.0.0.2","ipproto":"tcp","dport":8000{more},"table":"7443","protocol":"74"}}]"#
+            );
+            list(Ok(text)).unwrap()
+        };
+        assert_eq!(rule(r#","dport_mask":"0xffff""#), rule(""));
+        // One that leads other ports as well is another rule.
+        assert_ne!(rule(r#","dport_mask":"0xfff0""#), rule(""));
+    }
 }
