@@ -149,6 +149,8 @@ fn what_is_not_asked_properly_or_not_built_is_refused() {
 mod as_root {
     use super::*;
 
+    mod systemd;
+
     /// In a mount namespace, over the lab root: nothing of it changes.
     const INSTALL: &str = r#"
 set -eu

@@ -1,0 +1,89 @@
+//! The package under a systemd that runs: from its installation to a proven link, an upgrade while requests are made, a crash, a removal.
+
+use super::*;
+
+/// What the job said after a step, up to the next one.
+fn after<'a>(text: &'a str, step: &str) -> &'a str {
+    let (_, rest) = text
+        .split_once(&format!("== {step}\n"))
+        .unwrap_or_else(|| panic!("no {step}: {text}"));
+    rest.split("== ").next().unwrap_or_default()
+}
+
+/// The number behind a word at the start of a line.
+fn number(text: &str, word: &str) -> u32 {
+    text.lines()
+        .find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
+        .unwrap_or_else(|| panic!("no {word}: {text}"))
+}
+
+#[test]
+fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_request() {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+    );
+    let place = tempfile::tempdir().unwrap();
+    let binary = stripped(place.path());
+    let (one, other) = (place.path().join("one"), place.path().join("other"));
+    packed(&binary, &one, &["deb"]);
+    packed(&binary, &other, &["--version", "99.0", "deb"]);
+    let scratch = place.path().join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let root = bartizan_testing::lab_root();
+    let scripts = repository().join("bartizan/tests/package");
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh"])
+        .arg(scripts.join("boot.sh"))
+        .arg(root.directory())
+        .arg(&scratch)
+        .arg(scripts.join("job.sh"))
+        .arg(file(&one, ".deb"))
+        .arg(file(&other, ".deb"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+
+    assert_eq!(
+        after(&text, "configured"),
+        "active\nactive\nbartizan\nactive\nactive\nbartizan\n",
+        "{text}"
+    );
+    assert_eq!(
+        after(&text, "started"),
+        "{\"supi\": \"imsi-208930000000001\"}\n",
+        "{text}"
+    );
+    let verdict = after(&text, "asked");
+    assert!(verdict.contains("1 link: 1 quantum-safe"), "{text}");
+    assert!(verdict.contains("quantum-safe     quantum-safe"), "{text}");
+
+    let upgraded = after(&text, "upgraded");
+    assert!(upgraded.starts_with("restarted\n"), "{text}");
+    assert_eq!(upgraded.matches("/usr/bin/bartizan\n").count(), 2, "{text}");
+    assert_eq!(number(upgraded, "otherwise"), 0, "{text}");
+    assert!(number(upgraded, "answered") > 500, "{text}");
+    assert!(upgraded.ends_with("{\"supi\": \"imsi-208930000000001\"}\n"), "{text}");
+
+    let enrolled = after(&text, "killed");
+    assert!(enrolled.ends_with("renewed\nactive\nactive\n"), "{text}");
+
+    let removed = after(&text, "removed");
+    assert!(removed.starts_with("no unit is active\n"), "{text}");
+    // The rules stay, and nobody serves behind them.
+    assert!(removed.contains("nothing is answered"), "{text}");
+    assert!(
+        removed.contains("amf.key.pem") && removed.contains("amf.ledger"),
+        "{text}"
+    );
+
+    let wire = after(&text, "wire");
+    assert_eq!(number(wire, "readable"), 0, "{text}");
+    assert!(number(wire, "control") > 500, "{text}");
+    println!("{}", after(&text, "times"));
+}

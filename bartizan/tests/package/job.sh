@@ -1,0 +1,106 @@
+# Installs a package under a systemd that runs, protects what two hosts say to each other as the documents have it, upgrades the package while
+# requests are made, kills a sidecar, and removes the package. Each step says when it was done.
+export DEBIAN_FRONTEND=noninteractive
+start=$(date +%s%N)
+step() { echo "== $1"; echo "$1: $((($(date +%s%N) - start) / 1000000)) ms" >>/times; }
+trap 'systemctl --no-pager --full status "bartizan-*" || :; journalctl --no-pager --output=cat -u "bartizan-*" | tail -40 || :' EXIT
+
+# Two hosts and a cable. The NRF serves HTTP/2 without TLS, as in free5GC.
+hosts() {
+    for node in amf nrf; do ip netns add $node; ip -n $node link set lo up; done
+    ip -n amf link add eth0 type veth peer name eth0 netns nrf
+    ip -n amf address add 10.100.200.16/24 dev eth0
+    ip -n nrf address add 10.100.200.101/24 dev eth0
+    ip -n amf link set eth0 up
+    ip -n nrf link set eth0 up
+    mkdir /www
+    echo '{"supi": "imsi-208930000000001"}' >/www/subscriber
+    ip netns exec nrf nghttpd --no-tls --address=10.100.200.101 -d /www 8000 >/nghttpd.log 2>&1 &
+    ip netns exec nrf tcpdump -i eth0 -U --immediate-mode -w /wire.pcap 2>/tcpdump.log &
+    until grep -q 'listening on' /tcpdump.log; do sleep 0.05; done
+}
+ask() { ip netns exec amf curl --silent --show-error --max-time 10 --http2-prior-knowledge "$@" "http://10.100.200.101:8000/subscriber${many:-}"; }
+process() { systemctl show --property=MainPID --value "bartizan-sidecar@$1"; }
+hosts
+
+dpkg --install /first.deb
+step installed
+
+mkdir /root/network
+cd /root/network
+bartizan init free5gc --file deployment.yaml >commands
+sh -eu commands
+install -m 0640 -o root -g bartizan deployment.yaml /etc/bartizan/
+install -d -m 0750 -o root -g bartizan /etc/bartizan/certificates
+install -m 0640 -o root -g bartizan certificates/* /etc/bartizan/certificates/
+step configured
+
+systemctl start bartizan-redirect@nrf bartizan-sidecar@nrf bartizan-redirect@amf bartizan-sidecar@amf
+for node in amf nrf; do
+    systemctl is-active bartizan-redirect@$node bartizan-sidecar@$node
+    stat -c %U /proc/"$(process $node)"
+done
+step started
+
+ask
+sleep 0.3
+step asked
+
+cp /wire.pcap /until-then.pcap
+bartizan inspect /until-then.pcap --ledger /var/lib/bartizan/amf.ledger --ledger /var/lib/bartizan/nrf.ledger
+step inspected
+
+# Requests one after the other on a connection, four times at once, and new connections again and again, while the package is upgraded.
+requests() {
+    until [ -e /enough ]; do
+        many='?[1-250]' ask --output /dev/null --write-out '%{http_code}\n' || echo "curl ended with $?"
+    done
+}
+for client in 1 2 3 4; do requests >/answers.$client 2>&1 & clients="${clients:-} $!"; done
+sleep 1
+before="$(process amf) $(process nrf)"
+dpkg --install /second.deb
+sleep 1
+touch /enough
+wait $clients
+step upgraded
+[ "$before" != "$(process amf) $(process nrf)" ] && echo restarted
+for node in amf nrf; do readlink /proc/"$(process $node)"/exe; done
+echo "answered $(cat /answers.* | grep -c '^200$')"
+echo "otherwise $(cat /answers.* | grep -vc '^200$')"
+cat /answers.* | grep -v '^200$' | sort | uniq -c | head -5
+
+# A sidecar that dies is there again; until then its host sends nothing to the peer.
+kill -9 "$(process amf)"
+ask --retry 20 --retry-delay 1 --retry-all-errors
+step killed
+
+# An authority that serves, and a node whose certificate ends soon.
+runuser -u bartizan -- bartizan ca init --dir /var/lib/bartizan/ca --algorithm ml-dsa-65 --intermediate
+ip link set lo up
+echo 'ARGUMENTS="--dns localhost --listen 127.0.0.1:8829"' >/etc/bartizan/ca.env
+echo 'SERVER=http://127.0.0.1:8829' >/etc/bartizan/enrol.env
+systemctl start bartizan-ca
+runuser -u bartizan -- bartizan ca invite --dir /var/lib/bartizan/ca --name smf --dns smf.free5gc.org --days 20 --secret-file /var/lib/bartizan/smf.secret --json >/invitation
+reference=$(sed -n 's/.*"reference": *"\([^"]*\)".*/\1/p' /invitation)
+bartizan enrol --server http://127.0.0.1:8829 --name smf --reference "$reference" --secret-file /var/lib/bartizan/smf.secret --out /etc/bartizan
+cp /etc/bartizan/smf.crt.pem /first.crt.pem
+systemctl start bartizan-enrol@smf
+cmp -s /first.crt.pem /etc/bartizan/smf.crt.pem || echo renewed
+systemctl start bartizan-enrol@smf.timer
+systemctl is-active bartizan-ca bartizan-enrol@smf.timer
+step enrolled
+
+dpkg --remove bartizan
+step removed
+systemctl is-active 'bartizan-*' || echo 'no unit is active'
+ask 2>&1 || echo 'nothing is answered'
+ls /etc/bartizan/certificates/amf.key.pem /var/lib/bartizan/amf.ledger
+
+sleep 0.3
+step wire
+echo "readable $(tcpdump -r /wire.pcap -A 2>/dev/null | grep -c imsi- || :)"
+echo "control $(tcpdump -r /wire.pcap 'tcp port 7443' 2>/dev/null | grep -c . || :)"
+step times
+cat /times
+trap - EXIT
