@@ -21,10 +21,6 @@ const ROUNDS: usize = 12;
 /// Workloads that no experiment with records takes: their noise is not known yet.
 const UNRECORDED: &[&str] = &[
     "e2-under-load",
-    "fronthaul-echo",
-    "fronthaul-keying",
-    "fronthaul-load",
-    "fronthaul-mix",
     "fronthaul-rekey",
     "fronthaul-replay",
     "handshakes-in-memory",
