@@ -101,7 +101,8 @@ fn rules(plan: &Plan, mark: &str) -> Vec<String> {
         format!("fib daddr type local accept comment \"{mark}\""),
         format!("meta skuid {} accept comment \"the sidecar itself\"", plan.user),
         "ct direction reply accept comment \"answers\"".to_owned(),
-        "meta l4proto { icmp, ipv6-icmp } accept".to_owned(),
+        // ICMP and ICMPv6 by their numbers: nft has no name of its own for the latter, and a host need not have /etc/protocols.
+        "meta l4proto { 1, 58 } accept".to_owned(),
         "tcp flags & rst == rst accept comment \"an end, and nothing else\"".to_owned(),
     ];
     for bystander in &plan.bystanders {
