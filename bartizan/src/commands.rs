@@ -15,6 +15,8 @@ mod deployment_file;
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
 pub(crate) mod enrol;
+#[cfg(feature = "webhook")]
+mod http_answer;
 #[cfg(feature = "full")]
 pub(crate) mod init;
 #[cfg(feature = "full")]
@@ -34,3 +36,5 @@ pub(crate) mod plan;
 #[cfg(feature = "full")]
 pub(crate) mod schema;
 pub(crate) mod sidecar;
+#[cfg(feature = "webhook")]
+pub(crate) mod webhook;

@@ -72,6 +72,8 @@ enum Command {
     Up(commands::ipsec::up::Args),
     #[cfg(feature = "full")]
     Watch(commands::ipsec::watch::Args),
+    #[cfg(feature = "webhook")]
+    Webhook(commands::webhook::Args),
 }
 
 fn main() -> ExitCode {
@@ -126,6 +128,8 @@ fn main() -> ExitCode {
         Command::Up(args) => commands::ipsec::up::run(&args),
         #[cfg(feature = "full")]
         Command::Watch(args) => commands::ipsec::watch::run(&args),
+        #[cfg(feature = "webhook")]
+        Command::Webhook(args) => commands::webhook::run(args),
     };
     outcome::report(result)
 }

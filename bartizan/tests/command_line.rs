@@ -69,6 +69,7 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
         "serves: sidecar redirect show --json says what is installed",
     ),
     ("watch", "serves: its records are the ledger"),
+    ("webhook", "serves: what it answers is JSON"),
 ];
 
 #[test]

@@ -119,22 +119,7 @@ impl Credentials {
         crl: Option<&[u8]>,
         places: &Places<'_>,
     ) -> Result<Self, Error> {
-        let chain = certificates(certificate, places.certificate)?;
-        let leaf = Leaf::read(&chain[0]).map_err(|cause| {
-            fault(
-                places.certificate,
-                format!("the first certificate {cause}"),
-                "put the leaf first",
-            )
-        })?;
-        let Some(scheme) = leaf.scheme else {
-            return Err(fault(
-                places.certificate,
-                format!("a key of the kind {} cannot sign here", leaf.key),
-                "issue one with `bartizan ca issue`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519",
-            ));
-        };
-        let certified = certified(chain, key, scheme, places)?;
+        let (leaf, scheme, certified) = own(certificate, key, places)?;
         let Trusted {
             roots,
             anchors,
@@ -278,6 +263,42 @@ impl RevocationList {
             );
         }
     }
+}
+
+/// A server's chain and key, without anybody it would trust.
+pub(crate) fn server(certificate: &Path, key: &Path) -> Result<(SignatureScheme, CertifiedKey), Error> {
+    let (text, secret) = (read(certificate)?, read(key)?);
+    warn_if_others_read(key);
+    let shown = |path: &Path| path.display().to_string();
+    let places = Places {
+        certificate: &shown(certificate),
+        key: &shown(key),
+        roots: "",
+        crl: "",
+    };
+    let (_, scheme, certified) = own(&text, &secret, &places)?;
+    Ok((scheme, certified))
+}
+
+/// What proves who one is: the leaf, the scheme its key signs in, chain and key.
+fn own(certificate: &[u8], key: &[u8], places: &Places<'_>) -> Result<(Leaf, SignatureScheme, CertifiedKey), Error> {
+    let chain = certificates(certificate, places.certificate)?;
+    let leaf = Leaf::read(&chain[0]).map_err(|cause| {
+        fault(
+            places.certificate,
+            format!("the first certificate {cause}"),
+            "put the leaf first",
+        )
+    })?;
+    let Some(scheme) = leaf.scheme else {
+        return Err(fault(
+            places.certificate,
+            format!("a key of the kind {} cannot sign here", leaf.key),
+            "issue one with `bartizan ca issue`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519",
+        ));
+    };
+    let certified = certified(chain, key, scheme, places)?;
+    Ok((leaf, scheme, certified))
 }
 
 /// The certificates of a file of roots, each as it stands there.

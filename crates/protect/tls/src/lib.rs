@@ -5,6 +5,7 @@
 //! sent and the reason of a refusal are observed per connection and never guessed from what was configured.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod again;
 mod cause;
 mod certificate;
@@ -31,6 +32,7 @@ mod unlisted;
 mod verify;
 mod watch;
 
+pub use admission::AdmissionServer;
 pub use again::{Refusal, SessionFacts};
 pub use certificate::certificate_of;
 pub use credentials::{Credentials, Flaw, Weight};

@@ -12,8 +12,9 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use zeroize::Zeroizing;
 
-use super::http::{Answer, body, failed, not_allowed, plain, typed};
+use super::http::failed;
 use super::service::Service;
+use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
 
 /// Certificates in SignedData (RFC 7030, sections 4.1.3 and 4.2.3).
 const CERTIFICATES: &str = "application/pkcs7-mime; smime-type=certs-only";

@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_enrol::LARGEST;
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -23,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use super::est;
 use super::rate::{Open, Rate};
 use super::service::Service;
+use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 64;
@@ -39,8 +38,6 @@ const PKIX_CMP: &str = "application/pkixcmp";
 /// RFC 5280, section 4.2.1.13: what a distribution point gives.
 const PKIX_CRL: &str = "application/pkix-crl";
 const PEM: &str = "application/x-pem-file";
-
-pub(super) type Answer = Response<Full<Bytes>>;
 
 /// Who asks, and by which way.
 #[derive(Debug, Clone)]
@@ -197,18 +194,6 @@ async fn cmp(request: Request<Incoming>, from: IpAddr, service: Arc<Service>) ->
     }
 }
 
-/// A body of at most `most` octets, or the answer that refuses it.
-pub(super) async fn body(request: Request<Incoming>, most: usize) -> Result<Bytes, Box<Answer>> {
-    match Limited::new(request.into_body(), most).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Box::new(plain(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a request has at most {most} bytes\n"),
-        ))),
-        Err(_) => Err(Box::new(plain(StatusCode::BAD_REQUEST, "the body broke off\n"))),
-    }
-}
-
 async fn public(path: String, service: Arc<Service>) -> Answer {
     match tokio::task::spawn_blocking(move || service.public(SystemTime::now())).await {
         Ok(Ok(public)) => match path.as_str() {
@@ -231,23 +216,4 @@ pub(super) fn failed(error: &str) -> Answer {
         StatusCode::SERVICE_UNAVAILABLE,
         "the authority cannot answer now; try again later\n",
     )
-}
-
-pub(super) fn not_allowed(methods: &'static str) -> Answer {
-    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, format!("only {methods}\n"));
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
-    answer
-}
-
-pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    typed(status, "text/plain; charset=utf-8", body)
-}
-
-pub(super) fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    answer
 }

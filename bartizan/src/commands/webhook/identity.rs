@@ -1,0 +1,100 @@
+//! The webhook's own certificate, read again where its files have changed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use bartizan_registry::{Safety, signature};
+use bartizan_tls::AdmissionServer;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::Failure;
+
+/// The two files and what was read of them.
+pub(super) struct Identity {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    server: AdmissionServer,
+    /// The files as they were when they were last read, well or not.
+    files: [Option<Stamp>; 2],
+}
+
+/// By which a file is known to be another: volumes of Secrets are replaced by links, so its inode is too.
+type Stamp = (u64, u64, i64, i64);
+
+impl Identity {
+    pub(super) fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, Failure> {
+        let files = [stamp(&certificate), stamp(&key)];
+        let server = AdmissionServer::load(&certificate, &key).map_err(|error| {
+            let failure = Failure::usage(&error);
+            match error.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
+        announce(&server);
+        Ok(Self {
+            certificate,
+            key,
+            current: Mutex::new(Current { server, files }),
+        })
+    }
+
+    /// For a connection.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .server
+            .config()
+    }
+
+    /// Why no API server can take the certificate any more.
+    pub(super) fn flaw(&self, now: SystemTime) -> Option<&'static str> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        (current.server.not_after() <= now).then_some("the certificate has ended")
+    }
+
+    /// Reads files that have changed. One that is half written leaves what was there, and is logged.
+    pub(super) fn refresh(&self) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = [stamp(&self.certificate), stamp(&self.key)];
+        if files == current.files {
+            return;
+        }
+        current.files = files;
+        match AdmissionServer::load(&self.certificate, &self.key) {
+            Ok(server) if server.shows_the_same_as(&current.server) => {}
+            Ok(server) => {
+                announce(&server);
+                current.server = server;
+            }
+            Err(error) => {
+                let hint = error.hint().unwrap_or_default();
+                tracing::error!(%error, hint, "the changed certificate cannot be used: the one before is kept");
+            }
+        }
+    }
+}
+
+fn announce(server: &AdmissionServer) {
+    let scheme = server.scheme();
+    tracing::info!(%scheme, "certificate");
+    if signature(scheme).is_some_and(|known| known.forgery == Safety::QuantumSafe) {
+        tracing::warn!(
+            hint = "issue an ECDSA certificate for the webhook: `bartizan ca init --algorithm ecdsa-p256` in a folder of its own",
+            "API servers are written in Go, whose TLS verifies no ML-DSA: they will refuse this certificate"
+        );
+    }
+}
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}

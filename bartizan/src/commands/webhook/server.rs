@@ -1,0 +1,221 @@
+//! HTTPS around reviews: bounded connections, bodies and times.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use bartizan_inject::{LARGEST, Settings, Verdict, refuse_unread, review};
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::NamedGroup;
+
+use super::identity::Identity;
+use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
+
+/// Connections served at a time; others wait in the listener's queue. An API server opens one for each review under way.
+const CONNECTIONS: u32 = 256;
+/// Bodies read at a time: with their bound, the memory that reviews take.
+const BODIES: usize = 16;
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For a request's head, and for a connection without a request: longer than the 90 seconds after which an API server closes one that it does not
+/// use, so that none is closed while a review is on its way.
+const IDLE: Duration = Duration::from_secs(120);
+/// For a body. An API server waits 30 seconds for an answer at most.
+const BODY: Duration = Duration::from_secs(10);
+/// A pause where accepting fails.
+const BREATH: Duration = Duration::from_millis(50);
+/// How often the certificate's files are looked at.
+const ROUND: Duration = Duration::from_secs(5);
+
+/// How far the end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Serving,
+    /// It is not ready, and closes each connection after its next answer.
+    Draining,
+    /// It closes connections that have no request.
+    Ending,
+}
+
+pub(super) struct Server {
+    identity: Identity,
+    settings: Settings,
+    connections: Arc<Semaphore>,
+    bodies: Semaphore,
+    phase: watch::Receiver<Phase>,
+    /// Whether a key exchange without ML-KEM was logged.
+    classical: AtomicBool,
+}
+
+impl Server {
+    pub(super) fn new(identity: Identity, settings: Settings, phase: watch::Receiver<Phase>) -> Self {
+        Self {
+            identity,
+            settings,
+            connections: Arc::new(Semaphore::new(CONNECTIONS as usize)),
+            bodies: Semaphore::new(BODIES),
+            phase,
+            classical: AtomicBool::new(false),
+        }
+    }
+
+    /// Serves until it is dropped; connections go on.
+    pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener) -> Infallible {
+        loop {
+            // The semaphore is never closed.
+            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else {
+                std::future::pending::<()>().await;
+                continue;
+            };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let server = Arc::clone(self);
+                    tokio::spawn(async move {
+                        server.converse(stream).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "cannot accept");
+                    sleep(BREATH).await;
+                }
+            }
+        }
+    }
+
+    /// Looks at the certificate's files again and again.
+    pub(super) async fn keep_identity(&self) -> Infallible {
+        loop {
+            sleep(ROUND).await;
+            self.identity.refresh();
+        }
+    }
+
+    /// Ends when no connection is open.
+    pub(super) async fn last_answers(&self) {
+        let _ = self.connections.acquire_many(CONNECTIONS).await;
+    }
+
+    async fn converse(self: &Arc<Self>, stream: TcpStream) {
+        // A certificate of a few kilobytes must not wait for an acknowledgement.
+        let _ = stream.set_nodelay(true);
+        let accepted = TlsAcceptor::from(self.identity.config()).accept(stream);
+        let Ok(Ok(stream)) = timeout(HANDSHAKE, accepted).await else {
+            return;
+        };
+        let group = stream.get_ref().1.negotiated_key_exchange_group();
+        if let Some(NamedGroup::X25519) = group.map(|group| group.name())
+            && !self.classical.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                hint = "Kubernetes from 1.33 on is built with a Go that offers X25519MLKEM768",
+                "a client offered no ML-KEM: what it sends is exposed to harvest now, decrypt later"
+            );
+        }
+        let service = service_fn(|request| {
+            let server = Arc::clone(self);
+            async move { Ok::<_, Infallible>(server.answer(request).await) }
+        });
+        let mut connection = pin!(
+            http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(IDLE)
+                .max_buf_size(16 * 1024)
+                .serve_connection(TokioIo::new(stream), service)
+        );
+        let mut phase = self.phase.clone();
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = phase.wait_for(|phase| *phase == Phase::Ending) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let mut answer = self.route(request).await;
+        if *self.phase.borrow() != Phase::Serving {
+            // The next review comes by a new connection, to another address.
+            answer
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Answer {
+        match (request.method(), request.uri().path()) {
+            (&Method::POST, "/inject") => self.inject(request).await,
+            (_, "/inject") => not_allowed("POST"),
+            (&Method::GET | &Method::HEAD, "/live") => plain(StatusCode::OK, "live\n"),
+            (&Method::GET | &Method::HEAD, "/ready") => match self.unready() {
+                None => plain(StatusCode::OK, "ready\n"),
+                Some(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+            },
+            (_, "/live" | "/ready") => not_allowed("GET, HEAD"),
+            _ => plain(StatusCode::NOT_FOUND, "POST /inject, GET /live, /ready\n"),
+        }
+    }
+
+    fn unready(&self) -> Option<&'static str> {
+        if *self.phase.borrow() != Phase::Serving {
+            return Some("draining");
+        }
+        self.identity.flaw(SystemTime::now())
+    }
+
+    async fn inject(&self, request: Request<Incoming>) -> Answer {
+        let is_json = request
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split(';').next())
+            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+        if !is_json {
+            return unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a review comes as application/json");
+        }
+        let Ok(place) = self.bodies.acquire().await else {
+            return unread(StatusCode::SERVICE_UNAVAILABLE, "the webhook ends");
+        };
+        let body = match timeout(BODY, body(request, LARGEST)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(answer)) if answer.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                return unread(answer.status(), &format!("the review has more than {LARGEST} bytes"));
+            }
+            Ok(Err(answer)) => return unread(answer.status(), "the review broke off"),
+            Err(_) => return unread(StatusCode::REQUEST_TIMEOUT, "the review did not come in time"),
+        };
+        // No longer than the handshake before it, so it is done on this thread.
+        let answer = review(&body, &self.settings);
+        drop((body, place));
+        let (pod, reason) = (answer.about(), answer.reason().unwrap_or_default());
+        match answer.verdict() {
+            Verdict::Injected(_) => tracing::info!(pod, "injected"),
+            Verdict::Unchanged => tracing::info!(pod, "allowed as it is"),
+            Verdict::LeftOut => tracing::warn!(pod, "left out by its annotation: it is unprotected"),
+            Verdict::Refused(_) => tracing::warn!(pod, reason, "refused"),
+            Verdict::Malformed(_) => tracing::warn!(pod, reason, "refused: no review of a pod"),
+        }
+        let status = if answer.is_of_a_review() {
+            StatusCode::OK
+        } else {
+            StatusCode::BAD_REQUEST
+        };
+        typed(status, "application/json", answer.to_json())
+    }
+}
+
+/// The refusal of what was not read as a whole: an AdmissionReview too, so that its reason is found where others are.
+fn unread(status: StatusCode, reason: &str) -> Answer {
+    typed(status, "application/json", refuse_unread(reason).to_json())
+}

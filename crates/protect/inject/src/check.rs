@@ -1,0 +1,200 @@
+//! What keeps a pod from being protected, whatever is put into it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::document::{at, is_set, list, shown, text};
+use crate::pod::{Container, Pod};
+use crate::specification::VOLUMES;
+use crate::{REDIRECT, SIDECAR, TRUST, USER};
+
+/// With these a container could change the rules (NET_ADMIN, SYS_ADMIN, SYS_MODULE, BPF), send past them (NET_RAW), or read the sidecar's key
+/// where processes are shared (SYS_PTRACE).
+const POWERFUL: [&str; 7] = [
+    "ALL",
+    "BPF",
+    "NET_ADMIN",
+    "NET_RAW",
+    "SYS_ADMIN",
+    "SYS_MODULE",
+    "SYS_PTRACE",
+];
+
+/// What was found in a pod.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Each a reason to refuse it.
+    pub(crate) refused: Vec<String>,
+    /// What its owner should know.
+    pub(crate) warnings: Vec<String>,
+    /// Containers that hold what they could pass the rules with, and are trusted with it.
+    pub(crate) trusted: BTreeSet<String>,
+}
+
+/// Checks a pod that is to be injected.
+pub(crate) fn pod(pod: Pod<'_>) -> Findings {
+    let mut found = Findings::default();
+    if is_set(pod.spec(&["hostNetwork"])) {
+        found.refused.push(
+            "hostNetwork: the rules would be those of the whole machine, and of every other pod on it; take `hostNetwork: true` out".to_owned(),
+        );
+    }
+    if text(pod.spec(&[]), &["os", "name"]).is_some_and(|name| name != "linux") {
+        found.refused.push("os: sidecars are for Linux".to_owned());
+    }
+    if pod.is_static() {
+        found
+            .refused
+            .push("a static pod is run by its kubelet as its file has it, and cannot be injected".to_owned());
+    }
+    if is_sidecars_user(pod.spec(&["securityContext", "runAsUser"])) {
+        found.refused.push(as_sidecars_user("the pod's securityContext"));
+    }
+    containers(pod, pod.own(), &mut found);
+    if is_set(pod.spec(&["shareProcessNamespace"])) {
+        found.warnings.push(
+            "shareProcessNamespace: containers that run as root can end the sidecar; what is sent meanwhile is refused by the rules".to_owned(),
+        );
+    }
+    let raw: Vec<String> = pod
+        .own()
+        .filter(has_raw_by_default)
+        .map(|one| shown(one.name))
+        .collect();
+    if !raw.is_empty() {
+        found.warnings.push(format!(
+            "containers do not drop NET_RAW, which runtimes give by default and raw sockets pass the rules with: {}",
+            raw.join(", ")
+        ));
+    }
+    let probed: Vec<String> = pod
+        .own()
+        .filter(is_probed_over_network)
+        .map(|one| shown(one.name))
+        .collect();
+    if !probed.is_empty() {
+        found.warnings.push(format!(
+            "the kubelet's httpGet, tcpSocket and grpc probes of the function's own port are refused, as all from the network; use exec there: {}",
+            probed.join(", ")
+        ));
+    }
+    found
+}
+
+/// Checks an ephemeral container on its way into a pod that has been injected.
+pub(crate) fn ephemeral(pod: Pod<'_>) -> Findings {
+    let mut found = Findings::default();
+    let added = || pod.own().filter(|one| one.list == "ephemeralContainers");
+    containers(pod, added(), &mut found);
+    for one in added() {
+        if let Some(target @ (REDIRECT | SIDECAR)) = text(one.value, &["targetContainerName"]) {
+            found.refused.push(format!(
+                "{} shares the processes of {target}; target a container of the pod's own",
+                shown(one.name)
+            ));
+        }
+    }
+    found
+}
+
+fn containers<'a>(pod: Pod<'a>, all: impl Iterator<Item = Container<'a>>, found: &mut Findings) {
+    let trusted = pod.trusted().unwrap_or_else(|reason| {
+        found.refused.push(reason);
+        BTreeSet::new()
+    });
+    for one in all {
+        let name = shown(one.name);
+        if [REDIRECT, SIDECAR].contains(&one.name) {
+            found.refused.push(format!(
+                "{} has a container of the name {name}, which is this webhook's",
+                one.list
+            ));
+        }
+        let context = at(one.value, &["securityContext"]);
+        if is_sidecars_user(at(context, &["runAsUser"])) {
+            found.refused.push(as_sidecars_user(&name));
+        }
+        if let Some(mount) = mounts(one.value).find(|mount| VOLUMES.contains(mount)) {
+            found.refused.push(format!(
+                "{name} mounts {mount}, which is for the sidecar alone; take the mount out"
+            ));
+        }
+        let held = held(context);
+        if held.is_empty() {
+            continue;
+        }
+        let held = held.join(", ");
+        if trusted.contains(one.name) {
+            found.trusted.insert(name.clone());
+            found
+                .warnings
+                .push(format!("{name} is trusted with {held}: the rules do not bind it"));
+        } else {
+            found.refused.push(format!(
+                "{name} has {held}, with which it could pass or remove the rules; take it out, or name the container in the annotation `{TRUST}: {name}`"
+            ));
+        }
+    }
+}
+
+/// What of [`POWERFUL`] a container asks for.
+fn held(context: &Value) -> Vec<String> {
+    let mut held = Vec::new();
+    if is_set(at(context, &["privileged"])) {
+        held.push("privileged".to_owned());
+    }
+    match list(at(context, &["capabilities", "add"])) {
+        Ok(added) => held.extend(added.iter().filter_map(|one| match one.as_str().map(capability) {
+            Some(name) => POWERFUL.contains(&name.as_str()).then_some(name),
+            None => Some("a capability that is no text".to_owned()),
+        })),
+        Err(()) => held.push("capabilities that are no list".to_owned()),
+    }
+    held
+}
+
+fn has_raw_by_default(one: &Container<'_>) -> bool {
+    let of = |what| list(at(one.value, &["securityContext", "capabilities", what])).unwrap_or_default();
+    let has = |what, wanted: &[&str]| {
+        of(what)
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|name| wanted.contains(&capability(name).as_str()))
+    };
+    !has("drop", &["ALL", "NET_RAW"]) && !has("add", &["ALL", "NET_RAW"])
+}
+
+/// Runtimes take a capability in either case, some with its prefix.
+fn capability(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    name.strip_prefix("CAP_").unwrap_or(&name).to_owned()
+}
+
+fn is_probed_over_network(one: &Container<'_>) -> bool {
+    let ways = ["httpGet", "tcpSocket", "grpc"];
+    let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
+    probes
+        .iter()
+        .any(|probe| ways.iter().any(|way| !at(one.value, &[probe, way]).is_null()))
+}
+
+fn mounts(container: &Value) -> impl Iterator<Item = &str> {
+    ["volumeMounts", "volumeDevices"]
+        .into_iter()
+        .flat_map(|key| list(at(container, &[key])).unwrap_or_default())
+        .filter_map(|mount| text(mount, &["name"]))
+}
+
+fn is_sidecars_user(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        number => number.as_u64().is_none_or(|user| user == u64::from(USER)),
+    }
+}
+
+fn as_sidecars_user(whose: &str) -> String {
+    format!(
+        "{whose}: runAsUser is {USER} or no number; {USER} is the sidecar's, and what it sends is not redirected: choose another"
+    )
+}
