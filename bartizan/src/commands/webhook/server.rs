@@ -114,9 +114,8 @@ impl Server {
             return;
         };
         let group = stream.get_ref().1.negotiated_key_exchange_group();
-        if let Some(NamedGroup::X25519) = group.map(|group| group.name())
-            && !self.classical.swap(true, Ordering::Relaxed)
-        {
+        let is_classical = group.is_some_and(|group| group.name() == NamedGroup::X25519);
+        if is_classical && !self.classical.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 hint = "Kubernetes from 1.33 on is built with a Go that offers X25519MLKEM768",
                 "a client offered no ML-KEM: what it sends is exposed to harvest now, decrypt later"
