@@ -34,6 +34,8 @@ mod metrics_endpoint;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]
+mod sarif;
+#[cfg(feature = "full")]
 pub(crate) mod schema;
 pub(crate) mod sidecar;
 #[cfg(feature = "webhook")]

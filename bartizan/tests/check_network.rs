@@ -342,7 +342,7 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     ids.dedup();
     assert_eq!(ids.len(), rules.len(), "ids of rules are unique");
     for rule in rules {
-        assert_eq!(keys(rule), ["id", "shortDescription"]);
+        assert_eq!(keys(rule), ["id", "properties", "shortDescription"]);
         assert!(!rule["shortDescription"]["text"].as_str().unwrap().is_empty());
     }
     let report = json(place.path(), &["--interfaces", "--budget"]);
@@ -350,7 +350,17 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     for result in results {
         let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
         assert_eq!(rule["id"], result["ruleId"]);
-        assert_eq!(keys(result), ["level", "locations", "message", "ruleId", "ruleIndex"]);
+        let of_result = ["level", "locations", "message", "properties", "ruleId", "ruleIndex"];
+        assert_eq!(keys(result), of_result);
+        // What a rule's tags name is what each of its findings falls short of.
+        let frameworks = result["properties"]["frameworks"].as_array().unwrap();
+        let names: Vec<_> = frameworks.iter().map(|one| &one["name"]).collect();
+        let tags: Vec<_> = rule["properties"]["tags"].as_array().unwrap().iter().collect();
+        assert_eq!(names, tags);
+        assert_eq!(
+            names.is_empty(),
+            !["unprotected", "recording", "forgery"].contains(&rule["id"].as_str().unwrap())
+        );
         assert!(!result["message"]["text"].as_str().unwrap().is_empty());
         assert_eq!(
             result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],

@@ -94,6 +94,66 @@ fn each_finding_has_a_severity_and_a_remedy_of_one_line_the_worst_first() {
 }
 
 #[test]
+fn a_finding_names_the_file_the_command_and_who_asks_in_text_and_json_and_sarif() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sarif = scratch.path().join("findings.sarif");
+    let (mut with_change, mut with_command, mut asked) = (0, 0, 0);
+    for capture in CAPTURES {
+        let output = inspect(&[capture, "--sarif", sarif.to_str().unwrap()], Some("400"));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let report = json(capture);
+        let findings = report["findings"].as_array().unwrap();
+        let document: Value = serde_json::from_str(&std::fs::read_to_string(&sarif).unwrap()).unwrap();
+        let run = &document["runs"][0];
+        let results = run["results"].as_array().unwrap();
+        assert_eq!(
+            (results.len(), output.status.code()),
+            (findings.len(), Some(1)),
+            "{capture}"
+        );
+        for (finding, result) in findings.iter().zip(results) {
+            let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
+            assert_eq!(rule["id"], finding["concern"].as_str().unwrap().replace(' ', "-"));
+            let location = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+            assert_eq!((&result["ruleId"], location), (&rule["id"], &Value::from(capture)));
+            assert!(
+                result["message"]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains(finding["because"].as_str().unwrap())
+            );
+            for field in ["severity", "remedy", "changes", "command", "frameworks"] {
+                assert_eq!(result["properties"][field], finding[field], "{capture}: {field}");
+            }
+            for change in finding["changes"].as_array().unwrap() {
+                let (file, entry) = (change["file"].as_str().unwrap(), change["entry"].as_str().unwrap());
+                assert!(text.contains(&format!("    in {file}: {entry}\n")), "{text}");
+                with_change += 1;
+            }
+            if let Some(command) = finding["command"].as_str() {
+                assert!(text.contains(&format!("    command: {command}\n")), "{text}");
+                with_command += 1;
+            }
+            let names: Vec<_> = finding["frameworks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["name"].as_str().unwrap())
+                .collect();
+            assert!(
+                names.is_empty() || text.contains(&format!("    asked by: {}\n", names.join(", "))),
+                "{text}"
+            );
+            asked += usize::from(names.contains(&"CNSA 2.0"));
+        }
+    }
+    assert!(
+        with_change > 5 && with_command > 5 && asked > 5,
+        "{with_change} {with_command} {asked}"
+    );
+}
+
+#[test]
 fn what_is_sent_unencrypted_is_distinguished_from_what_a_quantum_computer_reads_later() {
     let plain = json("n2-free5gc-two-registrations.pcap");
     assert_eq!(plain["answer"]["confidentiality"]["readable_now"], 1);

@@ -12,6 +12,7 @@ mod packets;
 mod page;
 mod progress;
 mod read;
+mod sarif;
 mod size;
 mod source;
 mod stream;
@@ -96,7 +97,7 @@ pub(crate) struct Args {
 
     /// Print what is read, known by name and left unread, how it is recognised and which verdicts can come of it; reads no capture
     #[arg(long, conflicts_with_all = [
-        "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "coverage", "timing", "interface", "follow",
+        "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "sarif", "coverage", "timing", "interface", "follow",
     ])]
     reads: bool,
 
@@ -108,12 +109,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
 
+    /// Write the findings, each with its remedy, as SARIF 2.1.0
+    #[arg(long, value_name = "OUT")]
+    sarif: Option<PathBuf>,
+
     /// Print every conversation as comma-separated values: its bytes, whether it was judged, and why
     #[arg(long, conflicts_with_all = ["json", "all", "alike", "timing", "follow"])]
     coverage: bool,
 
     /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
-    #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html"])]
+    #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html", "sarif"])]
     timing: bool,
 
     /// With --timing: one line of comma-separated values for each connection
@@ -240,6 +245,9 @@ fn conclude(
     if let Some(path) = &args.html {
         output::write(path, &page::render(reports, deployment))?;
     }
+    if let Some(path) = &args.sarif {
+        output::write(path, &sarif::render(reports)?)?;
+    }
     Ok(())
 }
 
@@ -262,4 +270,25 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
             .lock()
             .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    #[test]
+    fn every_command_that_a_remedy_names_is_one() {
+        let mut ours = 0;
+        for command in bartizan_inspect::remedies().filter_map(|remedy| remedy.command) {
+            let program = command.split(' ').next().unwrap_or_default();
+            if program == "bartizan" {
+                let parsed = crate::Cli::try_parse_from(command.split(' '));
+                assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
+                ours += 1;
+            } else {
+                assert!(["swanctl", "systemctl", "tcpdump"].contains(&program), "{command}");
+            }
+        }
+        assert!(ours > 5);
+    }
 }

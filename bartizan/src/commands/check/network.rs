@@ -9,6 +9,7 @@ use bartizan_deployment::{Deployment, Protection, day_of};
 use bartizan_plan::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
 use bartizan_plan::published;
 use bartizan_plan::unit::{BitsPerSecond, Metres};
+use bartizan_registry::Asked;
 use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
 use serde::Serialize;
 
@@ -69,9 +70,17 @@ struct Report<'a> {
     /// Where --budget is given.
     conditions: Option<Conditions>,
     links: &'a [Link],
-    findings: &'a [Concern],
+    findings: Vec<Finding<'a>>,
     /// Where --migrate is given.
     moves: Option<&'a [Move]>,
+}
+
+/// What is wrong, and who asks for something else.
+#[derive(Serialize)]
+struct Finding<'a> {
+    #[serde(flatten)]
+    concern: &'a Concern,
+    frameworks: Vec<Asked>,
 }
 
 pub(super) fn run(
@@ -101,7 +110,7 @@ pub(super) fn run(
             day: day_of(now).to_string(),
             conditions,
             links: &assessment.links,
-            findings: &assessment.concerns,
+            findings: assessment.concerns.iter().map(finding).collect(),
             moves: args.wants(args.migrate).then_some(&moves),
         };
         print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
@@ -113,6 +122,25 @@ pub(super) fn run(
     } else {
         Outcome::Finding
     })
+}
+
+fn finding(concern: &Concern) -> Finding<'_> {
+    Finding {
+        concern,
+        frameworks: concern.rule.asked(),
+    }
+}
+
+/// What the frameworks ask for that findings fall short of, each once.
+fn frameworks(concerns: &[Concern]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for asked in concerns.iter().flat_map(|concern| concern.rule.asked()) {
+        let words = format!("{} ({}): {}", asked.name, asked.edition, asked.asks);
+        if !all.contains(&words) {
+            all.push(words);
+        }
+    }
+    all
 }
 
 fn sheet(
@@ -162,12 +190,15 @@ fn sheet(
             "Where a budget's source is marked as cited, its text was not within reach: hold the figure against it before relying on it.".to_owned(),
             "Delays are those of one hop over the path given, with processing as others measured it; time to compute a handshake is not in them.".to_owned(),
         ],
-        sources: vec![
+        sources: [
             "TS 33.501 v20.0.0; TS 24.501, table 10.2.1".to_owned(),
             "O-RAN WG11: Security Requirements and Controls (SRCS) and Security Protocols (SPS), R004 v11.00; WG4 CUS and M-plane (MP) v17.01; WG3 E2GAP v07; WG2 A1TP v03.04".to_owned(),
             format!("{} is {}: {}", published::PAPER, published::AUTHORS, published::TITLE),
             "How each was read: docs/interfaces".to_owned(),
-        ],
+        ]
+        .into_iter()
+        .chain(frameworks(&assessment.concerns))
+        .collect(),
         again: again(),
     }
 }

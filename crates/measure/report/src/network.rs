@@ -5,6 +5,7 @@ mod map;
 mod page;
 mod taken;
 
+use bartizan_inspect::Remedy;
 use bartizan_posture::Network;
 
 pub use map::Unseen;
@@ -58,8 +59,8 @@ pub struct Answer {
 pub struct Reported {
     /// How bad it is.
     pub severity: &'static str,
-    /// What to do about it.
-    pub remedy: &'static str,
+    /// What to do about it, what to write in which file, the command, and who asks for it.
+    pub remedy: Remedy,
     /// What is at stake.
     pub concern: &'static str,
     /// The reason, and how often.

@@ -54,10 +54,10 @@ impl Answer {
                 Some((_, count)) => *count += 1,
                 None => severities.push((severity, 1)),
             }
-            if steps.len() < STEPS && steps.iter().all(|step| step.remedy != finding.remedy) {
+            if steps.len() < STEPS && steps.iter().all(|step| step.remedy != finding.remedy.what) {
                 let count = crate::text::counted(finding.count, finding.unit);
                 steps.push(Step {
-                    remedy: finding.remedy,
+                    remedy: finding.remedy.what,
                     mends: format!("{}: {count}", finding.concern.name()),
                 });
             }

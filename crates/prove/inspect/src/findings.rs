@@ -6,7 +6,7 @@ use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
-use crate::remedy::{self, Severity};
+use crate::remedy::{self, MEMORY, OTHERS, Remedy, Severity, WHOLE};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -24,8 +24,8 @@ pub struct Finding {
     pub count: u64,
     /// What is counted: links, connections, or packets where those are not read.
     pub unit: &'static str,
-    /// What to do about it, in one line.
-    pub remedy: &'static str,
+    /// What to do about it.
+    pub remedy: Remedy,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub example: Option<String>,
 }
@@ -104,7 +104,7 @@ impl Gathered {
         concern: Concern,
         because: &str,
         unit: &'static str,
-        remedy: &'static str,
+        remedy: Remedy,
         example: impl FnOnce() -> String,
     ) {
         let key = (concern, because.to_owned());
@@ -134,7 +134,7 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let of_connections = [Concern::AboveTransport, Concern::Contradiction];
     let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
-    let mut unproven = |count: u64, unit: &'static str, because: String, remedy: &'static str| {
+    let mut unproven = |count: u64, unit: &'static str, because: String, remedy: Remedy| {
         if count > 0 {
             findings.push(Finding {
                 concern: Concern::Unproven,
@@ -154,21 +154,13 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
         }
     }
     for omission in omissions(report) {
-        unproven(
-            omission.count,
-            omission.unit,
-            omission.because(),
-            "give more memory (`--memory`)",
-        );
+        unproven(omission.count, omission.unit, omission.because(), MEMORY);
     }
     let because = format!("for reasons beyond the {KINDS} distinguished");
-    unproven(beyond, "link or connection", because, "mend the others first");
+    unproven(beyond, "link or connection", because, OTHERS);
     findings.sort_by_key(|finding| (finding.severity(), finding.concern));
     findings
 }
-
-/// What to do about frames and packets that cannot be read.
-const WHOLE: &str = "capture whole packets (`tcpdump -s 0`) of a link type that is read";
 
 /// What memory had no room for, of one kind, and from which packet on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

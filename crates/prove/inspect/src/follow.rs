@@ -5,5 +5,5 @@ mod tracker;
 mod view;
 
 pub use event::{Event, LinkName};
-pub use tracker::{Tracker, finding};
+pub use tracker::{Tracker, cleared, found};
 pub use view::{Recent, View, Viewing};

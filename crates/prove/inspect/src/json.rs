@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use bartizan_posture::{Judgement, Reply, Source};
-use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_registry::{Asked, NamedGroup, SignatureScheme};
 use bartizan_wire::tls::{Flight, Version};
 use serde::{Serialize, Serializer};
 
 use crate::conversation::{self, TlsFacts};
 use crate::findings;
+use crate::remedy::Change;
 use crate::report::{Report, Tally};
 use opened::{Shown, shown};
 
@@ -196,6 +197,9 @@ struct Finding {
     count: u64,
     unit: &'static str,
     remedy: &'static str,
+    changes: &'static [Change],
+    command: Option<&'static str>,
+    frameworks: Vec<Asked>,
     example: Option<String>,
 }
 
@@ -447,7 +451,10 @@ impl<'a> File<'a> {
                     because: finding.because,
                     count: finding.count,
                     unit: finding.unit,
-                    remedy: finding.remedy,
+                    remedy: finding.remedy.what,
+                    changes: finding.remedy.changes,
+                    command: finding.remedy.command,
+                    frameworks: finding.remedy.asked(),
                     example: finding.example,
                 })
                 .collect(),

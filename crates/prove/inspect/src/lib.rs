@@ -27,6 +27,6 @@ pub use conversation::Conversation;
 pub use coverage::Coverage;
 pub use findings::Finding;
 pub use judging::{Judging, Recorder};
-pub use remedy::Severity;
+pub use remedy::{Change, Remedy, Severity, remedies};
 pub use report::{ByLedgers, Report, Row, Summary, Tally};
 pub use shares::{Detail, MEMORY, Shares};

@@ -1,6 +1,8 @@
-//! How bad a finding is, and what to do about it, in one line.
+//! How bad a finding is, what to do about it, and who asks for that.
 
 use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
+use bartizan_registry::{Asked, Subject, asked};
+use serde::Serialize;
 
 /// How soon a finding wants something to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,84 +43,319 @@ impl Severity {
     }
 }
 
+/// What is changed in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The file: `swanctl.conf`, or the deployment file.
+    pub file: &'static str,
+    /// What to write there; `A` and `B` stand for the link's ends.
+    pub entry: &'static str,
+}
+
+/// What to do about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remedy {
+    /// In one line.
+    pub what: &'static str,
+    /// What to change in which file, where one is known.
+    pub changes: &'static [Change],
+    /// The command that does it or puts it into force, where there is one: `FILE` is the deployment file, `A` and `B` are the ends.
+    pub command: Option<&'static str>,
+    /// What the frameworks say something about, where they do.
+    pub subject: Option<Subject>,
+}
+
+impl Remedy {
+    const fn new(what: &'static str) -> Self {
+        Self {
+            what,
+            changes: &[],
+            command: None,
+            subject: None,
+        }
+    }
+
+    const fn writing(self, changes: &'static [Change]) -> Self {
+        Self { changes, ..self }
+    }
+
+    const fn run(self, command: &'static str) -> Self {
+        Self {
+            command: Some(command),
+            ..self
+        }
+    }
+
+    const fn about(self, subject: Subject) -> Self {
+        Self {
+            subject: Some(subject),
+            ..self
+        }
+    }
+
+    /// The frameworks that the finding touches, and what each asks for.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Asked> {
+        self.subject.into_iter().flat_map(asked).collect()
+    }
+}
+
+/// Every remedy there is, as often as something has it.
+pub fn remedies() -> impl Iterator<Item = Remedy> {
+    let kinds = || Kind::all().map(Some).chain([None]);
+    let of_concerns = Concern::ALL
+        .into_iter()
+        .flat_map(move |concern| kinds().map(move |kind| remedy(concern, kind)));
+    let of_holes = HoleKind::ALL.into_iter().map(of_hole);
+    of_concerns.chain(of_holes).chain([WHOLE, MEMORY, OTHERS])
+}
+
+const DEPLOYMENT: &str = "the deployment file";
+const SWANCTL: &str = "swanctl.conf";
+const OPENSSL: &str = "openssl.cnf";
+
+const SIDECAR: &[Change] = &[Change {
+    file: DEPLOYMENT,
+    entry: "{ kind: SBI, between: [A, B], with: sidecar }",
+}];
+const HYBRID: &[Change] = &[Change {
+    file: DEPLOYMENT,
+    entry: "policy: hybrid",
+}];
+const LISTED: &[Change] = &[Change {
+    file: DEPLOYMENT,
+    entry: "interfaces: [{ kind: ..., between: [A, B], with: ... }]",
+}];
+const ESP_PROPOSALS: &[Change] = &[Change {
+    file: SWANCTL,
+    entry: "esp_proposals = aes256gcm16-x25519-ke1_mlkem768-esn",
+}];
+const IKE_PROPOSALS: &[Change] = &[Change {
+    file: SWANCTL,
+    entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
+}];
+const SSH_CIPHERS: &[Change] = &[Change {
+    file: "sshd_config, ssh_config",
+    entry: "Ciphers aes256-gcm@openssh.com",
+}];
+const SSH_METHODS: &[Change] = &[Change {
+    file: "sshd_config, ssh_config",
+    entry: "KexAlgorithms mlkem768x25519-sha256",
+}];
+
+const RUN_SIDECAR: &str = "bartizan sidecar FILE --node A";
+const RUN_UP: &str = "bartizan up FILE --node A";
+const CHECK: &str = "bartizan check FILE";
+const LOAD: &str = "swanctl --load-conns";
+
+/// For frames and packets that cannot be read.
+pub(crate) const WHOLE: Remedy = Remedy::new("capture whole packets (`tcpdump -s 0`) of a link type that is read")
+    .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+
+/// For what memory had no room for.
+pub(crate) const MEMORY: Remedy =
+    Remedy::new("give more memory (`--memory`)").run("bartizan inspect --memory 8GB capture.pcap");
+
+/// For findings of kinds beyond those that are distinguished.
+pub(crate) const OTHERS: Remedy = Remedy::new("mend the others first");
+
 /// What to do about a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for what is exposed above the transport.
-pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> &'static str {
+pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
     match concern {
-        Concern::ReadableNow => readable(kind),
-        Concern::Confidentiality => classical(kind),
-        Concern::Authenticity => forgeable(kind),
-        Concern::Regression => "propose the additional key exchange for CHILD_SAs too",
-        Concern::Downgrade => "refuse what is weaker at both ends, as the policy `hybrid` does",
-        Concern::Policy => "let both ends negotiate what the policy names, or change it",
-        Concern::Unlisted => "add the link to the deployment file, or stop it",
-        Concern::Unseen => "capture where it passes, or take it out of the file",
+        Concern::ReadableNow => readable(kind).about(Subject::KeyExchange),
+        Concern::Confidentiality => classical(kind).about(Subject::KeyExchange),
+        Concern::Authenticity => forgeable(kind).about(Subject::Signature),
+        Concern::Regression => Remedy::new("propose the additional key exchange for CHILD_SAs too")
+            .writing(ESP_PROPOSALS)
+            .run(LOAD)
+            .about(Subject::KeyExchange),
+        Concern::Downgrade => Remedy::new("refuse what is weaker at both ends, as the policy `hybrid` does")
+            .writing(HYBRID)
+            .run(CHECK)
+            .about(Subject::KeyExchange),
+        Concern::Policy => Remedy::new("let both ends negotiate what the policy names, or change it").run(CHECK),
+        Concern::Unlisted => Remedy::new("add the link to the deployment file, or stop it")
+            .writing(LISTED)
+            .run("bartizan check FILE --interfaces"),
+        Concern::Unseen => Remedy::new("capture where it passes, or take it out of the file")
+            .run("bartizan inspect --interface INTERFACE --follow --deployment FILE"),
         Concern::Unproven => unproven(kind),
-        Concern::AboveTransport => "carry it in TLS, and conceal or sign it by post-quantum algorithms",
-        Concern::Contradiction => "look for a foreign ledger, wrong keys or a forged packet",
+        Concern::AboveTransport => {
+            Remedy::new("carry it in TLS, and conceal or sign it by post-quantum algorithms").writing(SIDECAR)
+        }
+        Concern::Contradiction => Remedy::new("look for a foreign ledger, wrong keys or a forged packet"),
     }
 }
 
 /// What to do about what is exposed above the transport.
-pub(crate) fn of_hole(kind: HoleKind) -> &'static str {
+pub(crate) fn of_hole(kind: HoleKind) -> Remedy {
     match kind {
-        HoleKind::Suci => "protect the link that carries it, and use no null scheme",
-        HoleKind::Token => "sign tokens with ML-DSA, or keep their lifetimes short",
-        HoleKind::ProxyCredentials => PROXY_BY_TLS,
-        HoleKind::Tunnel => "capture behind the proxy too: what is in its streams passes there",
-        HoleKind::BehindProxy => "let the ends behind the proxy require X25519MLKEM768",
+        HoleKind::Suci => {
+            Remedy::new("protect the link that carries it, and use no null scheme").about(Subject::KeyExchange)
+        }
+        HoleKind::Token => {
+            Remedy::new("sign tokens with ML-DSA, or keep their lifetimes short").about(Subject::Signature)
+        }
+        HoleKind::ProxyCredentials => PROXY_BY_TLS.about(Subject::KeyExchange),
+        HoleKind::Tunnel => Remedy::new("capture behind the proxy too: what is in its streams passes there"),
+        HoleKind::BehindProxy => Remedy::new("let the ends behind the proxy require X25519MLKEM768")
+            .writing(&[Change {
+                file: OPENSSL,
+                entry: "Groups = X25519MLKEM768",
+            }])
+            .about(Subject::KeyExchange),
     }
 }
 
 /// For secrets that a client sends to a proxy, and what it asks for.
-const PROXY_BY_TLS: &str = "reach the proxy by TLS with X25519MLKEM768";
+const PROXY_BY_TLS: Remedy = Remedy::new("reach the proxy by TLS with X25519MLKEM768");
 
-fn readable(kind: Option<Kind>) -> &'static str {
+/// For what IPsec carries best, of an interface that the deployment file has by this entry.
+const fn by_ipsec(changes: &'static [Change]) -> Remedy {
+    Remedy::new("carry it in IPsec with ML-KEM (`bartizan up`)")
+        .writing(changes)
+        .run(RUN_UP)
+}
+
+fn readable(kind: Option<Kind>) -> Remedy {
     match kind {
-        Some(Kind::ClearHttp1 | Kind::ClearHttp2) => "run a sidecar at both ends (`bartizan sidecar`)",
-        Some(Kind::ClearSctp | Kind::GtpU | Kind::Pfcp | Kind::GtpC) => "carry it in IPsec with ML-KEM (`bartizan up`)",
-        Some(Kind::Esp | Kind::EspUnencrypted) => "propose AES-256-GCM for the CHILD_SA, and no NULL",
-        Some(Kind::Ike | Kind::IkeNotSeen) => "propose AES-256-GCM for the IKE_SA",
+        Some(Kind::ClearHttp1 | Kind::ClearHttp2) => Remedy::new("run a sidecar at both ends (`bartizan sidecar`)")
+            .writing(SIDECAR)
+            .run(RUN_SIDECAR),
+        Some(Kind::ClearSctp) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N2, between: [A, B], with: ipsec }",
+        }]),
+        Some(Kind::GtpU) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N3, between: [A, B], with: ipsec }",
+        }]),
+        Some(Kind::Pfcp) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N4, between: [A, B], with: ipsec }",
+        }]),
+        Some(Kind::GtpC) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N26, between: [A, B], with: ipsec }",
+        }]),
+        Some(Kind::Esp | Kind::EspUnencrypted) => Remedy::new("propose AES-256-GCM for the CHILD_SA, and no NULL")
+            .writing(ESP_PROPOSALS)
+            .run(LOAD),
+        Some(Kind::Ike | Kind::IkeNotSeen) => Remedy::new("propose AES-256-GCM for the IKE_SA")
+            .writing(IKE_PROPOSALS)
+            .run(LOAD),
         Some(Kind::Tls13 | Kind::TlsLegacy(_) | Kind::DtlsOverSctp) => {
-            "switch off cipher suites that do not encrypt, at both ends"
+            Remedy::new("switch off cipher suites that do not encrypt, at both ends").writing(&[Change {
+                file: OPENSSL,
+                entry: "CipherString = DEFAULT:!eNULL",
+            }])
         }
-        Some(Kind::Ssh) => "switch off the cipher `none` at both ends",
+        Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
         Some(Kind::Proxy(_)) => PROXY_BY_TLS,
-        _ => "encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest",
+        _ => Remedy::new("encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest"),
     }
 }
 
-fn classical(kind: Option<Kind>) -> &'static str {
+fn classical(kind: Option<Kind>) -> Remedy {
     match kind {
-        Some(Kind::Tls13) => "let both ends require X25519MLKEM768, or run sidecars",
-        Some(Kind::TlsLegacy(_)) => "move both ends to TLS 1.3 with X25519MLKEM768, or run sidecars",
-        Some(Kind::DtlsOverSctp) => "carry it in IPsec with ML-KEM (`bartizan up`)",
-        Some(Kind::IkeV1) => "replace IKEv1 by IKEv2 with ML-KEM (`bartizan up`)",
-        Some(Kind::Ike | Kind::IkeNotSeen | Kind::Esp) => "add ML-KEM-768 as additional key exchange (`bartizan up`)",
-        Some(Kind::Ssh) => "let both ends agree on mlkem768x25519-sha256",
-        _ => "let both ends require a post-quantum key exchange",
-    }
-}
-
-fn forgeable(kind: Option<Kind>) -> &'static str {
-    match kind {
-        Some(Kind::Tls13 | Kind::TlsLegacy(_)) => "give both ends ML-DSA certificates (`bartizan ca`), by TLS 1.3",
-        Some(Kind::Ike | Kind::IkeNotSeen | Kind::IkeV1 | Kind::Esp) => {
-            "use ML-DSA certificates as soon as both daemons take them"
+        Some(Kind::Tls13) => Remedy::new("let both ends require X25519MLKEM768, or run sidecars")
+            .writing(&[
+                Change {
+                    file: OPENSSL,
+                    entry: "Groups = X25519MLKEM768",
+                },
+                Change {
+                    file: "nginx.conf",
+                    entry: "ssl_ecdh_curve X25519MLKEM768;",
+                },
+            ])
+            .run(RUN_SIDECAR),
+        Some(Kind::TlsLegacy(_)) => Remedy::new("move both ends to TLS 1.3 with X25519MLKEM768, or run sidecars")
+            .writing(&[
+                Change {
+                    file: OPENSSL,
+                    entry: "MinProtocol = TLSv1.3",
+                },
+                Change {
+                    file: OPENSSL,
+                    entry: "Groups = X25519MLKEM768",
+                },
+            ])
+            .run(RUN_SIDECAR),
+        Some(Kind::DtlsOverSctp) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N2, between: [A, B], with: ipsec }",
+        }]),
+        Some(Kind::IkeV1) => Remedy::new("replace IKEv1 by IKEv2 with ML-KEM (`bartizan up`)")
+            .writing(&[
+                Change {
+                    file: SWANCTL,
+                    entry: "version = 2",
+                },
+                Change {
+                    file: SWANCTL,
+                    entry: "proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768",
+                },
+            ])
+            .run(RUN_UP),
+        Some(Kind::Ike | Kind::IkeNotSeen | Kind::Esp) => {
+            Remedy::new("add ML-KEM-768 as additional key exchange (`bartizan up`)")
+                .writing(IKE_PROPOSALS)
+                .run(RUN_UP)
         }
-        Some(Kind::Ssh) => "carry it in TLS or IPsec: SSH has no post-quantum host keys",
-        Some(Kind::DtlsOverSctp) => "carry it in IPsec (`bartizan up`)",
-        _ => "authenticate both ends: sidecars and IPsec do",
+        Some(Kind::Ssh) => Remedy::new("let both ends agree on mlkem768x25519-sha256").writing(SSH_METHODS),
+        _ => Remedy::new("let both ends require a post-quantum key exchange"),
     }
 }
 
-fn unproven(kind: Option<Kind>) -> &'static str {
+fn forgeable(kind: Option<Kind>) -> Remedy {
     match kind {
-        Some(Kind::TlsNotSeen) => "restart an end, or its sidecar, to see handshakes",
-        Some(Kind::IkeNotSeen | Kind::Esp) => "set it up anew while capturing, or give ledgers (`--ledger`)",
-        Some(Kind::SshNotSeen) => "reconnect while capturing, to see the key exchange",
-        Some(Kind::Tls13 | Kind::TlsLegacy(_)) => "require a key exchange on resumption, and no early data",
-        Some(Kind::GtpU) => "carry it in IPsec with ML-KEM (`bartizan up`)",
-        _ => "find out what it is, and carry it in TLS or IPsec with ML-KEM",
+        Some(Kind::Tls13 | Kind::TlsLegacy(_)) => {
+            Remedy::new("give both ends ML-DSA certificates (`bartizan ca`), by TLS 1.3")
+                .run("bartizan ca issue --dir ca --name A --dns A --out certificates")
+        }
+        Some(Kind::Ike | Kind::IkeNotSeen | Kind::IkeV1 | Kind::Esp) => Remedy::new(
+            "use ML-DSA certificates as soon as both daemons take them",
+        )
+        .writing(&[Change {
+            file: DEPLOYMENT,
+            entry: "engine: bartizan",
+        }])
+        .run(
+            "bartizan ca issue --dir ca --profile ipsec --key-algorithm ml-dsa-65 --name A --dns A --out certificates",
+        ),
+        Some(Kind::Ssh) => Remedy::new("carry it in TLS or IPsec: SSH has no post-quantum host keys"),
+        Some(Kind::DtlsOverSctp) => Remedy::new("carry it in IPsec (`bartizan up`)")
+            .writing(&[Change {
+                file: DEPLOYMENT,
+                entry: "{ kind: N2, between: [A, B], with: ipsec }",
+            }])
+            .run(RUN_UP),
+        _ => Remedy::new("authenticate both ends: sidecars and IPsec do"),
+    }
+}
+
+fn unproven(kind: Option<Kind>) -> Remedy {
+    match kind {
+        Some(Kind::TlsNotSeen) => {
+            Remedy::new("restart an end, or its sidecar, to see handshakes").run("systemctl restart bartizan-sidecar@A")
+        }
+        Some(Kind::IkeNotSeen | Kind::Esp) => {
+            Remedy::new("set it up anew while capturing, or give ledgers (`--ledger`)")
+                .run("swanctl --rekey --ike NAME --reauth")
+        }
+        Some(Kind::SshNotSeen) => Remedy::new("reconnect while capturing, to see the key exchange"),
+        Some(Kind::Tls13 | Kind::TlsLegacy(_)) => {
+            Remedy::new("require a key exchange on resumption, and no early data").writing(&[Change {
+                file: OPENSSL,
+                entry: "Options = -AllowNoDHEKEX",
+            }])
+        }
+        Some(Kind::GtpU) => by_ipsec(&[Change {
+            file: DEPLOYMENT,
+            entry: "{ kind: N3, between: [A, B], with: ipsec }",
+        }]),
+        _ => Remedy::new("find out what it is, and carry it in TLS or IPsec with ML-KEM"),
     }
 }
 
@@ -139,47 +376,47 @@ pub(crate) fn begun_before(kind: Kind, confidentiality: Verdict) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use bartizan_registry::FRAMEWORKS;
 
-    const CONCERNS: [Concern; 11] = [
-        Concern::ReadableNow,
-        Concern::Confidentiality,
-        Concern::Authenticity,
-        Concern::Regression,
-        Concern::Downgrade,
-        Concern::Policy,
-        Concern::Unlisted,
-        Concern::Unseen,
-        Concern::Unproven,
-        Concern::AboveTransport,
-        Concern::Contradiction,
-    ];
+    use super::*;
 
     #[test]
     fn each_concern_has_a_remedy_of_one_line_and_a_severity() {
-        for concern in CONCERNS {
-            for kind in [
-                None,
-                Some(Kind::Tls13),
-                Some(Kind::Esp),
-                Some(Kind::ClearSctp),
-                Some(Kind::Unknown),
-            ] {
-                let remedy = remedy(concern, kind);
+        for remedy in remedies() {
+            let what = remedy.what;
+            assert!(!what.is_empty() && what.len() <= 66 && !what.contains('\n'), "{what}");
+            for change in remedy.changes {
                 assert!(
-                    !remedy.is_empty() && remedy.len() <= 66 && !remedy.contains('\n'),
-                    "{remedy}"
+                    !change.entry.contains('\n') && change.file.len() + change.entry.len() < 80,
+                    "{change:?}"
                 );
             }
         }
-        for kind in HoleKind::ALL {
-            let remedy = of_hole(kind);
-            assert!(!remedy.is_empty() && remedy.len() <= 66, "{kind}: {remedy}");
-        }
         for kind in [HoleKind::ProxyCredentials, HoleKind::Tunnel, HoleKind::BehindProxy] {
-            assert!(of_hole(kind).contains("proxy"), "{kind}");
+            assert!(of_hole(kind).what.contains("proxy"), "{kind}");
         }
         assert_eq!(Severity::of(Concern::ReadableNow), Severity::Critical);
         assert!(Severity::of(Concern::Confidentiality) < Severity::of(Concern::Authenticity));
+    }
+    #[test]
+    fn what_is_harvested_touches_what_frameworks_say_of_key_exchanges_and_what_is_forged_what_they_say_of_signatures() {
+        let harvested = remedy(Concern::Confidentiality, Some(Kind::Ike)).asked();
+        let forged = remedy(Concern::Authenticity, Some(Kind::Ike)).asked();
+        for (asked, first) in [(&harvested, "ML-KEM-1024"), (&forged, "ML-DSA-87")] {
+            assert_eq!(asked.len(), FRAMEWORKS.len());
+            assert!(asked[0].asks.starts_with(first), "{asked:?}");
+        }
+        // That the capture lacks something falls short of no framework.
+        assert!(remedy(Concern::Unproven, Some(Kind::TlsNotSeen)).asked().is_empty());
+        assert!(remedy(Concern::Contradiction, None).asked().is_empty());
+    }
+
+    #[test]
+    fn the_file_of_a_remedy_is_that_of_the_protocol_at_hand() {
+        let file = |concern, kind| remedy(concern, Some(kind)).changes[0].file;
+        assert_eq!(file(Concern::Confidentiality, Kind::Ike), SWANCTL);
+        assert_eq!(file(Concern::Confidentiality, Kind::Tls13), OPENSSL);
+        assert_eq!(file(Concern::ReadableNow, Kind::ClearHttp2), DEPLOYMENT);
+        assert_eq!(file(Concern::Confidentiality, Kind::Ssh), "sshd_config, ssh_config");
     }
 }

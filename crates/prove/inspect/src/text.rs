@@ -19,6 +19,7 @@ use bartizan_wire::ssh::{Sent, Ssh};
 
 use crate::answer::Answer;
 use crate::conversation::Conversation;
+use crate::remedy::Remedy;
 use crate::report::{Report, Row, Tally};
 use crate::shares::Detail;
 
@@ -283,13 +284,27 @@ impl Page {
                 format_args!("  {}: {count}: {}", finding.concern.name(), finding.because),
                 6,
             );
-            self.indented(format_args!("    remedy: {}", finding.remedy), 12);
+            self.remedy(&finding.remedy);
             if let Some(example) = &finding.example {
                 self.indented(format_args!("    first: {example}"), 11);
             }
         }
         if findings.len() > FINDINGS {
             self.line(format_args!("  ... and {} more: see --json", findings.len() - FINDINGS));
+        }
+    }
+
+    fn remedy(&mut self, remedy: &Remedy) {
+        self.indented(format_args!("    remedy: {}", remedy.what), 12);
+        for change in remedy.changes {
+            self.indented(format_args!("    in {}: {}", change.file, change.entry), 7);
+        }
+        if let Some(command) = remedy.command {
+            self.indented(format_args!("    command: {command}"), 13);
+        }
+        let asked: Vec<&str> = remedy.asked().iter().map(|asked| asked.name).collect();
+        if !asked.is_empty() {
+            self.indented(format_args!("    asked by: {}", asked.join(", ")), 14);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
-use bartizan_inspect::follow::{Event, LinkName, Tracker, finding};
+use bartizan_inspect::follow::{Event, LinkName, Tracker, cleared, found};
 use bartizan_inspect::{Report, json};
 use bartizan_keys::Keyring;
 use bartizan_posture::{Concern, Ledgers};
@@ -391,23 +391,24 @@ impl Run<'_> {
         let late = last || self.begun.elapsed() >= self.args.live.grace;
         let mut events = Vec::new();
         for (place, listed) in deployment.interfaces().iter().enumerate() {
-            let state = match (seen.contains(&place), self.unseen.contains(&place)) {
-                (true, true) => "cleared",
-                (false, false) if late => "new",
+            let because = "in the deployment file, and not in the packets";
+            let mut event = match (seen.contains(&place), self.unseen.contains(&place)) {
+                (true, true) => {
+                    self.unseen.remove(&place);
+                    cleared(Concern::Unseen, because)
+                }
+                (false, false) if late => {
+                    self.unseen.insert(place);
+                    found(Concern::Unseen, because)
+                }
                 _ => continue,
             };
-            let mut event = finding(Concern::Unseen, state, "in the deployment file, and not in the packets");
             event.link = Some(LinkName {
                 ends: listed.between.clone().map(|node| node.to_string()),
                 interface: Some(listed.kind.name()),
                 path: None,
             });
             events.push(event);
-            if state == "new" {
-                self.unseen.insert(place);
-            } else {
-                self.unseen.remove(&place);
-            }
         }
         events
     }

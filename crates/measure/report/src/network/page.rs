@@ -1,5 +1,6 @@
 //! The page around the map: what it amounts to, the findings, and the evidence of every link.
 
+use bartizan_inspect::Remedy;
 use bartizan_posture::{Direction, Judgement, Link, Listing, Phase, Reply, Source, Verdict};
 use maud::{Markup, PreEscaped, html as markup};
 use time::OffsetDateTime;
@@ -154,10 +155,24 @@ fn findings(title: &str, reported: &[Reported]) -> Markup {
             div.findings {
                 h3 { (title) }
                 ul { @for one in reported.iter().take(FINDINGS) {
-                    li { b { (one.severity) ", " (one.concern) } " — " (one.words) br; span.remedy { "Remedy: " (one.remedy) } @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
+                    li { b { (one.severity) ", " (one.concern) } " — " (one.words) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
                 } }
                 @if reported.len() > FINDINGS { p.meta { (reported.len() - FINDINGS) " further ones are in the JSON." } }
             }
+        }
+    }
+}
+
+fn remedy(remedy: &Remedy) -> Markup {
+    let asked = remedy.asked();
+    markup! {
+        span.remedy { "Remedy: " (remedy.what) }
+        @for change in remedy.changes { br; span.change { "in " (change.file) ": " code { (change.entry) } } }
+        @if let Some(command) = remedy.command { br; span.change { "command: " code { (command) } } }
+        @if !asked.is_empty() {
+            br; span.places { "asked by: " @for (place, one) in asked.iter().enumerate() {
+                @if place > 0 { ", " } span title=(one.asks) { (one.name) }
+            } }
         }
     }
 }

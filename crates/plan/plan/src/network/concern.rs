@@ -1,5 +1,6 @@
 //! What is wrong with a link, by a rule that has a name.
 
+use bartizan_registry::{Asked, Subject, asked};
 use serde::Serialize;
 
 /// How much it matters.
@@ -58,6 +59,22 @@ impl Rule {
             Self::Forgery => "forgery",
             Self::Budget => "budget",
         }
+    }
+
+    /// What of a link the frameworks for post-quantum cryptography say something about, where they do.
+    #[must_use]
+    pub const fn subject(self) -> Option<Subject> {
+        match self {
+            Self::Unprotected | Self::Recording => Some(Subject::KeyExchange),
+            Self::Forgery => Some(Subject::Signature),
+            Self::OtherProtocol | Self::WrongEnds | Self::Missing | Self::Budget => None,
+        }
+    }
+
+    /// What each of them asks for.
+    #[must_use]
+    pub fn asked(self) -> Vec<Asked> {
+        self.subject().into_iter().flat_map(asked).collect()
     }
 
     /// What it says, in a sentence.

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bartizan_posture::{Carrier, Concern, Judgement, Link, Listing, Verdict};
 use bartizan_wire::path::Path;
 use bartizan_wire::{Timestamp, Totals};
+use serde_json::json;
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
 use crate::findings::{beyond_memory, name};
+use crate::remedy::{MEMORY, OTHERS, Remedy, Severity, WHOLE, kind_of, remedy};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -147,13 +149,14 @@ impl Tracker {
     fn occurred(&mut self, view: &View, events: &mut Vec<Event>) {
         for (key, occurrence) in &view.occurrences {
             if self.occurrences.insert(key.clone()) {
-                events.push(occurring(key, "new").with("sources", event::sources(&occurrence.sources)));
+                let event = occurring(key, Some(&occurrence.remedy));
+                events.push(event.with("sources", event::sources(&occurrence.sources)));
             }
         }
         let gone = self
             .occurrences
             .extract_if(.., |key| !view.occurrences.contains_key(key));
-        events.extend(gone.map(|key| occurring(&key, "cleared")));
+        events.extend(gone.map(|key| occurring(&key, None)));
     }
 
     /// What of the source as a whole cannot be said to be safe.
@@ -161,7 +164,7 @@ impl Tracker {
         for &unread in totals.unread.keys().filter(|unread| !unread.is_housekeeping()) {
             let what = name(unread);
             let because = format!("{what}: not read, so nothing is said of it");
-            self.stands(&what, because, events);
+            self.stands(&what, &because, &WHOLE, events);
         }
         if totals.untracked > self.untracked {
             let packets = totals.untracked - self.untracked;
@@ -171,17 +174,17 @@ impl Tracker {
             events.push(Event::new("ceiling", words).with("packets", packets));
         }
         for omission in beyond_memory(totals, &view.network) {
-            self.stands(omission.what, omission.because(), events);
+            self.stands(omission.what, &omission.because(), &MEMORY, events);
         }
         if self.beyond > 0 {
             let because = format!("links beyond the {LINKS} that are distinguished");
-            self.stands("links", because, events);
+            self.stands("links", &because, &OTHERS, events);
         }
     }
 
-    fn stands(&mut self, what: &str, because: String, events: &mut Vec<Event>) {
+    fn stands(&mut self, what: &str, because: &str, remedy: &Remedy, events: &mut Vec<Event>) {
         if self.whole.insert(what.to_owned()) {
-            events.push(finding(Concern::Unproven, "new", &because));
+            events.push(found_with(Concern::Unproven, because, remedy));
         }
     }
 
@@ -228,8 +231,11 @@ fn identity(link: &Link) -> Identity {
     (ends, name.interface, carriers, path)
 }
 
-fn occurring((concern, [asks, answers], path, because): &Occurring, state: &'static str) -> Event {
-    let mut event = finding(*concern, state, because);
+fn occurring((concern, [asks, answers], path, because): &Occurring, remedy: Option<&Remedy>) -> Event {
+    let mut event = match remedy {
+        Some(remedy) => found_with(*concern, because, remedy),
+        None => cleared(*concern, because),
+    };
     event.link = Some(LinkName {
         ends: [asks.to_string(), answers.to_string()],
         interface: None,
@@ -238,11 +244,33 @@ fn occurring((concern, [asks, answers], path, because): &Occurring, state: &'sta
     event
 }
 
-/// Something to object to, new or cleared.
+/// A finding that stands from now on, with the remedy for all kinds of links.
 #[must_use]
-pub fn finding(concern: Concern, state: &'static str, because: &str) -> Event {
-    Event::new(event::name(concern), format!("{state}: {}: {because}", concern.name()))
+pub fn found(concern: Concern, because: &str) -> Event {
+    found_with(concern, because, &remedy(concern, None))
+}
+
+/// A finding that does not stand any more.
+#[must_use]
+pub fn cleared(concern: Concern, because: &str) -> Event {
+    let words = format!("cleared: {}: {because}", concern.name());
+    of_concern(concern, "cleared", words, because)
+}
+
+fn found_with(concern: Concern, because: &str, remedy: &Remedy) -> Event {
+    let words = format!("new: {}: {because}; remedy: {}", concern.name(), remedy.what);
+    of_concern(concern, "new", words, because)
+        .with("remedy", remedy.what)
+        .with("changes", json!(remedy.changes))
+        .with("command", remedy.command)
+        .with("about", json!(remedy.subject))
+        .with("frameworks", json!(remedy.asked()))
+}
+
+fn of_concern(concern: Concern, state: &'static str, words: String, because: &str) -> Event {
+    Event::new(event::name(concern), words)
         .with("state", state)
+        .with("severity", Severity::of(concern).name())
         .with("concern", concern.name())
         .with("because", because)
 }
@@ -329,13 +357,14 @@ impl Reported {
         self.was_safe |= self.confidentiality == Verdict::QuantumSafe || found.contains_key(&Concern::Downgrade);
         for (&concern, (because, sources)) in &found {
             if !self.findings.contains_key(&concern) {
-                let event = finding(concern, "new", because).with("sources", sources.clone());
+                let remedy = remedy(concern, kind_of(link, concern));
+                let event = found_with(concern, because, &remedy).with("sources", sources.clone());
                 events.push(self.event(event, link));
             }
         }
         for (&concern, because) in &self.findings {
             if !found.contains_key(&concern) {
-                events.push(self.event(finding(concern, "cleared", because), link));
+                events.push(self.event(cleared(concern, because), link));
             }
         }
         self.findings = found
@@ -356,7 +385,7 @@ impl Reported {
 
     fn clear_all(&self, because: &str, events: &mut Vec<Event>) {
         for &concern in self.findings.keys() {
-            let mut event = finding(concern, "cleared", because);
+            let mut event = cleared(concern, because);
             event.link = Some(self.name.clone());
             events.push(event);
         }

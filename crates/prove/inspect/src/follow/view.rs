@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::{
-    Concern, Evidence, Ipsec, Judgement, Ledgers, Links, Network, Part, Posture, Source, Verdict, association_posture,
+    Concern, Evidence, Ipsec, Ledgers, Links, Network, Part, Posture, Source, Verdict, association_posture,
     datagrams_posture,
 };
 use bartizan_wire::datagrams::Datagrams;
@@ -15,6 +15,7 @@ use bartizan_wire::path::Path;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{Address, Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
+use crate::remedy::{Remedy, of_hole, remedy};
 use crate::shares::Shares;
 
 /// Parts of the window that go out of it at once.
@@ -31,6 +32,8 @@ const OCCURRENCES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Occurrence {
     pub(super) sources: Vec<Source>,
+    /// What to do about it.
+    pub(super) remedy: Remedy,
     /// The newest packet of a part that shows it.
     pub(super) last: Timestamp,
 }
@@ -43,21 +46,32 @@ struct Occurrences(BTreeMap<Occurring, Occurrence>);
 
 impl Occurrences {
     fn add(&mut self, part: &Part<'_>, posture: &Posture) {
-        let contradictions = posture.contradictions.iter();
-        let contradictions =
-            contradictions.map(|found| (Concern::Contradiction, found.what.as_str(), found.sources.as_slice()));
-        let holes = posture.holes.iter().map(|hole| &hole.judgement);
+        let contradictions = posture.contradictions.iter().map(|found| {
+            let remedy = remedy(Concern::Contradiction, Some(posture.kind));
+            (
+                Concern::Contradiction,
+                found.what.as_str(),
+                found.sources.as_slice(),
+                remedy,
+            )
+        });
+        let holes = posture.holes.iter();
         let holes = holes
-            .filter(|judgement| judgement.verdict() != Verdict::QuantumSafe)
-            .map(|judgement: &Judgement| (Concern::AboveTransport, judgement.because(), judgement.sources()));
-        for (concern, because, sources) in contradictions.chain(holes) {
+            .filter(|hole| hole.judgement.verdict() != Verdict::QuantumSafe)
+            .map(|hole| {
+                let judgement = &hole.judgement;
+                let (because, sources) = (judgement.because(), judgement.sources());
+                (Concern::AboveTransport, because, sources, of_hole(hole.kind))
+            });
+        for (concern, because, sources, remedy) in contradictions.chain(holes) {
             let key = (concern, part.hosts(), part.path().clone(), because.to_owned());
             let last = part.span()[1].time;
             if let Some(known) = self.0.get_mut(&key) {
                 known.last = known.last.max(last);
             } else if self.0.len() < OCCURRENCES {
                 let sources = sources.to_vec();
-                self.0.insert(key, Occurrence { sources, last });
+                let occurrence = Occurrence { sources, remedy, last };
+                self.0.insert(key, occurrence);
             }
         }
     }

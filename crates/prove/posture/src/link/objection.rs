@@ -38,12 +38,45 @@ pub enum Concern {
 }
 
 impl Concern {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::ReadableNow,
+        Self::Confidentiality,
+        Self::Authenticity,
+        Self::Regression,
+        Self::Downgrade,
+        Self::Policy,
+        Self::Unlisted,
+        Self::Unseen,
+        Self::Unproven,
+        Self::AboveTransport,
+        Self::Contradiction,
+    ];
+
     /// What is at stake in what can be read, now or later.
     #[must_use]
     pub fn of_readable(confidentiality: Verdict) -> Self {
         match confidentiality {
             Verdict::ReadableNow => Self::ReadableNow,
             _ => Self::Confidentiality,
+        }
+    }
+
+    /// What it says, in a sentence.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::ReadableNow => "It was sent unencrypted: whoever captures it reads it now.",
+            Self::Confidentiality => "Its key exchange is classical: harvest now, decrypt later.",
+            Self::Authenticity => "A classical signature, or none, proves an end: future forgery of authentication.",
+            Self::Regression => "It was set up with a post-quantum key exchange, and rekeyed without one.",
+            Self::Downgrade => "A link was quantum-safe before, and later parts of it are not.",
+            Self::Policy => "Something else was negotiated than the policy of the link names.",
+            Self::Unlisted => "A link was seen that the deployment file does not have.",
+            Self::Unseen => "An interface of the deployment file carried nothing in what was captured.",
+            Self::Unproven => "It carries data, and nothing shows that it is safe.",
+            Self::AboveTransport => "A subscriber's identifier, a token or a password is exposed above the transport.",
+            Self::Contradiction => "Ledgers and packets, or packets among themselves, contradict each other.",
         }
     }
 

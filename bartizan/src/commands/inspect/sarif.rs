@@ -1,0 +1,51 @@
+//! What packets show, as SARIF.
+
+use std::path::PathBuf;
+
+use bartizan_inspect::text::counted;
+use bartizan_inspect::{Finding, Report, Severity};
+use bartizan_posture::Concern;
+use serde_json::json;
+
+use crate::Failure;
+use crate::commands::sarif::{Found, Level, Rule, document};
+
+/// The findings of all reports.
+pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
+    let rules = Concern::ALL.map(|concern| Rule {
+        id: concern.name().replace(' ', "-"),
+        sentence: concern.sentence(),
+        tags: Vec::new(),
+    });
+    let of_reports: Vec<(PathBuf, Vec<Finding>)> = reports
+        .iter()
+        .map(|report| (PathBuf::from(report.name()), report.findings()))
+        .collect();
+    let found = of_reports.iter().flat_map(|(file, findings)| {
+        findings.iter().map(move |finding| {
+            let count = counted(finding.count, finding.unit);
+            let remedy = &finding.remedy;
+            Found {
+                rule: Concern::ALL
+                    .iter()
+                    .position(|concern| *concern == finding.concern)
+                    .unwrap_or_default(),
+                level: match finding.severity() {
+                    Severity::Critical | Severity::High => Level::Error,
+                    Severity::Medium => Level::Warning,
+                },
+                message: format!("{count}: {}. Remedy: {}.", finding.because, remedy.what),
+                file,
+                about: finding.example.as_deref(),
+                properties: json!({
+                    "severity": finding.severity().name(),
+                    "remedy": remedy.what,
+                    "changes": remedy.changes,
+                    "command": remedy.command,
+                    "frameworks": remedy.asked(),
+                }),
+            }
+        })
+    });
+    document(&rules, &found.collect::<Vec<_>>())
+}

@@ -1,0 +1,97 @@
+//! Findings as SARIF 2.1.0 (OASIS), as code scanning of forges reads it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Failure;
+
+/// A kind of finding.
+pub(super) struct Rule {
+    pub(super) id: String,
+    /// What it says, in a sentence.
+    pub(super) sentence: &'static str,
+    /// The frameworks that it is about.
+    pub(super) tags: Vec<&'static str>,
+}
+
+/// One finding.
+pub(super) struct Found<'a> {
+    /// The place of its rule.
+    pub(super) rule: usize,
+    pub(super) level: Level,
+    pub(super) message: String,
+    pub(super) file: &'a Path,
+    /// What in the file it is about, where that has a name.
+    pub(super) about: Option<&'a str>,
+    pub(super) properties: Value,
+}
+
+/// How a finding is shown (SARIF 2.1.0, section 3.27.10).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Level {
+    Error,
+    Warning,
+    Note,
+}
+
+impl Level {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// The document of one run.
+pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Failure> {
+    let results = found.iter().map(|found| {
+        let mut location = json!({ "physicalLocation": { "artifactLocation": { "uri": uri(found.file) } } });
+        if let Some(about) = found.about {
+            location["logicalLocations"] = json!([{ "fullyQualifiedName": about }]);
+        }
+        json!({
+            "ruleId": rules[found.rule].id,
+            "ruleIndex": found.rule,
+            "level": found.level.name(),
+            "message": { "text": found.message },
+            "locations": [location],
+            "properties": found.properties,
+        })
+    });
+    let rules = rules.iter().map(|rule| {
+        json!({
+            "id": rule.id,
+            "shortDescription": { "text": rule.sentence },
+            "properties": { "tags": rule.tags },
+        })
+    });
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "bartizan",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules.collect::<Vec<_>>(),
+            } },
+            "results": results.collect::<Vec<_>>(),
+        }],
+    });
+    Ok(serde_json::to_string_pretty(&document).map_err(Failure::new)? + "\n")
+}
+
+/// A path as a relative reference of RFC 3986.
+fn uri(file: &Path) -> String {
+    let mut uri = String::new();
+    for byte in file.to_string_lossy().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}

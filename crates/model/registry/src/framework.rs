@@ -1,0 +1,118 @@
+//! Who asks for post-quantum cryptography, what they ask for, and until when.
+//!
+//! None of these texts is of 3GPP or O-RAN, and none of them was read here itself: editions, algorithms and dates are as pages about
+//! the documents give them (second hand, in the words of `docs/interfaces`).
+
+use serde::Serialize;
+
+/// What of a link a framework is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// How keys are agreed on: what harvest now, decrypt later depends on.
+    KeyExchange,
+    /// How ends prove who they are.
+    Signature,
+}
+
+/// A document that operators are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Framework {
+    /// Its name.
+    pub name: &'static str,
+    /// The edition that the rest is of.
+    pub edition: &'static str,
+    key_exchange: &'static str,
+    signature: &'static str,
+}
+
+impl Framework {
+    /// What it asks of key exchanges, or of signatures.
+    #[must_use]
+    pub const fn asks(&self, subject: Subject) -> &'static str {
+        match subject {
+            Subject::KeyExchange => self.key_exchange,
+            Subject::Signature => self.signature,
+        }
+    }
+}
+
+/// What a framework asks for that something falls short of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// The framework.
+    pub name: &'static str,
+    /// Its edition.
+    pub edition: &'static str,
+    /// What it asks for, and until when.
+    pub asks: &'static str,
+}
+
+/// What each framework asks of key exchanges, or of signatures.
+pub fn asked(subject: Subject) -> impl Iterator<Item = Asked> {
+    FRAMEWORKS.iter().map(move |framework| Asked {
+        name: framework.name,
+        edition: framework.edition,
+        asks: framework.asks(subject),
+    })
+}
+
+/// The frameworks that findings name.
+pub const FRAMEWORKS: &[Framework] = &[
+    Framework {
+        name: "CNSA 2.0",
+        edition: "FAQ 2.1, 2024-12",
+        key_exchange: "ML-KEM-1024 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
+        signature: "ML-DSA-87 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
+    },
+    Framework {
+        name: "NIST IR 8547",
+        edition: "draft, 2024-11",
+        key_exchange: "classical key exchange of 112 bits is deprecated after 2030, any is disallowed after 2035",
+        signature: "classical signatures of 112 bits are deprecated after 2030, any are disallowed after 2035",
+    },
+    Framework {
+        name: "BSI TR-02102-1",
+        edition: "2026-01",
+        key_exchange: "classical key agreement alone until the end of 2031 (very high protection: 2030), then hybrid",
+        signature: "classical signatures alone until the end of 2035",
+    },
+    Framework {
+        name: "ANSSI",
+        edition: "views on the transition",
+        key_exchange: "hybrid key establishment is strongly recommended",
+        signature: "hybrid signatures are strongly recommended; hash-based ones may stand alone",
+    },
+    Framework {
+        name: "GSMA PQ.03",
+        edition: "1.0, 2024-02",
+        key_exchange: "guidance for operators: find and replace classical key exchange; dates are national",
+        signature: "guidance for operators: find and replace classical signatures; dates are national",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_framework_says_in_one_line_what_it_asks_of_both_subjects() {
+        for framework in FRAMEWORKS {
+            for asks in [Subject::KeyExchange, Subject::Signature].map(|subject| framework.asks(subject)) {
+                assert!(!asks.is_empty() && asks.len() <= 100 && !asks.contains('\n'), "{asks}");
+            }
+            let once = FRAMEWORKS.iter().filter(|other| other.name == framework.name).count();
+            assert_eq!(once, 1, "{}", framework.name);
+        }
+    }
+
+    #[test]
+    fn what_cnsa_asks_for_is_in_the_table_of_primitives() {
+        let cnsa = FRAMEWORKS[0];
+        for (subject, name) in [(Subject::KeyExchange, "ML-KEM-1024"), (Subject::Signature, "ML-DSA-87")] {
+            assert!(cnsa.asks(subject).starts_with(name));
+            let note = crate::primitive(name).and_then(|primitive| primitive.note);
+            assert!(note.is_some_and(|note| note.contains(cnsa.name)), "{name}");
+        }
+    }
+}
