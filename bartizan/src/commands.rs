@@ -14,6 +14,8 @@ mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
+mod endpoint;
+#[cfg(feature = "full")]
 pub(crate) mod enrol;
 #[cfg(feature = "webhook")]
 mod http_answer;
@@ -29,8 +31,6 @@ pub(crate) mod lab;
 pub(crate) mod macsec;
 #[cfg(feature = "full")]
 pub(crate) mod man;
-#[cfg(feature = "full")]
-mod metrics_endpoint;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]

@@ -203,6 +203,12 @@ impl Followed {
         (finished.status.code().unwrap_or(-1), self.said())
     }
 
+    /// Its memory: bytes resident now.
+    pub(crate) fn resident(&self) -> u64 {
+        let process = self.process.as_ref().expect("it runs");
+        bartizan_testing::resident(process.id())
+    }
+
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.send(9);

@@ -4,6 +4,7 @@ mod ledgers;
 mod metrics;
 mod numbers;
 mod options;
+mod page;
 mod run;
 mod teller;
 

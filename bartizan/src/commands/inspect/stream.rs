@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
 use bartizan_host::{Batch, Side};
-use bartizan_inspect::follow::{Recent, View};
+use bartizan_inspect::follow::{Handshakes, Recent, View};
 use bartizan_inspect::{ByLedgers, Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_posture::Ledgers;
@@ -108,6 +108,14 @@ impl Stream {
             newest: Timestamp(0),
             arrived: Instant::now(),
             left,
+        }
+    }
+
+    /// The same, which takes handshakes one by one as well.
+    pub(super) fn with_handshakes(self) -> Self {
+        Self {
+            recent: self.recent.with_handshakes(),
+            ..self
         }
     }
 
@@ -273,6 +281,12 @@ impl Stream {
         }
         self.observer.live_into(&mut view);
         view.finish(deployment)
+    }
+
+    /// Handshakes that completed since the last time, with those in a view that was made now.
+    pub(super) fn handshakes(&mut self, view: &mut View) -> Handshakes {
+        let newest = self.packets();
+        self.recent.handshakes(view, newest)
     }
 
     /// Whether a connection with this client random has not been let go.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use bartizan_deployment::Breach;
@@ -16,7 +17,7 @@ use super::node::IpsecHost;
 use super::{counting, keeping};
 use super::{said, validity};
 use crate::Failure;
-use crate::commands::metrics_endpoint::Endpoint;
+use crate::commands::endpoint::{self, Endpoint, Serving};
 use crate::output::is_coloured;
 
 /// How a watch writes.
@@ -45,7 +46,9 @@ impl WatchArgs {
 /// What a watch writes to; opened before anything is set up.
 pub(super) struct Opened {
     ledger: Ledger,
-    endpoint: Option<Endpoint>,
+    metrics: Arc<Metrics>,
+    /// Where metrics are served, and what serves them.
+    endpoint: Option<(SocketAddr, Serving)>,
 }
 
 impl Opened {
@@ -65,8 +68,20 @@ impl Opened {
                 Ledger::none()
             }
         };
-        let endpoint = args.metrics.map(Endpoint::bind).transpose()?;
-        Ok(Self { ledger, endpoint })
+        let metrics = Arc::new(Metrics::default());
+        let endpoint = match args.metrics {
+            Some(asked) => {
+                let endpoint = Endpoint::bind("--metrics", asked)?;
+                let (address, metrics) = (endpoint.address().unwrap_or(asked), Arc::clone(&metrics));
+                Some((address, endpoint.serve(endpoint::metrics(move || metrics.text()))))
+            }
+            None => None,
+        };
+        Ok(Self {
+            ledger,
+            metrics,
+            endpoint,
+        })
     }
 
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
@@ -79,21 +94,18 @@ impl Opened {
         stop: &(dyn Fn() -> bool + Sync),
         connected: &(dyn Fn() + Sync),
     ) {
-        let metrics = Metrics::default();
-        let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), &metrics).remembering();
+        let metrics = &*self.metrics;
+        let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), metrics).remembering();
+        if let Some((address, _)) = &self.endpoint {
+            tracing::info!(%address, "metrics");
+        }
         thread::scope(|scope| {
-            if let Some(endpoint) = &self.endpoint {
-                if let Some(address) = endpoint.address() {
-                    tracing::info!(%address, "metrics");
-                }
-                scope.spawn(|| endpoint.serve(&|| metrics.text(), stop));
-            }
             scope.spawn(|| {
                 let keep = || keep.filter(|_| is_loaded(host, expectations));
-                keeping::keep(&host.guard(), &keep, &metrics, stop);
+                keeping::keep(&host.guard(), &keep, metrics, stop);
             });
-            scope.spawn(|| counting::count(host, &metrics, stop));
-            scope.spawn(|| validity::keep_an_eye(host, &metrics, stop));
+            scope.spawn(|| counting::count(host, metrics, stop));
+            scope.spawn(|| validity::keep_an_eye(host, metrics, stop));
             watch.run(stop, &mut |notice| {
                 log(&notice);
                 if matches!(notice, Notice::Connected) {

@@ -6,6 +6,17 @@ use crate::plot;
 
 /// A whole page; `styles` come after those of all pages, `class` is that of its main part.
 pub(crate) fn page(title: &str, styles: &[&str], class: &str, body: &Markup) -> String {
+    let head = markup! {
+        style {
+            (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("html/style.css")))
+            @for style in styles { (PreEscaped(style)) }
+        }
+    };
+    shell(title, &head, class, body)
+}
+
+/// A page with this in its head, next to what all have there.
+pub(crate) fn shell(title: &str, head: &Markup, class: &str, body: &Markup) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -13,10 +24,7 @@ pub(crate) fn page(title: &str, styles: &[&str], class: &str, body: &Markup) -> 
                 (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
                 (PreEscaped("<meta name=\"color-scheme\" content=\"light dark\"/>"))
                 title { (title) }
-                style {
-                    (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("html/style.css")))
-                    @for style in styles { (PreEscaped(style)) }
-                }
+                (head)
             }
             body { main class=[(!class.is_empty()).then_some(class)] { (body) } }
         }

@@ -1,6 +1,7 @@
 //! A network as its packets show it, as one HTML file: the map, and the evidence behind every stroke of it.
 
 mod layout;
+pub mod live;
 mod map;
 mod page;
 mod taken;

@@ -1,9 +1,12 @@
 //! What becomes of links while packets still come: what is to be seen now, and what has changed since it was last reported.
 
 pub mod event;
+mod handshakes;
+pub mod live;
 mod tracker;
 mod view;
 
 pub use event::{Event, LinkName};
+pub use handshakes::{Handshake, Handshakes};
 pub use tracker::{Tracker, cleared, found};
 pub use view::{Recent, View, Viewing};

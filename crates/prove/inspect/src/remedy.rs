@@ -32,6 +32,12 @@ impl Severity {
         }
     }
 
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut all = [Self::Critical, Self::High, Self::Medium].into_iter();
+        all.find(|severity| severity.name() == name)
+    }
+
     /// As reports write it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -96,6 +96,15 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// The same, cut where it is longer than anybody reads: an unauthenticated peer may choose it.
+pub(crate) fn short(text: &str) -> String {
+    const LONGEST: usize = 300;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+        None => printable(text),
+    }
+}
+
 /// Text, line by line.
 struct Page {
     text: String,

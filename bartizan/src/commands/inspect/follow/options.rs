@@ -37,6 +37,18 @@ pub(in super::super) struct FollowArgs {
     /// With --follow: serve /metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT", requires = "follow")]
     pub(super) metrics: Option<SocketAddr>,
+
+    /// With --follow: serve a page that shows it in a browser at this address (docs/follow-page.md)
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "follow")]
+    pub(super) http: Option<SocketAddr>,
+
+    /// Let --http listen where other hosts reach it: the page has no login and no TLS
+    #[arg(long, requires = "http")]
+    pub(super) http_allow_remote: bool,
+
+    /// A name by which browsers may reach --http, next to addresses and `localhost`; may be given more than once
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(super) http_name: Vec<String>,
 }
 
 impl FollowArgs {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,13 +17,14 @@ use bartizan_wire::Timestamp;
 
 use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
-use super::teller::{Form, Teller};
+use super::page::Page;
+use super::teller::{Form, Teller, since_1970};
 use crate::commands::deployment_file;
+use crate::commands::endpoint::{self, Endpoint};
 use crate::commands::inspect::progress::Progress;
 use crate::commands::inspect::source::{Notice, Source, Turn};
 use crate::commands::inspect::stream::{Context, Following, Stream};
 use crate::commands::inspect::{Args, Known, conclude, folder, keys, show};
-use crate::commands::metrics_endpoint::Endpoint;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
 use crate::{Failure, Outcome};
@@ -83,7 +83,9 @@ pub(super) struct Run<'a> {
     /// With `--follow`.
     teller: Option<Teller>,
     progress: Progress,
-    metrics: &'a Metrics,
+    metrics: Arc<Metrics>,
+    /// With `--http`.
+    page: Option<Page>,
     pub(super) events: BTreeMap<&'static str, u64>,
     begun: Instant,
     /// Interfaces of the deployment file reported as not seen.
@@ -113,14 +115,18 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut ledgers = Ledgers::default();
     while growing.read_on(&mut ledgers) {}
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
-    let endpoint = live.metrics.map(Endpoint::bind).transpose()?;
+    let endpoint = live
+        .metrics
+        .map(|address| Endpoint::bind("--metrics", address))
+        .transpose()?;
+    let page = Page::open(live)?;
     let interrupt = Interrupt::install()?;
     let mut inventory = args.cbom.is_some().then(Inventory::default);
     let watched = names
         .iter()
         .map(|name| watch(args, name, names.len(), &growing, &keys, inventory.as_mut()));
     let watched = watched.collect::<Result<Vec<_>, Failure>>()?;
-    let metrics = Metrics::default();
+    let metrics = Arc::new(Metrics::default());
     let run = Run {
         args,
         deployment: deployment.as_ref(),
@@ -133,7 +139,8 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
             .follow
             .then(|| Teller::new(if args.json { Form::Json } else { Form::Text })),
         progress: Progress::new(),
-        metrics: &metrics,
+        metrics: Arc::clone(&metrics),
+        page,
         events: BTreeMap::new(),
         begun: Instant::now(),
         unseen: BTreeSet::new(),
@@ -142,15 +149,9 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         view_took: Duration::ZERO,
         failures: Vec::new(),
     };
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        if let Some(endpoint) = &endpoint {
-            scope.spawn(|| endpoint.serve(&|| metrics.text(), &|| ended.load(Ordering::Relaxed)));
-        }
-        let outcome = run.run(&interrupt, endpoint.as_ref().and_then(Endpoint::address));
-        ended.store(true, Ordering::Relaxed);
-        outcome
-    })
+    let address = endpoint.as_ref().and_then(Endpoint::address);
+    let _serving = endpoint.map(|endpoint| endpoint.serve(endpoint::metrics(move || metrics.text())));
+    run.run(&interrupt, address)
 }
 
 fn watch(
@@ -181,6 +182,10 @@ fn watch(
         keys,
         inventory,
     );
+    let stream = match live.http {
+        Some(_) => stream.with_handshakes(),
+        None => stream,
+    };
     Ok(Watched {
         tracker: Tracker::new(stream.name()),
         source,
@@ -210,10 +215,15 @@ impl Run<'_> {
         if let Some(address) = metrics {
             words = format!("{words}; metrics at http://{address}/metrics");
         }
+        let page = self.page.as_ref().and_then(Page::address);
+        if let Some(address) = page {
+            words = format!("{words}; page at http://{address}/");
+        }
         let event = Event::new("begin", words)
             .with("sources", sources)
             .with("version", env!("CARGO_PKG_VERSION"))
             .with("metrics", metrics.map(|address| address.to_string()))
+            .with("http", page.map(|address| address.to_string()))
             .with("window_s", live.window.as_secs())
             .with("grace_s", live.grace.as_secs())
             .with("forget_s", live.forget.as_secs());
@@ -326,8 +336,12 @@ impl Run<'_> {
 
     fn tell(&mut self, event: &Event) -> Result<(), Failure> {
         *self.events.entry(event.name).or_default() += 1;
+        let at = since_1970();
+        if let Some(page) = &mut self.page {
+            page.event(event, at);
+        }
         match &mut self.teller {
-            Some(teller) => self.progress.aside(|| teller.tell(event)),
+            Some(teller) => self.progress.aside(|| teller.tell(event, at)),
             None => Ok(()),
         }
     }
@@ -337,7 +351,7 @@ impl Run<'_> {
         self.growing.read_on(&mut self.ledgers);
         let mut events = Vec::new();
         let begun = Instant::now();
-        for watched in &mut self.watched {
+        for (place, watched) in self.watched.iter_mut().enumerate() {
             let mut context = Context {
                 ledgers: &self.ledgers,
                 keys: &self.keys,
@@ -345,11 +359,14 @@ impl Run<'_> {
             };
             watched.stream.age(&mut context);
             if self.teller.is_some() {
-                let view = watched.stream.view(&self.ledgers, self.deployment, last);
+                let mut view = watched.stream.view(&self.ledgers, self.deployment, last);
                 let newest = watched.stream.newest();
                 let forget = u64::try_from(self.args.live.forget.as_nanos()).unwrap_or(u64::MAX);
                 let forget = Timestamp(newest.0.saturating_sub(forget));
                 events.extend(watched.tracker.compare(&view, watched.stream.totals(), newest, forget));
+                if let Some(page) = &mut self.page {
+                    page.look(place, &mut view, &mut watched.stream, &watched.tracker);
+                }
             }
         }
         self.view_took = begun.elapsed();
@@ -373,6 +390,9 @@ impl Run<'_> {
         self.forget_records();
         let numbers = self.numbers();
         self.progress.show(&numbers.sources, numbers.findings.values().sum());
+        if let Some(page) = &mut self.page {
+            page.publish(&numbers);
+        }
         self.metrics.set(numbers);
         Ok(())
     }
@@ -461,6 +481,10 @@ impl Run<'_> {
                 .with("reason", reason.name())
                 .with("open", serde_json::json!(open_findings));
             self.tell(&event)?;
+        }
+        let numbers = self.numbers();
+        if let Some(page) = &mut self.page {
+            page.publish(&numbers);
         }
         let known = Known {
             ledgers: &self.ledgers,

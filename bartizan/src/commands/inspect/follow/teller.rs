@@ -33,14 +33,12 @@ impl Teller {
         }
     }
 
-    /// Writes one, at once.
-    pub(super) fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+    /// Writes one that was reported at this time since 1970, at once.
+    pub(super) fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
         self.reported += 1;
         let line = match self.form {
-            Form::Json => {
-                serde_json::to_string(&event::json(event, self.reported, since_1970())).map_err(Failure::new)?
-            }
-            Form::Text => event::text(event, since_1970()),
+            Form::Json => serde_json::to_string(&event::json(event, self.reported, at)).map_err(Failure::new)?,
+            Form::Text => event::text(event, at),
         };
         let mut out = io::stdout().lock();
         self.wrote(writeln!(out, "{line}").and_then(|()| out.flush()))
@@ -65,6 +63,7 @@ impl Teller {
     }
 }
 
-fn since_1970() -> Duration {
+/// The time by the clock.
+pub(super) fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

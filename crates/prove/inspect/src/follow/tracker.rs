@@ -17,7 +17,7 @@ const LINKS: usize = 100_000;
 
 /// What makes two links the same at two times: their ends in the order of their names, the interface, of an unnamed
 /// link what carries it, and what their packets are carried in where no deployment file lists them.
-type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
+pub(super) type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
 
 /// What was reported of a link.
 #[derive(Debug)]
@@ -210,6 +210,11 @@ impl Tracker {
         open_findings
     }
 
+    /// Whether a link was reported, and not let go since.
+    pub(super) fn has(&self, identity: &Identity) -> bool {
+        self.links.contains_key(identity)
+    }
+
     /// The links reported, each with both verdicts.
     pub fn links(&self) -> impl Iterator<Item = (&LinkName, Verdict, Verdict)> {
         self.links
@@ -218,7 +223,7 @@ impl Tracker {
     }
 }
 
-fn identity(link: &Link) -> Identity {
+pub(super) fn identity(link: &Link) -> Identity {
     let name = LinkName::of(link);
     let mut ends = name.ends;
     ends.sort();
@@ -396,7 +401,7 @@ impl Reported {
     }
 }
 
-fn key_exchanges(link: &Link) -> String {
+pub(super) fn key_exchanges(link: &Link) -> String {
     let groups = link.groups.iter().map(ToString::to_string);
     let methods = link.methods.iter().map(ToString::to_string);
     let all: Vec<String> = groups.chain(methods).collect();

@@ -15,6 +15,7 @@ use bartizan_wire::path::Path;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{Address, Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
+use super::handshakes::{Handshakes, Noting};
 use crate::remedy::{Remedy, of_hole, remedy};
 use crate::shares::Shares;
 
@@ -89,6 +90,8 @@ pub struct Recent {
     /// IPsec that was not read, at any time: what ESP is worth hangs on all IKE between its hosts, however long ago.
     missing: Links,
     occurrences: Occurrences,
+    /// Where somebody looks at each of them.
+    handshakes: Option<Noting>,
 }
 
 impl Recent {
@@ -102,6 +105,25 @@ impl Recent {
             view_within: shares.view,
             missing: Links::within(0),
             occurrences: Occurrences::default(),
+            handshakes: None,
+        }
+    }
+
+    /// The same, which takes handshakes one by one as well.
+    #[must_use]
+    pub fn with_handshakes(self) -> Self {
+        Self {
+            handshakes: Some(Noting::default()),
+            ..self
+        }
+    }
+
+    /// The handshakes that completed since the last time, with those in a view that was made now; `newest` is the number of the source's
+    /// newest packet.
+    pub fn handshakes(&mut self, view: &mut View, newest: u64) -> Handshakes {
+        match (&mut self.handshakes, view.handshakes.take()) {
+            (Some(noting), Some(of_view)) => noting.take(of_view, newest),
+            _ => Handshakes::default(),
         }
     }
 
@@ -113,6 +135,9 @@ impl Recent {
     pub(crate) fn add(&mut self, part: &Part<'_>, posture: &Posture) {
         self.links_at(part.span()[1].time).add(part);
         self.occurrences.add(part, posture);
+        if let Some(noting) = &mut self.handshakes {
+            noting.ended(part, posture);
+        }
     }
 
     /// A packet was not read: as long as it is within the window nothing that it may belong to is called safe, and IPsec never again.
@@ -164,6 +189,7 @@ impl Recent {
             since: Timestamp(now.0.saturating_sub(self.window_ns)),
             links,
             occurrences: self.occurrences.clone(),
+            handshakes: self.handshakes.as_ref().map(Noting::afresh),
             ipsec: Ipsec::default(),
         }
     }
@@ -179,6 +205,7 @@ pub struct Viewing<'a> {
     since: Timestamp,
     links: Links,
     occurrences: Occurrences,
+    handshakes: Option<Noting>,
     ipsec: Ipsec,
 }
 
@@ -187,6 +214,7 @@ pub struct Viewing<'a> {
 pub struct View {
     pub(super) network: Network,
     pub(super) occurrences: BTreeMap<Occurring, Occurrence>,
+    handshakes: Option<Noting>,
 }
 
 impl View {
@@ -200,7 +228,13 @@ impl View {
 impl Viewing<'_> {
     fn take(&mut self, part: &Part<'_>, posture: &Posture) {
         let [first, last] = part.span();
-        if last.time < self.since || !self.is_settled(first, posture) {
+        if last.time < self.since {
+            return;
+        }
+        if let Some(noting) = &mut self.handshakes {
+            noting.living(part, posture);
+        }
+        if !self.is_settled(first, posture) {
             return;
         }
         self.links.add(part);
@@ -228,6 +262,7 @@ impl Viewing<'_> {
         View {
             network: self.links.finish(deployment),
             occurrences: self.occurrences.0,
+            handshakes: self.handshakes,
         }
     }
 }

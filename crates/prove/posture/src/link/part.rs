@@ -225,6 +225,18 @@ impl<'a> Part<'a> {
         self.ends.map(|end| end.address)
     }
 
+    /// The address of each end, with its port where it has one; the one that asks first.
+    #[must_use]
+    pub fn endpoints(&self) -> [(Address, Option<u16>); 2] {
+        self.ends.map(|end| (end.address, end.port))
+    }
+
+    /// How it began.
+    #[must_use]
+    pub fn occasion(&self) -> Occasion {
+        self.occasion
+    }
+
     /// What its packets were carried in.
     #[must_use]
     pub fn path(&self) -> &'a Path {

@@ -1,0 +1,165 @@
+//! A small HTTP/1.1 endpoint without TLS, read only: metrics for Prometheus, the page of what is followed.
+//!
+//! It has a thread of its own, so many connections at a time, and so much time for each: a client that is slow, or gone, holds up nobody
+//! but itself.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+use crate::Failure;
+
+/// Connections served at a time; others wait in the listener's queue.
+const CONNECTIONS: usize = 16;
+/// From accept to the end of the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// For a request's head, and its longest, in bytes.
+const HEAD: Duration = Duration::from_secs(5);
+const LONGEST: usize = 16 * 1024;
+/// A pause where accepting fails: out of descriptors, for example.
+const BREATH: Duration = Duration::from_millis(50);
+
+pub(crate) type Answer = Response<Full<Bytes>>;
+
+/// What answers a request for something: by its head alone.
+pub(crate) type Answering = Arc<dyn Fn(&Parts) -> Answer + Send + Sync>;
+
+/// A bound endpoint.
+pub(crate) struct Endpoint {
+    listener: TcpListener,
+    runtime: Runtime,
+}
+
+/// One that serves, until it is dropped.
+pub(crate) struct Serving {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Endpoint {
+    /// Binds what `option` names.
+    pub(crate) fn bind(option: &str, address: SocketAddr) -> Result<Self, Failure> {
+        let failed =
+            |error| Failure::new(format!("{option} {address}: {error}")).hint("choose a free port of this host");
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        Ok(Self { listener, runtime })
+    }
+
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Begins to answer.
+    pub(crate) fn serve(self, answering: Answering) -> Serving {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let Self { listener, runtime } = self;
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = accept(listener, answering) => {}
+                    _ = stopped => {}
+                }
+            });
+            // What is under way ends with the runtime: nobody waits for a slow client.
+        });
+        Serving {
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, answering: Answering) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "an endpoint cannot be served"),
+    };
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(BREATH).await;
+            continue;
+        };
+        let answering = Arc::clone(&answering);
+        tokio::spawn(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (head, _) = request.into_parts();
+                let answer = if head.method == Method::GET || head.method == Method::HEAD {
+                    answering(&head)
+                } else {
+                    not_allowed()
+                };
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let served = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD)
+                .max_buf_size(LONGEST)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever asked too slowly or went away may ask again.
+            let _ = timeout(PATIENCE, served).await;
+            drop(place);
+        });
+    }
+}
+
+fn not_allowed() -> Answer {
+    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+    answer
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    answer
+}
+
+/// Answers `/metrics` with a text in the format of Prometheus (OpenMetrics).
+pub(crate) fn metrics(text: impl Fn() -> String + Send + Sync + 'static) -> Answering {
+    Arc::new(move |head: &Parts| match head.uri.path() {
+        "/metrics" => typed(
+            StatusCode::OK,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            text(),
+        ),
+        _ => plain(StatusCode::NOT_FOUND, "only GET /metrics is served here\n"),
+    })
+}
+
+pub(crate) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    typed(status, "text/plain; charset=utf-8", body)
+}
+
+pub(crate) fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    answer
+}

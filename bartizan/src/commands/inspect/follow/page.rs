@@ -1,0 +1,340 @@
+//! The page of what is followed: what it shows, and how it is served.
+//!
+//! The loop publishes; whoever asks is answered from what was published last, on the thread of the endpoint. Nothing that a browser does
+//! reaches the loop.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bartizan_inspect::follow::live::{Facts, Known, Live, Snapshot, SourceFacts, counts};
+use bartizan_inspect::follow::{Event, Tracker, View};
+use bartizan_report::network::live::{self as page, Map};
+use http::header::{CACHE_CONTROL, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+
+use super::metrics::Numbers;
+use super::options::FollowArgs;
+use super::teller::since_1970;
+use crate::Failure;
+use crate::commands::endpoint::{Answer, Endpoint, Serving, plain, typed};
+use crate::commands::inspect::stream::Stream;
+
+/// Everything comes from here, nothing is inline, and no text can become markup or a script.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const HEADERS: [(HeaderName, &str); 7] = [
+    (http::header::CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// What was published last.
+#[derive(Debug)]
+struct Published {
+    snapshot: Snapshot,
+    /// Where the links are drawn, and a number that changes with it.
+    map: (u64, Arc<Map>),
+}
+
+/// What requests are answered from.
+#[derive(Debug)]
+struct Shown {
+    published: Mutex<Arc<Published>>,
+    /// Names of this host, besides its addresses.
+    names: Vec<String>,
+}
+
+/// The page, as the loop keeps it.
+pub(super) struct Page {
+    live: Live,
+    map: (u64, Arc<Map>),
+    shown: Arc<Shown>,
+    address: Option<SocketAddr>,
+    _serving: Serving,
+}
+
+/// A state with the map to draw it on.
+#[derive(Serialize)]
+struct State<'a, S> {
+    #[serde(flatten)]
+    state: S,
+    map_version: u64,
+    map: Option<&'a Map>,
+}
+
+/// What a request for the state says of whoever asks.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    known: Option<Known>,
+    map: Option<u64>,
+    link: Option<u64>,
+}
+
+impl Page {
+    /// Binds and begins to serve, where a page is asked for.
+    pub(super) fn open(args: &FollowArgs) -> Result<Option<Self>, Failure> {
+        let Some(asked) = args.http else {
+            return Ok(None);
+        };
+        if !asked.ip().to_canonical().is_loopback() && !args.http_allow_remote {
+            let port = asked.port();
+            return Err(Failure::usage(format!(
+                "--http {asked} would be reached by other hosts, and the page has no login and no TLS: whoever reaches it sees who \
+                 talks to whom, and what can be read"
+            ))
+            .hint(format!("listen on 127.0.0.1:{port}, and reach it by `ssh -L {port}:127.0.0.1:{port} HOST`"))
+            .hint("say --http-allow-remote where the network itself keeps others away"));
+        }
+        let endpoint = Endpoint::bind("--http", asked)?;
+        let address = endpoint.address();
+        let mut live = Live::new(u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX));
+        let shown = Arc::new(Shown {
+            published: Mutex::new(Arc::new(Published {
+                snapshot: live.publish(Facts::default()),
+                map: (0, Arc::default()),
+            })),
+            names: args.http_name.clone(),
+        });
+        let answering = Arc::clone(&shown);
+        Ok(Some(Self {
+            live,
+            map: (0, Arc::default()),
+            shown,
+            address,
+            _serving: endpoint.serve(Arc::new(move |request: &Parts| answering.answer(request))),
+        }))
+    }
+
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    pub(super) fn event(&mut self, event: &Event, at: Duration) {
+        self.live.event(event, at);
+    }
+
+    /// Takes what is to be seen of a source, which the tracker has compared already.
+    pub(super) fn look(&mut self, place: usize, view: &mut View, stream: &mut Stream, tracker: &Tracker) {
+        self.live.handshakes(stream.handshakes(view));
+        self.live.links(place, view, tracker);
+    }
+
+    /// From now on this is what is shown.
+    pub(super) fn publish(&mut self, numbers: &Numbers) {
+        let sources = numbers.sources.iter().map(|source| SourceFacts {
+            name: source.name.clone(),
+            packets: source.packets,
+            dropped: source.dropped,
+            untracked: source.untracked,
+            newest_ns: source.newest_ns,
+        });
+        let snapshot = self.live.publish(Facts {
+            sources: sources.collect(),
+            counts: counts(&numbers.links),
+            findings: numbers.findings.values().sum(),
+        });
+        let drawn = Map::of(snapshot.ends());
+        if drawn != *self.map.1 {
+            self.map = (self.map.0 + 1, Arc::new(drawn));
+        }
+        let map = self.map.clone();
+        let published = Arc::new(Published { snapshot, map });
+        *self.shown.published.lock().unwrap_or_else(PoisonError::into_inner) = published;
+    }
+}
+
+impl Shown {
+    fn answer(&self, request: &Parts) -> Answer {
+        let mut answer = if self.is_meant(request) {
+            self.found(request)
+        } else {
+            plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this host goes by its address or by localhost here; --http-name allows a name\n",
+            )
+        };
+        for (name, value) in HEADERS {
+            answer.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        answer
+    }
+
+    fn found(&self, request: &Parts) -> Answer {
+        match request.uri.path() {
+            "/" => typed(StatusCode::OK, "text/html; charset=utf-8", page::html()),
+            "/page.css" => typed(StatusCode::OK, "text/css; charset=utf-8", page::style()),
+            "/page.js" => typed(StatusCode::OK, "text/javascript; charset=utf-8", page::SCRIPT),
+            "/icon.svg" => typed(StatusCode::OK, "image/svg+xml", page::ICON),
+            "/state" => self.state(&Asked::from(request.uri.query().unwrap_or_default())),
+            _ => plain(StatusCode::NOT_FOUND, "/ and /state are served here\n"),
+        }
+    }
+
+    fn state(&self, asked: &Asked) -> Answer {
+        let published = Arc::clone(&self.published.lock().unwrap_or_else(PoisonError::into_inner));
+        let (map_version, map) = &published.map;
+        let run = published.snapshot.known().run;
+        let has_map = asked.known.is_some_and(|known| known.run == run) && asked.map == Some(*map_version);
+        let state = State {
+            state: published.snapshot.state(asked.known, asked.link),
+            map_version: *map_version,
+            map: (!has_map).then_some(&**map),
+        };
+        match serde_json::to_string(&state) {
+            Ok(json) => typed(StatusCode::OK, "application/json", unmarked(&json)),
+            Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+        }
+    }
+
+    /// Whether a request names this host, by an address, by `localhost`, or by a name that was allowed: a page of elsewhere whose name was
+    /// made to lead here (DNS rebinding) does not.
+    fn is_meant(&self, request: &Parts) -> bool {
+        let mut hosts = request.headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return false;
+        };
+        let of_target = request.uri.authority().map(http::uri::Authority::as_str);
+        let asked = host.to_str().ok().into_iter().chain(of_target);
+        let mut named = asked.map(host_of).peekable();
+        named.peek().is_some() && named.all(|host| self.is_ours(host))
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        let mut names = self.names.iter().map(String::as_str).chain(["localhost"]);
+        host.parse::<IpAddr>().is_ok() || names.any(|name| name.eq_ignore_ascii_case(host))
+    }
+}
+
+/// A host without its port, and without the brackets of IPv6.
+fn host_of(authority: &str) -> &str {
+    if let Some(rest) = authority.strip_prefix('[') {
+        return rest.split_once(']').map_or("", |(host, _)| host);
+    }
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// The same JSON with nothing in it that could be taken for markup, wherever it ends up: these stand in texts alone.
+fn unmarked(json: &str) -> String {
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}
+
+impl From<&str> for Asked {
+    fn from(query: &str) -> Self {
+        let number = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let mut values = pairs.filter(|(known, _)| *known == name);
+            values.next().and_then(|(_, value)| value.parse().ok())
+        };
+        let known = number("run").zip(number("version"));
+        Self {
+            known: known.map(|(run, version)| Known { run, version }),
+            map: number("map"),
+            link: number("link"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(names: &[&str]) -> Shown {
+        let snapshot = Live::new(1).publish(Facts::default());
+        Shown {
+            published: Mutex::new(Arc::new(Published {
+                snapshot,
+                map: (0, Arc::default()),
+            })),
+            names: names.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn asked_for(shown: &Shown, target: &str, hosts: &[&str]) -> Answer {
+        let mut request = http::Request::builder().uri(target);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        shown.answer(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn a_name_that_somebody_made_to_lead_here_is_refused_and_addresses_are_not() {
+        let shown = shown(&["tap1.example"]);
+        for ours in [
+            "127.0.0.1:9465",
+            "127.0.0.1",
+            "[::1]:9465",
+            "10.0.0.7:80",
+            "localhost:1",
+            "LOCALHOST",
+            "tap1.example:9465",
+        ] {
+            assert_eq!(asked_for(&shown, "/", &[ours]).status(), StatusCode::OK, "{ours}");
+        }
+        for foreign in [
+            "evil.example",
+            "127.0.0.1.evil.example:9465",
+            "localhost.evil.example",
+            "127.0.0.1@evil.example",
+            "",
+            "[::1",
+        ] {
+            let refused = asked_for(&shown, "/state", &[foreign]);
+            assert_eq!(refused.status(), StatusCode::MISDIRECTED_REQUEST, "{foreign}");
+        }
+        assert_eq!(asked_for(&shown, "/", &[]).status(), StatusCode::MISDIRECTED_REQUEST);
+        let two = ["localhost", "evil.example"];
+        assert_eq!(asked_for(&shown, "/", &two).status(), StatusCode::MISDIRECTED_REQUEST);
+        let absolute = asked_for(&shown, "http://evil.example/state", &["localhost"]);
+        assert_eq!(absolute.status(), StatusCode::MISDIRECTED_REQUEST);
+    }
+
+    #[test]
+    fn every_answer_says_that_nothing_but_this_place_may_be_used() {
+        for target in ["/", "/page.js", "/page.css", "/icon.svg", "/state", "/nothing"] {
+            let answer = asked_for(&shown(&[]), target, &["localhost"]);
+            for (name, value) in HEADERS {
+                assert_eq!(answer.headers().get(&name).unwrap(), value, "{target}");
+            }
+            assert!(!POLICY.contains("unsafe"));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_read_and_what_is_no_number_is_left_out() {
+        let asked = Asked::from("run=7&version=3&map=2&link=18446744073709551615");
+        let known = Some(Known { run: 7, version: 3 });
+        let (map, link) = (Some(2), Some(u64::MAX));
+        assert_eq!(asked, Asked { known, map, link });
+        for nothing in [
+            "",
+            "run=7",
+            "version=-1&run=x",
+            "link=<script>&map=18446744073709551616",
+            "&&=&",
+        ] {
+            assert_eq!(Asked::from(nothing), Asked::default(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn json_holds_no_character_of_markup() {
+        let json = unmarked(&serde_json::to_string(&["</script><img onerror=1>&amp;"]).unwrap());
+        assert!(!json.contains(['<', '>', '&']), "{json}");
+        let read: Vec<String> = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, ["</script><img onerror=1>&amp;"]);
+    }
+}
