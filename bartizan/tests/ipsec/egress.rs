@@ -11,6 +11,12 @@ use bartizan_wire::{ip, udp};
 
 use crate::stage::*;
 
+/// The port of GTP-U (TS 29.281, clause 4.4.2.3).
+pub(super) const GTP_U: u16 = 2152;
+/// The port of PFCP (TS 29.244, clause 6.1).
+pub(super) const PFCP: u16 = 8805;
+const UNENCRYPTED: [u16; 2] = [GTP_U, PFCP];
+
 /// Sends, whatever becomes of its link.
 pub(super) struct Sender {
     /// How much is sent in each state.
@@ -62,7 +68,7 @@ impl Drop for Stopped<'_> {
 /// What left by the CU's interface, as lengths of IP packets.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// SCTP in plaintext.
+    /// SCTP, and UDP of GTP-U and PFCP, in plaintext.
     pub(super) clear: Vec<usize>,
     /// ESP, by itself or in UDP.
     pub(super) protected: Vec<usize>,
@@ -90,17 +96,37 @@ pub(super) fn counted(capture: Capture) -> Left {
     while let Some(packet) = reader.next_packet().expect("whole") {
         // Ethernet's type, then IPv4's protocol and, in UDP, the port it goes to; IKE has the non-ESP marker.
         let data = packet.data;
-        if data.get(12..14) != Some(&[0x08, 0x00]) {
-            continue;
+        let to_or_from = |places: [usize; 2], port: u16| {
+            let mut ports = places.into_iter().map(|at| data.get(at..at + 2));
+            ports.any(|known| known == Some(&port.to_be_bytes()))
+        };
+        match data.get(12..14) {
+            Some(&[0x08, 0x00]) => {}
+            Some(&[0x86, 0xdd]) => {
+                // No extension headers are sent here.
+                match data.get(20) {
+                    Some(&ip::SCTP) => left.clear.push(data.len() - 14),
+                    Some(&ip::UDP) if UNENCRYPTED.iter().any(|port| to_or_from([54, 56], *port)) => {
+                        left.clear.push(data.len() - 14);
+                    }
+                    Some(&ip::ESP) => left.protected.push(data.len() - 14),
+                    _ => {}
+                }
+                continue;
+            }
+            _ => continue,
         }
         let length = data
             .get(16..18)
             .map_or(0, |length| usize::from(length[0]) << 8 | usize::from(length[1]));
         match data.get(23) {
             Some(&ip::SCTP) => left.clear.push(length),
+            Some(&ip::UDP) if UNENCRYPTED.iter().any(|port| to_or_from([34, 36], *port)) => {
+                left.clear.push(length);
+            }
             Some(&ip::ESP) => left.protected.push(length),
             Some(&ip::UDP)
-                if [34, 36].map(|at| data.get(at..at + 2)).contains(&Some(&udp::IKE_NAT.to_be_bytes()))
+                if to_or_from([34, 36], udp::IKE_NAT)
                     // A keepalive is one octet (RFC 3948, section 2.3).
                     && data.get(38..40) != Some(&[0, 9])
                     && data.get(42..46) != Some(&[0; 4]) =>

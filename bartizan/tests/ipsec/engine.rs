@@ -1,17 +1,17 @@
 //! Nodes whose engine is Bartizan's own: between two of them, against strongSwan in both roles, and with what it refuses. On the ESP of a guest's
 //! kernel, which this machine's may not have.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Feature, Process};
+use bartizan_host::{Feature, Namespace, Process, Program};
 use bartizan_ledger::{Cause, Direction, Event, Forgery, IkeSa, Refuser, Verdict};
 use bartizan_pki::Algorithm;
 use serde_json::Value;
 
-use super::egress::{Left, leaving};
+use super::egress::{GTP_U, Left, PFCP, leaving};
 use super::guest::{INNER, MANY, OUTER, in_a_guest_as, nothing_leaves_unencrypted};
 use super::{is_recorded, stderr};
 use crate::stage::*;
@@ -23,27 +23,76 @@ const TUNNEL: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }";
 /// Ports and payload protocols.
 const E2AP: (u16, u32) = (36_421, 70);
 const NGAP: (u16, u32) = (38_412, 60);
+const XNAP: (u16, u32) = (38_422, 61);
+const F1AP: (u16, u32) = (38_472, 62);
+const E1AP: (u16, u32) = (38_462, 64);
+/// What two hosts may have between them at once, and how many CHILD_SAs that is: one where the standard says which end listens, else one for a port at
+/// either end.
+const SEVERAL: [&str; 5] = ["E2", "N4", "Xn", "E1", "F1-C"];
+const OF_SEVERAL: usize = 1 + 2 + 4 + 2 + 1;
 const STREAM: u16 = 0;
+/// The same tunnel and ends with addresses of IPv6.
+const TUNNEL_6: &str = "outer: { cu: 'fd77::1', ric: 'fd77::2' }, inner: { cu: ['fd78::1'], ric: ['fd78::2'] }";
 
-/// Both ends up, and the link with them: one IKE_SA, also where both ends have begun.
+fn inner() -> [IpAddr; 2] {
+    INNER.map(IpAddr::from)
+}
+
+/// Both ends up, and the link with them.
 fn up(stage: &Stage) -> [Process; 2] {
     let both = [stage.up("ric"), stage.up("cu")];
+    is_up_once(stage);
+    both
+}
+
+/// Waits for one IKE_SA, also where both ends have begun, and one SA of each CHILD_SA.
+fn is_up_once(stage: &Stage) {
     for node in ["cu", "ric"] {
         eventually("the link is up once", || {
             let report = stage.stands(node);
             let count = |of: &Value| of.as_array().map(Vec::len);
             let link = &report["links"][0];
-            (count(&link["ike"]) == Some(1) && count(&link["children"][0]["sas"]) == Some(1)).then_some(())
+            let children = link["children"].as_array()?;
+            let each_once = children.iter().all(|child| count(&child["sas"]) == Some(1));
+            (count(&link["ike"]) == Some(1) && each_once).then_some(())
         });
     }
-    both
 }
 
-/// Messages over an association of SCTP between these addresses, each answered with itself.
-fn carries(stage: &Stage, ends: [Ipv4Addr; 2], (port, payload_protocol): (u16, u32), many: usize) {
-    let [from, to] = [(ends[0], 0), (ends[1], port)].map(SocketAddr::from);
+/// Datagrams to this port of the other end, from any and from the same (as nodes send GTP-U), and their answers.
+fn asks(ends: [(&Namespace, IpAddr); 2], port: u16) {
+    for from in [0, port] {
+        asks_from(ends, [from, port]);
+    }
+}
+
+fn asks_from([from, to]: [(&Namespace, IpAddr); 2], [own, port]: [u16; 2]) {
+    let bound = |(space, address): (&Namespace, IpAddr), port: u16| {
+        let socket = space.enter(|| UdpSocket::bind((address, port)));
+        let socket = socket.expect("a namespace").expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        socket
+    };
+    let (asking, answering) = (bound(from, own), bound(to, port));
+    let mut buffer = [0; 64];
+    asking.send_to(b"question", (to.1, port)).expect("it is sent");
+    let (length, asked_by) = answering.recv_from(&mut buffer).expect("it arrives");
+    answering.send_to(&buffer[..length], asked_by).expect("it is sent");
+    let length = asking.recv(&mut buffer).expect("an answer");
+    assert_eq!(&buffer[..length], b"question");
+}
+
+/// Messages over an association of SCTP from the CU to the RIC between these addresses, each answered with itself.
+fn carries(stage: &Stage, [cu, ric]: [IpAddr; 2], application: (u16, u32), many: usize) {
+    carries_between([(&stage.cu, cu), (&stage.ric, ric)], application, many);
+}
+
+/// The same between any ends.
+fn carries_between(ends: [(&Namespace, IpAddr); 2], (port, payload_protocol): (u16, u32), many: usize) {
+    let [(here, from), (there, to)] = ends;
+    let [from, to] = [(from, 0), (to, port)].map(SocketAddr::from);
     let opening = Opening::default();
-    let listener = stage.ric.enter(|| Listener::bind(to, opening));
+    let listener = there.enter(|| Listener::bind(to, opening));
     let listener = listener.expect("a namespace").expect("a listener");
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -53,8 +102,7 @@ fn carries(stage: &Stage, ends: [Ipv4Addr; 2], (port, payload_protocol): (u16, u
                 let _ = accepted.send(message.stream, message.payload_protocol, &message.bytes);
             }
         });
-        let mut association = stage
-            .cu
+        let mut association = here
             .enter(|| Association::connect(from, to, opening))
             .expect("a namespace")
             .expect("it comes up");
@@ -112,7 +160,7 @@ fn two_engines_of_ours_authenticate_by_ml_dsa_and_let_nothing_leave_unencrypted_
     ) {
         return;
     }
-    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, ("E2", TUNNEL));
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", TUNNEL)]);
     nothing_leaves_unencrypted(&stage);
     for node in ["cu", "ric"] {
         let set_up: Vec<_> = ike_sas(&stage, node)
@@ -146,11 +194,11 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
     // N2 in a tunnel, rekeyed by both ends; E2 in transport mode, rekeyed for the packets that an SA may carry.
     let transport = "mode: transport, rekey-packets: 100";
     for (interface, link, ends, application, many) in [
-        ("N2", TUNNEL, INNER, NGAP, MANY),
+        ("N2", TUNNEL, inner(), NGAP, MANY),
         // Each message takes three packets.
-        ("E2", transport, OUTER, E2AP, 50),
+        ("E2", transport, OUTER.map(IpAddr::from), E2AP, 50),
     ] {
-        let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, (interface, link));
+        let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[(interface, link)]);
         let both = up(&stage);
         let left: Left = leaving(&stage, interface, || {
             carries(&stage, ends, application, many);
@@ -173,24 +221,123 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
             process.terminate(PATIENCE).expect("it ends");
         }
     }
+    packets_set_a_link_up();
+    ipv6_is_carried(OURS, Algorithm::MlDsa65, POST_QUANTUM);
+    nat_is_crossed(OURS, Algorithm::MlDsa65, POST_QUANTUM);
+}
+
+/// `start: trap`: nothing is set up until a packet asks for it, and that packet is not sent unencrypted.
+fn packets_set_a_link_up() {
+    let link = format!("{TUNNEL}, start: trap");
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", &link)]);
+    let both = [stage.up("ric"), stage.up("cu")];
+    for node in ["cu", "ric"] {
+        let (_, report) = stage.json("status", node, &[]);
+        assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(0), "{report}");
+    }
+    let left = leaving(&stage, "asked", || carries(&stage, inner(), E2AP, MANY));
+    assert!(left.clear.is_empty() && left.protected.len() > 2 * MANY, "{left:?}");
+    is_up_once(&stage);
+    for process in both {
+        process.terminate(PATIENCE).expect("it ends");
+    }
+}
+
+/// E2 through a NAT before the RIC, which maps its address always alike: ESP is carried in UDP.
+fn nat_is_crossed(engines: [&str; 2], algorithm: Algorithm, policy: &str) {
+    let link = format!("{TUNNEL}, outer: {{ ric: 10.99.0.5 }}, external: {{ ric: 10.77.0.2 }}");
+    let stage = Stage::set_up_engines(engines, algorithm, policy, &[("E2", &link)]);
+    stage.ip("ric", &["address", "add", "10.99.0.5/32", "dev", "lo"]);
+    for line in [
+        "qdisc add dev v0 clsact",
+        "filter add dev v0 ingress protocol ip u32 match ip dst 10.77.0.2/32 action nat ingress 10.77.0.2/32 10.99.0.5",
+        "filter add dev v0 egress protocol ip u32 match ip src 10.99.0.5/32 action nat egress 10.99.0.5/32 10.77.0.2",
+    ] {
+        let tc = Program::new("tc").arguments(line.split(' ')).inside(&stage.ric);
+        tc.run(PATIENCE).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+    let both = up(&stage);
+    let left = leaving(&stage, "nat", || {
+        carries(&stage, inner(), E2AP, MANY);
+        for node in ["cu", "ric"] {
+            rekeyed_by(&stage, node);
+        }
+        carries(&stage, inner(), E2AP, MANY);
+    });
+    assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
+    assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
+    for node in ["cu", "ric"] {
+        let report = stage.stands(node);
+        let sa = &report["links"][0]["children"][0]["sas"][0];
+        assert_eq!(sa["udp"], true, "{engines:?} {node}: {report}");
+    }
+    assert_eq!(stage.json("down", "cu", &[]).0, 0);
+    for process in both {
+        process.terminate(PATIENCE).expect("it ends");
+    }
+}
+
+/// E2 and N3 in tunnels between addresses of IPv6, rekeyed by both ends.
+fn ipv6_is_carried(engines: [&str; 2], algorithm: Algorithm, policy: &str) {
+    let interfaces = ["E2", "N3"].map(|kind| (kind, TUNNEL_6));
+    let stage = Stage::set_up_engines(engines, algorithm, policy, &interfaces);
+    let both = up(&stage);
+    let inner: [IpAddr; 2] = ["fd78::1", "fd78::2"].map(|text| text.parse().expect("an address"));
+    let [at_cu, at_ric] = [(&stage.cu, inner[0]), (&stage.ric, inner[1])];
+    let left = leaving(&stage, "ipv6", || {
+        let all = || {
+            carries(&stage, inner, E2AP, MANY);
+            asks([at_cu, at_ric], GTP_U);
+            asks([at_ric, at_cu], GTP_U);
+        };
+        all();
+        for node in ["cu", "ric"] {
+            rekeyed_by(&stage, node);
+        }
+        all();
+    });
+    assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
+    assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
+    assert_eq!(stage.json("down", "cu", &[]).0, 0);
+    for process in both {
+        process.terminate(PATIENCE).expect("it ends");
+    }
 }
 
 #[test]
-fn an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_ends() {
-    if in_a_guest_as("engine::an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_ends") {
+fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_rekey_from_both_ends() {
+    if in_a_guest_as(
+        "engine::an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_rekey_from_both_ends",
+    ) {
         return;
     }
     // The CU sets the link up.
     for engines in [["strongswan", "bartizan"], ["bartizan", "strongswan"]] {
-        let mut stage = Stage::set_up_engines(engines, Algorithm::EcdsaP384, "hybrid", ("E2", TUNNEL));
+        let interfaces = SEVERAL.map(|kind| (kind, TUNNEL));
+        let mut stage = Stage::set_up_engines(engines, Algorithm::EcdsaP384, "hybrid", &interfaces);
         let [ric, cu] = up(&stage);
+        let [at_cu, at_ric] = [(&stage.cu, inner()[0]), (&stage.ric, inner()[1])];
         let left = leaving(&stage, "through", || {
-            carries(&stage, INNER, E2AP, MANY);
+            let all = || {
+                for application in [E2AP, XNAP, E1AP] {
+                    carries_between([at_cu, at_ric], application, MANY);
+                }
+                // The CU listens.
+                carries_between([at_ric, at_cu], F1AP, MANY);
+                for port in [GTP_U, PFCP] {
+                    asks([at_cu, at_ric], port);
+                    asks([at_ric, at_cu], port);
+                }
+            };
+            all();
             for node in ["cu", "ric"] {
                 rekeyed_by(&stage, node);
             }
-            carries(&stage, INNER, E2AP, MANY);
+            all();
         });
+        let report = stage.stands("cu");
+        let children = report["links"][0]["children"].as_array().map(Vec::len);
+        assert_eq!(children, Some(OF_SEVERAL), "{engines:?}: {report}");
         assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
         assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
         for (node, words) in [("cu", "ECDSA_WITH_SHA384_DER"), ("ric", "ECDSA_WITH_SHA384_DER")] {
@@ -210,6 +357,11 @@ fn an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_e
             process.terminate(PATIENCE).expect("it ends");
         }
 
+        nat_is_crossed(engines, Algorithm::EcdsaP384, "hybrid");
+        if engines[0] == "bartizan" {
+            ipv6_is_carried(engines, Algorithm::EcdsaP384, "hybrid");
+        }
+
         // A certificate that has run out is refused by either of them, and the ledger says why.
         let then = SystemTime::now() - Duration::from_secs(40 * 24 * 3600);
         stage.issue("cu", then);
@@ -223,7 +375,7 @@ fn an_engine_of_ours_and_strongswan_carry_e2_in_both_roles_and_rekey_from_both_e
 
 #[test]
 fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
-    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, ("E2", TUNNEL));
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", TUNNEL)]);
     stage.key_mode("cu", 0o640);
     let refused = stage.run("up", "cu", &["--no-guard"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
@@ -236,7 +388,12 @@ fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
         assert!(complaint.contains("needs a kernel that does ESP"), "{complaint}");
     }
     // strongSwan is not given a key that it cannot use.
-    let stage = Stage::set_up_engines(["strongswan", "bartizan"], Algorithm::MlDsa65, "hybrid", ("E2", TUNNEL));
+    let stage = Stage::set_up_engines(
+        ["strongswan", "bartizan"],
+        Algorithm::MlDsa65,
+        "hybrid",
+        &[("E2", TUNNEL)],
+    );
     let refused = stage.run("up", "cu", &["--no-guard"]);
     assert_eq!(refused.status.code(), Some(2));
     let complaint = stderr(&refused);

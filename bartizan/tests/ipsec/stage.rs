@@ -33,18 +33,18 @@ impl Stage {
 
     /// The same with these settings of the link.
     pub(crate) fn set_up_with(policy: &str, of_ric: &str, link: &str) -> Self {
-        let files = [policy, of_ric].map(|policy| deployment(policy, link, ["strongswan"; 2], "E2"));
+        let files = [policy, of_ric].map(|policy| deployment(policy, ["strongswan"; 2], &[("E2", link)]));
         Self::of_hosts(Self::hosts(), files)
     }
 
-    /// Both nodes with these engines, the CU's first, and keys of this kind, joined by an interface of this kind.
+    /// Both nodes with these engines, the CU's first, and keys of this kind, joined by interfaces of these kinds, each with its settings.
     pub(crate) fn set_up_engines(
         engines: [&str; 2],
         algorithm: Algorithm,
         policy: &str,
-        (interface, link): (&str, &str),
+        interfaces: &[(&str, &str)],
     ) -> Self {
-        let file = deployment(policy, link, engines, interface);
+        let file = deployment(policy, engines, interfaces);
         Self::of_hosts_with(Self::hosts(), [file.clone(), file], algorithm)
     }
 
@@ -68,6 +68,16 @@ impl Stage {
             // As a host with a default route has it: what finds no SA has a way to the peer, in plaintext.
             let (other, hop) = (other.parse().expect("a network"), hop.parse().expect("an address"));
             space.add_route(other, Some(hop), "v0").expect("a route");
+        }
+        for (space, own, other) in [(&cu, 1, 2), (&ric, 2, 1)] {
+            let ip = |arguments: &str| {
+                let ip = Program::new("ip").arguments(["-n", space.name()]);
+                ip.arguments(arguments.split(' ')).run(PATIENCE).expect("ip does it");
+            };
+            // In use at once: nobody asks whose they are.
+            ip(&format!("address add fd77::{own}/64 dev v0 nodad"));
+            ip(&format!("address add fd78::{own}/128 dev lo nodad"));
+            ip(&format!("route add fd78::{other}/128 via fd77::{other} dev v0"));
         }
         [cu, ric]
     }
@@ -272,17 +282,23 @@ pub(crate) fn ends(stage: &Stage, node: &str) -> Vec<Why> {
     ends.collect()
 }
 
-fn deployment(policy: &str, link: &str, engines: [&str; 2], interface: &str) -> String {
+fn deployment(policy: &str, engines: [&str; 2], interfaces: &[(&str, &str)]) -> String {
     let node = |name: &str, function: &str, number: u8, engine: &str| {
         format!(
             "  {name}: {{ function: {function}, address: 10.77.0.{number}, names: {{ dns: [{name}.test] }}, \
              ipsec: {{ engine: {engine}, certificate: {name}.crt.pem, key: {name}.key.pem, ledger: {name}.ledger }} }}\n"
         )
     };
-    let other = if interface == "N2" { "AMF" } else { "near-RT RIC" };
+    let other = match interfaces {
+        [("N2", _), ..] => "AMF",
+        _ => "near-RT RIC",
+    };
+    let interface = |(kind, link): &(&str, &str)| {
+        format!("  - {{ kind: {kind}, between: [cu, ric], with: ipsec, ipsec: {{ {link} }} }}\n")
+    };
+    let all: String = interfaces.iter().map(interface).collect();
     format!(
-        "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-         - {{ kind: {interface}, between: [cu, ric], with: ipsec, ipsec: {{ {link} }} }}\n",
+        "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n{all}",
         node("cu", "O-CU-CP", 1, engines[0]),
         node("ric", other, 2, engines[1])
     )

@@ -60,7 +60,7 @@ fn played(bytes: &[u8]) -> Link {
             (1, _) => fates = rest.to_vec(),
             (2, _) => link.deliver(end, rest),
             (3, Some(sa)) => sa.rekey(now),
-            (4, Some(sa)) => sa.make_child(now),
+            (4, Some(sa)) => sa.make_child(now, 0),
             (5, Some(sa)) => {
                 if let Some(spi) = sa.sending() {
                     sa.delete_child(now, spi);

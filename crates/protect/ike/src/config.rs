@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bartizan_wire::ike::Transform;
 
+use crate::allowance::Pace;
 use crate::credential::{Identity, SigningKey};
 use crate::key_exchange::Secret;
 use crate::selector::Selector;
@@ -14,8 +15,11 @@ use crate::trust::Trust;
 pub struct Config {
     /// Proposals of the IKE_SA, the best first: transforms of ENCR, PRF, KE and ADDKE, of INTEG where the cipher is no AEAD.
     pub proposals: Vec<Vec<Transform>>,
-    /// The CHILD_SA that is made with it.
+    /// The CHILD_SA that is made with it, unless this end begins with another.
     pub child: ChildConfig,
+    /// Further ones, each for traffic of its own. Either end asks for them; by its traffic it is known which is meant. Their places are from 1 on, that
+    /// of the first is 0.
+    pub more: Vec<ChildConfig>,
     /// Who this end is.
     pub identity: Identity,
     /// Who the peer must be.
@@ -86,6 +90,21 @@ pub struct Timing {
     pub ike: Option<Lifetime>,
     /// Of each CHILD_SA.
     pub child: Option<Lifetime>,
+    /// How often the peer may ask for an SA, also for one that replaces another: key exchanges are work. What is more is answered with
+    /// TEMPORARY_FAILURE.
+    pub asked: Pace,
+}
+
+impl Config {
+    /// Every CHILD_SA that an IKE_SA may have, by place.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &ChildConfig> {
+        std::iter::once(&self.child).chain(&self.more)
+    }
+
+    /// The one of a place.
+    pub(crate) fn child_of(&self, place: usize) -> &ChildConfig {
+        self.children().nth(place).unwrap_or(&self.child)
+    }
 }
 
 /// How long an SA is used.
@@ -139,6 +158,10 @@ impl Default for Timing {
             // strongSwan's.
             ike: Some(Lifetime::of(Duration::from_hours(4))),
             child: Some(Lifetime::of(Duration::from_hours(1))),
+            asked: Pace {
+                at_once: 32,
+                each: Duration::from_secs(1),
+            },
         }
     }
 }

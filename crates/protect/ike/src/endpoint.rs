@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bartizan_wire::ike::Header;
 
 use crate::acceptor::{Acceptor, Admission};
+use crate::allowance::{Allowance, Pace};
 use crate::config::Config;
 use crate::error::Failure;
 use crate::event::Event;
@@ -25,6 +26,9 @@ pub struct HalfOpen {
     pub cookies_from: usize,
     /// So many at most: further first requests are dropped, and their senders try again.
     pub most: usize,
+    /// How often a peer, by its address, is admitted. Where less than half of that is left, first requests must come again with a cookie, so that
+    /// nobody uses it up but who receives at that address.
+    pub pace: Pace,
 }
 
 impl Default for HalfOpen {
@@ -32,6 +36,10 @@ impl Default for HalfOpen {
         Self {
             cookies_from: 16,
             most: 1024,
+            pace: Pace {
+                at_once: 64,
+                each: Duration::from_millis(50),
+            },
         }
     }
 }
@@ -59,10 +67,16 @@ struct Held {
     first: Option<(u64, SocketAddr)>,
 }
 
+/// Who answers first requests between two addresses, and how often yet.
+struct Accepting {
+    acceptor: Acceptor,
+    allowance: Option<Allowance>,
+}
+
 /// IKE_SAs by the SPIs of this end, and those who may begin one.
 pub struct Endpoint {
-    /// By the address that a peer's first request comes from.
-    accepts: HashMap<IpAddr, Acceptor>,
+    /// By the addresses of this end and of the peer.
+    accepts: HashMap<(IpAddr, IpAddr), Accepting>,
     half_open: HalfOpen,
     held: BTreeMap<SaId, Held>,
     by_spi: HashMap<u64, SaId>,
@@ -91,14 +105,17 @@ impl Endpoint {
         }
     }
 
-    /// Accepts IKE_SAs of this configuration from this address from now on.
-    pub fn accept(&mut self, remote: IpAddr, config: Arc<Config>, random: &mut dyn Random) {
-        self.accepts.insert(remote, Acceptor::new(config, random));
+    /// Accepts IKE_SAs of this configuration between an address of this end and one of a peer from now on.
+    pub fn accept(&mut self, (local, remote): (IpAddr, IpAddr), config: Arc<Config>, random: &mut dyn Random) {
+        let acceptor = Acceptor::new(config, random);
+        let before = self.accepts.remove(&(local, remote));
+        let allowance = before.and_then(|before| before.allowance);
+        self.accepts.insert((local, remote), Accepting { acceptor, allowance });
     }
 
-    /// Accepts none from this address any more; what is established stays.
-    pub fn refuse(&mut self, remote: IpAddr) {
-        self.accepts.remove(&remote);
+    /// Accepts none between these addresses any more; what is established stays.
+    pub fn refuse(&mut self, (local, remote): (IpAddr, IpAddr)) {
+        self.accepts.remove(&(local, remote));
     }
 
     /// Begins an IKE_SA.
@@ -169,12 +186,20 @@ impl Endpoint {
         if own != 0 || half_open >= self.half_open.most {
             return;
         }
-        let Some(acceptor) = self.accepts.get(&ends.remote.ip()) else {
+        let pace = self.half_open.pace;
+        let between = (ends.local.ip(), ends.remote.ip());
+        let Some(Accepting { acceptor, allowance }) = self.accepts.get_mut(&between) else {
             return;
         };
-        let must_return = half_open >= self.half_open.cookies_from;
+        let allowance = allowance.get_or_insert_with(|| Allowance::new(pace, now));
+        let left = allowance.left(now);
+        if left == 0 {
+            return;
+        }
+        let must_return = half_open >= self.half_open.cookies_from || left <= pace.at_once / 2;
         match acceptor.admit(ends, datagram, must_return, random, now) {
             Admission::Admitted(sa) => {
+                allowance.take(now);
                 let id = SaId(self.next);
                 self.reports.push_back(Report::Admitted(id, ends));
                 self.hold(*sa, Some(first));

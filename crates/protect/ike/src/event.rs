@@ -32,7 +32,12 @@ pub enum Event {
     /// A CHILD_SA was made.
     Child(Box<Child>),
     /// The ends are authenticated and agree on no CHILD_SA.
-    ChildRefused(NotifyType),
+    ChildRefused {
+        /// Its place in the configuration.
+        place: usize,
+        /// What the end that refuses says.
+        kind: NotifyType,
+    },
     /// A CHILD_SA was deleted, in both directions, by either end.
     ChildDeleted {
         /// The SPI by which this end received.
@@ -64,6 +69,8 @@ pub enum Requester {
 /// A CHILD_SA: the keys of both directions, and the traffic that they protect. Its `Debug` prints no key.
 #[derive(Clone)]
 pub struct Child {
+    /// Its place in the configuration.
+    pub place: usize,
     /// What was agreed on: one transform of each type, with the key exchanges that it was made by where it has its own.
     pub transforms: Vec<Transform>,
     /// Algorithms of both directions.
@@ -110,6 +117,7 @@ impl Child {
 impl std::fmt::Debug for Child {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Child")
+            .field("place", &self.place)
             .field("transforms", &self.transforms)
             .field("suite", &self.suite)
             .field("numbers", &self.numbers)

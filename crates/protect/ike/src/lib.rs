@@ -10,18 +10,20 @@
 //! digital signatures (RFC 7427), ML-DSA among them, and may share a post-quantum key as well (RFC 8784). Payloads are those of
 //! `bartizan_wire::ike`, where reader and encoder of each stand next to each other and serve the inspector too.
 //!
+//! An IKE_SA has a CHILD_SA for each kind of traffic that it is configured with: one comes with IKE_AUTH, others by CREATE_CHILD_SA.
+//!
 //! An end replaces CHILD_SAs and the IKE_SA when their lifetimes say so or its owner does, and lets the peer do so (CREATE_CHILD_SA, with the
 //! additional key exchanges of IKE_FOLLOWUP_KE); where both replace one SA at once, both end with the same one. An IKE_SA that takes the place
 //! of another is another [`IkeSa`], which [`Event::Rekeyed`] gives.
 //!
-//! Not here yet: pre-shared keys that are optional, or mixed in before IKE_AUTH (RFC 9867), childless IKE_SAs, more than one CHILD_SA at a
-//! time.
+//! Not here yet: pre-shared keys that are optional, or mixed in before IKE_AUTH (RFC 9867), childless IKE_SAs.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 extern crate self as bartizan_ike;
 
 mod acceptor;
+mod allowance;
 mod assembly;
 mod config;
 mod credential;
@@ -42,6 +44,7 @@ mod selector;
 mod trust;
 
 pub use acceptor::{Acceptor, Admission};
+pub use allowance::{Allowance, Pace};
 pub use config::{ChildConfig, Config, Lifetime, Mode, Ppk, Timing};
 pub use credential::{Identity, SigningKey};
 pub use endpoint::{Endpoint, HalfOpen, Report, SaId};

@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use bartizan_wire::ike::{ExchangeType, NotifyType, Party};
 
+use crate::allowance::Allowance;
 use crate::assembly::Assembly;
 use crate::config::Config;
 use crate::error::Failure;
@@ -95,6 +96,10 @@ pub struct IkeSa {
     children: Vec<ChildSa>,
     /// Whether this end says that it has no other IKE_SA with the peer.
     is_initial: bool,
+    /// The place of the CHILD_SA that IKE_AUTH asks for.
+    first: usize,
+    /// How often the peer may ask for SAs yet.
+    asked: Allowance,
     /// By which signatures this end and the peer have proven who they are.
     proofs: [Vec<u8>; 2],
     /// What this end is to do once no request of its own is on its way.
@@ -119,6 +124,8 @@ pub struct IkeSa {
     /// When a peer that has not authenticated itself, or does not delete what it has replaced, is given up.
     deadline: Option<Instant>,
     heard: Instant,
+    /// Datagrams that were taken for the peer's: proven, or the answer that IKE_SA_INIT waits for.
+    taken: u64,
     chance: Chance,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
@@ -163,7 +170,7 @@ struct Abilities {
     ppk: bool,
     /// Hash algorithms of signatures that it verifies.
     hashes: Vec<u16>,
-    /// Whether it, and whether this end, is behind a translation of addresses; none where it has not said what it sees.
+    /// Whether this end, and whether it, is behind a translation of addresses; none where it has not said what it sees.
     translated: Option<(bool, bool)>,
 }
 
@@ -211,6 +218,7 @@ impl IkeSa {
         (state, chance): (State, Chance),
         now: Instant,
     ) -> Self {
+        let asked = Allowance::new(config.timing.asked, now);
         Self {
             config,
             role,
@@ -229,6 +237,8 @@ impl IkeSa {
             arriving: Vec::new(),
             children: Vec::new(),
             is_initial: false,
+            first: 0,
+            asked,
             proofs: [Vec::new(), Vec::new()],
             tasks: VecDeque::new(),
             initiating: None,
@@ -242,6 +252,7 @@ impl IkeSa {
             closing: None,
             deadline: None,
             heard: now,
+            taken: 0,
             chance,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -265,10 +276,28 @@ impl IkeSa {
         self.outgoing.as_ref().map_or(0, |outgoing| outgoing.sent_again)
     }
 
+    /// How many datagrams were taken for the peer's. What anybody can send who knows the SPIs is none of them.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// Between which sockets it is.
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends
+    }
+
+    /// Whether the address of either end is translated on the way: messages and ESP go by port 4500.
+    #[must_use]
+    pub fn is_translated(&self) -> bool {
+        self.peer.translated.is_some_and(|(this_end, peer)| this_end || peer)
+    }
+
+    /// Whether the address of this end is translated on the way, so that something must be sent now and then for that to stay so.
+    #[must_use]
+    pub fn is_behind_nat(&self) -> bool {
+        self.peer.translated.is_some_and(|(this_end, _)| this_end)
     }
 
     /// Whether both ends are authenticated.
@@ -311,6 +340,11 @@ impl IkeSa {
         self.is_initial = true;
     }
 
+    /// Asks for the CHILD_SA of this place in IKE_AUTH, instead of the first one. For one that has just begun.
+    pub fn begin_with(&mut self, place: usize) {
+        self.first = place;
+    }
+
     /// Ends it here, without a message to the peer.
     pub fn discard(&mut self) {
         self.fail(Failure::Dropped);
@@ -339,9 +373,9 @@ impl IkeSa {
 
     /// The port that datagrams of this exchange leave by: 4500 once a translation was seen (RFC 7296, section 2.23).
     fn port(&self, exchange: ExchangeType) -> Port {
-        match self.peer.translated {
-            Some((local, remote)) if (local || remote) && exchange != ExchangeType::IKE_SA_INIT => Port::Nat,
-            _ => Port::Ike,
+        match self.is_translated() && exchange != ExchangeType::IKE_SA_INIT {
+            true => Port::Nat,
+            false => Port::Ike,
         }
     }
 }

@@ -8,7 +8,7 @@ use webpki::{
     ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
     RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
 };
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use crate::credential::{Identity, identifier};
 
@@ -106,8 +106,13 @@ impl Anchors {
             Identity::Address(IpAddr::V6(address)) => ServerName::from(IpAddr::V6(*address)),
             Identity::Other(..) => return Err("its identity is of a kind that no certificate is compared with"),
         };
-        own.verify_is_valid_for_subject_name(&name)
-            .map_err(|_| "its certificate is not of the identity that it claims")?;
+        const ANOTHER: &str = "its certificate is not of the identity that it claims";
+        own.verify_is_valid_for_subject_name(&name).map_err(|_| ANOTHER)?;
+        if let Identity::Name(name) = claim.identity
+            && !names(&claim.certificates[0], name)
+        {
+            return Err(ANOTHER);
+        }
         let is_accepted = |accepted: &Vec<AlgorithmIdentifier>| {
             let mut accepted = accepted.iter();
             accepted.any(|accepted| identifier(accepted).as_deref() == Some(claim.algorithm))
@@ -164,6 +169,18 @@ impl Anchors {
                 _ => "its certificate cannot be accepted",
             })
     }
+}
+
+/// Whether a certificate has this very DNS name: one with a wildcard is of no end of IKE (RFC 4945, section 3.1.2).
+fn names(certificate: &[u8], name: &str) -> bool {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+        return false;
+    };
+    let Ok(Some(alternatives)) = certificate.subject_alternative_name() else {
+        return false;
+    };
+    let mut known = alternatives.value.general_names.iter();
+    known.any(|known| matches!(known, GeneralName::DNSName(known) if known.eq_ignore_ascii_case(name)))
 }
 
 const UNKNOWN_STATUS: &str = "whether its certificate was revoked is not known, and must be";

@@ -22,12 +22,13 @@ mod upkeep;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::rand;
-use bartizan_host::ready;
-use bartizan_ike::{Endpoint, HalfOpen, SaId};
+use bartizan_host::{Interest, ready};
+use bartizan_ike::{Endpoint, Ends, HalfOpen, IkeSa, SaId};
 
 use association::{ChildSa, Sa};
 use commands::Waiting;
@@ -37,7 +38,7 @@ use credentials::Store;
 use log::Log;
 use sockets::Sockets;
 
-use crate::xfrm::Installed;
+use crate::xfrm::{Asked, Installed};
 
 /// How often it is looked at whether the daemon is to end, where nothing happens.
 const TURN: Duration = Duration::from_millis(100);
@@ -86,13 +87,16 @@ struct Daemon {
     connections: Vec<Connection>,
     sas: BTreeMap<SaId, Sa>,
     children: Vec<ChildSa>,
-    /// What is in the kernel, by connection.
-    installed: BTreeMap<String, Installed>,
+    /// What is in the kernel, by connection and CHILD_SA.
+    installed: BTreeMap<(String, String), Installed>,
     waiting: Vec<Waiting>,
+    /// Packets that found no SA, from when a connection is loaded that is set up by such a one.
+    acquires: Option<Asked>,
     log: Log,
     /// The last numbers that were given to an IKE_SA and a CHILD_SA.
     numbers: (u32, u32),
     kept_up: Instant,
+    kept_alive: Instant,
 }
 
 /// What the engine draws SPIs and nonces from.
@@ -131,6 +135,7 @@ impl Daemon {
         let half_open = HalfOpen {
             cookies_from: cookies_from.min(HALF_OPEN),
             most: HALF_OPEN,
+            ..HalfOpen::default()
         };
         Ok(Self {
             options,
@@ -143,9 +148,11 @@ impl Daemon {
             children: Vec::new(),
             installed: BTreeMap::new(),
             waiting: Vec::new(),
+            acquires: None,
             log,
             numbers: (0, 0),
             kept_up: Instant::now(),
+            kept_alive: Instant::now(),
         })
     }
 
@@ -156,11 +163,13 @@ impl Daemon {
         let patience = next.unwrap_or(TURN).min(TURN);
         let mut all = self.control.sockets();
         all.extend(self.sockets.all());
+        all.extend(self.acquires.as_ref().map(|asked| (asked.as_fd(), Interest::Read)));
         ready(&all, patience).map_err(|source| Error::Io {
             action: "waiting for sockets".to_owned(),
             source,
         })?;
         self.receive();
+        self.answer_kernel();
         for asked in self.control.turn() {
             self.asked(asked);
             self.settle();
@@ -185,13 +194,23 @@ impl Daemon {
         self.sockets
             .receive(&mut |ends, message: &[u8]| received.push((ends, message.to_vec())));
         for (ends, message) in received {
-            self.log_received(ends, &message);
-            self.endpoint.receive(Instant::now(), ends, &message, &mut random);
+            self.received(ends, &message);
             // Before the next: each answer leaves when what it is about is in the kernel.
             self.settle();
         }
         if self.sas.values().any(|sa| sa.sent_again > 0) {
             self.report_silence();
+        }
+    }
+
+    /// Passes a datagram on, and logs it where it was the peer's: whoever knows the SPIs can send any number of others.
+    fn received(&mut self, ends: Ends, message: &[u8]) {
+        let id = self.of_datagram(message);
+        let taken = |endpoint: &Endpoint| id.and_then(|id| endpoint.sa(id)).map(IkeSa::taken);
+        let before = taken(&self.endpoint);
+        self.endpoint.receive(Instant::now(), ends, message, &mut random);
+        if let Some(id) = id.filter(|_| taken(&self.endpoint) != before) {
+            self.log_received(id, ends, message);
         }
     }
 
@@ -234,7 +253,7 @@ impl Daemon {
         }
         let left: Vec<SaId> = self.sas.keys().copied().collect();
         for id in left {
-            self.endpoint.with(id, bartizan_ike::IkeSa::discard);
+            self.endpoint.with(id, IkeSa::discard);
         }
         self.settle();
         self.forget_unloaded();

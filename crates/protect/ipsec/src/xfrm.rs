@@ -1,6 +1,7 @@
 //! ESP of the kernel by netlink (linux/xfrm.h): SAs and policies of CHILD_SAs that the engine has negotiated, in the network namespace of the calling
 //! thread.
 
+mod asked;
 mod codes;
 mod installed;
 mod layout;
@@ -15,7 +16,9 @@ use bartizan_registry::{TransformKind, esp_encryption, esp_integrity, transform}
 use bartizan_wire::udp::IKE_NAT;
 use zeroize::Zeroizing;
 
+pub use asked::Asked;
 pub use installed::Installed;
+pub use policy::is_same;
 
 use codes::{ANY_VERSION, ESP, EXTENDED};
 use layout::{COUNTED, FAILED, Layout, REQID, STATE, family, mode};

@@ -1,5 +1,6 @@
 //! Questions to the kernel over netlink(7), and orders.
 
+mod listener;
 mod request;
 
 use std::io;
@@ -8,6 +9,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use nix::sys::socket::{MsgFlags, recv, send};
 use socket2::{Domain, Protocol, Socket, Type};
 
+pub use listener::Listener;
 pub use request::{Attributes, Family, Refused, Request, attributes, family};
 
 /// From linux/netlink.h.
@@ -88,6 +90,20 @@ fn ask(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(),
     }
 }
 
+/// Gives the messages of a datagram that the kernel has sent by itself; it ends where what is left is none.
+fn messages(datagram: &[u8], each: &mut dyn FnMut(u16, &[u8])) {
+    let mut rest = datagram;
+    while let Some((&[a, b, c, d, e, f, ..], _)) = rest.split_first_chunk::<HEADER>() {
+        let whole = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let Some(content) = rest.get(HEADER..whole) else {
+            return;
+        };
+        each(u16::from_ne_bytes([e, f]), content);
+        // Messages begin at multiples of four.
+        rest = rest.get(whole.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
 /// The kernel's words in an error message: behind the code, and the request or its header.
 fn words(content: &[u8], flags: u16) -> Option<String> {
     if flags & EXTENDED == 0 {
@@ -107,6 +123,17 @@ fn words(content: &[u8], flags: u16) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_of_a_datagram_are_given_one_by_one_until_one_is_cut_off() {
+        let mut bytes = [request(23, 0, &[1, 2, 3]), vec![0], request(24, 0, &[])].concat();
+        bytes.extend(request(25, 0, &[9; 40]));
+        bytes.truncate(bytes.len() - 1);
+        let mut given = Vec::new();
+        messages(&bytes, &mut |kind, content| given.push((kind, content.to_vec())));
+        assert_eq!(given, [(23, vec![1, 2, 3]), (24, Vec::new())]);
+        messages(&[0; HEADER], &mut |_, _| panic!("a header of no length"));
+    }
 
     #[test]
     fn words_of_the_kernel_are_found_behind_a_request_that_is_repeated_or_cut() {

@@ -19,8 +19,8 @@ use crate::schedule::Nonces;
 /// What an exchange is to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// A CHILD_SA that replaces none.
-    First,
+    /// A CHILD_SA of this place in the configuration that replaces none.
+    New(usize),
     /// One that replaces that by which this end receives with this SPI.
     Child(u32),
     /// An IKE_SA that replaces this one.
@@ -128,7 +128,7 @@ impl IkeSa {
                 let keys = security.keys.child(made.suite, both, &secrets);
                 let replaces = match subject {
                     Subject::Child(old) => Some(old),
-                    Subject::First | Subject::Ike => None,
+                    Subject::New(_) | Subject::Ike => None,
                 };
                 if requester == Requester::ThisEnd && self.deleted_early.contains(&made.theirs) {
                     gone = Some(own);
@@ -172,6 +172,7 @@ impl IkeSa {
         let mut sa = Self::new(self.config.clone(), role, self.ends, (spis, 0), state, now);
         sa.peer = self.peer.clone();
         sa.proofs = self.proofs.clone();
+        sa.asked = self.asked;
         sa.security = Some(Security {
             agreed,
             keys,

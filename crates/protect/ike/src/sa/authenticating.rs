@@ -66,7 +66,8 @@ impl IkeSa {
         let authorities = config.trust.authorities().concat();
         let (peer, peer_data) = config.peer.encode();
         let spi = self.esp_spi.to_be_bytes();
-        let selectors = Selectors::new([&config.child.local, &config.child.remote]);
+        let child = config.child_of(self.first);
+        let selectors = Selectors::new([&child.local, &child.remote]);
         let identification = |kind, data| Body::Identification { kind, data };
         let mut payloads = vec![payload(PayloadType::ID_INITIATOR, identification(kind, &data))];
         payloads.extend(certificates(&config.certificates));
@@ -80,10 +81,10 @@ impl IkeSa {
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
         payloads.extend(ppk.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY, named)));
         payloads.extend(self.is_initial.then(|| notify(NotifyType::INITIAL_CONTACT, &[])));
-        if config.child.mode == Mode::Transport {
+        if child.mode == Mode::Transport {
             payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
         }
-        let proposals = proposal::without_key_exchanges(&config.child.proposals);
+        let proposals = proposal::without_key_exchanges(&child.proposals);
         let proposals = proposal::offer(&proposals, ESP, &spi);
         payloads.push(payload(PayloadType::SA, Body::Proposals(proposals)));
         payloads.extend(selectors.payloads());
@@ -109,8 +110,10 @@ impl IkeSa {
         }
         let (kind, data) = config.identity.encode();
         let proof = self.prove(kind, &data)?;
-        let ours = proposal::without_key_exchanges(&config.child.proposals);
-        let made = self.choose_child(&Offered::of(message), &ours);
+        let offered = Offered::of(message);
+        let place = self.place_of(&offered).unwrap_or(0);
+        let ours = proposal::without_key_exchanges(&config.child_of(place).proposals);
+        let made = self.choose_child(&offered, place, &ours);
         let data = &data[..];
         let mut payloads = vec![payload(PayloadType::ID_RESPONDER, Body::Identification { kind, data })];
         payloads.extend(certificates(&config.certificates));
@@ -128,7 +131,7 @@ impl IkeSa {
         match made {
             Ok(made) => self.first_child(now, made),
             Err(kind) => {
-                self.events.push_back(Event::ChildRefused(kind));
+                self.events.push_back(Event::ChildRefused { place, kind });
                 Ok(())
             }
         }
@@ -149,6 +152,7 @@ impl IkeSa {
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
         self.established(now, &auth);
+        let place = self.first;
         let offered = Offered::of(&message);
         if offered.proposals.is_none() {
             let kind = super::open::refusal(&message).err();
@@ -156,16 +160,16 @@ impl IkeSa {
                 Some(Failure::Refused(kind)) => kind,
                 _ => NotifyType::NO_PROPOSAL_CHOSEN,
             };
-            self.events.push_back(Event::ChildRefused(kind));
+            self.events.push_back(Event::ChildRefused { place, kind });
             return Ok(());
         }
-        let ours = proposal::without_key_exchanges(&self.config.child.proposals);
-        match self.accept_child(&offered, &ours) {
+        let ours = proposal::without_key_exchanges(&self.config.child_of(place).proposals);
+        match self.accept_child(&offered, place, &ours) {
             Some(made) => self.first_child(now, made),
             None => {
                 // It chose what was not offered: nothing is sent by such an SA, and the peer learns that it is gone.
-                self.events
-                    .push_back(Event::ChildRefused(NotifyType::NO_PROPOSAL_CHOSEN));
+                let kind = NotifyType::NO_PROPOSAL_CHOSEN;
+                self.events.push_back(Event::ChildRefused { place, kind });
                 self.delete(now, Failure::NoProposal);
                 Ok(())
             }

@@ -7,7 +7,7 @@ use bartizan_wire::ike::{Body, Message, NotifyType, Payload, PayloadType, Propos
 
 use super::IkeSa;
 use super::init::{notify, payload};
-use crate::config::Mode;
+use crate::config::{ChildConfig, Mode};
 use crate::event::{Child, Event, Requester};
 use crate::proposal::{self, ESP};
 use crate::schedule::CipherKeys;
@@ -16,6 +16,8 @@ use crate::selector::{Selector, narrow};
 /// A CHILD_SA that is installed.
 #[derive(Debug)]
 pub(super) struct ChildSa {
+    /// Its place in the configuration.
+    pub(super) place: usize,
     /// SPIs by which this end receives and sends.
     pub(super) inbound: u32,
     pub(super) outbound: u32,
@@ -66,6 +68,8 @@ impl<'a> Offered<'a> {
 
 /// A CHILD_SA as both ends agree on it.
 pub(super) struct Made {
+    /// Its place in the configuration.
+    pub(super) place: usize,
     pub(super) chosen: Proposal,
     pub(super) suite: Suite,
     /// Of the end that asked, and of the other.
@@ -110,14 +114,51 @@ impl Selectors {
 }
 
 impl IkeSa {
-    /// What this end chooses of an offer.
-    pub(super) fn choose_child(&self, offered: &Offered<'_>, lists: &[Vec<Transform>]) -> Result<Made, NotifyType> {
+    /// Which CHILD_SA an offer is for, by its traffic: the one that is that very traffic, else one that is among it, else one that has some of it;
+    /// none where nothing of it is any's.
+    pub(super) fn place_of(&self, offered: &Offered<'_>) -> Option<usize> {
+        let fits = |ours: &ChildConfig| -> Option<u8> {
+            let [Some(requesting), Some(responding)] = offered.selectors else {
+                return None;
+            };
+            let both = [(requesting, &ours.remote), (responding, &ours.local)];
+            let ranks = both.map(|(offered, ours)| {
+                let narrowed = narrow(offered, ours);
+                let offered: Vec<Selector> = offered.iter().filter_map(Selector::read).collect();
+                let within = |some: &[Selector], all: &[Selector]| {
+                    let in_all = |one: &Selector| all.iter().any(|other| other.contains(one));
+                    some.iter().all(in_all)
+                };
+                match (within(ours, &narrowed), within(&offered, ours)) {
+                    _ if narrowed.is_empty() => 0,
+                    (true, true) => 3,
+                    (true, false) => 2,
+                    (false, _) => 1,
+                }
+            });
+            let [one, other] = ranks;
+            Some(one.min(other)).filter(|rank| *rank > 0)
+        };
+        let ranked = self.config.children().map(fits).zip(0..);
+        let ranked = ranked.filter_map(|(rank, place)| Some((rank?, place)));
+        // Of equal ones the first.
+        let best = ranked.max_by_key(|(rank, place)| (*rank, std::cmp::Reverse(*place)));
+        best.map(|(_, place)| place)
+    }
+
+    /// What this end chooses of an offer for the CHILD_SA of this place.
+    pub(super) fn choose_child(
+        &self,
+        offered: &Offered<'_>,
+        place: usize,
+        lists: &[Vec<Transform>],
+    ) -> Result<Made, NotifyType> {
         const NONE: NotifyType = NotifyType::NO_PROPOSAL_CHOSEN;
-        let ours = &self.config.child;
+        let ours = self.config.child_of(place);
         let proposals = offered.proposals.ok_or(NONE)?;
         let chosen = proposal::choose(proposals, lists, ESP).ok_or(NONE)?;
         let suite = proposal::suite(&chosen).ok_or(NONE)?;
-        let theirs = spi_of(&chosen).ok_or(NONE)?;
+        let theirs = self.fresh_spi(&chosen).ok_or(NONE)?;
         // Of a tunnel that is offered as transport nothing is said back: it is one then (RFC 7296, section 1.3.1).
         if ours.mode == Mode::Transport && !offered.transport {
             return Err(NONE);
@@ -133,6 +174,7 @@ impl IkeSa {
             return Err(NotifyType::TS_UNACCEPTABLE);
         }
         Ok(Made {
+            place,
             chosen,
             suite,
             selectors,
@@ -143,7 +185,7 @@ impl IkeSa {
     /// Payloads that say what this end has chosen, with the SPI by which it receives.
     pub(super) fn chosen_child<'a>(&self, made: &Made, own: u32, selectors: &'a Selectors) -> Vec<Payload<'a>> {
         let mut payloads = Vec::new();
-        if self.config.child.mode == Mode::Transport {
+        if self.config.child_of(made.place).mode == Mode::Transport {
             payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
         }
         let mut chosen = made.chosen.clone();
@@ -154,8 +196,8 @@ impl IkeSa {
     }
 
     /// What the peer has chosen, where that was offered.
-    pub(super) fn accept_child(&self, offered: &Offered<'_>, lists: &[Vec<Transform>]) -> Option<Made> {
-        let ours = &self.config.child;
+    pub(super) fn accept_child(&self, offered: &Offered<'_>, place: usize, lists: &[Vec<Transform>]) -> Option<Made> {
+        let ours = self.config.child_of(place);
         let [chosen] = offered.proposals? else {
             return None;
         };
@@ -164,7 +206,7 @@ impl IkeSa {
         } else {
             Mode::Tunnel
         };
-        let (suite, theirs) = (proposal::suite(chosen)?, spi_of(chosen)?);
+        let (suite, theirs) = (proposal::suite(chosen)?, self.fresh_spi(chosen)?);
         let read = |selectors: Option<&[TrafficSelector<'_>]>, allowed: &[Selector]| {
             let read = selectors?.iter().map(Selector::read);
             let read: Vec<Selector> = read.collect::<Option<_>>()?;
@@ -176,6 +218,7 @@ impl IkeSa {
             read(offered.selectors[1], &ours.remote)?,
         ];
         let made = Made {
+            place,
             chosen: chosen.clone(),
             suite,
             selectors,
@@ -202,6 +245,7 @@ impl IkeSa {
         let lifetime = self.config.timing.child;
         let open = replaces.is_some_and(|old| self.child(old).is_some());
         let child = ChildSa {
+            place: made.place,
             inbound: own,
             outbound: made.theirs,
             rekey: lifetime.map(|lifetime| self.due(now, lifetime)),
@@ -212,25 +256,35 @@ impl IkeSa {
         };
         self.children.push(child);
         self.events.push_back(Event::Child(Box::new(Child {
+            place: made.place,
             suite: made.suite,
             numbers: proposal::numbers(&made.chosen),
             transforms: made.chosen.transforms,
-            mode: self.config.child.mode,
+            mode: self.config.child_of(made.place).mode,
             inbound: (own, receiving),
             outbound: (made.theirs, sending),
             local,
             remote,
-            in_udp: self.peer.translated.is_some_and(|(local, remote)| local || remote),
+            in_udp: self.is_translated(),
             requester,
             replaces,
         })));
     }
 
-    /// The CHILD_SA by which packets are to be sent now, by the SPI by which this end receives: the newest that this end has asked for, and one
-    /// that the peer has asked for once the one that it replaces is deleted (RFC 7296, section 2.8).
+    /// The CHILD_SA by which packets of the first traffic are to be sent now, by the SPI by which this end receives: the newest that this end has
+    /// asked for, and one that the peer has asked for once the one that it replaces is deleted (RFC 7296, section 2.8).
     #[must_use]
     pub fn sending(&self) -> Option<u32> {
-        let open = self.children.iter().filter(|child| child.stage != Stage::Closing);
+        self.sending_of(0)
+    }
+
+    /// The same of the traffic of a place.
+    #[must_use]
+    pub fn sending_of(&self, place: usize) -> Option<u32> {
+        let open = self
+            .children
+            .iter()
+            .filter(|child| child.place == place && child.stage != Stage::Closing);
         let best = open.max_by_key(|child| (child.sends, child.stage == Stage::Live));
         best.map(|child| child.inbound)
     }
@@ -238,6 +292,17 @@ impl IkeSa {
     /// The CHILD_SAs that are installed, by the SPIs by which this end receives.
     pub fn children(&self) -> impl Iterator<Item = u32> {
         self.children.iter().map(|child| child.inbound)
+    }
+
+    /// Whether there is one of this place that is not about to go.
+    pub(super) fn has_child(&self, place: usize) -> bool {
+        let mut children = self.children.iter();
+        children.any(|child| child.place == place && child.stage != Stage::Closing)
+    }
+
+    /// The SPI that the peer receives by: one that is in use is none, since two SAs to it could not be distinguished.
+    fn fresh_spi(&self, chosen: &Proposal) -> Option<u32> {
+        spi_of(chosen).filter(|spi| !self.children.iter().any(|child| child.outbound == *spi))
     }
 
     pub(super) fn child(&mut self, inbound: u32) -> Option<&mut ChildSa> {

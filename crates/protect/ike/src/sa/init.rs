@@ -272,6 +272,7 @@ impl IkeSa {
             }
             _ => false,
         };
+        self.taken += u64::from(again);
         if !again {
             self.refused = Some(kind);
         } else if let Err(failure) = self.send_init(now) {
@@ -310,6 +311,7 @@ impl IkeSa {
         }
         self.transcript.init[1] = datagram.to_vec();
         self.heard = now;
+        self.taken += 1;
         self.outgoing = None;
         self.secure(agreed, &secret, [&nonce, init.nonce])?;
         self.go_on(now, 0)

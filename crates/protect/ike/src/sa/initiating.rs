@@ -22,6 +22,8 @@ use crate::random;
 /// What this end has asked for, and how far that is.
 pub(super) struct Initiating {
     pub(super) subject: Subject,
+    /// The place of the CHILD_SA in the configuration; of an IKE_SA it has no meaning.
+    place: usize,
     step: Step,
 }
 
@@ -53,25 +55,27 @@ impl IkeSa {
             .is_some_and(|initiating| initiating.subject == subject)
     }
 
-    fn lists(&self, subject: Subject) -> &[Vec<Transform>] {
+    fn lists(&self, subject: Subject, place: usize) -> &[Vec<Transform>] {
         match subject {
             Subject::Ike => &self.config.proposals,
-            Subject::First | Subject::Child(_) => &self.config.child.proposals,
+            Subject::New(_) | Subject::Child(_) => &self.config.child_of(place).proposals,
         }
     }
 
-    /// Sends CREATE_CHILD_SA, by the method that the peer wants where it has said so.
+    /// Sends CREATE_CHILD_SA, by the method that the peer wants where it has said so; a CHILD_SA is that of this place.
     pub(super) fn request_new(
         &mut self,
         now: Instant,
-        subject: Subject,
+        (subject, place): (Subject, usize),
         method: Option<KeyExchangeMethod>,
     ) -> Result<(), Failure> {
         let again = method.is_some();
         self.deleted_early.clear();
         let agreed = self.security.as_ref().map(|security| security.agreed.first);
         let agreed = agreed.filter(|_| subject == Subject::Ike);
-        let method = method.or(agreed).or_else(|| proposal::preferred(self.lists(subject)));
+        let method = method
+            .or(agreed)
+            .or_else(|| proposal::preferred(self.lists(subject, place)));
         let (data, exchange) = match method {
             Some(method) => {
                 let (data, pending) = begin(method)?;
@@ -82,22 +86,23 @@ impl IkeSa {
         let nonce = random::nonce(&mut self.chance);
         let spi = match subject {
             Subject::Ike => random::spi(&mut self.chance).to_be_bytes().to_vec(),
-            Subject::First | Subject::Child(_) => self.new_spi().to_be_bytes().to_vec(),
+            Subject::New(_) | Subject::Child(_) => self.new_spi().to_be_bytes().to_vec(),
         };
         let config = self.config.clone();
-        let selectors = Selectors::new([&config.child.local, &config.child.remote]);
+        let child = config.child_of(place);
+        let selectors = Selectors::new([&child.local, &child.remote]);
         let replaced = match subject {
             Subject::Child(inbound) => Some(inbound.to_be_bytes()),
-            Subject::First | Subject::Ike => None,
+            Subject::New(_) | Subject::Ike => None,
         };
         let mut payloads: Vec<Payload<'_>> = Vec::new();
         payloads.extend(replaced.as_ref().map(|spi| about_esp(NotifyType::REKEY_SA, spi)));
         let is_child = subject != Subject::Ike;
-        if is_child && config.child.mode == Mode::Transport {
+        if is_child && child.mode == Mode::Transport {
             payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
         }
         let protocol = if is_child { ESP } else { IKE };
-        let proposals = proposal::offer(self.lists(subject), protocol, &spi);
+        let proposals = proposal::offer(self.lists(subject, place), protocol, &spi);
         payloads.push(payload(PayloadType::SA, Body::Proposals(proposals)));
         payloads.push(payload(PayloadType::NONCE, Body::Nonce(&nonce)));
         payloads.extend(data.as_ref().map(|(method, data)| key_exchange_payload(*method, data)));
@@ -111,13 +116,13 @@ impl IkeSa {
             exchange,
             again,
         }));
-        self.initiating = Some(Initiating { subject, step });
+        self.initiating = Some(Initiating { subject, place, step });
         Ok(())
     }
 
     /// What the peer answers to either exchange.
     pub(super) fn create_response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
-        let Some(Initiating { subject, step }) = self.initiating.take() else {
+        let Some(Initiating { subject, place, step }) = self.initiating.take() else {
             return Ok(());
         };
         let message = Message::read(content.first, &content.bytes)?;
@@ -125,17 +130,17 @@ impl IkeSa {
         if let Some((kind, data)) = said.error {
             let again = match &step {
                 Step::Asked(asked) if kind == NotifyType::INVALID_KE_PAYLOAD && !asked.again => {
-                    wanted(data, self.lists(subject))
+                    wanted(data, self.lists(subject, place))
                 }
                 _ => None,
             };
             return match again {
-                Some(method) => self.request_new(now, subject, Some(method)),
+                Some(method) => self.request_new(now, (subject, place), Some(method)),
                 None => self.refused_by_peer(now, subject, kind),
             };
         }
         let agreement = match step {
-            Step::Asked(asked) => self.accept(subject, *asked, &message, &said),
+            Step::Asked(asked) => self.accept((subject, place), *asked, &message, &said),
             Step::Following {
                 mut agreement,
                 method,
@@ -150,7 +155,7 @@ impl IkeSa {
             }
         };
         match agreement {
-            Ok(agreement) => self.follow(now, agreement, said.link),
+            Ok(agreement) => self.follow(now, place, agreement, said.link),
             Err(failure) => {
                 // The peer believes that the SA is made: it answers what was not asked, and is left.
                 self.delete(now, failure);
@@ -162,7 +167,7 @@ impl IkeSa {
     /// What the peer agrees to, where that is what was asked for.
     fn accept(
         &self,
-        subject: Subject,
+        (subject, place): (Subject, usize),
         asked: Asked,
         message: &Message<'_>,
         said: &Said<'_>,
@@ -175,7 +180,7 @@ impl IkeSa {
             return Err(Failure::NoProposal);
         };
         let (first, additional) = proposal::exchanges(chosen).ok_or(Failure::NoProposal)?;
-        let target = self.target(subject, &asked.spi, chosen, &offered)?;
+        let target = self.target((subject, place), &asked.spi, chosen, &offered)?;
         let mut secrets = Vec::new();
         match (asked.exchange, first) {
             (Some((method, pending)), Some(first)) if method == first => {
@@ -199,13 +204,13 @@ impl IkeSa {
 
     fn target(
         &self,
-        subject: Subject,
+        (subject, place): (Subject, usize),
         spi: &[u8],
         chosen: &Proposal,
         offered: &Offered<'_>,
     ) -> Result<Target, Failure> {
         const NONE: Failure = Failure::NoProposal;
-        let lists = self.lists(subject);
+        let lists = self.lists(subject, place);
         if subject == Subject::Ike {
             let is_offered = proposal::is_of(chosen, &proposal::offer(lists, IKE, &[]));
             let agreed = Agreed::of(chosen).filter(|_| is_offered).ok_or(NONE)?;
@@ -218,12 +223,12 @@ impl IkeSa {
             };
         }
         let own = u32::from_be_bytes(spi.try_into().map_err(|_| NONE)?);
-        let made = self.accept_child(offered, lists).ok_or(NONE)?;
+        let made = self.accept_child(offered, place, lists).ok_or(NONE)?;
         Ok(Target::Child { made, own })
     }
 
     /// The next additional key exchange, or the end of all.
-    fn follow(&mut self, now: Instant, agreement: Agreement, link: Option<&[u8]>) -> Result<(), Failure> {
+    fn follow(&mut self, now: Instant, place: usize, agreement: Agreement, link: Option<&[u8]>) -> Result<(), Failure> {
         let Some(method) = agreement.next() else {
             return self.complete(now, agreement);
         };
@@ -247,7 +252,7 @@ impl IkeSa {
             method,
             pending,
         };
-        self.initiating = Some(Initiating { subject, step });
+        self.initiating = Some(Initiating { subject, place, step });
         Ok(())
     }
 
@@ -259,14 +264,15 @@ impl IkeSa {
         match (subject, kind) {
             // The peer has replaced it meanwhile, and does not know that this end wanted to (RFC 7296, sections 2.8.1 and 2.8.2).
             _ if peers => {}
-            (Subject::First, _) => self.events.push_back(Event::ChildRefused(kind)),
+            (Subject::New(place), _) => self.events.push_back(Event::ChildRefused { place, kind }),
             (Subject::Child(inbound), _) => {
                 let Some(child) = self.child(inbound).filter(|child| child.stage == Stage::Live) else {
                     return Ok(());
                 };
                 if kind == NotifyType::CHILD_SA_NOT_FOUND {
+                    let place = child.place;
                     self.child_deleted(inbound);
-                    self.plan_later(Task::Make(Subject::First));
+                    self.plan_later(Task::Make(Subject::New(place)));
                     return Ok(());
                 }
                 child.rekey = (kind != NotifyType::NO_ADDITIONAL_SAS).then_some(again);

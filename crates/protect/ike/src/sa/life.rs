@@ -53,9 +53,9 @@ impl IkeSa {
         self.plan(now, Task::Make(Subject::Child(inbound)));
     }
 
-    /// Makes a CHILD_SA where there is none: the first was refused, or was deleted.
-    pub fn make_child(&mut self, now: Instant) {
-        self.plan(now, Task::Make(Subject::First));
+    /// Makes the CHILD_SA of this place where there is none: it was not asked for yet, was refused, or was deleted.
+    pub fn make_child(&mut self, now: Instant, place: usize) {
+        self.plan(now, Task::Make(Subject::New(place)));
     }
 
     /// Deletes the CHILD_SA by which this end receives with this SPI.
@@ -114,11 +114,15 @@ impl IkeSa {
     fn perform(&mut self, now: Instant, task: Task) -> Result<(), Failure> {
         match task {
             Task::Make(Subject::Child(inbound)) => match self.child(inbound) {
-                Some(child) if child.stage == Stage::Live => self.request_new(now, Subject::Child(inbound), None),
+                Some(child) if child.stage == Stage::Live => {
+                    let place = child.place;
+                    self.request_new(now, (Subject::Child(inbound), place), None)
+                }
                 _ => Ok(()),
             },
-            Task::Make(Subject::First) if self.children.iter().any(|child| child.stage != Stage::Closing) => Ok(()),
-            Task::Make(subject) => self.request_new(now, subject, None),
+            Task::Make(Subject::New(place)) if self.has_child(place) => Ok(()),
+            Task::Make(Subject::New(place)) => self.request_new(now, (Subject::New(place), place), None),
+            Task::Make(Subject::Ike) => self.request_new(now, (Subject::Ike, 0), None),
             Task::Delete(inbound) => {
                 if self.child(inbound).is_none() {
                     return Ok(());

@@ -124,6 +124,7 @@ impl IkeSa {
         let known = header.responder_spi == self.spis[1];
         let security = self.security.as_ref().filter(|_| known)?;
         let part = security.protection.open(header.next, datagram)?;
+        self.taken += 1;
         let is_response = header.flags.is_response();
         if !is_response && part.fragment.0 == 1 {
             self.arriving = datagram.to_vec();

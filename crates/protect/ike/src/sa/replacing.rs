@@ -39,7 +39,7 @@ impl IkeSa {
         requester: Requester,
         done: Done,
     ) -> Result<(), Failure> {
-        if subject == Subject::First {
+        if matches!(subject, Subject::New(_)) {
             return Ok(());
         }
         let contest = self.contest.get_or_insert(Contest {
@@ -107,7 +107,7 @@ impl IkeSa {
                 Ok(())
             }
             (Subject::Ike, Successor::Ike(successor)) => self.supersede(now, *successor, loser, requester),
-            (Subject::Ike, Successor::Child(_)) | (Subject::First, _) => Ok(()),
+            (Subject::Ike, Successor::Child(_)) | (Subject::New(_), _) => Ok(()),
         }
     }
 

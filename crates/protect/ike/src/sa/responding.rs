@@ -17,8 +17,8 @@ use crate::key_exchange::{Secret, key_exchange};
 use crate::proposal::{self, Agreed, IKE};
 use crate::random::{self, Random as _};
 
-/// CHILD_SAs at a time: one, and those that it has replaced and the peer has not deleted yet.
-const CHILDREN: usize = 8;
+/// CHILD_SAs at a time that have been replaced and that the peer has not deleted yet.
+const REPLACED: usize = 7;
 
 /// What the peer has asked for, as long as additional key exchanges of it are to come.
 pub(super) struct Responding {
@@ -53,6 +53,10 @@ impl IkeSa {
     ) -> Result<(), Failure> {
         // It has begun another: what it did not complete it will not.
         self.forget_responding(now)?;
+        if !self.asked.take(now) {
+            self.refuse(&content.header, &[notify(NotifyType::TEMPORARY_FAILURE, &[])]);
+            return Ok(());
+        }
         match self.agree(message) {
             Ok((agreement, answer)) => self.answer_create(now, content, agreement, &answer),
             Err(Refusal(NotifyType::CHILD_SA_NOT_FOUND, spi)) => {
@@ -72,7 +76,7 @@ impl IkeSa {
         let mut proposals = offered.proposals.into_iter().flatten();
         let is_ike = proposals.any(|proposal| proposal.protocol == IKE);
         let is_ending = self.closing.is_some() || !self.is_established();
-        let is_full = !is_ike && self.children.len() >= CHILDREN;
+        let is_full = !is_ike && self.children.len() >= self.config.children().count() + REPLACED;
         if is_ending || is_full || !is_ike && self.is_replacing_ike() {
             return Err(LATER.into());
         }
@@ -91,7 +95,7 @@ impl IkeSa {
                 }
             }
         } else {
-            Subject::First
+            Subject::New(self.place_of(offered).ok_or(NotifyType::TS_UNACCEPTABLE)?)
         };
         let mut children = self.children.iter();
         let is_busy = match subject {
@@ -102,12 +106,12 @@ impl IkeSa {
                     .is_some_and(|initiating| initiating.subject != Subject::Ike);
                 makes_child || children.any(|child| child.stage == Stage::Closing)
             }
-            // One CHILD_SA is configured: another next to it is wanted by nobody.
-            Subject::First if children.any(|child| child.stage != Stage::Closing) => {
+            // Another for the same traffic is wanted by nobody.
+            Subject::New(place) if self.has_child(place) => {
                 return Err(NotifyType::NO_ADDITIONAL_SAS.into());
             }
             // Both make it at once.
-            Subject::First => self.initiating.is_some(),
+            Subject::New(_) => self.is_initiating(subject),
             Subject::Child(_) => false,
         };
         // One contest at a time, and one attempt of each end in it.
@@ -127,7 +131,15 @@ impl IkeSa {
         let target = if subject == Subject::Ike {
             self.choose_ike(&offered, &config.proposals)?
         } else {
-            let made = self.choose_child(&offered, &config.child.proposals)?;
+            let mut children = self.children.iter();
+            let place = match subject {
+                Subject::New(place) => place,
+                Subject::Child(replaced) => children
+                    .find(|child| child.inbound == replaced)
+                    .map_or(0, |child| child.place),
+                Subject::Ike => 0,
+            };
+            let made = self.choose_child(&offered, place, &config.child_of(place).proposals)?;
             let own = self.new_spi();
             Target::Child { made, own }
         };

@@ -153,9 +153,60 @@ fn ask(sa: &mut IkeSa, what: u8, now: std::time::Instant) {
         (0, Some(spi)) => sa.rekey_child(now, spi),
         (1, _) => sa.rekey(now),
         (2, Some(spi)) => sa.delete_child(now, spi),
-        (3, _) => sa.make_child(now),
+        (3, _) => sa.make_child(now, 0),
         (4, _) => sa.close(now),
         _ => {}
+    }
+}
+
+#[test]
+fn an_spi_that_the_peer_receives_by_already_is_not_taken_for_another_child_sa() {
+    let authority = Authority::new(Algorithm::Ed25519);
+    let [one, other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let mut link = Link::new(one, other, 42);
+    link.run_well(Duration::from_secs(1));
+    let now = link.now;
+    let Link {
+        initiator: hostile,
+        responder: Some(victim),
+        ..
+    } = &mut link
+    else {
+        unreachable!("both are settled");
+    };
+    let known = victim.children[0].outbound.to_be_bytes();
+    let ranges = [1_u8, 2].map(|last| [0, 0, 0xff, 0xff, 10, 78, 0, last, 10, 78, 0, last]);
+    for (spi, is_taken) in [(known, false), ([0x7f; 4], true)] {
+        let transforms = esp(HYBRID);
+        let proposal = Proposal {
+            number: 1,
+            protocol: 3,
+            spi: spi.to_vec(),
+            transforms,
+        };
+        let pieces = [
+            Piece::Notify {
+                kind: NotifyType::REKEY_SA.0,
+                protocol: 3,
+                spi: None,
+                data: Vec::new(),
+            },
+            Piece::Proposals(vec![proposal]),
+            Piece::Nonce(vec![7; 32]),
+            Piece::KeyExchange(31, vec![9; 32]),
+            Piece::Traffic(true, 0),
+            Piece::Traffic(false, 1),
+        ];
+        let padded = [ranges[0], ranges[1], ranges[0], ranges[0]];
+        let header = hostile.header(ExchangeType::CREATE_CHILD_SA, 0, victim.expected);
+        let (_, datagrams) = hostile
+            .seal(header, payloads(&pieces, &known, &padded))
+            .expect("sealed");
+        for datagram in datagrams {
+            victim.receive(now, &datagram);
+        }
+        assert_eq!(victim.responding.is_some(), is_taken, "{spi:?}");
+        assert_eq!(victim.children.len(), 1);
     }
 }
 

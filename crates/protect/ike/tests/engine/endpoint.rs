@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Report, SaId};
+use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Pace, Report, SaId};
 use bartizan_wire::ike::{ExchangeType, Header};
 
 use crate::link::{Algorithm, Authority, DELAY, HYBRID, config, random};
@@ -29,6 +29,12 @@ fn initiator(number: u8) -> Ends {
     }
 }
 
+/// The addresses of the responder and of an initiator.
+fn between(number: u8) -> (IpAddr, IpAddr) {
+    let ends = initiator(number);
+    (ends.remote.ip(), ends.local.ip())
+}
+
 fn other_way(ends: Ends) -> Ends {
     Ends {
         local: ends.remote,
@@ -39,17 +45,23 @@ fn other_way(ends: Ends) -> Ends {
 impl Nodes {
     /// The second accepts so many addresses of the first.
     fn new(accepted: u8) -> Self {
-        let authority = Authority::new(Algorithm::Ed25519);
-        let configs = [0, 1].map(|who| Arc::new(config(who, &authority, &[HYBRID])));
         let half_open = HalfOpen {
             cookies_from: 8,
             most: 64,
+            ..HalfOpen::default()
         };
+        Self::with(accepted, half_open)
+    }
+
+    /// The same, with these bounds of half-open ones.
+    fn with(accepted: u8, half_open: HalfOpen) -> Self {
+        let authority = Authority::new(Algorithm::Ed25519);
+        let configs = [0, 1].map(|who| Arc::new(config(who, &authority, &[HYBRID])));
         let mut nodes = [0, 1].map(|_| Endpoint::new(half_open));
         let mut seed = 50;
         for number in 0..accepted {
-            let remote: IpAddr = initiator(number).local.ip();
-            nodes[1].accept(remote, Arc::clone(&configs[1]), &mut random(&mut seed));
+            let config = Arc::clone(&configs[1]);
+            nodes[1].accept(between(number), config, &mut random(&mut seed));
         }
         Self {
             now: Instant::now(),
@@ -190,6 +202,45 @@ fn a_flood_of_first_requests_is_held_to_a_bound_and_keeps_nobody_out() {
 }
 
 #[test]
+fn a_peer_is_admitted_at_its_pace_which_nobody_uses_up_who_does_not_receive_at_its_address() {
+    let mut nodes = Nodes::with(
+        2,
+        HalfOpen {
+            cookies_from: 1000,
+            most: 1000,
+            pace: Pace {
+                at_once: 8,
+                each: Duration::from_secs(100),
+            },
+        },
+    );
+    nodes.initiate(0);
+    let (ends, transmit) = nodes.nodes[0].poll_transmit().expect("the first request");
+    for number in 0_u64..500 {
+        let mut datagram = transmit.datagram.clone();
+        datagram[..8].copy_from_slice(&(number + 1).to_be_bytes());
+        let mut chance = random(&mut nodes.seed);
+        nodes.nodes[1].receive(nodes.now, other_way(ends), &datagram, &mut chance);
+    }
+    // Half of it, then cookies, which were not returned.
+    assert_eq!(nodes.nodes[1].count(), (4, 4));
+    while nodes.nodes[1].poll_transmit().is_some() {}
+    let set_up = |nodes: &mut Nodes, number: u8| {
+        let before = nodes.open(1).len();
+        for _ in 0..20 {
+            nodes.initiate(number);
+        }
+        nodes.run(Duration::from_secs(5));
+        nodes.open(1).len() - before
+    };
+    // The peer itself returns them, and has what is left; another peer has its own.
+    assert_eq!(set_up(&mut nodes, 0), 4);
+    assert_eq!(set_up(&mut nodes, 1), 8);
+    nodes.run(Duration::from_secs(400));
+    assert!((1..=5).contains(&set_up(&mut nodes, 0)));
+}
+
+#[test]
 fn a_first_request_of_an_address_that_is_not_accepted_is_not_answered() {
     let mut nodes = Nodes::new(1);
     let id = nodes.initiate(1);
@@ -200,7 +251,7 @@ fn a_first_request_of_an_address_that_is_not_accepted_is_not_answered() {
     // One that is refused from now on keeps what it has.
     nodes.initiate(0);
     nodes.run(Duration::from_secs(5));
-    nodes.nodes[1].refuse(initiator(0).local.ip());
+    nodes.nodes[1].refuse(between(0));
     nodes.run(Duration::from_secs(60));
     assert_eq!(nodes.nodes[1].count(), (1, 0));
     nodes.initiate(0);

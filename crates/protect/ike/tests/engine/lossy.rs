@@ -63,7 +63,7 @@ fn wish(link: &mut Link, end: usize, wish: Wish) {
         (Wish::RekeyChild, Some(spi)) => sa.rekey_child(now, spi),
         (Wish::DeleteChild, Some(spi)) => sa.delete_child(now, spi),
         (Wish::Rekey, _) => sa.rekey(now),
-        (Wish::MakeChild, _) => sa.make_child(now),
+        (Wish::MakeChild, _) => sa.make_child(now, 0),
         (Wish::RekeyChild | Wish::DeleteChild, None) => {}
     }
 }

@@ -5,13 +5,14 @@ mod hostile;
 mod link;
 mod lossy;
 mod rekey;
+mod several;
 mod strongswan;
 
 use std::time::Duration;
 
 use std::sync::Arc;
 
-use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Ppk, Revocation, Selector};
+use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Ppk, Revocation, Selector, SigningKey};
 use bartizan_wire::ike::{ExchangeType, Header, KeyExchangeMethod, NotifyType};
 use rustls_pki_types::{AlgorithmIdentifier, UnixTime, alg_id};
 
@@ -251,6 +252,20 @@ fn a_signature_that_is_not_among_those_that_are_accepted_is_refused() {
 }
 
 #[test]
+fn a_certificate_with_a_wildcard_is_of_no_peer() {
+    let authority = Authority::new(Algorithm::Ed25519);
+    let [one, mut other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let (certificate, key) = authority.issue("*.test");
+    other.certificates = vec![certificate];
+    other.key = SigningKey::from_pkcs8(&key).expect("a key");
+    let mut link = Link::new(one, other, 16);
+    link.run_well(SOON);
+    let why = Failure::Authentication("its certificate is not of the identity that it claims");
+    assert_eq!(link.closed(0), Some(&why));
+    assert!(link.child(0).is_none());
+}
+
+#[test]
 fn that_it_is_the_only_ike_sa_reaches_the_peer_where_it_is_said_and_only_there() {
     for is_said in [true, false] {
         let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
@@ -322,7 +337,8 @@ fn traffic_is_narrowed_to_what_both_want_and_refused_where_that_is_nothing() {
     let mut link = Link::new(one, other, 11);
     link.run_well(SOON);
     for events in &link.events {
-        let refused = |event: &Event| matches!(event, Event::ChildRefused(NotifyType::TS_UNACCEPTABLE));
+        let kind = NotifyType::TS_UNACCEPTABLE;
+        let refused = |event: &Event| matches!(event, Event::ChildRefused { place: 0, kind: of } if *of == kind);
         assert!(events.iter().any(refused), "{events:?}");
     }
     assert!(link.initiator.is_established());

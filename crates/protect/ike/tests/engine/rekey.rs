@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bartizan_ike::{Config, Event, Failure, Lifetime, Mode, Requester};
+use bartizan_ike::{Config, Event, Failure, Lifetime, Mode, Pace, Requester};
 use bartizan_wire::ike::{ExchangeType, Header, NotifyType};
 
 use crate::link::{Algorithm, Authority, DELAY, Fate, HYBRID, Link, config, esp, transform};
@@ -129,6 +129,37 @@ fn either_end_replaces_the_ike_sa_which_keeps_its_child_sa() {
         link.run_well(SOON);
         assert!(link.sas(0).chain(link.sas(1)).all(bartizan_ike::IkeSa::is_closed));
     }
+}
+
+#[test]
+fn a_peer_that_replaces_sas_without_end_is_refused_beyond_its_pace() {
+    const ROUNDS: usize = 40;
+    let mut link = joined(&[HYBRID], 23, |config| {
+        config.timing.again = Duration::from_secs(1);
+        config.timing.asked = Pace {
+            at_once: 5,
+            each: Duration::from_secs(10),
+        };
+    });
+    let begun = link.now;
+    for round in 0..ROUNDS {
+        if round % 2 == 0 {
+            rekey(&mut link, 0);
+        } else {
+            rekey_child(&mut link, 0);
+        }
+        link.run_well(Duration::from_secs(1));
+    }
+    let all = link.events[1]
+        .iter()
+        .filter(|event| matches!(event, Event::Child(_)))
+        .count();
+    // A new IKE_SA begins with what was left to the one before.
+    let most = 5 + link.now.duration_since(begun).as_secs() as usize / 10;
+    let asked = all - 1 + link.successors[1].len();
+    assert!((5..=most).contains(&asked), "{asked} of {most}");
+    link.run_well(Duration::from_secs(60));
+    link.assert_settled();
 }
 
 #[test]
@@ -345,13 +376,13 @@ fn either_end_deletes_the_child_sa_and_either_makes_another() {
             assert_eq!(link.open(end).sending(), None);
         }
         let now = link.now;
-        link.current(makes).expect("an IKE_SA").make_child(now);
+        link.current(makes).expect("an IKE_SA").make_child(now, 0);
         link.run_well(SOON);
         link.assert_settled();
         assert_eq!(link.installed(makes)[0].replaces, None);
         // Another next to it is made by neither.
         let now = link.now;
-        link.current(1 - makes).expect("an IKE_SA").make_child(now);
+        link.current(1 - makes).expect("an IKE_SA").make_child(now, 0);
         link.run_well(SOON);
         link.assert_settled();
     }

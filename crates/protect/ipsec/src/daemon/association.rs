@@ -1,10 +1,13 @@
 //! What the daemon knows of an IKE_SA and of a CHILD_SA besides what the engine holds.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_esp::SequenceNumbers;
 use bartizan_ike::{Agreed, Child, Ends, Mode, SaId, Selector};
 use bartizan_wire::ike::Transform;
+
+use super::connection::Protected;
 
 /// An IKE_SA that has not ended.
 #[derive(Debug)]
@@ -13,6 +16,10 @@ pub(super) struct Sa {
     pub(super) number: u32,
     /// The name of its connection.
     pub(super) connection: String,
+    /// The CHILD_SAs that it was configured with, by place; its connection may have been loaded anew since.
+    pub(super) children: Vec<Arc<Protected>>,
+    /// The place of the one that this end asks for in IKE_AUTH.
+    pub(super) first: usize,
     pub(super) initiator: bool,
     pub(super) ends: Ends,
     /// Of initiator and responder; the latter is zero until it is known.
@@ -61,6 +68,8 @@ impl Sa {
 pub(super) struct ChildSa {
     pub(super) number: u32,
     pub(super) connection: String,
+    /// What it is to protect, as it was configured.
+    pub(super) of: Arc<Protected>,
     pub(super) transforms: Vec<Transform>,
     pub(super) numbers: SequenceNumbers,
     pub(super) mode: Mode,
@@ -81,10 +90,16 @@ pub(super) struct ChildSa {
 
 impl ChildSa {
     /// Without its keys.
-    pub(super) fn new(number: u32, connection: &str, child: &Child, installed: Instant) -> Self {
+    pub(super) fn new(
+        number: u32,
+        (connection, of): (&str, Arc<Protected>),
+        child: &Child,
+        installed: Instant,
+    ) -> Self {
         Self {
             number,
             connection: connection.to_owned(),
+            of,
             transforms: child.transforms.clone(),
             numbers: child.numbers,
             mode: child.mode,

@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{Failure, IkeSa, Prf, SaId, key_exchange};
+use bartizan_ike::{Failure, IkeSa, Prf, SaId, Selector, key_exchange};
 use bartizan_registry::{TRANSFORMS, TransformKind};
 use bartizan_wire::ike::KeyExchangeMethod;
 
 use super::association::Sa;
-use super::connection::Connection;
+use super::connection::{Connection, Protected};
 use super::control::{Asked, ClientId};
 use super::{Daemon, shown};
 use crate::vici::{Message, Packet, Section};
+use crate::xfrm;
 
 /// Events that a client may register for.
 const EVENTS: [&str; 9] = [
@@ -38,6 +39,7 @@ pub(super) enum Waiting {
 pub(super) struct Initiate {
     pub(super) client: ClientId,
     pub(super) connection: String,
+    pub(super) child: String,
     deadline: Instant,
 }
 
@@ -117,14 +119,22 @@ impl Daemon {
             .with_section("ikesas", sas)
     }
 
-    fn load(&mut self, message: &Message) -> Result<(), String> {
+    pub(super) fn load(&mut self, message: &Message) -> Result<(), String> {
         for (name, section) in message.sections() {
-            let read = Connection::read(name, section, &self.store, self.options.fragment_size)?;
-            let (local, remote) = (read.ends.local.ip(), read.ends.remote.ip());
-            let same = |known: &&Connection| known.loaded && known.name != name && known.ends.remote.ip() == remote;
-            if let Some(other) = self.connections.iter().find(same) {
+            let mut read = Connection::read(name, section, &self.store, self.options.fragment_size)?;
+            let between = (read.ends.local.ip(), read.ends.remote.ip());
+            let (local, remote) = between;
+            let mut others = self
+                .connections
+                .iter()
+                .filter(|known| known.loaded && known.name != name);
+            let is_other = |known: &&Connection| {
+                let same = |one| known.pairs().any(|other| xfrm::is_same(one, other));
+                (known.ends.local.ip(), known.ends.remote.ip()) == between || read.pairs().any(same)
+            };
+            if let Some(other) = others.find(is_other) {
                 return Err(format!(
-                    "{} is to {remote} as well: this engine has one connection to an address",
+                    "{} is between {local} and {remote} or for the same packets as well: the kernel has one policy for them",
                     other.name
                 ));
             }
@@ -134,16 +144,80 @@ impl Daemon {
             self.sockets.open(local).map_err(|error| {
                 format!("UDP ports 500 and 4500 of {local} cannot be used with the kernel's ESP: {error}")
             })?;
-            let [here, there] = read.traffic();
-            let required = read.path.require(read.config.child.mode, here, there);
-            required.map_err(|error| error.to_string())?;
-            self.endpoint.accept(remote, read.config.clone(), &mut super::random);
+            for child in &read.children {
+                let required = child.path.require(child.mode, &child.local, &child.remote);
+                required.map_err(|error| error.to_string())?;
+            }
+            if self.acquires.is_none() && read.children.iter().any(|child| child.trap) {
+                let listening = xfrm::Asked::listen();
+                let listening = listening.map_err(|error| format!("hearing what packets ask for: {error}"))?;
+                self.acquires = Some(listening);
+            }
+            self.endpoint.accept(between, read.config.clone(), &mut super::random);
+            self.discard_moved(&read);
             match self.connections.iter_mut().find(|known| known.name == name) {
-                Some(known) => *known = read,
+                Some(known) => {
+                    read.wanted = std::mem::take(&mut known.wanted);
+                    read.wanted
+                        .retain(|child| read.children.iter().any(|one| one.name == *child));
+                    read.allowance = known.allowance;
+                    let before = std::mem::replace(known, read);
+                    // What it was for, and is not any more.
+                    self.release(&before);
+                }
                 None => self.connections.push(read),
             }
         }
         Ok(())
+    }
+
+    /// SAs between other addresses, or of other numbers in the kernel, than the connection has from now on protect none of its packets.
+    fn discard_moved(&mut self, read: &Connection) {
+        let moved = |sa: &Sa| {
+            let paths = |known: &Protected| (known.name.clone(), known.path);
+            let now: Vec<_> = read.children.iter().map(|child| paths(child)).collect();
+            let mut before = sa.children.iter().map(|child| paths(child));
+            before.any(|(name, path)| now.iter().any(|(other, now)| *other == name && *now != path))
+        };
+        let of_it = self
+            .sas
+            .iter()
+            .filter(|(_, sa)| sa.connection == read.name && moved(sa));
+        let of_it: Vec<SaId> = of_it.map(|(id, _)| *id).collect();
+        for id in &of_it {
+            self.say(
+                *id,
+                "dropping the IKE_SA: its connection was loaded with other addresses or numbers",
+            );
+            self.endpoint.with(*id, IkeSa::discard);
+        }
+        if !of_it.is_empty() {
+            self.settle();
+            self.installed.retain(|(name, _), _| *name != read.name);
+        }
+    }
+
+    /// Removes the policies of a connection that is not there any more, but those that another has: they keep its packets from leaving unencrypted.
+    fn release(&mut self, gone: &Connection) {
+        let mut failed = Vec::new();
+        for child in &gone.children {
+            for (local, remote) in self.unneeded(child) {
+                failed.extend(child.path.release(&[local], &[remote]).err());
+            }
+        }
+        for error in failed {
+            self.say_of(&gone.name, 0, &error.to_string());
+        }
+    }
+
+    /// Of the traffic that it is for, that of no connection that is here.
+    pub(super) fn unneeded(&self, child: &Protected) -> Vec<(Selector, Selector)> {
+        let is_needed = |pair: &(&Selector, &Selector)| {
+            let mut all = self.connections.iter().flat_map(Connection::pairs);
+            all.any(|other| xfrm::is_same(*pair, other))
+        };
+        let unneeded = child.pairs().filter(|pair| !is_needed(pair));
+        unneeded.map(|(local, remote)| (*local, *remote)).collect()
     }
 
     fn unload(&mut self, message: &Message) -> Result<(), String> {
@@ -154,8 +228,8 @@ impl Daemon {
             .find(|known| known.loaded && known.name == name);
         let known = known.ok_or_else(|| format!("unload: connection '{name}' not found"))?;
         known.loaded = false;
-        let remote = known.ends.remote.ip();
-        self.endpoint.refuse(remote);
+        let between = (known.ends.local.ip(), known.ends.remote.ip());
+        self.endpoint.refuse(between);
         self.forget_unloaded();
         Ok(())
     }
@@ -166,11 +240,8 @@ impl Daemon {
         let is_over = |known: &mut Connection| !known.loaded && !sas.values().any(|sa| sa.connection == known.name);
         let over: Vec<_> = self.connections.extract_if(.., is_over).collect();
         for connection in over {
-            let [here, there] = connection.traffic();
-            if let Err(error) = connection.path.release(connection.config.child.mode, here, there) {
-                self.say_of(&connection.name, 0, &error.to_string());
-            }
-            self.installed.remove(&connection.name);
+            self.release(&connection);
+            self.installed.retain(|(name, _), _| *name != connection.name);
         }
         let connections = &self.connections;
         self.sockets
@@ -181,15 +252,18 @@ impl Daemon {
         let loaded = self.connections.iter().filter(|known| known.loaded);
         let rows = loaded.map(|known| {
             let [local, remote] = [known.ends.local, known.ends.remote].map(|end| end.ip().to_string());
-            let [here, there] = known
-                .traffic()
-                .map(|all| all.iter().map(shown::selector).collect::<Vec<_>>());
-            let child = Section::new().with_list("local-ts", here).with_list("remote-ts", there);
+            let children = known.children.iter().fold(Section::new(), |all, child| {
+                let shown = |all: &[Selector]| all.iter().map(shown::selector).collect::<Vec<_>>();
+                let section = Section::new()
+                    .with_list("local-ts", shown(&child.local))
+                    .with_list("remote-ts", shown(&child.remote));
+                all.with_section(&child.name, section)
+            });
             let connection = Section::new()
                 .with_list("local_addrs", [local])
                 .with_list("remote_addrs", [remote])
                 .with("version", "IKEv2")
-                .with_section("children", Section::new().with_section(&known.child, child));
+                .with_section("children", children);
             Section::new().with_section(&known.name, connection)
         });
         let rows: Vec<_> = rows.collect();
@@ -207,13 +281,9 @@ impl Daemon {
             let name = sa.connection.clone();
             let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
             let children = self.children.iter().filter(|child| held.contains(&child.inbound));
-            let child_name = self
-                .connection(&name)
-                .map(|known| known.child.clone())
-                .unwrap_or_default();
             let children = children.fold(Section::new(), |all, child| {
-                let key = format!("{child_name}-{}", child.number);
-                all.with_section(key, self.child_section(child, &child_name, now))
+                let key = format!("{}-{}", child.of.name, child.number);
+                all.with_section(key, self.child_section(child, now))
             });
             let section = self.section(id, now).with_section("child-sas", children);
             self.control
@@ -222,21 +292,24 @@ impl Daemon {
         Section::new()
     }
 
-    /// Whether a connection has its CHILD_SA.
-    fn has_child(&self, name: &str) -> bool {
+    /// Whether a connection has this CHILD_SA.
+    pub(super) fn has_child(&self, connection: &str, child: &str) -> bool {
         let mut children = self.children.iter();
-        children.any(|child| child.connection == name && !child.superseded)
+        children.any(|known| known.connection == connection && known.of.name == child && !known.superseded)
     }
 
     fn initiate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
         let child = message.text("child").unwrap_or_default();
         let ike = message.text("ike");
-        let is_it =
-            |known: &&Connection| known.loaded && known.child == child && ike.is_none_or(|ike| ike == known.name);
-        let Some(name) = self.connections.iter().find(is_it).map(|known| known.name.clone()) else {
+        let is_it = |known: &&mut Connection| {
+            known.loaded && known.place(child).is_some() && ike.is_none_or(|ike| ike == known.name)
+        };
+        let Some(known) = self.connections.iter_mut().find(is_it) else {
             return Some(no(&format!("CHILD_SA config '{child}' not found")));
         };
-        if self.has_child(&name) {
+        let name = known.name.clone();
+        known.wanted.insert(child.to_owned());
+        if self.has_child(&name, child) {
             return Some(yes());
         }
         let now = Instant::now();
@@ -258,12 +331,15 @@ impl Daemon {
             self.waiting.push(Waiting::Initiate(Initiate {
                 client,
                 connection: name.clone(),
+                child: child.to_owned(),
                 deadline: now + milliseconds(patience),
             }));
         }
-        if let Some(id) = open {
-            self.endpoint.with(id, |sa| sa.make_child(now));
-        } else if !is_under_way && let Err(why) = self.begin(&name) {
+        // One that was set up before this CHILD_SA was configured cannot have it: another takes its place.
+        let with_it = open.and_then(|id| Some((id, self.place_in(id, child)?)));
+        if let Some((id, place)) = with_it {
+            self.endpoint.with(id, |sa| sa.make_child(now, place));
+        } else if !is_under_way && let Err(why) = self.begin(&name, Some(child), open) {
             self.waiting.retain(|waiting| !waiting.is_of(client));
             return Some(no(&why));
         }
@@ -278,9 +354,7 @@ impl Daemon {
                 || message.text("ike") == Some(sa.connection.as_str()) && sa.is_open()
         });
         let children = self.children.iter().filter(|child| {
-            let name = self.connection(&child.connection).map(|known| known.child.as_str());
-            let by_name =
-                message.text("child").is_some() && message.text("child") == name && message.text("ike").is_none();
+            let by_name = message.text("child") == Some(child.of.name.as_str()) && message.text("ike").is_none();
             number("child-id") == Some(child.number.into()) || by_name && !child.superseded
         });
         let children = children.map(|child| child.inbound).collect();
@@ -309,8 +383,13 @@ impl Daemon {
             self.close(*id);
         }
         for inbound in &children {
-            let of_it = self.children.iter_mut().find(|child| child.inbound == *inbound);
-            of_it.into_iter().for_each(|child| child.ending = true);
+            if let Some(child) = self.children.iter_mut().find(|child| child.inbound == *inbound) {
+                child.ending = true;
+                let (connection, name) = (child.connection.clone(), child.of.name.clone());
+                let mut connections = self.connections.iter_mut();
+                let of_it = connections.find(|known| known.name == connection);
+                of_it.into_iter().for_each(|known| _ = known.wanted.remove(&name));
+            }
             if let Some(id) = self.holder(*inbound) {
                 self.endpoint.with(id, |sa| sa.delete_child(now, *inbound));
             }
@@ -359,19 +438,28 @@ impl Daemon {
         yes().with("matches", matches.to_string())
     }
 
-    /// A CHILD_SA of this connection was made.
-    pub(super) fn succeed_waiting(&mut self, name: &str) {
-        self.answer_initiate(name, &yes());
+    /// This CHILD_SA of a connection was made.
+    pub(super) fn succeed_waiting(&mut self, connection: &str, child: &str) {
+        self.answer_initiate(connection, Some(child), &yes());
     }
 
-    /// None will be made by the attempt that is under way.
-    pub(super) fn fail_waiting(&mut self, name: &str, why: &str) {
-        self.answer_initiate(name, &no(&format!("establishing CHILD_SA failed: {why}")));
+    /// It will not be made by the attempt that is under way; where none is named, none will.
+    pub(super) fn fail_waiting(&mut self, connection: &str, child: Option<&str>, why: &str) {
+        let answer = no(&format!("establishing CHILD_SA failed: {why}"));
+        self.answer_initiate(connection, child, &answer);
     }
 
-    fn answer_initiate(&mut self, name: &str, answer: &Message) {
-        let of_it =
-            |waiting: &mut Waiting| matches!(waiting, Waiting::Initiate(initiate) if initiate.connection == name);
+    /// Whether a command waits for any CHILD_SA of a connection.
+    pub(super) fn is_waited_for(&self, connection: &str) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| matches!(waiting, Waiting::Initiate(initiate) if initiate.connection == connection))
+    }
+
+    fn answer_initiate(&mut self, connection: &str, child: Option<&str>, answer: &Message) {
+        let of_it = |waiting: &mut Waiting| {
+            matches!(waiting, Waiting::Initiate(initiate)
+                if initiate.connection == connection && child.is_none_or(|child| initiate.child == child))
+        };
         let answered: Vec<_> = self.waiting.extract_if(.., of_it).collect();
         for waiting in answered {
             self.control.send(waiting.client(), &Packet::Response(answer.clone()));
@@ -384,7 +472,7 @@ impl Daemon {
         let goes_on = sa.initiator && *failure == Failure::Unanswered || *failure == Failure::Replaced;
         let others = self.sas.values().any(|other| other.connection == sa.connection);
         if !goes_on && !others {
-            self.fail_waiting(&sa.connection, &failure.to_string());
+            self.fail_waiting(&sa.connection, None, &failure.to_string());
         }
         for waiting in &mut self.waiting {
             if let Waiting::Terminate(terminate) = waiting {

@@ -1,12 +1,14 @@
 //! A connection as `load-conn` describes it, in strongSwan's words, and what the engine makes of it.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_esp::Suite;
 use bartizan_ike::{
-    ChildConfig, Config, Ends, Identity, Lifetime, Mode, Prf, Revocation, Selector, Timing, key_exchange,
+    Allowance, ChildConfig, Config, Ends, Identity, Lifetime, Mode, Pace, Prf, Revocation, Selector, Timing,
+    key_exchange,
 };
 use bartizan_registry::{TransformKind, transform_named};
 use bartizan_wire::ike::{KeyExchangeMethod, Transform};
@@ -27,24 +29,51 @@ const ATTEMPTS: u32 = 6;
 const AROUND: usize = 40 + 8 + 4;
 /// Longer than any message: nothing is fragmented.
 const WHOLE: usize = 65_000;
+/// CHILD_SAs of an IKE_SA at most.
+const CHILDREN: usize = 64;
+/// How often a peer may ask for SAs at once, and for each CHILD_SA more: to set it up, and to replace it a few times.
+const ASKED: u32 = 24;
+const ASKED_OF_EACH: u32 = 8;
+/// How often this end begins anew what its peer deletes: a peer that deletes whatever is set up would have it work without end.
+const AGAIN: Pace = Pace {
+    at_once: 4,
+    each: Duration::from_secs(5),
+};
 
 /// A connection that is loaded.
 pub(super) struct Connection {
     pub(super) name: String,
     pub(super) config: Arc<Config>,
     pub(super) ends: Ends,
-    pub(super) path: Path,
     /// Who the two ends are, as `load-conn` has it.
     pub(super) identities: [String; 2],
-    /// The name of its CHILD_SA.
-    pub(super) child: String,
-    pub(super) limits: Limits,
-    /// Whether its CHILD_SA is made again where the peer has deleted it, and where the peer is lost.
-    pub(super) again: [bool; 2],
+    /// Its CHILD_SAs, in the order of `config`.
+    pub(super) children: Vec<Arc<Protected>>,
+    /// Names of those that this end has been asked to set up: they are set up again with the next IKE_SA.
+    pub(super) wanted: BTreeSet<String>,
+    /// How often what the peer deletes is begun anew, and whether it is to be as soon as that may be.
+    pub(super) allowance: Allowance,
+    pub(super) overdue: bool,
     /// After which both ends authenticate each other anew, in another IKE_SA.
     pub(super) reauthentication: Option<Duration>,
     /// No `unload-conn` has come since.
     pub(super) loaded: bool,
+}
+
+/// What a CHILD_SA protects, and how it is kept.
+#[derive(Debug)]
+pub(super) struct Protected {
+    /// What VICI calls it.
+    pub(super) name: String,
+    pub(super) path: Path,
+    pub(super) mode: Mode,
+    pub(super) local: Vec<Selector>,
+    pub(super) remote: Vec<Selector>,
+    pub(super) limits: Limits,
+    /// Whether it is made again where the peer has deleted it, and where the peer is lost.
+    pub(super) again: [bool; 2],
+    /// Whether it is set up when a packet asks for it.
+    pub(super) trap: bool,
 }
 
 /// What an SA may carry: bytes and packets after which it is replaced, and after which it is deleted.
@@ -72,25 +101,25 @@ impl Connection {
             match (first, addresses.next()) {
                 (Some(address), None) => Ok(address),
                 _ => Err(format!(
-                    "{list} must be one address: this engine follows no peer behind a NAT"
+                    "{list} must be one address: this engine follows no peer behind a NAT that gives it one"
                 )),
             }
         };
         let (local, remote) = (address("local_addrs")?, address("remote_addrs")?);
-        if section.is_yes("encap") {
-            return Err("this engine carries ESP in UDP only where it finds a NAT, and follows none".to_owned());
+        let sections = || section.section("children").into_iter().flat_map(Section::sections);
+        let children: Vec<Protected> = sections()
+            .map(|(name, child)| Protected::read(name, child, local, remote))
+            .collect::<Result<_, _>>()?;
+        let mut configs: Vec<ChildConfig> = sections()
+            .zip(&children)
+            .map(|((_, section), child)| child.config(section))
+            .collect::<Result<_, _>>()?;
+        if !(1..=CHILDREN).contains(&children.len()) {
+            return Err(format!("1 to {CHILDREN} CHILD_SAs, not {}", children.len()));
         }
-        let children: Vec<_> = section
-            .section("children")
-            .into_iter()
-            .flat_map(Section::sections)
-            .collect();
-        let [(child_name, child)] = children[..] else {
-            return Err(format!(
-                "this engine has one CHILD_SA in an IKE_SA, not {}",
-                children.len()
-            ));
-        };
+        let first = configs.remove(0);
+        // One time for all: the shortest.
+        let lifetime = sections().filter_map(|(_, child)| period(child, "rekey_time")).min();
         let part = |name: &str| section.section(name).ok_or_else(|| format!("no section {name}"));
         let (own, peer) = (part("local")?, part("remote")?);
         let id = |of: &Section| of.text("id").map(str::to_owned).ok_or("no identity");
@@ -107,7 +136,8 @@ impl Connection {
         let fragments = section.text("fragmentation") != Some("no");
         let config = Config {
             proposals: proposals(section.list("proposals"), Protocol::Ike)?,
-            child: child_config(child)?,
+            child: first,
+            more: configs,
             identity: identity(&identities[0]),
             peer: identity(&identities[1]),
             certificates,
@@ -120,7 +150,11 @@ impl Connection {
                 attempts: ATTEMPTS,
                 liveness: period(section, "dpd_delay"),
                 ike: period(section, "rekey_time").map(Lifetime::of),
-                child: period(child, "rekey_time").map(Lifetime::of),
+                child: lifetime.map(Lifetime::of),
+                asked: Pace {
+                    at_once: ASKED + ASKED_OF_EACH * children.len() as u32,
+                    each: Duration::from_secs(1),
+                },
                 ..Timing::default()
             },
             longest: match fragments {
@@ -128,8 +162,6 @@ impl Connection {
                 false => WHOLE,
             },
         };
-        let number = |name: &str| child.number(name);
-        let window = number("replay_window").and_then(|window| u16::try_from(window).ok());
         Ok(Self {
             name: name.to_owned(),
             config: Arc::new(config),
@@ -137,6 +169,54 @@ impl Connection {
                 local: SocketAddr::new(local, IKE),
                 remote: SocketAddr::new(remote, IKE),
             },
+            identities,
+            children: children.into_iter().map(Arc::new).collect(),
+            wanted: BTreeSet::new(),
+            allowance: Allowance::new(AGAIN, Instant::now()),
+            overdue: false,
+            reauthentication: period(section, "reauth_time"),
+            loaded: true,
+        })
+    }
+
+    /// The place of a CHILD_SA.
+    pub(super) fn place(&self, child: &str) -> Option<usize> {
+        self.children.iter().position(|known| known.name == child)
+    }
+
+    /// Every pair of selectors of this end and of the peer: the kernel has policies for each.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&Selector, &Selector)> {
+        self.children.iter().flat_map(|child| child.pairs())
+    }
+}
+
+impl Protected {
+    fn read(name: &str, child: &Section, local: IpAddr, remote: IpAddr) -> Result<Self, String> {
+        let mode = match child.text("mode") {
+            Some("tunnel") => Mode::Tunnel,
+            Some("transport") => Mode::Transport,
+            other => return Err(format!("no mode {}", other.unwrap_or("at all"))),
+        };
+        if !matches!(child.text("copy_dscp"), None | Some("out")) {
+            return Err("this engine copies the DSCP of packets to the tunnel and in no other way".to_owned());
+        }
+        let selectors = |name: &str| -> Result<Vec<Selector>, String> {
+            let read = child.list(name).map(|text| {
+                let read = TrafficSelector::parse(text);
+                read.map(|read| read.negotiated())
+                    .ok_or_else(|| format!("no selector {text}"))
+            });
+            let all: Vec<_> = read.collect::<Result<_, _>>()?;
+            if all.is_empty() {
+                Err(format!("no {name}"))
+            } else {
+                Ok(all)
+            }
+        };
+        let number = |name: &str| child.number(name);
+        let window = number("replay_window").and_then(|window| u16::try_from(window).ok());
+        Ok(Self {
+            name: name.to_owned(),
             path: Path {
                 local,
                 remote,
@@ -145,26 +225,35 @@ impl Connection {
                     .ok_or("no reqid")?,
                 window: window.unwrap_or(32),
             },
-            identities,
-            child: child_name.to_owned(),
+            mode,
+            local: selectors("local_ts")?,
+            remote: selectors("remote_ts")?,
             limits: Limits {
                 rekey: (number("rekey_bytes"), number("rekey_packets")),
                 life: (number("life_bytes"), number("life_packets")),
             },
             again: ["close_action", "dpd_action"].map(|action| child.text(action) == Some("start")),
-            reauthentication: period(section, "reauth_time"),
-            loaded: true,
+            trap: child.text("start_action") == Some("trap"),
         })
     }
 
-    /// What it protects at this end and at the other, as the file has it.
-    pub(super) fn traffic(&self) -> [&[Selector]; 2] {
-        [&self.config.child.local, &self.config.child.remote]
+    fn config(&self, child: &Section) -> Result<ChildConfig, String> {
+        Ok(ChildConfig {
+            proposals: proposals(child.list("esp_proposals"), Protocol::Esp)?,
+            mode: self.mode,
+            local: self.local.clone(),
+            remote: self.remote.clone(),
+        })
+    }
+
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&Selector, &Selector)> {
+        let with = move |local| self.remote.iter().map(move |remote| (local, remote));
+        self.local.iter().flat_map(with)
     }
 
     /// Whether these selectors have all of its traffic.
     pub(super) fn is_covered(&self, selectors: [&[Selector]; 2]) -> bool {
-        let mut both = self.traffic().into_iter().zip(selectors);
+        let mut both = [&self.local, &self.remote].into_iter().zip(selectors);
         both.all(|(wanted, agreed)| {
             let covered = |wanted: &Selector| agreed.iter().any(|agreed| agreed.contains(wanted));
             wanted.iter().all(covered)
@@ -190,36 +279,6 @@ fn bytes(section: &Section, name: &str) -> Vec<Vec<u8>> {
 fn identity(text: &str) -> Identity {
     text.parse()
         .map_or_else(|_| Identity::Name(text.to_owned()), Identity::Address)
-}
-
-fn child_config(child: &Section) -> Result<ChildConfig, String> {
-    let mode = match child.text("mode") {
-        Some("tunnel") => Mode::Tunnel,
-        Some("transport") => Mode::Transport,
-        other => return Err(format!("no mode {}", other.unwrap_or("at all"))),
-    };
-    if !matches!(child.text("copy_dscp"), None | Some("out")) {
-        return Err("this engine copies the DSCP of packets to the tunnel and in no other way".to_owned());
-    }
-    let selectors = |name: &str| -> Result<Vec<Selector>, String> {
-        let read = child.list(name).map(|text| {
-            let read = TrafficSelector::parse(text);
-            read.map(|read| read.negotiated())
-                .ok_or_else(|| format!("no selector {text}"))
-        });
-        let all: Vec<_> = read.collect::<Result<_, _>>()?;
-        if all.is_empty() {
-            Err(format!("no {name}"))
-        } else {
-            Ok(all)
-        }
-    };
-    Ok(ChildConfig {
-        proposals: proposals(child.list("esp_proposals"), Protocol::Esp)?,
-        mode,
-        local: selectors("local_ts")?,
-        remote: selectors("remote_ts")?,
-    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,7 +77,8 @@ impl Daemon {
         let Some(connection) = self.connection(&sa.connection) else {
             return;
         };
-        let [deleted, lost] = connection.again;
+        let any = |way: usize| connection.children.iter().any(|child| child.again[way]);
+        let [deleted, lost] = [any(0), any(1)];
         let is_alone = !self.sas.values().any(|other| other.connection == sa.connection);
         let wanted = match (sa.established, failure) {
             // The peer may be away for longer than any number of tries.
@@ -87,9 +88,83 @@ impl Daemon {
             (Some(_), Failure::Deleted | Failure::Expired) => deleted,
             (Some(_), _) => false,
         };
-        if connection.loaded && is_alone && wanted && sa.stage == Stage::Current {
+        let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
+        // What this end has lost, or has not reached, has taken its time already.
+        let is_slow = *failure == Failure::Unanswered;
+        if wanted && (is_slow || self.may_begin_again(&sa.connection, Instant::now())) {
             // One that cannot begin now is begun by whoever keeps the links.
-            let _ = self.begin(&sa.connection);
+            let _ = self.begin(&sa.connection, None, None);
+        }
+    }
+
+    /// Whether what the peer has deleted may be begun anew now; where it may not, it is as soon as it may.
+    pub(super) fn may_begin_again(&mut self, connection: &str, now: Instant) -> bool {
+        let mut connections = self.connections.iter_mut();
+        let Some(connection) = connections.find(|known| known.name == connection) else {
+            return false;
+        };
+        let may = connection.allowance.take(now);
+        connection.overdue |= !may;
+        may
+    }
+
+    /// An IKE_SA of a connection, one that is open where there is one, and whether it is.
+    fn ike_sa_of(&self, connection: &str) -> Option<(SaId, bool)> {
+        let of_it = self.sas.iter().filter(|(_, sa)| sa.connection == connection);
+        of_it
+            .map(|(id, sa)| (*id, sa.is_open()))
+            .max_by_key(|(_, is_open)| *is_open)
+    }
+
+    /// Begins what was deleted by a peer too often, now that it may.
+    pub(super) fn begin_overdue(&mut self, now: Instant) {
+        let mut due = Vec::new();
+        for known in self
+            .connections
+            .iter_mut()
+            .filter(|known| known.loaded && known.overdue)
+        {
+            if known.allowance.take(now) {
+                known.overdue = false;
+                due.push(known.name.clone());
+            }
+        }
+        for name in due {
+            match self.ike_sa_of(&name) {
+                Some((id, true)) => self.make_wanted(now, id, None),
+                // It makes them once it is open.
+                Some((_, false)) => {}
+                None => _ = self.begin(&name, None, None),
+            }
+        }
+    }
+
+    /// Sets up what packets have asked for.
+    pub(super) fn answer_kernel(&mut self) {
+        let Some(asked) = &self.acquires else { return };
+        let now = Instant::now();
+        // What could not be heard is asked again.
+        for number in asked.numbers().unwrap_or_default() {
+            let found = self.connections.iter().filter(|known| known.loaded).find_map(|known| {
+                let mut children = known.children.iter();
+                let child = children.find(|child| child.trap && child.path.reqid == number)?;
+                Some((known.name.clone(), child.name.clone()))
+            });
+            let Some((connection, child)) = found else { continue };
+            if self.has_child(&connection, &child) || !self.may_begin_again(&connection, now) {
+                continue;
+            }
+            match self.ike_sa_of(&connection) {
+                Some((id, true)) => {
+                    if let Some(place) = self.place_in(id, &child) {
+                        self.endpoint.with(id, |sa| sa.make_child(now, place));
+                    }
+                }
+                Some((_, false)) => {}
+                // Where it cannot begin, the next packets ask again.
+                None => _ = self.begin(&connection, Some(&child), None),
+            }
+            self.settle();
         }
     }
 

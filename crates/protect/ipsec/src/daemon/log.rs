@@ -86,10 +86,13 @@ impl Daemon {
             .map(|(id, _)| *id)
     }
 
-    pub(super) fn log_received(&mut self, ends: Ends, message: &[u8]) {
+    /// Which IKE_SA a datagram names; what names none is not logged.
+    pub(super) fn of_datagram(&self, message: &[u8]) -> Option<SaId> {
+        self.of_message(&Header::read(message).ok()?)
+    }
+
+    pub(super) fn log_received(&mut self, id: SaId, ends: Ends, message: &[u8]) {
         let Ok(header) = Header::read(message) else { return };
-        // What belongs to no IKE_SA is not logged: anybody can send it.
-        let Some(id) = self.of_message(&header) else { return };
         let line = format!(
             "received packet: from {} to {} ({} bytes)",
             shown(ends.remote),

@@ -1,11 +1,15 @@
 //! What the engine reports: into the kernel, and to whoever listens.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Report, SaId};
 use bartizan_wire::ike::NotifyType;
+use bartizan_wire::udp::IKE_NAT;
 
 use super::association::{ChildSa, Sa, Stage};
+use super::connection::Protected;
 use super::{Daemon, shown, trust};
 use crate::vici::Section;
 use crate::xfrm::{Counted, Direction, Installed};
@@ -34,7 +38,7 @@ impl Daemon {
                         ..
                     } => self.established(now, id, agreed, (&proofs, &certificates)),
                     Event::Child(child) => self.child_made(now, id, &child),
-                    Event::ChildRefused(kind) => self.child_refused(id, kind),
+                    Event::ChildRefused { place, kind } => self.child_refused(id, place, kind),
                     Event::ChildDeleted { inbound } => self.child_deleted(now, id, inbound),
                     Event::NotReplaced { inbound, kind } => self.not_replaced(id, inbound, kind),
                     Event::Closed(failure) => self.closed(now, id, &failure),
@@ -45,13 +49,21 @@ impl Daemon {
         }
     }
 
-    /// A number for an IKE_SA of this connection that begins now.
-    pub(super) fn track(&mut self, id: SaId, connection: &str, initiator: bool, ends: Ends) {
+    /// A number for an IKE_SA of this connection that begins now, with these CHILD_SAs.
+    pub(super) fn track(
+        &mut self,
+        id: SaId,
+        (connection, children): (&str, Vec<Arc<Protected>>),
+        initiator: bool,
+        ends: Ends,
+    ) {
         self.numbers.0 += 1;
         let spis = self.endpoint.sa(id).map_or((0, 0), IkeSa::spis);
         let sa = Sa {
             number: self.numbers.0,
             connection: connection.to_owned(),
+            children,
+            first: 0,
             initiator,
             ends,
             spis,
@@ -69,23 +81,26 @@ impl Daemon {
     fn admitted(&mut self, id: SaId, ends: Ends) {
         let of = |local: &Ends| (local.local.ip(), local.remote.ip());
         let mut loaded = self.connections.iter().filter(|known| known.loaded);
-        let Some(name) = loaded
+        let Some((name, children)) = loaded
             .find(|known| of(&known.ends) == of(&ends))
-            .map(|known| known.name.clone())
+            .map(|known| (known.name.clone(), known.children.clone()))
         else {
             self.endpoint.with(id, IkeSa::discard);
             return;
         };
-        self.track(id, &name, false, ends);
+        self.track(id, (&name, children), false, ends);
         self.say(id, &format!("{} is initiating an IKE_SA", ends.remote.ip()));
     }
 
-    /// Begins an IKE_SA of a connection.
-    pub(super) fn begin(&mut self, name: &str) -> Result<SaId, String> {
+    /// Begins an IKE_SA of a connection, with this CHILD_SA where one is named, and in the place of that IKE_SA where there is one.
+    pub(super) fn begin(&mut self, name: &str, child: Option<&str>, succeeds: Option<SaId>) -> Result<SaId, String> {
         let connection = self.connection(name).ok_or("no such connection")?;
-        let (config, ends) = (connection.config.clone(), connection.ends);
+        let (config, ends, children) = (connection.config.clone(), connection.ends, connection.children.clone());
+        let first = child.or(connection.wanted.first().map(String::as_str));
+        let first = first.and_then(|child| connection.place(child)).unwrap_or(0);
         let begun = self.endpoint.initiate(config, ends, &mut super::random, Instant::now());
         let id = begun.map_err(|failure| failure.to_string())?;
+        self.endpoint.with(id, |sa| sa.begin_with(first));
         let is_alone = !self
             .sas
             .values()
@@ -93,7 +108,10 @@ impl Daemon {
         if is_alone {
             self.endpoint.with(id, IkeSa::announce_initial_contact);
         }
-        self.track(id, name, true, ends);
+        self.track(id, (name, children), true, ends);
+        if let Some(sa) = self.sas.get_mut(&id) {
+            (sa.succeeds, sa.first) = (succeeds, first);
+        }
         let number = self.sas.get(&id).map_or(0, |sa| sa.number);
         self.say(
             id,
@@ -102,16 +120,46 @@ impl Daemon {
         Ok(id)
     }
 
+    /// The place of a CHILD_SA in an IKE_SA; none where that was configured without.
+    pub(super) fn place_in(&self, id: SaId, child: &str) -> Option<usize> {
+        let mut children = self.sas.get(&id)?.children.iter();
+        children.position(|known| known.name == child)
+    }
+
+    /// Has an IKE_SA make all CHILD_SAs that this end has been asked to set up and that it has not, but the one that its IKE_AUTH was for.
+    pub(super) fn make_wanted(&mut self, now: Instant, id: SaId, except: Option<usize>) {
+        let Some(connection) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+            return;
+        };
+        let Some(wanted) = self.connection(&connection).map(|known| known.wanted.clone()) else {
+            return;
+        };
+        let places = wanted.iter().filter_map(|child| self.place_in(id, child));
+        let places: Vec<usize> = places.filter(|place| Some(*place) != except).collect();
+        for place in places {
+            // What it has it does not make twice.
+            self.endpoint.with(id, |sa| sa.make_child(now, place));
+        }
+    }
+
+    /// The names of the CHILD_SAs that an IKE_SA has.
+    fn names_in(&self, id: SaId) -> BTreeSet<&str> {
+        let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
+        let children = self.children.iter().filter(|child| held.contains(&child.inbound));
+        children.map(|child| child.of.name.as_str()).collect()
+    }
+
     fn rekeyed(&mut self, old: SaId, new: SaId) {
         let Some(before) = self.sas.get(&old) else {
             self.endpoint.with(new, IkeSa::discard);
             return;
         };
         let (name, ends, reauthenticate) = (before.connection.clone(), before.ends, before.reauthenticate);
+        let children = before.children.clone();
         // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
-        self.track(new, &name, initiator, ends);
+        self.track(new, (&name, children), initiator, ends);
         if let Some(sa) = self.sas.get_mut(&new) {
             sa.reauthenticate = reauthenticate;
             if is_current {
@@ -177,7 +225,12 @@ impl Daemon {
         (proofs, certificates): (&[Vec<u8>; 2], &[Vec<u8>]),
     ) {
         let spis = self.endpoint.sa(id).map(IkeSa::spis);
+        let by_nat = self.endpoint.sa(id).is_some_and(IkeSa::is_translated);
         let Some(sa) = self.sas.get_mut(&id) else { return };
+        if by_nat {
+            sa.ends.local.set_port(IKE_NAT);
+            sa.ends.remote.set_port(IKE_NAT);
+        }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
         sa.spis = spis.unwrap_or(sa.spis);
@@ -192,6 +245,11 @@ impl Daemon {
         };
         let (identities, again) = (connection.identities.clone(), connection.reauthentication);
         if !is_current {
+            return;
+        }
+        if !connection.loaded && replaces.is_none() {
+            // It was unloaded while both ends authenticated each other.
+            self.close(id);
             return;
         }
         let Some(old) = replaces else {
@@ -212,6 +270,10 @@ impl Daemon {
             self.bound(&name, id);
             let section = self.section(id, now);
             self.control.event("ike-updown", &up(true, &name, section));
+            if self.sas.get(&id).is_some_and(|sa| sa.initiator) {
+                let first = self.sas.get(&id).map(|sa| sa.first);
+                self.make_wanted(now, id, first);
+            }
             return;
         };
         self.say(
@@ -229,39 +291,38 @@ impl Daemon {
     }
 
     fn child_made(&mut self, now: Instant, id: SaId, child: &Child) {
-        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+        // What comes with an IKE_SA that is not wanted goes with it.
+        let Some((name, of)) = self.sas.get(&id).filter(|sa| sa.stage != Stage::Ending).and_then(|sa| {
+            let of = sa.children.get(child.place)?;
+            Some((sa.connection.clone(), Arc::clone(of)))
+        }) else {
             return;
         };
         let inbound = child.inbound.0;
-        let Some(connection) = self.connection(&name) else {
-            return;
-        };
-        let (path, child_name) = (connection.path, connection.child.clone());
-        if !connection.is_covered([&child.local, &child.remote]) {
+        let (path, child_name) = (of.path, of.name.clone());
+        if !of.is_covered([&child.local, &child.remote]) {
             self.say(
                 id,
                 "traffic selectors of the peer are fewer than those of this end: the CHILD_SA is deleted",
             );
             self.alert(id, "ts-mismatch", now);
             self.endpoint.with(id, |sa| sa.delete_child(now, inbound));
-            self.fail_waiting(&name, "the peer takes fewer packets");
+            self.fail_waiting(&name, Some(&child_name), "the peer takes fewer packets");
             return;
         }
         let installed = self
             .installed
-            .entry(name.clone())
+            .entry((name.clone(), child_name.clone()))
             .or_insert_with(|| Installed::new(path));
         if let Err(error) = installed.made(child) {
-            // What of it is there goes.
-            let _ = installed.deleted(inbound);
             self.say(id, &format!("unable to install IPsec SAs (SAD) in kernel: {error}"));
             self.alert(id, "install-child-sa-failed", now);
             self.endpoint.with(id, |sa| sa.delete_child(now, inbound));
-            self.fail_waiting(&name, &error.to_string());
+            self.fail_waiting(&name, Some(&child_name), &error.to_string());
             return;
         }
         self.numbers.1 += 1;
-        let made = ChildSa::new(self.numbers.1, &name, child, now);
+        let made = ChildSa::new(self.numbers.1, (&name, of), child, now);
         let line = format!(
             "CHILD_SA {child_name}{{{}}} established with SPIs {inbound:08x}_i {:08x}_o",
             made.number, made.outbound
@@ -276,12 +337,12 @@ impl Daemon {
             known.clone()
         });
         self.children.push(made.clone());
-        let new = self.child_section(&made, &child_name, now);
+        let new = self.child_section(&made, now);
         let mut section = self.section(id, now);
         let key = format!("{child_name}-{}", made.number);
         match replaced {
             Some(old) => {
-                let old = self.child_section(&old, &child_name, now);
+                let old = self.child_section(&old, now);
                 let pair = Section::new().with_section("old", old).with_section("new", new);
                 section = section.with_section("child-sas", Section::new().with_section(key, pair));
                 self.control
@@ -290,18 +351,27 @@ impl Daemon {
             None => {
                 section = section.with_section("child-sas", Section::new().with_section(key, new));
                 self.control.event("child-updown", &up(true, &name, section));
-                self.succeed_waiting(&name);
+                self.succeed_waiting(&name, &child_name);
             }
         }
-        // Both ends have authenticated each other anew: what was there before ends.
-        if let Some(before) = self.sas.get_mut(&id).and_then(|sa| sa.succeeds.take()) {
+        // Both ends have authenticated each other anew: what was there before ends, once all of it is here.
+        let before = self.sas.get(&id).and_then(|sa| sa.succeeds);
+        if let Some(before) = before.filter(|before| self.names_in(*before).is_subset(&self.names_in(id))) {
+            if let Some(sa) = self.sas.get_mut(&id) {
+                sa.succeeds = None;
+            }
             self.close(before);
         }
     }
 
-    fn child_refused(&mut self, id: SaId, kind: NotifyType) {
+    fn child_refused(&mut self, id: SaId, place: usize, kind: NotifyType) {
         let Some(sa) = self.sas.get(&id) else { return };
         let (name, initiator) = (sa.connection.clone(), sa.initiator);
+        let child = sa
+            .children
+            .get(place)
+            .map(|child| child.name.clone())
+            .unwrap_or_default();
         let alert = match kind {
             NotifyType::TS_UNACCEPTABLE => "ts-mismatch",
             _ => "proposal-mismatch-child",
@@ -312,8 +382,12 @@ impl Daemon {
         };
         self.say(id, &line);
         self.alert(id, alert, Instant::now());
-        if initiator {
-            self.fail_waiting(&name, &line);
+        if !initiator {
+            return;
+        }
+        self.fail_waiting(&name, Some(&child), &line);
+        let is_bare = self.endpoint.sa(id).is_some_and(|sa| sa.children().next().is_none());
+        if is_bare && !self.is_waited_for(&name) {
             // Without a CHILD_SA it is of no use, and the next attempt begins with one that may have it.
             self.close(id);
         }
@@ -323,11 +397,13 @@ impl Daemon {
         let Some(child) = self.forget_child(id, inbound, now) else {
             return;
         };
-        let connection = self.connection(&child.connection);
-        let again = connection.is_some_and(|known| known.loaded && known.again[0]);
-        let is_last = !self.children.iter().any(|known| known.connection == child.connection);
-        if again && is_last && !child.ending && self.sas.get(&id).is_some_and(Sa::is_open) {
-            self.endpoint.with(id, |sa| sa.make_child(now));
+        let is_loaded = self.connection(&child.connection).is_some_and(|known| known.loaded);
+        let mut children = self.children.iter();
+        let is_last = !children.any(|known| known.connection == child.connection && known.of.name == child.of.name);
+        let wanted = is_loaded && child.of.again[0] && is_last && !child.ending;
+        if wanted && self.sas.get(&id).is_some_and(Sa::is_open) && self.may_begin_again(&child.connection, now) {
+            let place = self.place_in(id, &child.of.name).unwrap_or(0);
+            self.endpoint.with(id, |sa| sa.make_child(now, place));
         }
     }
 
@@ -335,14 +411,16 @@ impl Daemon {
     pub(super) fn forget_child(&mut self, id: SaId, inbound: u32, now: Instant) -> Option<ChildSa> {
         let place = self.children.iter().position(|known| known.inbound == inbound)?;
         let child = self.children.remove(place);
-        let connection = self.connection(&child.connection)?;
-        let (child_name, lifetime) = (connection.child.clone(), connection.config.timing.child);
+        let child_name = child.of.name.clone();
+        let lifetime = self
+            .connection(&child.connection)
+            .and_then(|known| known.config.timing.child);
         let is_expired =
             lifetime.is_some_and(|lifetime| now.saturating_duration_since(child.installed) >= lifetime.expire);
-        let section = self.child_section(&child, &child_name, now);
+        let section = self.child_section(&child, now);
         if let Some(Err(error)) = self
             .installed
-            .get_mut(&child.connection)
+            .get_mut(&(child.connection.clone(), child_name.clone()))
             .map(|kernel| kernel.deleted(inbound))
         {
             self.say(id, &format!("removing SAs of a CHILD_SA from the kernel: {error}"));
@@ -392,14 +470,13 @@ impl Daemon {
         shown::ike(sa, connection, now)
     }
 
-    pub(super) fn child_section(&self, child: &ChildSa, name: &str, now: Instant) -> Section {
-        let path = self.connection(&child.connection).map(|known| known.path);
-        let counted = |spi: u32, direction| -> Option<Counted> { path?.counted(spi, direction).ok()? };
+    pub(super) fn child_section(&self, child: &ChildSa, now: Instant) -> Section {
+        let counted = |spi: u32, direction| -> Option<Counted> { child.of.path.counted(spi, direction).ok()? };
         let both = [
             counted(child.inbound, Direction::In),
             counted(child.outbound, Direction::Out),
         ];
-        shown::child(child, name, both, now)
+        shown::child(child, &child.of.name, both, now)
     }
 
     /// One of charon's alerts about an IKE_SA.

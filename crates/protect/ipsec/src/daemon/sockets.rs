@@ -12,6 +12,8 @@ use bartizan_wire::udp::{Encapsulated, IKE, IKE_NAT, encapsulated};
 /// Datagrams of one socket that are read before others have their turn.
 const AT_ONCE: usize = 64;
 const MARKER: [u8; 4] = [0; 4];
+/// A NAT-keepalive packet (RFC 3948, section 2.3).
+const KEEPALIVE: [u8; 1] = [0xff];
 
 /// The sockets of each address: of port 500 and of port 4500.
 #[derive(Debug, Default)]
@@ -67,6 +69,14 @@ impl Sockets {
                     each(Ends { local, remote }, message);
                 }
             }
+        }
+    }
+
+    /// Has a NAT before this end remember it.
+    pub(super) fn keep_alive(&self, ends: Ends) {
+        if let Some([_, nat]) = self.0.get(&ends.local.ip()) {
+            // What is lost is sent again soon.
+            let _ = nat.send_to(&KEEPALIVE, SocketAddr::new(ends.remote.ip(), IKE_NAT));
         }
     }
 

@@ -115,11 +115,13 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
     assert_eq!(connection.config.certificates.len(), 2, "its own and the intermediate");
     assert_eq!(connection.identities, ["cu", "ric"]);
     assert_eq!(connection.config.longest, 1280 - 40 - 8 - 4);
-    assert_eq!(connection.again, [true, true]);
-    assert!(connection.is_covered(connection.traffic()));
-    assert!(!connection.is_covered([&[], &[]]));
+    let [child] = &connection.children[..] else {
+        panic!("one CHILD_SA is rendered");
+    };
+    assert_eq!(child.again, [true, true]);
+    assert!(child.is_covered([&child.local, &child.remote]));
+    assert!(!child.is_covered([&[], &[]]));
     for (name, value, complaint) in [
-        ("encap", text("yes"), "ESP in UDP"),
         ("remote_addrs", list(&["0.0.0.0/0"]), "follows no peer behind a NAT"),
         ("copy_dscp", text("in"), "DSCP"),
         (
@@ -135,11 +137,7 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
         ),
         ("signatures", list(&[]), "no signatures are named"),
         ("local_ts", list(&["dynamic"]), "no selector dynamic"),
-        (
-            "children",
-            Value::Section(Section::new()),
-            "one CHILD_SA in an IKE_SA, not 0",
-        ),
+        ("children", Value::Section(Section::new()), "1 to 64 CHILD_SAs, not 0"),
         ("mode", text("beet"), "no mode beet"),
     ] {
         let error = read(&changed(section, name, &value), &store).err();
@@ -227,7 +225,7 @@ fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     daemon
         .connections
         .push(connection.unwrap_or_else(|error| panic!("{error}")));
-    let begun: Vec<SaId> = (0..30).map(|_| daemon.begin("cu--ric").unwrap()).collect();
+    let begun: Vec<SaId> = (0..30).map(|_| daemon.begin("cu--ric", None, None).unwrap()).collect();
     assert_eq!(daemon.endpoint.count().0, 30);
     daemon.bound("cu--ric", begun[29]);
     daemon.settle();
@@ -237,4 +235,108 @@ fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     // Of another connection none goes.
     daemon.bound("other", begun[29]);
     assert_eq!(daemon.sas.len(), 8);
+}
+
+#[test]
+fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_another_connection() {
+    let rendered = rendered();
+    let (store, section) = (rendered.store(), rendered.section());
+    let (name, child) = section.section("children").unwrap().sections().next().unwrap();
+    let other = changed(
+        &changed(child, "local_ts", &list(&["10.200.0.1/32[17/2152]"])),
+        "reqid",
+        &text("77"),
+    );
+    let both = Section::new()
+        .with_section(name, child.clone())
+        .with_section("N3", other);
+    let several = changed(section, "children", &Value::Section(both));
+    let connection = Connection::read("cu--ric", &several, &store, 1280).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        [name, "N3", "N2"].map(|child| connection.place(child)),
+        [Some(0), Some(1), None]
+    );
+    assert_eq!(connection.config.more.len(), 1);
+    assert_eq!(connection.children[1].path.reqid, 77);
+
+    let mut daemon = Daemon::start(rendered.options()).unwrap();
+    daemon.store = store;
+    let gone = &connection.children[0];
+    assert_eq!(daemon.unneeded(gone).len(), gone.pairs().count());
+    let held = Connection::read("held", section, &daemon.store, 1280);
+    daemon.connections.push(held.unwrap_or_else(|error| panic!("{error}")));
+    // What both are for stays where one of them goes; what only that one was for does not.
+    assert!(daemon.unneeded(gone).is_empty());
+    assert_eq!(daemon.unneeded(&connection.children[1]).len(), 1);
+    // Under another name, and from another address, it is refused: the kernel would have one policy for both.
+    let elsewhere = changed(section, "local_addrs", &list(&["10.200.0.9"]));
+    let refused = daemon
+        .load(&Section::new().with_section("cu--ric", elsewhere))
+        .unwrap_err();
+    assert!(
+        refused.contains("held is between") && refused.contains("the same packets"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowly() {
+    let rendered = rendered();
+    let mut daemon = Daemon::start(rendered.options()).unwrap();
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    daemon
+        .connections
+        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let begun = Instant::now();
+    let at = |seconds| begun + Duration::from_secs(seconds);
+    let may = (0..50).filter(|_| daemon.may_begin_again("cu--ric", begun)).count();
+    assert_eq!(may, 4);
+    daemon.begin_overdue(at(1));
+    assert!(daemon.sas.is_empty());
+    daemon.begin_overdue(at(6));
+    assert_eq!(daemon.sas.len(), 1);
+    // It is under way.
+    assert!(!daemon.may_begin_again("cu--ric", at(6)));
+    daemon.begin_overdue(at(60));
+    assert_eq!(daemon.sas.len(), 1);
+}
+
+#[test]
+fn what_others_send_by_the_spis_of_an_ike_sa_fills_no_log() {
+    let rendered = rendered();
+    let mut daemon = Daemon::start(rendered.options()).unwrap();
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    daemon
+        .connections
+        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let id = daemon.begin("cu--ric", None, None).unwrap();
+    daemon.settle();
+    let length = || {
+        std::fs::metadata(rendered.directory.path().join("charon.log"))
+            .unwrap()
+            .len()
+    };
+    let before = length();
+    assert!(before > 0);
+    let sa = &daemon.sas[&id];
+    let (ends, spi) = (sa.ends, sa.spis.0);
+    // A response to IKE_SA_INIT with no payload in it, and one that is cut off (RFC 7296, section 3.1).
+    let mut message = [
+        &spi.to_be_bytes()[..],
+        &[7; 8],
+        &[0, 0x20, 34, 0x20],
+        &[0; 4],
+        &28_u32.to_be_bytes(),
+    ]
+    .concat();
+    for length in [28, 29] {
+        message.resize(length, 0);
+        for _ in 0..100 {
+            assert_eq!(daemon.of_datagram(&message), Some(id));
+            daemon.received(ends, &message);
+            daemon.settle();
+        }
+    }
+    assert_eq!(length(), before);
+    assert!(daemon.sas.contains_key(&id));
 }

@@ -8,12 +8,16 @@ use super::Daemon;
 use super::association::Sa;
 use crate::xfrm::{Counted, Direction};
 
+/// How often a NAT before this end is reminded of it (RFC 3948, section 4).
+const KEEPALIVE: Duration = Duration::from_secs(20);
 /// How long a CHILD_SA that has carried what it may is given to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
 
 impl Daemon {
     pub(super) fn keep_up(&mut self, now: Instant) {
         self.keep_limits(now);
+        self.begin_overdue(now);
+        self.keep_alive(now);
         let due = self
             .sas
             .iter()
@@ -24,10 +28,19 @@ impl Daemon {
                 sa.reauthenticate = None;
             }
             // Where it cannot begin, the one that is there goes on.
-            if let Ok(new) = self.begin(&name)
-                && let Some(sa) = self.sas.get_mut(&new)
-            {
-                sa.succeeds = Some(old);
+            let _ = self.begin(&name, None, Some(old));
+        }
+    }
+
+    /// A NAT before this end forgets a mapping by which nothing passes.
+    fn keep_alive(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.kept_alive) < KEEPALIVE {
+            return;
+        }
+        self.kept_alive = now;
+        for (id, sa) in self.sas.iter().filter(|(_, sa)| sa.is_open()) {
+            if self.endpoint.sa(*id).is_some_and(IkeSa::is_behind_nat) {
+                self.sockets.keep_alive(sa.ends);
             }
         }
     }
@@ -36,10 +49,11 @@ impl Daemon {
     fn keep_limits(&mut self, now: Instant) {
         let mut full = Vec::new();
         for child in self.children.iter().filter(|child| !child.superseded && !child.ending) {
-            let Some(connection) = self.connection(&child.connection).filter(|known| known.limits.any()) else {
+            let limits = child.of.limits;
+            if !limits.any() {
                 continue;
-            };
-            let counted = |spi, direction| connection.path.counted(spi, direction).ok().flatten();
+            }
+            let counted = |spi, direction| child.of.path.counted(spi, direction).ok().flatten();
             let most = [
                 counted(child.inbound, Direction::In),
                 counted(child.outbound, Direction::Out),
@@ -52,9 +66,9 @@ impl Daemon {
                 most.iter().flatten().any(reached)
             };
             match child.full {
-                None if reaches(connection.limits.rekey) => full.push((child.inbound, false)),
+                None if reaches(limits.rekey) => full.push((child.inbound, false)),
                 // It was to be replaced, and was not.
-                Some(since) if reaches(connection.limits.life) && now.saturating_duration_since(since) >= REPLACED => {
+                Some(since) if reaches(limits.life) && now.saturating_duration_since(since) >= REPLACED => {
                     full.push((child.inbound, true));
                 }
                 _ => {}

@@ -1,6 +1,6 @@
 //! The CHILD_SAs of a link.
 
-use bartizan_deployment::{CopyDscp, Interface, IpsecLink, Mode, Start};
+use bartizan_deployment::{CopyDscp, IkeEngine, Interface, IpsecLink, Mode, Start};
 use time::Date;
 
 use super::{Means, seconds};
@@ -59,6 +59,11 @@ fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, tod
     // does not know; what finds no SA is the guard's alone there.
     let (trap, again, lost) = match link.start {
         _ if peer == Some(None) => ("none", "none", "clear"),
+        // The engine of Bartizan has its policies in the kernel whatever it is asked to do with what they catch.
+        Start::AtOnce if means.engine == IkeEngine::Bartizan => match link.initiator.as_str() == node {
+            true => ("none", "start", "start"),
+            false => ("none", "trap", "trap"),
+        },
         Start::AtOnce if link.initiator.as_str() == node => ("trap", "start", "start"),
         _ => ("trap", "trap", "trap"),
     };

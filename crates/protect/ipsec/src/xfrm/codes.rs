@@ -5,6 +5,9 @@ pub(super) const NEW_STATE: u16 = 0x10;
 pub(super) const DELETE_STATE: u16 = 0x11;
 pub(super) const GET_STATE: u16 = 0x12;
 pub(super) const DELETE_POLICY: u16 = 0x14;
+/// The kernel asks for an SA, and the group that hears it.
+pub(super) const ACQUIRE: u16 = 0x17;
+pub(super) const ACQUIRES: u32 = 1;
 /// Makes a policy, or replaces the one of this selector and direction.
 pub(super) const UPDATE_POLICY: u16 = 0x19;
 pub(super) const CREATE: u16 = 0x400;

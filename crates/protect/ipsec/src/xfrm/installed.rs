@@ -33,22 +33,23 @@ impl Installed {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// What the kernel says; then nothing of it is there.
     pub fn made(&mut self, child: &Child) -> Result<(), Error> {
         self.path.install(child, Direction::In)?;
         // The peer that has asked for it may not have its keys yet: until it deletes the one that is replaced, that one sends.
         let replaced = self.children.iter().any(|entry| Some(entry.inbound) == child.replaces);
         let waits = child.requester == Requester::Peer && replaced;
+        if !waits && let Err(error) = self.path.install(child, Direction::Out) {
+            // Half of it is none.
+            let _ = self.path.remove(child.inbound.0, Direction::In);
+            return Err(error);
+        }
         self.children.push(Entry {
             inbound: child.inbound.0,
             outbound: child.outbound.0,
-            sends: false,
+            sends: !waits,
             waits: waits.then(|| Box::new(child.clone())),
         });
-        if !waits {
-            self.path.install(child, Direction::Out)?;
-            self.sends(child.inbound.0);
-        }
         Ok(())
     }
 
@@ -69,11 +70,15 @@ impl Installed {
             .iter_mut()
             .filter_map(|entry| entry.waits.take_if(of))
             .collect();
+        let mut all = Ok(());
         for child in waiting {
-            self.path.install(&child, Direction::Out)?;
-            self.sends(child.inbound.0);
+            match self.path.install(&child, Direction::Out) {
+                Ok(()) => self.sends(child.inbound.0),
+                Err(error) => all = Err(error),
+            }
         }
-        self.remove(&gone)
+        // Whatever became of that: what is deleted is not to stay.
+        self.remove(&gone).and(all)
     }
 
     /// All have ended, with their IKE_SA.
@@ -83,7 +88,11 @@ impl Installed {
     /// What the kernel says.
     pub fn ended(&mut self) -> Result<(), Error> {
         let gone = std::mem::take(&mut self.children);
-        gone.iter().try_for_each(|entry| self.remove(entry))
+        let mut all = Ok(());
+        for entry in &gone {
+            all = self.remove(entry).and(all);
+        }
+        all
     }
 
     fn sends(&mut self, inbound: u32) {

@@ -7,7 +7,7 @@ use super::codes;
 use super::layout::{self, Layout, Prefix, family};
 use super::{Direction, Error, Path, refused};
 
-/// Lower ones are asked first; charon's lie above.
+/// Lower ones are asked first, so the most specific traffic has the lowest; charon's lie above.
 const PRIORITY: u32 = 1000;
 /// Bytes of `xfrm_userpolicy_info`, `xfrm_userpolicy_id` and `xfrm_user_tmpl`.
 const POLICY: usize = 168;
@@ -27,9 +27,14 @@ impl Path {
     ///
     /// What the kernel says, and where it has no selector for that traffic.
     pub fn require(&self, mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
-        for (selector, kind) in policies(mode, local, remote)? {
+        for Policy {
+            selector,
+            kind,
+            priority,
+        } in policies(mode, local, remote)?
+        {
             let direction = if kind == OUT { Direction::Out } else { Direction::In };
-            let policy = selector.lifetimes().u32(PRIORITY).u32(0).u8(kind).fill(POLICY);
+            let policy = selector.lifetimes().u32(priority).u32(0).u8(kind).fill(POLICY);
             let request = Request::new(Family::Xfrm, codes::UPDATE_POLICY, &policy.bytes());
             let request = request.attribute(codes::TEMPLATE, &self.template(mode, direction));
             let made = request.order(codes::CREATE);
@@ -38,22 +43,23 @@ impl Path {
         Ok(())
     }
 
-    /// Takes the requirement back: that traffic passes unencrypted from now on, unless something else forbids it.
+    /// Ends the requirement, whatever the mode was: that traffic passes unencrypted from now on, unless something else forbids it.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
-    pub fn release(&self, mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
-        for (selector, kind) in policies(mode, local, remote)? {
+    /// What the kernel says; the other policies go all the same.
+    pub fn release(&self, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
+        let mut all = Ok(());
+        for Policy { selector, kind, .. } in policies(Mode::Tunnel, local, remote)? {
             let name = selector.u32(0).u8(kind).fill(NAME).bytes();
             let request = Request::new(Family::Xfrm, codes::DELETE_POLICY, &name);
             match request.order(0) {
                 // ENOENT: somebody else has deleted it.
                 Err(gone) if gone.source.raw_os_error() == Some(libc::ENOENT) => {}
-                done => done.map_err(refused("deleting a policy of ESP"))?,
+                done => all = all.and(done.map_err(refused("deleting a policy of ESP"))),
             }
         }
-        Ok(())
+        all
     }
 
     /// `xfrm_user_tmpl`: any SA of this link, whatever its algorithms, but one there must be.
@@ -66,8 +72,34 @@ impl Path {
     }
 }
 
-/// The selector and the kind of every policy.
-fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<(Layout, u8)>, Error> {
+/// Whether the kernel has the same policies for both kinds of traffic, each of this end and of the peer: the second that is required takes the
+/// place of the first.
+#[must_use]
+pub fn is_same(one: (&Selector, &Selector), other: (&Selector, &Selector)) -> bool {
+    let traffic = |(local, remote): (&Selector, &Selector)| {
+        let protocol = local.protocol.max(remote.protocol);
+        (local.addresses, local.ports, remote.addresses, remote.ports, protocol)
+    };
+    traffic(one) == traffic(other)
+}
+
+struct Policy {
+    selector: Layout,
+    kind: u8,
+    priority: u32,
+}
+
+/// Of these packets: the wider the traffic, the later it is asked about.
+fn priority(ends: [&Prefix; 2]) -> u32 {
+    let open = ends.map(|end| {
+        let all: u32 = if end.address.is_ipv4() { 32 } else { 128 };
+        4 * all.saturating_sub(end.bits.into()) + 2 * u32::from(end.port.is_none())
+    });
+    let any = ends.iter().all(|end| end.protocol == 0);
+    PRIORITY + 2 * open.iter().sum::<u32>() + u32::from(any)
+}
+
+fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<Policy>, Error> {
     const NONE: Error = Error::Unsupported("traffic that is no network of a port or of all");
     let mut policies = Vec::new();
     for local in local {
@@ -75,12 +107,57 @@ fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<(
             let [Some(local), Some(remote)] = [local, remote].map(Prefix::of) else {
                 return Err(NONE);
             };
-            policies.push((Layout::new().selector(&local, &remote), OUT));
-            policies.push((Layout::new().selector(&remote, &local), IN));
+            let priority = priority([&local, &remote]);
+            let mut add = |from: &Prefix, to: &Prefix, kind| {
+                policies.push(Policy {
+                    selector: Layout::new().selector(from, to),
+                    kind,
+                    priority,
+                });
+            };
+            add(&local, &remote, OUT);
+            add(&remote, &local, IN);
             if mode == Mode::Tunnel {
-                policies.push((Layout::new().selector(&remote, &local), FORWARDED));
+                add(&remote, &local, FORWARDED);
             }
         }
     }
     Ok(policies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrafficSelector;
+
+    fn selector(text: &str) -> Selector {
+        TrafficSelector::parse(text).expect(text).negotiated()
+    }
+
+    #[test]
+    fn of_two_policies_for_a_packet_the_more_specific_is_asked_first() {
+        let ranked = [
+            ("10.78.1.1/32[132]", "10.78.2.1/32[132/38412]"),
+            ("10.78.1.1/32[132]", "10.78.2.1/32[132]"),
+            ("10.78.1.1/32", "10.78.2.1/32"),
+            ("10.78.1.1/32[17]", "10.78.2.0/24[17/2152]"),
+            ("10.78.0.0/16", "10.78.0.0/16"),
+            ("0.0.0.0/0", "0.0.0.0/0"),
+        ];
+        let priorities = ranked.map(|(local, remote)| {
+            let [local, remote] = [local, remote].map(|text| Prefix::of(&selector(text)).expect(text));
+            priority([&local, &remote])
+        });
+        assert!(priorities.is_sorted_by(|one, other| one < other), "{priorities:?}");
+        assert!(priorities.iter().all(|priority| (PRIORITY..10_000).contains(priority)));
+    }
+
+    #[test]
+    fn policies_are_the_same_where_the_kernel_takes_one_for_the_other() {
+        let [all, sctp, port] = ["10.78.1.1/32", "10.78.1.1/32[132]", "10.78.1.1/32[132/38412]"].map(selector);
+        assert!(is_same((&sctp, &all), (&all, &sctp)));
+        assert!(is_same((&sctp, &port), (&all, &port)));
+        assert!(!is_same((&all, &all), (&all, &sctp)));
+        assert!(!is_same((&sctp, &port), (&port, &sctp)));
+    }
 }

@@ -36,7 +36,7 @@ pub enum Family {
 }
 
 impl Family {
-    fn protocol(self) -> i32 {
+    pub(super) fn protocol(self) -> i32 {
         match self {
             Self::Route => libc::NETLINK_ROUTE,
             Self::Generic => libc::NETLINK_GENERIC,

@@ -62,6 +62,7 @@ pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -
             local: inner(who),
             remote: inner(1 - who),
         },
+        more: Vec::new(),
         identity: Identity::Name(names[who].to_owned()),
         peer: Identity::Name(names[1 - who].to_owned()),
         certificates: vec![certificate],

@@ -229,7 +229,7 @@ fn either_end_deletes_the_child_sa_and_either_makes_another() {
                 (installed.count() == 0).then_some(())
             });
             match makes {
-                By::Us => driver.current().make_child(Instant::now()),
+                By::Us => driver.current().make_child(Instant::now(), 0),
                 By::Charon => vici(&stage, &mut driver, "initiate", "child"),
             }
             driver.until("there is another", |driver| !driver.installed().is_empty());
