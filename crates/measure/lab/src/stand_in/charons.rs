@@ -41,12 +41,20 @@ impl Charons {
         ends: [(&Namespace, PathBuf); 2],
         vary: impl FnOnce(&mut Settings),
     ) -> Result<Self, Error> {
+        Self::start_engine(&Engine::LabRoot(root.clone()), ends, vary)
+    }
+
+    /// The same of another IKE daemon.
+    pub(crate) fn start_engine(
+        engine: &Engine,
+        ends: [(&Namespace, PathBuf); 2],
+        vary: impl FnOnce(&mut Settings),
+    ) -> Result<Self, Error> {
         let kernel = Kernel::of_this_machine()?;
         let mut settings = Settings::new(kernel, 1);
         vary(&mut settings);
-        let engine = Engine::LabRoot(root.clone());
         let [one, other] = ends.map(|(namespace, directory)| {
-            Instance::start(&engine, &directory, Some(namespace), &settings).map_err(not_started)
+            Instance::start(engine, &directory, Some(namespace), &settings).map_err(not_started)
         });
         let mut instances = [one?, other?];
         let processors = apart(&mut instances)?;
@@ -130,7 +138,10 @@ impl Charons {
     pub(crate) fn version(&self) -> Result<String, Error> {
         let said = self.client(0)?.request("version", Section::new()).map_err(refused)?;
         let text = |name: &str| said.text(name).unwrap_or("unknown").to_owned();
-        Ok(format!("strongSwan {} ({})", text("version"), text("daemon")))
+        Ok(match &text("daemon")[..] {
+            "bartizan" => format!("bartizan {} (ike-engine)", text("version")),
+            charon => format!("strongSwan {} ({charon})", text("version")),
+        })
     }
 
     /// The plugin whose ML-KEM-768 the one at this end takes, as it says itself; `none` where it has none.

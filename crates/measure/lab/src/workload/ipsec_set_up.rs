@@ -14,15 +14,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bartizan_deployment::IkeEngine;
 use bartizan_host::{Capture, Captured, Direction, LabRoot, Namespace, Usage};
-use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
+use bartizan_ipsec::{Engine, Settings};
 use bartizan_pki::Profile;
 use serde_json::Value;
 
 pub(super) use self::breach::KIND as BREACH;
 pub(super) use self::kind::KIND;
-use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOG, LOSS, PROVIDER, ROUND_TRIP};
+use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, ENGINE, KEY_EXCHANGE, LOG, LOSS, PROVIDER, ROUND_TRIP};
 use self::link::{ENDS, INTERFACE, Link};
 use self::measure::{Measured, Reached};
 pub(super) use self::memory::KIND as MEMORY;
@@ -67,6 +68,16 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let mut connections: Vec<Connection> = Vec::new();
     let mut whole = None;
     let mut papers: BTreeMap<&str, Papers> = BTreeMap::new();
+    // Where engines are compared both have certificates as `bartizan ca` issues them for IPsec.
+    let compared = setting
+        .combinations
+        .iter()
+        .any(|levels| levels.level(ENGINE.name).is_some());
+    let profile = if compared {
+        Profile::Ipsec
+    } else {
+        Profile::NetworkFunction
+    };
     for levels in setting.combinations {
         let known = without_path(levels);
         if connections.iter().any(|connection| connection.levels == known) {
@@ -78,15 +89,19 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             .ok_or_else(|| Error::Configuration("more combinations than a network has addresses for".to_owned()))?;
         let pair = pair(levels);
         if !links.contains_key(&pair) {
-            links.insert(pair.clone(), pair_of(levels, setting.folder, root, mtu, impaired)?);
+            let place = (setting.folder, setting.tools.own.as_path());
+            links.insert(pair.clone(), pair_of(levels, place, root, mtu, impaired)?);
         }
         let authentication = level(levels, &AUTHENTICATION);
         if !papers.contains_key(authentication) {
-            papers.insert(authentication, issue(setting.folder, authentication)?);
+            papers.insert(authentication, issue_as(setting.folder, authentication, profile)?);
         }
         let key_exchange = level(levels, &KEY_EXCHANGE);
         if let (Some(link), Some(papers)) = (links.get_mut(&pair), papers.get(authentication)) {
-            if !is_whole(levels) {
+            if is_whole(levels) && is_ours(levels) {
+                let cause = "whole commands are taken with strongSwan alone".to_owned();
+                return Err(Error::Configuration(cause));
+            } else if !is_whole(levels) {
                 link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
             } else if key_exchange != whole::KEY_EXCHANGE || authentication != AUTHENTICATION.levels[0] {
                 let cause = format!("whole commands are taken with {} alone", whole::KEY_EXCHANGE);
@@ -103,7 +118,9 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             methods: methods(key_exchange)?,
         });
     }
-    let programs = links.values().next().map(Link::version).transpose()?;
+    let mut programs: Vec<String> = links.values().map(Link::version).collect::<Result<_, _>>()?;
+    programs.sort_unstable();
+    programs.dedup();
     let patience = setting.parameters.number("patience")?;
     let patience = Duration::try_from_secs_f64(patience)
         .ok()
@@ -117,17 +134,22 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         whole,
         connections,
         folder: setting.folder.to_owned(),
-        programs: programs.into_iter().collect(),
+        programs,
     }))
 }
 
 /// The pair of charons that whoever loads everything himself may clear.
 const WHOLE: &str = "whole";
+/// The pair of engines of Bartizan, of which strongSwan's factors say nothing.
+const OURS: &str = "ours";
 
 /// Which pair of charons a combination is taken with.
 fn pair(levels: &Levels) -> String {
     if is_whole(levels) {
         return WHOLE.to_owned();
+    }
+    if is_ours(levels) {
+        return OURS.to_owned();
     }
     let own = [&CONFIGURATION, &PROVIDER, &LOG].map(|factor| level(levels, factor));
     own.join("-")
@@ -138,8 +160,23 @@ fn is_whole(levels: &Levels) -> bool {
     matches!(level(levels, &DRIVER), "up" | "swanctl-load-all")
 }
 
-/// The pair of charons of a combination, which must take the ML-KEM that it names.
-fn pair_of(levels: &Levels, folder: &std::path::Path, root: &LabRoot, mtu: u16, impaired: bool) -> Result<Link, Error> {
+/// Whether both ends have the engine of Bartizan.
+fn is_ours(levels: &Levels) -> bool {
+    level(levels, &ENGINE) == "bartizan"
+}
+
+/// The pair of charons of a combination, which must take the ML-KEM that it names, or of engines of this program.
+fn pair_of(
+    levels: &Levels,
+    (folder, own): (&std::path::Path, &std::path::Path),
+    root: &LabRoot,
+    mtu: u16,
+    impaired: bool,
+) -> Result<Link, Error> {
+    if is_ours(levels) {
+        let engine = (&Engine::Bartizan(own.to_owned()), IkeEngine::Bartizan);
+        return Link::make_with(engine, (folder, OURS), root, |_| {}, (mtu, impaired));
+    }
     let provider = level(levels, &PROVIDER);
     let log_level = level(levels, &LOG).parse();
     let log_level = log_level.map_err(|_| Error::Configuration("`log` is a number".to_owned()))?;
@@ -170,7 +207,11 @@ fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
 
 /// An authority and certificates by this algorithm.
 fn issue(folder: &std::path::Path, authentication: &str) -> Result<Papers, Error> {
-    Papers::issue(folder, authentication, ENDS, Profile::NetworkFunction)
+    issue_as(folder, authentication, Profile::NetworkFunction)
+}
+
+fn issue_as(folder: &std::path::Path, authentication: &str, profile: Profile) -> Result<Papers, Error> {
+    Papers::issue(folder, authentication, ENDS, profile)
 }
 
 impl Workload for IpsecSetUp {

@@ -65,6 +65,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "kem-setup",
+        include_str!("../../../../../../experiments/kem-setup/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../../../experiments/peers/experiment.yaml"),
         None,

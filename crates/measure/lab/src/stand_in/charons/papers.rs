@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_ipsec::vici::Section;
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Profile};
+use bartizan_pki::{Algorithm, Authority, Certificate, InitOptions, Leaf, Overwrite, PrivateKey, Profile};
 
 use crate::Error;
 
 /// What both charons are given.
 pub(crate) struct Papers {
+    /// Of all keys and signatures.
+    algorithm: Algorithm,
     /// Where all of it is in files: `NAME.crt.pem`, `NAME.key.pem`, `ca.crt.pem`.
     folder: PathBuf,
     /// What the ends are called in their certificates; of several authorities no two the same.
@@ -35,7 +37,7 @@ impl Papers {
         };
         let mut issue = |end: &str| {
             let name = format!("{end}-{algorithm}");
-            let leaf = Leaf::new(&name)?.dns(&name)?.profile(profile);
+            let leaf = Leaf::new(&name)?.dns(&name)?.profile(profile).algorithm(kind);
             authority.issue(&leaf, now)?.write_to(&folder, Overwrite::Replace)?;
             let certificate = read(format!("{name}.crt.pem"))?;
             Ok::<_, Error>((certificate, read(format!("{name}.key.pem"))?.into()))
@@ -44,6 +46,7 @@ impl Papers {
         let ends = [issue(ends[0])?, issue(ends[1])?];
         let authority = read("ca.crt.pem".to_owned())?;
         Ok(Self {
+            algorithm: kind,
             folder,
             names,
             authority,
@@ -70,6 +73,30 @@ impl Papers {
     pub(crate) fn of(&self, end: usize) -> (&[u8], &[u8]) {
         let (certificate, key) = &self.ends[end];
         (certificate, key)
+    }
+
+    /// Certificate of the end of this number, and of the authority, in DER.
+    pub(crate) fn der(&self, end: usize) -> Result<[Vec<u8>; 2], Error> {
+        let read = |text: &[u8], name: &str| Certificate::from_pem(text, name).map(|read| read.der().to_vec());
+        Ok([read(&self.ends[end].0, &self.names[end])?, read(&self.authority, "ca")?])
+    }
+
+    /// The signature that both ends prove who they are by, as policies name it.
+    pub(crate) fn signature(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::EcdsaP256 => "ecdsa_secp256r1_sha256",
+            Algorithm::EcdsaP384 => "ecdsa_secp384r1_sha384",
+            other => other.name(),
+        }
+    }
+
+    /// What [`Self::load`] gives to a charon, for an engine of Bartizan: in DER.
+    pub(crate) fn load_der(&self, end: usize) -> Result<[(&'static str, Section); 3], Error> {
+        let certificate = |data: Vec<u8>| ("load-cert", Section::new().with("type", "X509").with("data", data));
+        let [own, authority] = self.der(end)?;
+        let key = PrivateKey::from_pem(&self.ends[end].1, None)?;
+        let key = Section::new().with("type", "any").with("data", key.to_pkcs8());
+        Ok([certificate(authority), certificate(own), ("load-key", key)])
     }
 
     /// Commands that give the end of this number what it needs.

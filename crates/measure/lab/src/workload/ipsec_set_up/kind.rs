@@ -19,13 +19,30 @@ pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {
         "x25519-ke1_mlkem512",
         "x25519-ke1_mlkem768",
         "x25519-ke1_mlkem1024",
+        "ecp256",
+        "ecp384",
+        "ecp521",
+        "ecp384-ke1_mlkem1024",
     ],
+};
+
+pub(super) const ENGINE: FactorKind = FactorKind {
+    name: "engine",
+    about: "which IKE daemon both ends have: strongSwan's charon, or Bartizan's own on a kernel that does ESP",
+    levels: &["strongswan", "bartizan"],
 };
 
 pub(super) const AUTHENTICATION: FactorKind = FactorKind {
     name: "authentication",
     about: "what both ends sign with, and their authority signs certificates with",
-    levels: &["ecdsa-p256", "ed25519"],
+    levels: &[
+        "ecdsa-p256",
+        "ed25519",
+        "ecdsa-p384",
+        "ml-dsa-44",
+        "ml-dsa-65",
+        "ml-dsa-87",
+    ],
 };
 
 pub(super) const CONFIGURATION: FactorKind = FactorKind {
@@ -75,10 +92,11 @@ const fn metric(name: &'static str, unit: &'static str, about: &'static str, bet
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "ipsec-set-up",
-    about: "IKE_SAs set up, given a second CHILD_SA, rekeyed and deleted by two charons, timed from packets at the initiator.",
+    about: "IKE_SAs set up, given a second CHILD_SA, rekeyed and deleted by two charons or two engines of Bartizan, timed from packets at the initiator.",
     factors: &[
         KEY_EXCHANGE,
         AUTHENTICATION,
+        ENGINE,
         CONFIGURATION,
         DRIVER,
         PROVIDER,
@@ -234,6 +252,26 @@ pub(in crate::workload) static KIND: Kind = Kind {
 pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     if let Some(lack) = charons::lack(tools) {
         return Some(lack);
+    }
+    let is_ours = levels.level(ENGINE.name) == Some("bartizan");
+    let is_ml_dsa = levels
+        .level(AUTHENTICATION.name)
+        .is_some_and(|name| name.starts_with("ml-dsa"));
+    if is_ml_dsa && !is_ours {
+        return Some(Lack {
+            what: "ML-DSA of strongSwan".to_owned(),
+            reason: "no release of it authenticates with ML-DSA".to_owned(),
+            hint: "with `engine: bartizan` both ends do".to_owned(),
+            feature: None,
+        });
+    }
+    if is_ours && let Support::Absent(reason) | Support::Unknown(reason) = Feature::Esp.tried() {
+        return Some(Lack {
+            what: "ESP of the kernel".to_owned(),
+            reason,
+            hint: "a guest's kernel has it: --kernel auto".to_owned(),
+            feature: Some(Feature::Esp),
+        });
     }
     if levels.level(PROVIDER.name) == Some("ml")
         && let Some(lack) = lacks_ml(tools)

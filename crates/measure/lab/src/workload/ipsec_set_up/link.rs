@@ -4,9 +4,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bartizan_deployment::IkeEngine;
 use bartizan_host::{LabRoot, Namespace, Program, Usage};
-use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
+use bartizan_ipsec::{Engine, Settings};
 
 use super::path::{Condition, Path as Between};
 use crate::stand_in::charons::{Charons, Papers, refused};
@@ -32,6 +33,7 @@ pub(super) struct Link {
     ends: [Namespace; 2],
     between: Between,
     root: PathBuf,
+    engine: IkeEngine,
     mtu: u16,
     /// Identities whose certificates and keys both have.
     known: Vec<String>,
@@ -48,14 +50,33 @@ impl Link {
         mtu: u16,
         impaired: bool,
     ) -> Result<Self, Error> {
+        let engine = Engine::LabRoot(root.clone());
+        Self::make_with(
+            (&engine, IkeEngine::Strongswan),
+            (folder, name),
+            root,
+            vary,
+            (mtu, impaired),
+        )
+    }
+
+    /// The same with another IKE daemon.
+    pub(super) fn make_with(
+        (engine, kind): (&Engine, IkeEngine),
+        (folder, name): (&Path, &str),
+        root: &LabRoot,
+        vary: impl FnOnce(&mut Settings),
+        (mtu, impaired): (u16, bool),
+    ) -> Result<Self, Error> {
         let ends = [Namespace::create(ENDS[0])?, Namespace::create(ENDS[1])?];
         let between = Between::make(&ends, mtu, impaired)?;
         let end = |end: usize| (&ends[end], folder.join(format!("{}-{name}", ENDS[end])));
         Ok(Self {
-            charons: Charons::start(root, [end(0), end(1)], vary)?,
+            charons: Charons::start_engine(engine, [end(0), end(1)], vary)?,
             ends,
             between,
             root: root.directory().to_owned(),
+            engine: kind,
             mtu,
             known: Vec::new(),
         })
@@ -69,11 +90,15 @@ impl Link {
         for end in [0, 1] {
             let mut client = self.charons.client(end)?;
             if fresh {
-                for (command, message) in papers.load(end) {
+                let credentials = match self.engine {
+                    IkeEngine::Strongswan => papers.load(end),
+                    IkeEngine::Bartizan => papers.load_der(end)?,
+                };
+                for (command, message) in credentials {
                     client.command(command, message).map_err(refused)?;
                 }
             }
-            let described = described(number, end, ike, children[end], papers);
+            let described = described(self.engine, (number, end), ike, children[end], papers)?;
             let message = Section::new().with_section(connection(number), described);
             client.command("load-conn", message).map_err(refused)?;
         }
@@ -89,7 +114,7 @@ impl Link {
             for (command, message) in papers.load(end) {
                 client.command(command, message).map_err(refused)?;
             }
-            let described = described(number, end, ike, &[ike], papers).with("unique", "never");
+            let described = described(self.engine, (number, end), ike, &[ike], papers)?.with("unique", "never");
             let message = Section::new().with_section(connection(number), described);
             client.command("load-conn", message).map_err(refused)?;
         }
@@ -226,7 +251,13 @@ pub(super) fn inner(number: u8, end: usize) -> Ipv4Addr {
 }
 
 /// `load-conn` at one of the ends.
-fn described(number: u8, end: usize, ike: &str, children: &[&str], papers: &Papers) -> Section {
+fn described(
+    engine: IkeEngine,
+    (number, end): (u8, usize),
+    ike: &str,
+    children: &[&str],
+    papers: &Papers,
+) -> Result<Section, Error> {
     let other = 1 - end;
     let address = |network: u8, end: usize| format!("10.{network}.{number}.{}", end + 1);
     let party = |end: usize| Section::new().with("auth", "pubkey").with("id", papers.identity(end));
@@ -242,20 +273,38 @@ fn described(number: u8, end: usize, ike: &str, children: &[&str], papers: &Pape
             .with_list("esp_proposals", children.iter().map(proposal))
             .with("rekey_time", "0")
     };
+    // charon takes numbers for the kernel by itself.
+    let child_sa = |network: u8| match engine {
+        IkeEngine::Strongswan => child_sa(network),
+        IkeEngine::Bartizan => {
+            child_sa(network).with("reqid", (2 * u32::from(number) + u32::from(network % 2)).to_string())
+        }
+    };
     let both = Section::new()
         .with_section(child("first", number), child_sa(78))
         .with_section(child("second", number), child_sa(79));
-    Section::new()
+    let (own, peer) = match engine {
+        IkeEngine::Strongswan => (party(end), party(other)),
+        IkeEngine::Bartizan => {
+            let [certificate, authority] = papers.der(end)?;
+            let own = party(end).with_list("certs", [certificate]);
+            let peer = party(other)
+                .with_list("cacerts", [authority])
+                .with_list("signatures", [papers.signature()]);
+            (own, peer)
+        }
+    };
+    Ok(Section::new()
         .with("version", "2")
         .with("mobike", "no")
         .with_list("local_addrs", [address(77, end)])
         .with_list("remote_addrs", [address(77, other)])
         .with_list("proposals", [format!("aes256gcm16-prfsha384-{ike}")])
         .with("send_cert", "always")
-        .with_section("local-1", party(end))
-        .with_section("remote-1", party(other))
+        .with_section("local", own)
+        .with_section("remote", peer)
         .with_section("children", both)
         // Rekeys are asked for here, none comes by itself.
         .with("rekey_time", "0")
-        .with("dpd_delay", "0")
+        .with("dpd_delay", "0"))
 }

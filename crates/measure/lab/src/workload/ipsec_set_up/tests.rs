@@ -101,6 +101,8 @@ mod as_root {
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
         let by = |plugin: &str| levels("mlkem768", "ecdsa-p256", "bartizan", "bartizan").with(PROVIDER.name, plugin);
+        let lack = lacks(&levels("mlkem768", "ml-dsa-65", "bartizan", "bartizan"), &tools);
+        assert_eq!(lack.expect("it is lacking").what, "ML-DSA of strongSwan");
         let mut plugins = vec!["openssl"];
         match lacks(&by("ml"), &tools) {
             // As Debian has it; who built the plugin has it tried here.
@@ -108,7 +110,7 @@ mod as_root {
             None => plugins.push("ml"),
         }
         for plugin in plugins {
-            let link = pair_of(&by(plugin), folder.path(), &root, 1500, false).unwrap();
+            let link = pair_of(&by(plugin), (folder.path(), &tools.own), &root, 1500, false).unwrap();
             assert_eq!(link.ml_kem().unwrap(), plugin);
         }
     }
