@@ -34,6 +34,14 @@
     return made;
   };
   const says = (verdict) => element('span', sign(verdict)[0], chip(verdict), element('span', 'says', verdict));
+  // These and no others, in this order: what has its place stays untouched, with its focus and what is opened in it.
+  const arrange = (place, wanted) => {
+    const kept = new Set(wanted);
+    for (const one of [...place.children]) if (!kept.has(one)) one.remove();
+    wanted.forEach((one, index) => {
+      if (place.children[index] !== one) place.insertBefore(one, place.children[index] || null);
+    });
+  };
   const count = (number, unit) => number.toLocaleString() + ' ' + unit + (number === 1 ? '' : 's');
   const time = (nanoseconds) => new Date(nanoseconds / 1e6).toLocaleTimeString();
   const rank = (link) => sign(link.confidentiality)[2] * 8 + sign(link.authenticity)[2] * 2 + (link.severity ? 0 : 1);
@@ -43,12 +51,12 @@
   let run = null, version = null, mapVersion = null, map = null;
   let frameworks = {}, sources = [], counts = [], chosen = null, detail = null, filter = null, current = null;
   let paused = false, ended = null, timer = null, asking = null, failedSince = null;
-  const links = new Map(), findings = new Map(), tiles = new Map(), edges = new Map(), groups = new Map();
+  const links = new Map(), findings = new Map(), tiles = new Map(), edges = new Map(), groups = new Map(), articles = new Map();
 
   // What was given before is to be forgotten.
   const forget = () => {
-    for (const kept of [links, findings, tiles, edges, groups]) kept.clear();
-    for (const place of ['links', 'handshakes', 'events', 'drawing']) byId(place).replaceChildren();
+    for (const kept of [links, findings, tiles, edges, groups, articles]) kept.clear();
+    for (const place of ['links', 'findings', 'handshakes', 'events', 'drawing']) byId(place).replaceChildren();
     [chosen, detail, current, ended] = [null, null, null, null];
     showDetail();
   };
@@ -90,8 +98,14 @@
       if (chosen === id) chosen = null;
     }
     for (const link of state.links) links.set(link.id, link);
-    for (const id of state.findings_gone) findings.delete(id);
-    for (const finding of state.findings) findings.set(finding.id, finding);
+    for (const id of state.findings_gone) {
+      findings.delete(id);
+      articles.delete(id);
+    }
+    for (const finding of state.findings) {
+      findings.set(finding.id, finding);
+      articles.delete(finding.id);
+    }
     if (state.map) {
       map = state.map;
       edges.clear();
@@ -250,17 +264,12 @@
       const inside = [...links.values()].filter((link) => (link.interface || '-') === name);
       inside.sort((one, other) => rank(one) - rank(other) || one.id - other.id);
       const held = document.activeElement;
-      groups.get(name).lastChild.replaceChildren(...inside.map((link) => tiles.get(link.id)));
+      arrange(groups.get(name).lastChild, inside.map((link) => tiles.get(link.id)));
       if (held && held.classList.contains('link-tile') && held !== document.activeElement) held.focus({ preventScroll: true });
     }
-    for (const [name, group] of groups) if (!group.lastChild.firstChild) {
-      group.remove();
-      groups.delete(name);
-    }
+    for (const [name, group] of groups) if (!group.lastChild.firstChild) groups.delete(name);
     const order = [...groups.keys()].sort((one, other) => (one === '-') - (other === '-') || one.localeCompare(other));
-    order.forEach((name, index) => {
-      if (place.children[index] !== groups.get(name)) place.insertBefore(groups.get(name), place.children[index] || null);
-    });
+    arrange(place, order.map((name) => groups.get(name)));
     if (!current || !current.isConnected) setCurrent(place.querySelector('.link-tile:not([hidden])'));
     const total = counts.reduce((sum, one) => sum + one.links, 0);
     byId('links-beyond').textContent = total > links.size ? count(total - links.size, 'further link') + ' not shown here, none of them worse.' : '';
@@ -384,17 +393,16 @@
     const order = (finding) => SEVERITIES.indexOf(finding.severity);
     shown.sort((one, other) => order(one) - order(other) || other.id - one.id);
     const place = byId('findings');
-    const opened = new Set([...place.querySelectorAll('article')].filter((one) => one.querySelector('details[open]')).map((one) => one.dataset.id));
-    place.replaceChildren(...shown.slice(0, FINDINGS).map((finding) => {
-      const about = asked(finding.about);
-      if (about && opened.has(String(finding.id))) about.open = true;
-      const made = element('article', 'finding ' + finding.severity,
-        element('p', '', element('b', 'severity', finding.severity), ' ' + finding.concern + (finding.link ? ': ' + nameOf(finding.link) : '')
-          + (finding.source && sources.length > 1 ? ' (' + finding.source + ')' : ''), element('span', 'since', ' since ' + time(finding.at_ns))),
-        element('p', '', finding.because, evidence(finding.sources)), ...whatToDo(finding), about);
-      made.dataset.id = finding.id;
-      return made;
-    }));
+    const articleOf = (finding) => {
+      if (!articles.has(finding.id)) {
+        articles.set(finding.id, element('article', 'finding ' + finding.severity,
+          element('p', '', element('b', 'severity', finding.severity), ' ' + finding.concern + (finding.link ? ': ' + nameOf(finding.link) : '')
+            + (finding.source && sources.length > 1 ? ' (' + finding.source + ')' : ''), element('span', 'since', ' since ' + time(finding.at_ns))),
+          element('p', '', finding.because, evidence(finding.sources)), ...whatToDo(finding), asked(finding.about)));
+      }
+      return articles.get(finding.id);
+    };
+    arrange(place, shown.slice(0, FINDINGS).map(articleOf));
     if (shown.length === 0) place.append(element('p', 'meta', filter === null ? 'None.' : 'None of this interface.'));
     const left = filter === null ? total - Math.min(shown.length, FINDINGS) : shown.length - Math.min(shown.length, FINDINGS);
     byId('findings-beyond').textContent = left > 0 ? count(left, 'further finding') + ' stand, none of them more severe.' : '';
