@@ -172,11 +172,13 @@ fn capability(name: &str) -> String {
 }
 
 fn is_probed_over_network(one: &Container<'_>) -> bool {
-    let ways = ["httpGet", "tcpSocket", "grpc"];
+    let handlers = ["httpGet", "tcpSocket", "grpc"];
     let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
-    probes
-        .iter()
-        .any(|probe| ways.iter().any(|way| !at(one.value, &[probe, way]).is_null()))
+    probes.iter().any(|probe| {
+        handlers
+            .iter()
+            .any(|handler| !at(one.value, &[probe, handler]).is_null())
+    })
 }
 
 fn mounts(container: &Value) -> impl Iterator<Item = &str> {

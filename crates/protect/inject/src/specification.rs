@@ -24,9 +24,9 @@ pub(crate) const VOLUMES: [&str; 4] = [
     "bartizan-no-token",
 ];
 
-/// The redirect, then the sidecar. With `restartPolicy: Always` an init container runs beside those that follow, which start once its startup
-/// probe has succeeded, and is ended after the pod's own containers (Kubernetes 1.29 and later; before 1.28 the field is dropped, and the pod
-/// waits for the first of them for ever).
+/// The redirect, then the sidecar. With `restartPolicy: Always` an init container goes on running while those that follow run, which start once
+/// its startup probe has succeeded, and is ended after the pod's own containers (Kubernetes 1.29 and later; before 1.28 the field is dropped,
+/// and the pod waits for the first of them without end).
 pub(crate) fn containers(node: &str, settings: &Settings) -> [Value; 2] {
     let mut both = [redirect(node, settings), sidecar(node, settings)];
     for (what, quantities) in [("requests", &settings.requests), ("limits", &settings.limits)] {
@@ -98,8 +98,8 @@ fn security(user: u32, capabilities: Value) -> Value {
     })
 }
 
-fn probe(way: &str, how: &Value, period: u32, timeout: u32, failures: u32) -> Value {
-    json!({ way: how, "periodSeconds": period, "timeoutSeconds": timeout, "failureThreshold": failures })
+fn probe(handler: &str, how: &Value, period: u32, timeout: u32, failures: u32) -> Value {
+    json!({ handler: how, "periodSeconds": period, "timeoutSeconds": timeout, "failureThreshold": failures })
 }
 
 /// The volumes, in the order of their names in [`VOLUMES`].
