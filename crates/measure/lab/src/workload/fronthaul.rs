@@ -38,6 +38,13 @@ const PROTECTION: FactorKind = FactorKind {
     levels: protection::NAMES,
 };
 
+/// Where the keys of controllers come from.
+const KEYING_FACTOR: FactorKind = FactorKind {
+    name: "keying",
+    about: "direct: keys from TLS 1.3 over the link itself; mka: by MKA of wpa_supplicant under a CAK of the same; eap-tls: by MKA under a CAK of EAP-TLS 1.3 between Bartizan and wpa_supplicant",
+    levels: &["direct", "mka", "eap-tls"],
+};
+
 /// Bytes behind the Ethernet header that the ports take: frames of 9000 bytes fit with what MACsec adds.
 const PORT_MTU: u16 = 9100;
 
@@ -49,6 +56,17 @@ fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
 
 fn lacks_macsec() -> Option<Lack> {
     lacks_feature("MACsec", Feature::Macsec)
+}
+
+/// What a link that MKA keys needs: wpa_supplicant of the lab root.
+fn lacks_supplicant(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    let direct = levels.level(KEYING_FACTOR.name).is_none_or(|keying| keying == "direct");
+    (!direct && tools.root.is_none()).then(|| Lack {
+        what: "wpa_supplicant".to_owned(),
+        reason: "there is no lab root".to_owned(),
+        hint: "as root: bartizan lab root".to_owned(),
+        feature: None,
+    })
 }
 
 fn protection_of(levels: &Levels) -> Result<Protection, Error> {

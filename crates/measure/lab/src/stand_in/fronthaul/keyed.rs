@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
+use bartizan_host::LabRoot;
 use bartizan_ledger::Ledger;
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::{self, Control, Question};
@@ -35,21 +36,50 @@ pub struct Keying {
     pub policy: &'static str,
     /// The cipher suite.
     pub cipher: &'static str,
+    /// Keys that an exchange gives to each direction; none for the default, and where MKA distributes them.
+    pub keys_per_exchange: Option<u64>,
     /// wpa_supplicant, where it takes part.
     pub wpa_supplicant: Option<PathBuf>,
 }
 
 impl Keying {
-    /// By an exchange between both controllers with X25519MLKEM768 and ML-DSA-65.
+    /// By this way, with X25519MLKEM768 and ML-DSA-65.
     #[must_use]
-    pub fn direct() -> Self {
+    pub fn hybrid(name: &str, wpa_supplicant: Option<&WpaSupplicant>) -> Self {
         Self {
-            name: "direct".to_owned(),
+            name: name.to_owned(),
             algorithm: Algorithm::MlDsa65,
             policy: "hybrid",
-            cipher: "gcm-aes-256",
-            wpa_supplicant: None,
+            // What wpa_supplicant 2.10 distributes.
+            cipher: if name == "direct" { "gcm-aes-256" } else { "gcm-aes-128" },
+            keys_per_exchange: None,
+            wpa_supplicant: wpa_supplicant.map(|found| found.program.clone()),
         }
+    }
+}
+
+/// wpa_supplicant of the lab root.
+#[derive(Debug)]
+pub struct WpaSupplicant {
+    /// What starts it.
+    pub program: PathBuf,
+    /// Its package's version.
+    pub version: String,
+}
+
+impl WpaSupplicant {
+    /// That of a lab root, started by a script in `folder`.
+    ///
+    /// # Errors
+    /// Where the script cannot be written.
+    pub fn of(root: &LabRoot, folder: &Path) -> Result<Self, Error> {
+        let program = folder.join("wpa_supplicant");
+        root.write_script("wpa_supplicant", &program)?;
+        let version = root.packages().find(|(name, _)| *name == "wpasupplicant");
+        Ok(Self {
+            program,
+            version: version.map_or_else(String::new, |(_, version)| version.to_owned()),
+        })
     }
 }
 
@@ -66,9 +96,10 @@ pub struct Controllers<'a> {
 pub fn keyed<T>(
     link: &Link,
     folder: &Path,
+    how: &Keying,
     work: impl FnOnce(&Controllers<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    keying(link, folder, &Keying::direct(), |controllers| {
+    keying(link, folder, how, |controllers| {
         controllers.until_up()?;
         work(controllers)
     })
@@ -170,6 +201,14 @@ impl Controllers<'_> {
         self.ask(0, Question::Status)
     }
 
+    /// The state of the O-RU's end.
+    ///
+    /// # Errors
+    /// Where its controller does not answer.
+    pub fn peer_status(&self) -> Result<Status, Error> {
+        self.ask(1, Question::Status)
+    }
+
     fn until_up(&self) -> Result<(), Error> {
         for end in [0, 1] {
             self.until(end, |status| status.up && status.peer_answers)?;
@@ -195,15 +234,27 @@ impl Controllers<'_> {
         }
     }
 
-    /// Has the O-DU send with another key, by another exchange or from the one there was, and waits until it does.
+    /// Has the O-DU send with another key, by another exchange or from the one there was, and waits until it does. Where MKA distributes the key, the O-RU
+    /// must have the same as well.
     ///
     /// # Errors
     /// Where it does not in time.
     pub fn rekey(&self, fresh: bool) -> Result<(), Error> {
         let key = |status: &Status| status.sends.as_ref().map(|sends| sends.key_id.clone());
         let before = key(&self.status()?);
+        let another = |status: &Status| status.up && key(status).is_some() && key(status) != before;
         self.ask(0, Question::Rekey { fresh })?;
-        self.until(0, |status| key(status) != before).map(drop)
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let one = self.until(0, another)?;
+            if one.mka.is_none() || key(&one) == key(&self.until(1, another)?) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Protocol("MKA gives the two ends different keys".to_owned()));
+            }
+            thread::sleep(TURN);
+        }
     }
 }
 
@@ -212,6 +263,8 @@ fn file(keying: &Keying) -> String {
     let Keying {
         name, policy, cipher, ..
     } = keying;
+    let exchange = keying.keys_per_exchange;
+    let exchange = exchange.map_or_else(String::new, |keys| format!(", keys-per-exchange: {keys}"));
     let node = |name: &str, function: &str, address: u8| {
         format!(
             "  {name}: {{ function: {function}, address: 10.77.0.{address}, certificate: {name}/{name}.crt.pem, key: {name}/{name}.key.pem }}\n"
@@ -219,7 +272,7 @@ fn file(keying: &Keying) -> String {
     };
     format!(
         "policy: {policy}\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n{}{}interfaces:\n  - {{ kind: FH, between: [odu, oru], with: macsec, \
-         macsec: {{ port: {{ odu: {PORT}, oru: {PORT} }}, keying: {name}, cipher: {cipher} }} }}\n",
+         macsec: {{ port: {{ odu: {PORT}, oru: {PORT} }}, keying: {name}, cipher: {cipher}{exchange} }} }}\n",
         node("odu", "O-DU", 1),
         node("oru", "O-RU", 2)
     )

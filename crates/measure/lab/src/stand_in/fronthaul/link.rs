@@ -32,6 +32,7 @@ pub struct Link {
     protection: Protection,
     /// Whether its devices are made and keyed by controllers.
     controlled: bool,
+    goes_down: bool,
 }
 
 impl Link {
@@ -50,6 +51,7 @@ impl Link {
             devices: Vec::new(),
             protection: Protection::NONE,
             controlled: false,
+            goes_down: false,
         })
     }
 
@@ -83,6 +85,17 @@ impl Link {
     /// From now on frames go through the devices that controllers make ([`keyed`](super::keyed::keyed)).
     pub fn is_keyed_by_controllers(&mut self) {
         self.controlled = true;
+    }
+
+    /// wpa_supplicant keys it too, which sets the device down for a moment whenever it begins.
+    pub fn goes_down_at_times(&mut self) {
+        self.goes_down = true;
+    }
+
+    /// Whether a device that is down is to be waited for, and is no failure.
+    #[must_use]
+    pub fn goes_down(&self) -> bool {
+        self.goes_down
     }
 
     /// Protects it so, by keys from chance; one that is protected so stays as it is.

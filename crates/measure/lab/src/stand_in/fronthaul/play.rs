@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Departures, EthernetSocket, Handed, Receives};
+use bartizan_host::{Arrival, Departure, Departures, EthernetSocket, Handed, Receives};
 
 use super::link::Link;
 use super::tally::{Lane, Received, Sent, moment, now};
@@ -61,6 +61,8 @@ pub struct Played {
     pub lanes: Vec<Lane>,
     /// Frames that the sender's socket had no room for; they were not sent.
     pub unsent: u64,
+    /// Frames that found the sender's interface down; they were not sent.
+    pub down: u64,
     /// Frames that came after a later one of their kind, or twice.
     pub late: u64,
     /// Frames that were changed on their way.
@@ -84,10 +86,80 @@ const ROOM: Duration = Duration::from_millis(100);
 /// More than the longest frame that a port takes.
 const BUFFER: usize = 10_000;
 
+/// Where frames are sent.
+pub trait Outlet: Sync {
+    /// Sends one, without waiting for long.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn send(&self, frame: &[u8]) -> Result<Handed, Error>;
+    /// Waits for room after there was none; whether there is.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn room_within(&self, wait: Duration) -> Result<bool, Error>;
+    /// The next time at which a frame left its port, where the kernel gives them.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn departure(&self) -> Result<Option<Departure>, Error>;
+}
+
+/// Where they arrive.
+pub trait Inlet: Sync {
+    /// The next, without its VLAN tag; none where none comes for so long.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn receive(&self, buffer: &mut [u8], wait: Duration) -> Result<Option<Arrival>, Error>;
+    /// Those that found no room.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn dropped(&self) -> Result<u64, Error>;
+}
+
+impl Outlet for EthernetSocket {
+    fn send(&self, frame: &[u8]) -> Result<Handed, Error> {
+        Ok(Self::send(self, frame)?)
+    }
+
+    fn room_within(&self, wait: Duration) -> Result<bool, Error> {
+        Ok(Self::room_within(self, wait)?)
+    }
+
+    fn departure(&self) -> Result<Option<Departure>, Error> {
+        Ok(Self::departure(self)?)
+    }
+}
+
+impl Inlet for EthernetSocket {
+    fn receive(&self, buffer: &mut [u8], wait: Duration) -> Result<Option<Arrival>, Error> {
+        Ok(Self::receive(self, buffer, wait)?)
+    }
+
+    fn dropped(&self) -> Result<u64, Error> {
+        Ok(Self::dropped(self)?)
+    }
+}
+
+/// The way from a source to a sink.
+#[derive(Debug)]
+pub struct Way<O, I> {
+    /// The source's end.
+    pub source: O,
+    /// The sink's.
+    pub sink: I,
+    /// Whether the interface of either may be down for a moment.
+    pub goes_down: bool,
+    /// Whether the kernel gives the time at which a frame leaves.
+    pub departures: Departures,
+}
+
 /// Plays a script from the O-DU to the O-RU, through what protects the link.
 ///
 /// # Errors
-/// When the interface goes, or it is not over at the deadline.
+/// When the interface goes, or down where the link does not do so at times, or it is not over at the deadline.
 pub fn play(
     link: &Link,
     script: &mut dyn Script,
@@ -97,94 +169,164 @@ pub fn play(
     deadline: Instant,
 ) -> Result<Played, Error> {
     let interface = link.interface();
-    let source = link
-        .du()
-        .enter(|| EthernetSocket::open(interface, Receives::Nothing, departures))??;
-    let sink = link
-        .ru()
-        .enter(|| EthernetSocket::open(interface, Receives::All, Departures::Unstamped))??;
-    let over = AtomicBool::new(false);
-    let (sent, received) = thread::scope(|scope| {
-        let receiving = scope.spawn(|| receive(&sink, recogniser, lanes, &over, deadline));
-        let sent = send(&source, script, lanes, departures, deadline);
-        over.store(true, Ordering::Release);
-        let received = receiving
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, Error>((sent?, received?))
-    })?;
-    let mut played = sent;
-    played.late = received.late;
-    played.changed = received.changed;
-    played.foreign = received.foreign;
-    played.dropped = received.dropped;
-    for (lane, arrived) in played.lanes.iter_mut().zip(received.lanes) {
-        if arrived.len() > lane.sent.len() {
-            return Err(Error::Protocol("frames arrived that were not sent".to_owned()));
-        }
-        for (sent, arrived) in lane.sent.iter_mut().zip(arrived) {
-            sent.arrived = arrived;
-        }
-    }
-    Ok(played)
+    let source = || EthernetSocket::open(interface, Receives::Nothing, departures);
+    let sink = || EthernetSocket::open(interface, Receives::All, Departures::Unstamped);
+    let way = Way {
+        source: link.du().enter(source)??,
+        sink: link.ru().enter(sink)??,
+        goes_down: link.goes_down(),
+        departures,
+    };
+    way.play(script, recogniser, lanes, deadline)
 }
 
-fn send(
-    socket: &EthernetSocket,
-    script: &mut dyn Script,
-    lanes: usize,
-    departures: Departures,
-    deadline: Instant,
-) -> Result<Played, Error> {
-    let mut played = Played {
-        lanes: vec![Lane::default(); lanes],
-        ..Played::default()
-    };
-    // By the kernel's numbers: which of which kind.
-    let mut taken: Vec<(usize, usize)> = Vec::new();
-    let mut buffer = Vec::with_capacity(BUFFER);
-    let began = Instant::now();
-    while let Some(due) = script.next(&mut buffer) {
-        wait_until(began + due.at);
-        if Instant::now() >= deadline {
-            return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
+impl<O: Outlet, I: Inlet> Way<O, I> {
+    /// Plays a script along it.
+    ///
+    /// # Errors
+    /// As [`play`].
+    pub fn play(
+        &self,
+        script: &mut dyn Script,
+        recogniser: &mut dyn Recogniser,
+        lanes: usize,
+        deadline: Instant,
+    ) -> Result<Played, Error> {
+        let over = AtomicBool::new(false);
+        let (sent, received) = thread::scope(|scope| {
+            let receiving = scope.spawn(|| self.receive(recogniser, lanes, &over, deadline));
+            let sent = self.send(script, lanes, deadline);
+            over.store(true, Ordering::Release);
+            let received = receiving
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok::<_, Error>((sent?, received?))
+        })?;
+        let mut played = sent;
+        played.late = received.late;
+        played.changed = received.changed;
+        played.foreign = received.foreign;
+        played.dropped = received.dropped;
+        for (lane, arrived) in played.lanes.iter_mut().zip(received.lanes) {
+            if arrived.len() > lane.sent.len() {
+                return Err(Error::Protocol("frames arrived that were not sent".to_owned()));
+            }
+            for (sent, arrived) in lane.sent.iter_mut().zip(arrived) {
+                sent.arrived = arrived;
+            }
         }
-        let late = u64::try_from(began.elapsed().saturating_sub(due.at).as_nanos()).unwrap_or(u64::MAX);
-        let at = now();
-        let mut handed = socket.send(&buffer)?;
-        if handed == Handed::NoRoom && socket.room_within(ROOM)? {
-            handed = socket.send(&buffer)?;
-        }
-        let lane = played
-            .lanes
-            .get_mut(due.lane)
-            .ok_or_else(|| Error::Configuration("a script has more kinds than were declared".to_owned()))?;
-        if handed == Handed::NoRoom {
-            played.unsent += 1;
-        } else if departures == Departures::Stamped {
-            taken.push((due.lane, lane.sent.len()));
-        }
-        // What was not sent has its number all the same: it counts as lost.
-        lane.sent.push(Sent {
-            at,
-            late,
-            departed: None,
-            arrived: None,
-        });
-        departed(socket, departures, &taken, &mut played)?;
-        if played.lanes.iter().map(|lane| lane.sent.len()).sum::<usize>() > MOST {
-            return Err(Error::Configuration(format!("a script of more than {MOST} frames")));
-        }
+        Ok(played)
     }
-    played.took = began.elapsed();
-    // The last may still wait in a queue of the interface.
-    thread::sleep(QUIET / 10);
-    departed(socket, departures, &taken, &mut played)?;
-    Ok(played)
+
+    fn send(&self, script: &mut dyn Script, lanes: usize, deadline: Instant) -> Result<Played, Error> {
+        let (socket, departures) = (&self.source, self.departures);
+        let mut played = Played {
+            lanes: vec![Lane::default(); lanes],
+            ..Played::default()
+        };
+        // By the kernel's numbers: which of which kind.
+        let mut taken: Vec<(usize, usize)> = Vec::new();
+        let mut buffer = Vec::with_capacity(BUFFER);
+        let began = Instant::now();
+        while let Some(due) = script.next(&mut buffer) {
+            wait_until(began + due.at);
+            if Instant::now() >= deadline {
+                return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
+            }
+            let late = u64::try_from(began.elapsed().saturating_sub(due.at).as_nanos()).unwrap_or(u64::MAX);
+            let at = now();
+            // None where the interface is down for a moment.
+            let hand = || match socket.send(&buffer) {
+                Err(error) if self.goes_down && is_down(&error) => Ok(None),
+                handed => handed.map(Some),
+            };
+            let mut handed = hand()?;
+            if handed == Some(Handed::NoRoom) && socket.room_within(ROOM)? {
+                handed = hand()?;
+            }
+            let lane = played
+                .lanes
+                .get_mut(due.lane)
+                .ok_or_else(|| Error::Configuration("a script has more kinds than were declared".to_owned()))?;
+            match handed {
+                None => played.down += 1,
+                Some(Handed::NoRoom) => played.unsent += 1,
+                Some(_) if departures == Departures::Stamped => taken.push((due.lane, lane.sent.len())),
+                Some(_) => {}
+            }
+            // What was not sent has its number all the same: it counts as lost.
+            lane.sent.push(Sent {
+                at,
+                late,
+                departed: None,
+                arrived: None,
+            });
+            departed(socket, departures, &taken, &mut played)?;
+            if played.lanes.iter().map(|lane| lane.sent.len()).sum::<usize>() > MOST {
+                return Err(Error::Configuration(format!("a script of more than {MOST} frames")));
+            }
+        }
+        played.took = began.elapsed();
+        // The last may still wait in a queue of the interface.
+        thread::sleep(QUIET / 10);
+        departed(socket, departures, &taken, &mut played)?;
+        Ok(played)
+    }
+
+    fn receive(
+        &self,
+        recogniser: &mut dyn Recogniser,
+        lanes: usize,
+        over: &AtomicBool,
+        deadline: Instant,
+    ) -> Result<Arrivals, Error> {
+        let socket = &self.sink;
+        let mut arrivals = Arrivals {
+            lanes: vec![Vec::new(); lanes],
+            ..Arrivals::default()
+        };
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            // Before the socket: what it has when the source has ended is all there is.
+            let ending = over.load(Ordering::Acquire);
+            let arrival = match socket.receive(&mut buffer, QUIET) {
+                // It is reported once; when the interface is up again frames come to the same socket.
+                Err(error) if self.goes_down && is_down(&error) => None,
+                arrival => arrival?,
+            };
+            let Some(arrival) = arrival else {
+                if ending || Instant::now() >= deadline {
+                    break;
+                }
+                continue;
+            };
+            let received = Received {
+                at: now(),
+                arrived: arrival.at.map(moment),
+            };
+            match recogniser.recognise(buffer.get(..arrival.length).unwrap_or_default()) {
+                verdict @ (Verdict::Whole { lane, number } | Verdict::Late { lane, number }) => {
+                    arrivals.late += u64::from(matches!(verdict, Verdict::Late { .. }));
+                    let Some(lane) = arrivals.lanes.get_mut(lane).filter(|_| number < MOST) else {
+                        arrivals.changed += 1;
+                        continue;
+                    };
+                    if lane.len() <= number {
+                        lane.resize(number + 1, None);
+                    }
+                    lane[number].get_or_insert(received);
+                }
+                Verdict::Changed => arrivals.changed += 1,
+                Verdict::Foreign => arrivals.foreign += 1,
+            }
+        }
+        arrivals.dropped = socket.dropped()?;
+        Ok(arrivals)
+    }
 }
 
 fn departed(
-    socket: &EthernetSocket,
+    socket: &impl Outlet,
     departures: Departures,
     taken: &[(usize, usize)],
     played: &mut Played,
@@ -210,49 +352,12 @@ struct Arrivals {
     dropped: u64,
 }
 
-fn receive(
-    socket: &EthernetSocket,
-    recogniser: &mut dyn Recogniser,
-    lanes: usize,
-    over: &AtomicBool,
-    deadline: Instant,
-) -> Result<Arrivals, Error> {
-    let mut arrivals = Arrivals {
-        lanes: vec![Vec::new(); lanes],
-        ..Arrivals::default()
+/// Whether an interface is down, which is there.
+fn is_down(error: &Error) -> bool {
+    let Error::Host(bartizan_host::Error::Io { source, .. }) = error else {
+        return false;
     };
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        // Before the socket: what it has when the source has ended is all there is.
-        let ending = over.load(Ordering::Acquire);
-        let Some(arrival) = socket.receive(&mut buffer, QUIET)? else {
-            if ending || Instant::now() >= deadline {
-                break;
-            }
-            continue;
-        };
-        let received = Received {
-            at: now(),
-            arrived: arrival.at.map(moment),
-        };
-        match recogniser.recognise(buffer.get(..arrival.length).unwrap_or_default()) {
-            verdict @ (Verdict::Whole { lane, number } | Verdict::Late { lane, number }) => {
-                arrivals.late += u64::from(matches!(verdict, Verdict::Late { .. }));
-                let Some(lane) = arrivals.lanes.get_mut(lane).filter(|_| number < MOST) else {
-                    arrivals.changed += 1;
-                    continue;
-                };
-                if lane.len() <= number {
-                    lane.resize(number + 1, None);
-                }
-                lane[number].get_or_insert(received);
-            }
-            Verdict::Changed => arrivals.changed += 1,
-            Verdict::Foreign => arrivals.foreign += 1,
-        }
-    }
-    arrivals.dropped = socket.dropped()?;
-    Ok(arrivals)
+    source.kind() == std::io::ErrorKind::NetworkDown
 }
 
 /// Sleeps while there is time, and lets others run when there is little: on one processor the sink needs it.

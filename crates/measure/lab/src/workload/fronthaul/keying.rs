@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{
-    Capture, Departures, Direction, EthernetSocket, Feature, Impairment, LabRoot, Namespace, Receives,
-};
+use bartizan_host::{Capture, Departures, Direction, EthernetSocket, Feature, Impairment, Namespace, Receives};
 use bartizan_pki::Algorithm;
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC};
 use bartizan_wire::CaptureReader;
 
-use super::{PORT_MTU, count, lacks_macsec, metric};
+use super::{KEYING_FACTOR, PORT_MTU, count, lacks_macsec, lacks_supplicant, metric};
 use crate::runner::experiment::Levels;
 use crate::stand_in::fronthaul::Link;
-use crate::stand_in::fronthaul::keyed::{Controllers, Keying, keying};
+use crate::stand_in::fronthaul::keyed::{Controllers, Keying, WpaSupplicant, keying};
 use crate::stand_in::fronthaul::link::{DEVICE, PORT};
 use crate::stand_in::fronthaul::tally::{Moment, microseconds, moment, now};
 use crate::stand_in::proxies::Tools;
@@ -27,11 +25,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     name: "fronthaul-keying",
     about: "Starts a controller at both ends of a cable, as `bartizan up` does, and sends frames to the MACsec device until the first arrives at the other end.",
     factors: &[
-        FactorKind {
-            name: "keying",
-            about: "direct: keys from TLS 1.3 over the link itself; mka: by MKA of wpa_supplicant under a CAK of the same; eap-tls: by MKA under a CAK of EAP-TLS 1.3 between Bartizan and wpa_supplicant",
-            levels: &["direct", "mka", "eap-tls"],
-        },
+        KEYING_FACTOR,
         FactorKind {
             name: "algorithms",
             about: "hybrid: X25519MLKEM768 and ML-DSA-65; classical: x25519 and ECDSA with P-256",
@@ -80,39 +74,23 @@ const GAP: Duration = Duration::from_millis(1);
 const PAYLOAD: usize = 64;
 
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
-    let by_root = levels.level("keying") != Some("direct");
-    let root = || {
-        (by_root && tools.root.is_none()).then(|| Lack {
-            what: "wpa_supplicant".to_owned(),
-            reason: "there is no lab root".to_owned(),
-            hint: "as root: bartizan lab root".to_owned(),
-            feature: None,
-        })
-    };
     let delayed = levels.level("round-trip").is_some_and(|level| level != "0");
     let netem = || delayed.then(|| lacks_feature("netem", Feature::Netem)).flatten();
-    lacks_macsec().or_else(root).or_else(netem)
+    lacks_macsec()
+        .or_else(|| lacks_supplicant(levels, tools))
+        .or_else(netem)
 }
 
 struct Keyed {
     folder: PathBuf,
-    /// Of the lab root, with its version.
-    wpa_supplicant: Option<(PathBuf, String)>,
+    wpa_supplicant: Option<WpaSupplicant>,
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
-    let place = setting.folder.join("wpa_supplicant");
-    let of = |root: &LabRoot| {
-        root.write_script("wpa_supplicant", &place)?;
-        let version = root.packages().find(|(name, _)| *name == "wpasupplicant");
-        Ok::<_, Error>((
-            place.clone(),
-            version.map_or_else(String::new, |(_, version)| version.to_owned()),
-        ))
-    };
+    let root = setting.tools.root.as_ref();
     Ok(Box::new(Keyed {
         folder: setting.folder.to_owned(),
-        wpa_supplicant: setting.tools.root.as_ref().map(of).transpose()?,
+        wpa_supplicant: root.map(|root| WpaSupplicant::of(root, setting.folder)).transpose()?,
     }))
 }
 
@@ -121,26 +99,11 @@ impl Workload for Keyed {
         let keying_name = trial.levels.level("keying").unwrap_or("direct");
         let classical = trial.levels.level("algorithms") == Some("classical");
         let round_trip = Duration::from_secs_f64(number(trial.levels, "round-trip", 0.0)?.max(0.0) / 1e3);
-        let how = Keying {
-            name: keying_name.to_owned(),
-            algorithm: if classical {
-                Algorithm::EcdsaP256
-            } else {
-                Algorithm::MlDsa65
-            },
-            policy: if classical {
-                "{ profile: classical, lab: true }"
-            } else {
-                "hybrid"
-            },
-            // What wpa_supplicant 2.10 distributes.
-            cipher: if keying_name == "direct" {
-                "gcm-aes-256"
-            } else {
-                "gcm-aes-128"
-            },
-            wpa_supplicant: self.wpa_supplicant.as_ref().map(|(path, _)| path.clone()),
-        };
+        let mut how = Keying::hybrid(keying_name, self.wpa_supplicant.as_ref());
+        if classical {
+            how.algorithm = Algorithm::EcdsaP256;
+            how.policy = "{ profile: classical, lab: true }";
+        }
         // Keys and certificates of a trial are its own.
         let folder = self.folder.join("keyed");
         if folder.exists() {
@@ -175,10 +138,10 @@ impl Workload for Keyed {
         let sent = Sent::read(&file)?;
         let mut observation = Observation::default();
         observation.facts.insert("keys".to_owned(), keys.into());
-        if let Some((_, version)) = self.wpa_supplicant.as_ref().filter(|_| keying_name != "direct") {
+        if let Some(found) = self.wpa_supplicant.as_ref().filter(|_| keying_name != "direct") {
             observation
                 .facts
-                .insert("wpa_supplicant".to_owned(), version.clone().into());
+                .insert("wpa_supplicant".to_owned(), found.version.clone().into());
         }
         let values = &mut observation.values;
         values.insert("first-protected", vec![took]);

@@ -53,6 +53,7 @@ mod as_root {
         a_load_arrives_and_probes_between_its_frames();
         a_transfer_passes_by_every_mtu();
         no_frame_is_lost_while_keys_change();
+        daemons_change_the_key_by_interrupting_the_link();
         every_way_to_key_ends_with_a_protected_frame();
     }
 
@@ -139,17 +140,42 @@ mod as_root {
     }
 
     fn no_frame_is_lost_while_keys_change() {
-        let given = [("rekeys", 3), ("lasting", 3000), ("gap", 2000)];
+        let given = [("rekeys", 3), ("lasting", 1500), ("gap", 2000)];
         let levels: [&[(&str, &str)]; 3] = [&[("rekeys", "none")], &[("rekeys", "derived")], &[("rekeys", "fresh")]];
-        for (observation, rekeys) in trials(&REKEY, &given, &levels).iter().zip([0.0, 3.0, 3.0]) {
+        // One exchange for the first key, and for each of `fresh` another.
+        let expected = [(0, 1), (3, 1), (3, 4)];
+        for (observation, (rekeys, exchanges)) in trials(&REKEY, &given, &levels).iter().zip(expected) {
             for metric in ["lost", "out-of-order", "unprotected-frames"] {
                 assert_eq!(one(observation, metric), 0.0, "{metric}");
             }
-            assert_eq!(one(observation, "rekeys"), rekeys);
+            assert_eq!(one(observation, "rekeys"), f64::from(rekeys));
+            assert_eq!(observation.facts["exchanges"], exchanges);
+            assert_eq!(observation.values["interruption"].len(), rekeys as usize);
             assert!(observation.values["delay"].len() > 500);
             let keys = observation.facts["keys"].as_str().unwrap();
             assert!(keys.contains("X25519MLKEM768"), "{keys}");
         }
+    }
+
+    /// wpa_supplicant begins anew for every key: frames are lost for some seconds, and none leaves unprotected. Both ways at once, for they wait for clocks.
+    fn daemons_change_the_key_by_interrupting_the_link() {
+        let changed = |keying| {
+            let levels: [&[(&str, &str)]; 1] = [&[("rekeys", "fresh"), ("keying", keying)]];
+            trials(&REKEY, &[("rekeys", 1), ("lasting", 0), ("gap", 2000)], &levels).remove(0)
+        };
+        let [mka, eap] = std::thread::scope(|scope| {
+            let both = ["mka", "eap-tls"].map(|keying| scope.spawn(move || changed(keying)));
+            both.map(|trial| trial.join().unwrap())
+        });
+        for observation in [&mka, &eap] {
+            let (lost, interruption) = (one(observation, "lost"), one(observation, "interruption"));
+            assert!(one(observation, "rekeys") >= 1.0 && one(observation, "unprotected-frames") == 0.0);
+            assert!(lost > 0.0 && interruption > 100.0, "{lost} {interruption}");
+            assert!(!observation.values["delay"].is_empty());
+            assert_eq!(observation.facts["keys"], "X25519MLKEM768, mldsa65");
+            println!("{lost} lost, {interruption} ms: {:?}", observation.facts);
+        }
+        assert!(!mka.facts.contains_key("not-rekeyed") && eap.facts.contains_key("not-rekeyed"));
     }
 
     fn every_way_to_key_ends_with_a_protected_frame() {
