@@ -85,6 +85,7 @@ pub const KINDS: &[&Kind] = &[
     &fronthaul::TRANSFER,
     &fronthaul::REKEY,
     &fronthaul::KEYING,
+    &fronthaul::IPSEC,
 ];
 
 /// A kind of workload.

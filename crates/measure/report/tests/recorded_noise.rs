@@ -21,6 +21,7 @@ const ROUNDS: usize = 12;
 /// Workloads that no experiment with records takes: their noise is not known yet.
 const UNRECORDED: &[&str] = &[
     "e2-under-load",
+    "fronthaul-ipsec",
     "fronthaul-rekey",
     "fronthaul-replay",
     "handshakes-in-memory",

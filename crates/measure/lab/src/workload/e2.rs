@@ -39,38 +39,44 @@ pub(super) use self::pairs::KIND as PAIRS;
 pub(super) use self::rekey::KIND as REKEY;
 pub(super) use self::start_up::KIND as START_UP;
 pub(super) use self::throughput::KIND as THROUGHPUT;
-pub(super) use self::under_load::KIND as UNDER_LOAD;
+pub(super) use self::under_load::{KIND as UNDER_LOAD, jitter};
 
 /// How the link is protected: by ESP in tunnel mode with keys from chance, or from two charons.
-const PROTECTION: FactorKind = FactorKind {
+pub(super) const PROTECTION: FactorKind = FactorKind {
     name: "protection",
     about: "ESP in tunnel mode between the two hosts: none; by static random keys (`ip xfrm`, no IKE) null (ESP that neither encrypts nor checks) or a cipher; `ike-` and a key exchange: AES-256-GCM keyed by two charons",
     levels: protection::NAMES,
 };
 
-/// What a link with ESP needs of the kernel, and one keyed by IKE of the lab roots.
+/// What a link with ESP needs of the kernel for SCTP, and one keyed by IKE of the lab roots.
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
-    let protection = protection_of(levels).ok();
-    let ike = protection.and_then(Protection::key_exchange).is_some();
-    if let Some(lack) = ike.then(|| charons::lack(tools)).flatten() {
-        return Some(lack);
-    }
-    let esp = protection.is_some_and(Protection::is_esp);
-    let needed = [("SCTP", Some(Feature::Sctp)), ("ESP", esp.then_some(Feature::Esp))];
-    let mut needed = needed.into_iter().filter_map(|(name, feature)| Some((name, feature?)));
-    needed.find_map(|(name, feature)| lacks_feature(name, feature))
+    lacks_charons(levels, tools)
+        .or_else(|| lacks_feature("SCTP", Feature::Sctp))
+        .or_else(|| lacks_esp(levels, tools))
 }
 
-fn protection_of(levels: &Levels) -> Result<Protection, Error> {
+fn lacks_charons(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    let ike = protection_of(levels).ok().and_then(Protection::key_exchange);
+    ike.and_then(|_| charons::lack(tools))
+}
+
+/// What it needs for anything else.
+pub(super) fn lacks_esp(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    let esp = protection_of(levels).is_ok_and(Protection::is_esp);
+    let of_kernel = || esp.then(|| lacks_feature("ESP", Feature::Esp)).flatten();
+    lacks_charons(levels, tools).or_else(of_kernel)
+}
+
+pub(super) fn protection_of(levels: &Levels) -> Result<Protection, Error> {
     let name = levels.level(PROTECTION.name).unwrap_or("none");
     Protection::named(name).ok_or_else(|| Error::Configuration(format!("no protection {name}")))
 }
 
 /// A link whose protection is changed only where the next trial wants another.
-struct Protected {
+pub(super) struct Protected {
     // Before the link.
     ike: Option<Ike>,
-    link: Link,
+    pub(super) link: Link,
     now: Option<(Protection, Selector)>,
     folder: PathBuf,
     root: Option<LabRoot>,
@@ -78,9 +84,14 @@ struct Protected {
 
 impl Protected {
     fn make(setting: &Setting<'_>) -> Result<Self, Error> {
+        Self::over(Link::make()?, setting)
+    }
+
+    /// Over this link.
+    pub(super) fn over(link: Link, setting: &Setting<'_>) -> Result<Self, Error> {
         Ok(Self {
             ike: None,
-            link: Link::make()?,
+            link,
             now: None,
             folder: setting.folder.to_owned(),
             root: setting.tools.sid.clone(),
@@ -88,7 +99,7 @@ impl Protected {
     }
 
     /// Protected so; where IKE keys it, an SA stands.
-    fn with(&mut self, protection: Protection, selector: Selector) -> Result<(), Error> {
+    pub(super) fn with(&mut self, protection: Protection, selector: Selector) -> Result<(), Error> {
         if self.change(protection, selector)?
             && let Some(ike) = &self.ike
             && protection.key_exchange().is_some()
@@ -140,7 +151,7 @@ impl Protected {
     }
 
     /// What every record says of how the link was protected.
-    fn facts(&self) -> Result<BTreeMap<String, Value>, Error> {
+    pub(super) fn facts(&self) -> Result<BTreeMap<String, Value>, Error> {
         let mut facts = BTreeMap::new();
         let mut fact = |name: &str, value: String| facts.insert(name.to_owned(), Value::from(value));
         let protection = self.now.map(|(protection, _)| protection);
@@ -166,26 +177,26 @@ impl Protected {
     }
 
     /// Names and versions of what it has started.
-    fn programs(&self) -> Vec<String> {
+    pub(super) fn programs(&self) -> Vec<String> {
         let version = self.ike.as_ref().and_then(|ike| ike.version().ok());
         version.into_iter().collect()
     }
 }
 
 /// What leaves both hosts, captured where it leaves.
-struct Egress {
+pub(super) struct Egress {
     captures: [Capture; 2],
 }
 
 /// It, read.
-struct Left {
+pub(super) struct Left {
     /// From the nodes' host and from the RIC's.
-    node: Vec<Frame>,
+    pub(super) node: Vec<Frame>,
     ric: Vec<Frame>,
 }
 
 impl Egress {
-    fn start(link: &Link, folder: &Path) -> Result<Self, Error> {
+    pub(super) fn start(link: &Link, folder: &Path) -> Result<Self, Error> {
         let start =
             |namespace, file: &str| Capture::start(Some(namespace), INTERFACE, folder.join(file), Direction::Outbound);
         Ok(Self {
@@ -193,7 +204,7 @@ impl Egress {
         })
     }
 
-    fn stop(self) -> Result<Left, Error> {
+    pub(super) fn stop(self) -> Result<Left, Error> {
         let [node, ric] = self.captures.map(|capture| {
             let path = capture.path().to_owned();
             complete(capture.stop()?)?;

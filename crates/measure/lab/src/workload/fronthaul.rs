@@ -1,8 +1,9 @@
-//! Workloads on the open fronthaul: eCPRI and PTP in frames from an O-DU to an O-RU, over a link that MACsec protects or nothing does.
+//! Workloads on the open fronthaul: eCPRI and PTP in frames from an O-DU to an O-RU, over a link that MACsec protects or nothing does; one has eCPRI over IP, in ESP.
 //!
-//! They need root, and MACsec of the kernel that runs them.
+//! They need root, and MACsec of the kernel that runs them, or ESP.
 
 mod echo;
+mod ipsec;
 mod keying;
 mod load;
 mod mix;
@@ -24,6 +25,7 @@ use crate::workload::Levels;
 use crate::workload::{Better, Default, Error, FactorKind, Lack, MetricKind, ParameterKind, lacks_feature};
 
 pub(super) use self::echo::KIND as ECHO;
+pub(super) use self::ipsec::KIND as IPSEC;
 pub(super) use self::keying::KIND as KEYING;
 pub(super) use self::load::KIND as LOAD;
 pub(super) use self::mix::KIND as MIX;

@@ -164,6 +164,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../../../experiments/fh-keying/experiment.yaml"),
         None,
     ),
+    (
+        "fh-ipsec",
+        include_str!("../../../../../../experiments/fh-ipsec/experiment.yaml"),
+        Some(include_str!("../../../../../../experiments/fh-ipsec/published.yaml")),
+    ),
 ];
 
 /// A place that has experiments.

@@ -34,11 +34,19 @@ impl Link {
     /// # Errors
     /// Without root, or what `ip` says.
     pub fn make() -> Result<Self, Error> {
+        Self::with_mtu(MTU)
+    }
+
+    /// The same with another MTU.
+    ///
+    /// # Errors
+    /// As [`Link::make`].
+    pub fn with_mtu(mtu: u16) -> Result<Self, Error> {
         let (node, ric) = (Namespace::create("e2-node")?, Namespace::create("e2-ric")?);
         let one = Port::new(&node, INTERFACE).address(&format!("{NODE}/24"))?;
         let other = Port::new(&ric, INTERFACE).address(&format!("{RIC}/24"))?;
-        connect(&one, &other, MTU)?;
-        let size = MTU.to_string();
+        connect(&one, &other, mtu)?;
+        let size = mtu.to_string();
         for namespace in [&node, &ric] {
             let set = [
                 "-n",

@@ -336,7 +336,7 @@ impl Seen {
 }
 
 /// RFC 3550, section 6.4.1: of times in transit in the order of arrival, in their unit.
-fn jitter(transits: &[f64]) -> f64 {
+pub(in crate::workload) fn jitter(transits: &[f64]) -> f64 {
     transits
         .windows(2)
         .fold(0.0, |jitter, pair| jitter + ((pair[1] - pair[0]).abs() - jitter) / 16.0)

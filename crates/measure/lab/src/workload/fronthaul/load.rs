@@ -9,7 +9,7 @@ use super::{PORT_MTU, PROTECTION, count, facts, lacks, metric, parameter, protec
 use crate::stand_in::fronthaul::play::{Due, Script, play};
 use crate::stand_in::fronthaul::tally::Lane;
 use crate::stand_in::fronthaul::{Link, probe};
-use crate::workload::e2::machine::{Ticks, processors};
+use crate::workload::e2::machine::{Shares, Ticks, processors};
 use crate::workload::{Better, Error, FactorKind, Kind, Observation, Setting, Targets, Trial, Workload, number};
 
 pub(in crate::workload) static KIND: Kind = Kind {
@@ -95,10 +95,25 @@ fn of_a_frame(name: &str, size: usize) -> Result<usize, Error> {
 }
 
 /// A script, with how the processors spent their time while it was played.
-struct Watched<S> {
+pub(super) struct Watched<S> {
     script: S,
     began: Option<Ticks>,
     ended: Option<Ticks>,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(script: S) -> Self {
+        Self {
+            script,
+            began: None,
+            ended: None,
+        }
+    }
+
+    /// Shares of the processors' time from the first frame to the last; none where no tick has passed.
+    pub(super) fn shares(&self) -> Option<Shares> {
+        self.ended.zip(self.began).and_then(|(ended, began)| ended.since(began))
+    }
 }
 
 impl<S: Script> Script for Watched<S> {
@@ -131,11 +146,7 @@ impl Workload for LoadWorkload {
             probe,
             lasting: self.lasting,
         };
-        let mut source = Watched {
-            script: load.source(),
-            began: None,
-            ended: None,
-        };
+        let mut source = Watched::new(load.source());
         let mut sink = probe::Sink::default();
         let played = play(
             &self.link,
@@ -154,15 +165,11 @@ impl Workload for LoadWorkload {
             ..Observation::default()
         };
         let values = &mut observation.values;
-        let rate = achieved(frames, self.size);
+        let rate = achieved(&[(frames, self.size)]);
         values.extend(rate.map(|rate| ("achieved", vec![rate])));
         let sent = frames.sent.len().max(1) as f64;
         values.insert("lost", vec![100.0 * frames.lost() as f64 / sent]);
-        let shares = source
-            .ended
-            .zip(source.began)
-            .and_then(|(ended, began)| ended.since(began));
-        if let (Some(shares), Some(rate)) = (shares, rate) {
+        if let (Some(shares), Some(rate)) = (source.shares(), rate) {
             values.insert("cpu", vec![shares.busy]);
             values.insert("cpu-by-rate", vec![processors()? * shares.busy / rate]);
         }
@@ -177,15 +184,18 @@ impl Workload for LoadWorkload {
     }
 }
 
-/// From the first frame that arrived, which starts the clock and is not counted, to the last; none where fewer than two did.
-fn achieved(frames: &Lane, size: usize) -> Option<f64> {
-    let mut arrived: Vec<u64> = frames.sent.iter().filter_map(|sent| Some(sent.arrived?.at)).collect();
+/// Of frames of these sizes, from the first that arrived, which starts the clock and is not counted, to the last, in Mb/s; none where fewer than two did.
+pub(super) fn achieved(lanes: &[(&Lane, usize)]) -> Option<f64> {
+    let of = |&(lane, size): &(&Lane, usize)| -> Vec<(u64, usize)> {
+        let arrived = lane.sent.iter().filter_map(|sent| Some(sent.arrived?.at));
+        arrived.map(|at| (at, size)).collect()
+    };
+    let mut arrived: Vec<(u64, usize)> = lanes.iter().flat_map(of).collect();
     arrived.sort_unstable();
-    let took = arrived
-        .last()?
-        .checked_sub(*arrived.first()?)
-        .filter(|took| *took > 0)?;
-    Some(8.0 * ((arrived.len() - 1) * size) as f64 / (took as f64 / 1e9) / 1e6)
+    let (first, rest) = arrived.split_first()?;
+    let took = rest.last()?.0.checked_sub(first.0).filter(|took| *took > 0)?;
+    let bytes: usize = rest.iter().map(|(_, size)| size).sum();
+    Some(8.0 * bytes as f64 / (took as f64 / 1e9) / 1e6)
 }
 
 #[cfg(test)]
@@ -205,9 +215,13 @@ mod tests {
             sent: all.iter().copied().map(sent).collect(),
         };
         // 2000 bytes in a millisecond.
-        let rate = achieved(&lane(&[Some(0), Some(500_000), None, Some(1_000_000)]), 1000).unwrap();
+        let some = lane(&[Some(0), Some(500_000), None, Some(1_000_000)]);
+        let rate = achieved(&[(&some, 1000)]).unwrap();
         assert!((rate - 16.0).abs() < 1e-9, "{rate}");
-        assert_eq!(achieved(&lane(&[Some(5), None]), 1000), None);
-        assert_eq!(achieved(&lane(&[]), 1000), None);
+        // And 500 bytes more, in the same time.
+        let rate = achieved(&[(&some, 1000), (&lane(&[Some(7)]), 500)]).unwrap();
+        assert!((rate - 20.0).abs() < 1e-9, "{rate}");
+        assert_eq!(achieved(&[(&lane(&[Some(5), None]), 1000)]), None);
+        assert_eq!(achieved(&[]), None);
     }
 }

@@ -52,6 +52,7 @@ mod as_root {
         frames_of_every_size_return();
         a_load_arrives_and_probes_between_its_frames();
         a_transfer_passes_by_every_mtu();
+        every_datagram_has_the_size_of_esp_and_arrives();
         no_frame_is_lost_while_keys_change();
         daemons_change_the_key_by_interrupting_the_link();
         every_way_to_key_ends_with_a_protected_frame();
@@ -137,6 +138,28 @@ mod as_root {
                 assert!(one(&observation, "time") > 0.0 && one(&observation, "throughput") > 0.0);
             }
         }
+    }
+
+    /// What leaves with another size than that of RFC 4303 fails its trial.
+    fn every_datagram_has_the_size_of_esp_and_arrives() {
+        let names = ["none", "aes128-cbc-sha512", "aes192-cbc-sha384", "aes256-gcm"];
+        let levels = names.map(|name| [("protection", name), ("every", "16")]);
+        let levels = levels.each_ref().map(|levels| &levels[..]);
+        for observation in trials(&IPSEC, &[("lasting", 200)], &levels) {
+            assert_eq!(
+                (one(&observation, "lost"), one(&observation, "unprotected-packets")),
+                (0.0, 0.0)
+            );
+            // 25 slots with data, each with 3 narrow frames and 11 full ones, of which a tenth warms up.
+            assert_eq!(observation.values["user-delay"].len(), (75 - 7) + (275 - 27));
+            assert!(one(&observation, "achieved") > 10.0 && one(&observation, "jitter") >= 0.0);
+        }
+        // As many as the kernel takes, keyed by two charons.
+        let levels: [&[(&str, &str)]; 1] = [&[("protection", "ike-x25519-ke1_mlkem768"), ("every", "0")]];
+        let flood = trials(&IPSEC, &[("lasting", 200)], &levels).remove(0);
+        assert!(one(&flood, "achieved") > 10.0 && one(&flood, "unprotected-packets") == 0.0);
+        let keys = flood.facts["keys"].as_str().unwrap();
+        assert!(keys.contains("x25519-ke1_mlkem768"), "{keys}");
     }
 
     fn no_frame_is_lost_while_keys_change() {
