@@ -11,6 +11,7 @@ use super::planes::{CONTROL_DELAY, LAG, USER_DELAY, losses, unchanged};
 use super::{count, metric, parameter, time};
 use crate::stand_in::e2::frames::{ESP, UDP};
 use crate::stand_in::e2::link::{Link, NODE, RIC};
+use crate::stand_in::e2::protection::Growth;
 use crate::stand_in::e2::{Protection, Selector};
 use crate::stand_in::fronthaul::datagrams::{HEADERS, Receiver, Sender, payload};
 use crate::stand_in::fronthaul::frame::Tagging;
@@ -218,7 +219,7 @@ fn slot_in_esp(
     let ethernet = usize::from(Header::ETHERNET.bytes);
     let expected: Vec<(usize, usize)> = packets
         .map(|packet| {
-            let grown = protection.growth(packet).map_or(0, |growth| growth.sum());
+            let grown = protection.growth(packet).map_or(0, Growth::sum);
             (ethernet + packet, ethernet + packet + grown)
         })
         .collect();
