@@ -49,6 +49,7 @@ impl Guarded {
     pub(super) fn text(&self) -> String {
         let why = self.why.as_deref().unwrap_or_default();
         match self.guard {
+            "installed" if self.dropped.is_empty() => "no port is there; the guard waits for them".to_owned(),
             "installed" => {
                 let of_port = |dropped: &Dropped| {
                     format!(

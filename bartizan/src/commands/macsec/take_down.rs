@@ -71,7 +71,10 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
 
 /// The device of a link, where it is there.
 fn left(setting: &Setting) -> Result<Option<SecY>, Failure> {
-    let Some(port) = Interface::find(&setting.port).map_err(|error| failed(&error))? else {
+    // One that was renamed is found by the device.
+    let named = Interface::find(&setting.port).map_err(|error| failed(&error))?;
+    let under = || Interface::under(&setting.device).map_err(|error| failed(&error));
+    let Some(port) = named.map_or_else(under, |port| Ok(Some(port)))? else {
         return Ok(None);
     };
     SecY::open(&setting.device, &port).map_err(|error| failed(&error))

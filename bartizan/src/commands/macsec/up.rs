@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use bartizan_ledger::Ledger;
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::Control;
-use bartizan_macsec::guard::{Guard, GuardState};
+use bartizan_macsec::guard;
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_sidecar::handover::Notify;
 use bartizan_tls::Credentials;
@@ -18,10 +17,6 @@ use super::{MacsecHost, failed, guard_failed};
 use crate::interrupt::Interrupt;
 use crate::output::outln;
 use crate::{Failure, Outcome};
-
-/// How often it is looked at whether the guard is installed.
-const GUARD: Duration = Duration::from_secs(5);
-const TURN: Duration = Duration::from_millis(100);
 
 /// The options of `up`.
 pub(crate) struct Options<'a> {
@@ -76,7 +71,11 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     if options.ledger.is_none() {
         tracing::warn!(hint = "give --ledger", "nothing is recorded");
     }
-    let controller = Controller::new(host.settings.clone(), endpoint, ledger.recorder());
+    let mut settings = host.settings.clone();
+    for setting in &mut settings {
+        setting.guard.clone_from(&guard);
+    }
+    let controller = Controller::new(settings, endpoint, ledger.recorder());
     if let Some((link, error)) = controller.trouble() {
         let failure = failed(error);
         return Err(failure.hint(format!("the link is {link} of {}", host.node)));
@@ -85,7 +84,7 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     let stop = || over.load(Ordering::Relaxed) || interrupt.asked();
     thread::scope(|scope| {
         if let Some(guard) = &guard {
-            scope.spawn(|| keep(guard, &stop));
+            scope.spawn(|| guard::keep(guard, &stop));
         }
         let mut said = Vec::new();
         controller.run(Some(&control), &|| interrupt.asked(), &mut |links| {
@@ -121,26 +120,4 @@ fn announce(host: &MacsecHost, links: &[Status], said: &mut Vec<(bool, bool)>, j
         }
     }
     *said = now;
-}
-
-/// Puts the guard back where it went.
-fn keep(guard: &Guard, stop: &dyn Fn() -> bool) {
-    let mut looked = Instant::now();
-    while !stop() {
-        if looked.elapsed() >= GUARD {
-            looked = Instant::now();
-            let state = guard.state();
-            if let Ok(GuardState::Absent | GuardState::Damaged(_)) = state {
-                let why = match state {
-                    Ok(GuardState::Damaged(why)) => why,
-                    _ => "it was removed".to_owned(),
-                };
-                match guard.close() {
-                    Ok(()) => tracing::error!(why, "the guard was not installed; it is installed again"),
-                    Err(error) => tracing::error!(why, %error, "the guard is not installed and cannot be installed"),
-                }
-            }
-        }
-        thread::sleep(TURN);
-    }
 }

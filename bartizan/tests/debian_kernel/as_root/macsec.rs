@@ -123,6 +123,18 @@ impl Fronthaul {
         }
     }
 
+    fn until_trouble(&self, end: usize, words: &str) {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let (code, status) = self.status(end);
+            let trouble = status["links"][0]["trouble"].as_str().unwrap_or_default();
+            if code == Some(1) && trouble.contains(words) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{words}: {status:#}");
+        }
+    }
+
     /// What the host's own stack sends before then is not held.
     fn until_guarded(&self, end: usize) {
         let deadline = Instant::now() + LONG;
@@ -140,9 +152,13 @@ impl Fronthaul {
 
     /// Sends a frame of each kind past the MACsec device, as a program or the host's stack would.
     fn past_the_device(&self, end: usize) {
+        self.past_the_device_by(end, "eth0");
+    }
+
+    fn past_the_device_by(&self, end: usize, port: &str) {
         let send = || {
             for kind in [ECPRI, PTP, IP[0], IP[1], 0x0806] {
-                let mut socket = FrameSocket::open("eth0", [2, 0, 0, 0, 7, 7], kind).expect("a socket");
+                let mut socket = FrameSocket::open(port, [2, 0, 0, 0, 7, 7], kind).expect("a socket");
                 // What a guard drops is an error here and of no interest.
                 let _ = socket.send(&[0x45; 100]);
             }
@@ -163,8 +179,12 @@ impl Fronthaul {
 
     /// Frames by EtherType that leave the port while `act` runs.
     fn leaving(&mut self, end: usize, act: impl FnOnce(&mut Self)) -> BTreeMap<u16, usize> {
+        self.passing(end, Direction::Outbound, act)
+    }
+
+    fn passing(&mut self, end: usize, direction: Direction, act: impl FnOnce(&mut Self)) -> BTreeMap<u16, usize> {
         let file = self.place.path().join("eth0.pcap");
-        let capture = Capture::start(Some(&self.hosts[end]), "eth0", &file, Direction::Outbound).expect("a capture");
+        let capture = Capture::start(Some(&self.hosts[end]), "eth0", &file, direction).expect("a capture");
         act(self);
         std::thread::sleep(Duration::from_millis(300));
         assert!(capture.stop().expect("captured").complete());
@@ -334,6 +354,55 @@ fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_wi
         "{said}"
     );
     assert!(said.contains("hint: `ip link set eth0 mtu 1632`"), "{said}");
+}
+
+#[test]
+fn port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported() {
+    if !is_here("macsec::port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported") {
+        return;
+    }
+    let mut fronthaul = Fronthaul::new("mtu: 1500");
+    fronthaul.up(0);
+    fronthaul.until_guarded(0);
+    fronthaul.up(1);
+    for end in [0, 1] {
+        fronthaul.until_well(end);
+    }
+    let allowed = |kinds: &BTreeMap<u16, usize>| kinds.keys().all(|kind| [LOCAL_EXPERIMENTAL, MACSEC].contains(kind));
+    // What leaves the O-DU's port, whatever it is called, arrives at the O-RU's.
+    let arrived = fronthaul.passing(1, Direction::Inbound, |fronthaul| {
+        batch(&fronthaul.hosts[0], "link set eth0 name eth9\n");
+        fronthaul.past_the_device_by(0, "eth9");
+        fronthaul.until_trouble(0, "the port eth0 is called eth9 now");
+        fronthaul.until_guarded(0);
+        fronthaul.past_the_device_by(0, "eth9");
+        assert_eq!(fronthaul.through_the_device(30), 30);
+    });
+    assert!(arrived.contains_key(&MACSEC) && allowed(&arrived), "{arrived:x?}");
+    assert!(fronthaul.dropped(0, "leaving") >= 10);
+    batch(&fronthaul.hosts[0], "link set eth9 name eth0\n");
+    fronthaul.until_well(0);
+
+    // Gone, and another one that somebody moves to this host, not up: its controller sets it up, and the host's stack sends as it comes up.
+    batch(&fronthaul.hosts[0], "link delete eth0\n");
+    fronthaul.until_trouble(0, "no interface eth0");
+    batch(
+        &fronthaul.hosts[1],
+        "link add eth0 mtu 1600 type veth peer name new0 mtu 1600\nlink set eth0 up\n",
+    );
+    let arrived = fronthaul.passing(1, Direction::Inbound, |fronthaul| {
+        let host = fronthaul.hosts[0].name().to_owned();
+        batch(&fronthaul.hosts[1], &format!("link set new0 netns {host} name eth0\n"));
+        for end in [0, 1] {
+            fronthaul.until_well(end);
+        }
+        fronthaul.past_the_device(0);
+        assert_eq!(fronthaul.through_the_device(30), 30);
+    });
+    assert!(
+        arrived.contains_key(&LOCAL_EXPERIMENTAL) && allowed(&arrived),
+        "{arrived:x?}"
+    );
 }
 
 #[test]

@@ -26,6 +26,16 @@ pub enum Error {
         /// Its name.
         interface: String,
     },
+    /// Configuration, or the environment: the port was renamed.
+    #[error(
+        "the port {port} is called {now} now: frames go on under the last keys, which do not change until it has its name again"
+    )]
+    PortRenamed {
+        /// Its name in the file.
+        port: String,
+        /// Its name now.
+        now: String,
+    },
     /// Configuration: what carries MACsec has addresses of six octets.
     #[error("the interface {interface} is no Ethernet port")]
     NotEthernet {
@@ -118,6 +128,9 @@ impl Error {
             }
             Self::NoInterface { .. } => {
                 "`ip link` lists those of this namespace: was it renamed or unplugged?".to_owned()
+            }
+            Self::PortRenamed { port, now } => {
+                format!("`ip link set {now} name {port}`, or write `{now}` as `port` in the file and start `up` again")
             }
             Self::NotEthernet { .. } => "name the Ethernet port that leads to the peer".to_owned(),
             Self::MtuTooSmall { port, adds, asked, .. } => {

@@ -4,14 +4,25 @@
 //! unencrypted, and the kernel hands what arrives without a SecTAG to the port as ever. So a table of nftables stands at ingress and egress of
 //! the port. It passes EAPOL, the exchange of keys and MACsec, with what the file names as exceptions, and drops all else in both
 //! directions. It outlives the controller, `up` and `down`, and goes when it is removed by name.
+//!
+//! **A port is an interface, and not its name.** Up to Linux 6.15 a chain stands at an interface, whatever that is called later, and goes with it;
+//! from 6.16 on it stands at a name, which another interface may have tomorrow. So the table names the port by the file's name and by what it is
+//! called now, and [`keep`] installs it again when either changes.
 
-use std::collections::BTreeSet;
+mod keeper;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bartizan_deployment::{Cak, Deployment, Keying, Unencrypted};
 use bartizan_host::{Error, PAE_GROUP_ADDRESS, nftables};
 use bartizan_registry::ethertype;
 use serde_json::Value;
+
+use crate::kernel::Interface;
+
+pub use keeper::keep;
 
 /// The family of tables that stand at devices.
 const FAMILY: &str = "netdev";
@@ -23,12 +34,16 @@ const MARK: &str = "bartizan-macsec";
 pub struct Guard {
     name: String,
     ports: Vec<Port>,
+    /// Numbers of the interfaces that ports were when rules were installed, by the ports' names.
+    seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>>,
 }
 
 /// A port, and what passes it besides EAPOL and MACsec.
 #[derive(Debug, Clone)]
 struct Port {
     name: String,
+    /// The MACsec device on it.
+    device: String,
     /// Whether keys come from an exchange in frames of its own.
     exchange: bool,
     unencrypted: Vec<Unencrypted>,
@@ -62,9 +77,10 @@ impl Guard {
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         let links = deployment.macsec_links(node);
         let ports = links.filter_map(|(_, interface, link)| {
-            let (port, _) = link.at(&interface.between, node)?;
+            let (port, device) = link.at(&interface.between, node)?;
             Some(Port {
                 name: port.to_owned(),
+                device: device.to_owned(),
                 exchange: matches!(link.keying, Keying::Direct | Keying::Mka(Cak::Exchange)),
                 unencrypted: link.unencrypted.clone(),
             })
@@ -72,6 +88,7 @@ impl Guard {
         Self {
             name: name(node),
             ports: ports.collect(),
+            seen: Arc::default(),
         }
     }
 
@@ -79,12 +96,56 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where `nft` is missing or may not, a port is not there, or the kernel has no hooks at devices.
+    /// Where `nft` is missing or may not, no port is there, or the kernel has no hooks at devices.
     pub fn close(&self) -> Result<(), Error> {
-        match self.state() {
-            Ok(GuardState::Installed(_)) => Ok(()),
-            _ => nftables::apply(&self.script()),
+        let places = self.places();
+        if !matches!(self.state_at(&places), Ok(GuardState::Installed(_))) {
+            self.install(&places)?;
         }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for (port, place) in self.ports.iter().zip(places) {
+            // What is gone does not come back under its number.
+            seen.insert(port.name.clone(), place.into_iter().map(|(index, _)| index).collect());
+        }
+        Ok(())
+    }
+
+    /// Whether the rules were installed when an interface of this number was there.
+    #[must_use]
+    pub fn knows(&self, index: u32) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.values().any(|known| known.contains(&index))
+    }
+
+    /// For each port the interfaces that are it now, with their names: the one of the file's name, and one that had it and was renamed, which is known
+    /// by its number or by the MACsec device on it.
+    fn places(&self) -> Vec<BTreeSet<(u32, String)>> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |port: &Port| {
+            let known = seen.get(&port.name).into_iter().flatten();
+            let known = known.filter_map(|&index| Interface::numbered(index).ok().flatten());
+            let named = Interface::find(&port.name).ok().flatten();
+            let under = Interface::under(&port.device).ok().flatten();
+            let all = known.chain(named).chain(under);
+            all.map(|interface| (interface.index, interface.name)).collect()
+        };
+        self.ports.iter().map(of).collect()
+    }
+
+    /// At these interfaces, and at the file's names of those that are not there, where the kernel takes such.
+    fn install(&self, places: &[BTreeSet<(u32, String)>]) -> Result<(), Error> {
+        let there: Vec<BTreeSet<&str>> = places.iter().map(names).collect();
+        let named = self.ports.iter().zip(&there).map(|(port, there)| {
+            let mut names = there.clone();
+            names.insert(&port.name);
+            names
+        });
+        let named: Vec<_> = named.collect();
+        let installed = nftables::apply(&self.script(&named));
+        if installed.is_ok() || named == there || there.iter().all(BTreeSet::is_empty) {
+            return installed;
+        }
+        nftables::apply(&self.script(&there))
     }
 
     /// Removes them; when they are not there it is done already.
@@ -102,38 +163,49 @@ impl Guard {
     ///
     /// Where `nft` is missing or may not.
     pub fn state(&self) -> Result<GuardState, Error> {
+        self.state_at(&self.places())
+    }
+
+    fn state_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
         let Some((listed, text)) = nftables::printed(FAMILY, &self.name)? else {
             return Ok(GuardState::Absent);
         };
-        Ok(self.compare(listed["nftables"].as_array().map_or(&[][..], Vec::as_slice), &text))
+        let there: Vec<_> = places.iter().map(names).collect();
+        let objects = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
+        Ok(self.compare(objects, &text, &there))
     }
 
-    fn compare(&self, objects: &[Value], text: &str) -> GuardState {
+    /// What `nft` lists, against the names that interfaces of each port have.
+    fn compare(&self, objects: &[Value], text: &str, there: &[BTreeSet<&str>]) -> GuardState {
         let of_kind = |kind: &'static str| objects.iter().filter_map(move |object| object.get(kind));
         let mut comments: BTreeSet<_> = of_kind("rule").filter_map(|rule| rule["comment"].as_str()).collect();
         let mut dropped = Vec::new();
-        for (number, at) in self.ports.iter().enumerate() {
-            let port = &at.name;
+        for (number, (guarded, there)) in self.ports.iter().zip(there).enumerate() {
+            // Nothing passes a port that is not there.
+            if there.is_empty() {
+                continue;
+            }
+            let port = &guarded.name;
             let mut counts = [0; 2];
             for (side, count) in Side::BOTH.into_iter().zip(&mut counts) {
                 let name = side.chain(number);
                 let chain = of_kind("chain").find(|chain| chain["name"] == name.as_str());
-                let stands = |chain: &Value| {
-                    let hook = side.hook();
-                    let devices = [format!("device \"{port}\""), format!("devices = {{ \"{port}\" }}")];
-                    let of_port = devices
-                        .iter()
-                        .any(|device| text.contains(&format!(" hook {hook} {device} ")));
-                    of_port && chain["hook"] == hook && chain["policy"] == "drop"
-                };
-                if !chain.is_some_and(stands) {
-                    let (words, hook) = (side.words(), side.hook());
+                let hook = side.hook();
+                let stands = |chain: &Value| chain["hook"] == hook && chain["policy"] == "drop";
+                let at = devices(text, &name, hook);
+                let other = at.iter().find(|at| **at != port.as_str() && !there.contains(*at));
+                if let Some(other) = other {
+                    return GuardState::Damaged(format!("a chain stands at {other}, which is not the port {port}"));
+                }
+                let open = there.iter().find(|there| !at.contains(*there));
+                if open.is_some() || !chain.is_some_and(stands) {
+                    let (words, port) = (side.words(), open.copied().unwrap_or(port.as_str()));
                     return GuardState::Damaged(format!(
                         "nothing stands at the {hook} of {port}: frames {words} pass as they are"
                     ));
                 }
                 let rules = of_kind("rule").filter(|rule| rule["chain"] == name.as_str());
-                let wanted = rules_of(number, side, at);
+                let wanted = rules_of(number, side, guarded);
                 if rules.count() != wanted.len() {
                     return GuardState::Damaged(format!("the chain {name} has other rules than ours"));
                 }
@@ -157,17 +229,23 @@ impl Guard {
         GuardState::Installed(dropped)
     }
 
-    fn script(&self) -> String {
+    /// For ports at interfaces of these names.
+    fn script(&self, names: &[BTreeSet<&str>]) -> String {
         let mut script = removal(&self.name);
         let _ = writeln!(script, "table {FAMILY} {} {{", self.name);
-        for (number, at) in self.ports.iter().enumerate() {
-            let port = &at.name;
+        for (number, (at, names)) in self.ports.iter().zip(names).enumerate() {
+            let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let devices = match &names[..] {
+                [] => continue,
+                [name] => format!("device {name}"),
+                several => format!("devices = {{ {} }}", several.join(", ")),
+            };
             for side in Side::BOTH {
                 let (chain, hook, priority) = (side.chain(number), side.hook(), side.priority());
                 let _ = writeln!(script, "counter {chain} {{ }}\nchain {chain} {{");
                 let _ = writeln!(
                     script,
-                    "type filter hook {hook} device \"{port}\" priority {priority}; policy drop;"
+                    "type filter hook {hook} {devices} priority {priority}; policy drop;"
                 );
                 for (rule, mark) in rules_of(number, side, at) {
                     let _ = writeln!(script, "{rule} comment \"{mark}\"");
@@ -178,6 +256,26 @@ impl Guard {
         script.push_str("}\n");
         script
     }
+}
+
+/// Names of interfaces.
+fn names(place: &BTreeSet<(u32, String)>) -> BTreeSet<&str> {
+    place.iter().map(|(_, name)| name.as_str()).collect()
+}
+
+/// The interfaces at whose hook a chain stands, as `nft` prints them: one, or several in braces, with quotes or without.
+fn devices<'a>(text: &'a str, chain: &str, hook: &str) -> BTreeSet<&'a str> {
+    let begins = format!("chain {chain} {{");
+    let mut lines = text.lines().map(str::trim).skip_while(|line| *line != begins);
+    let listed = lines.nth(1).and_then(|line| {
+        let (before, behind) = line.split_once(" device")?;
+        let (listed, _) = behind.split_once(" priority ")?;
+        before.ends_with(&format!(" hook {hook}")).then_some(listed)
+    });
+    let several = |listed: &'a str| listed.strip_prefix("s = {").and_then(|listed| listed.strip_suffix('}'));
+    let listed = listed.map(|listed| several(listed).unwrap_or(listed));
+    let listed = listed.into_iter().flat_map(|listed| listed.split(','));
+    listed.map(|name| name.trim().trim_matches('"')).collect()
 }
 
 /// The rules of a chain, each with its comment.
@@ -267,10 +365,29 @@ mod tests {
             name: name("odu"),
             ports: vec![Port {
                 name: "eth0".to_owned(),
+                device: "macsec0".to_owned(),
                 exchange: true,
                 unencrypted: vec![Unencrypted::Ptp],
             }],
+            seen: Arc::default(),
         }
+    }
+
+    fn at<'a>(names: &[&'a str]) -> [BTreeSet<&'a str>; 1] {
+        [names.iter().copied().collect()]
+    }
+
+    /// As `nft` prints the chains, each at its devices.
+    fn printed(leaving: &str, arriving: &str) -> String {
+        let chain = |name, hook, devices| {
+            format!(
+                "\tchain {name} {{\n\t\ttype filter hook {hook} {devices} priority 500; policy drop;\n\t\tether type 0x88e5 accept\n\t}}\n"
+            )
+        };
+        let chains = chain("leaving-0", "egress", leaving) + &chain("arriving-0", "ingress", arriving);
+        format!(
+            "table netdev bartizan-macsec-odu {{\n\tcounter leaving-0 {{\n\t\tpackets 0 bytes 0\n\t}}\n{chains}}}\n"
+        )
     }
 
     /// As `nft -j` lists what the script makes.
@@ -289,7 +406,7 @@ mod tests {
 
     #[test]
     fn script_passes_what_is_named_and_drops_the_rest_in_both_directions() {
-        let script = guard().script();
+        let script = guard().script(&at(&["eth0"]));
         for line in [
             "type filter hook egress device \"eth0\" priority 500; policy drop;",
             "type filter hook ingress device \"eth0\" priority -500; policy drop;",
@@ -303,8 +420,10 @@ mod tests {
         let mut without = guard();
         without.ports[0].unencrypted.clear();
         without.ports[0].exchange = false;
-        let script = without.script();
+        let script = without.script(&at(&["eth0", "eth9"]));
         assert!(!script.contains("0x88f7") && !script.contains("0x88b5"), "{script}");
+        let both = "type filter hook egress devices = { \"eth0\", \"eth9\" } priority 500; policy drop;";
+        assert!(script.lines().any(|one| one == both), "{script}");
     }
 
     #[test]
@@ -314,26 +433,44 @@ mod tests {
             leaving: 7,
             arriving: 7,
         };
-        let hooks = "hook egress device \"eth0\" priority\nhook ingress devices = { \"eth0\" } priority"
-            .replace("hook", " hook");
-        assert_eq!(guard().compare(&listed(), &hooks), GuardState::Installed(vec![dropped]));
+        let text = printed("device \"eth0\"", "devices = { \"eth0\" }");
+        let compare = |objects: &[Value], text: &str| guard().compare(objects, text, &at(&["eth0"]));
+        assert_eq!(compare(&listed(), &text), GuardState::Installed(vec![dropped]));
         for index in 0..listed().len() {
             let mut objects = listed();
             let removed = objects.remove(index);
             if removed.get("rule").is_some() || removed.get("chain").is_some() {
-                assert!(
-                    matches!(guard().compare(&objects, &hooks), GuardState::Damaged(_)),
-                    "{removed}"
-                );
+                assert!(matches!(compare(&objects, &text), GuardState::Damaged(_)), "{removed}");
             }
         }
         let mut more = listed();
         more.push(json!({"rule": {"chain": "leaving-0", "comment": "accept all"}}));
-        assert!(matches!(guard().compare(&more, &hooks), GuardState::Damaged(_)));
+        assert!(matches!(compare(&more, &text), GuardState::Damaged(_)));
         let mut open = listed();
         open[2]["chain"]["policy"] = "accept".into();
-        assert!(matches!(guard().compare(&open, &hooks), GuardState::Damaged(_)));
-        let elsewhere = hooks.replace("eth0", "eth1");
-        assert!(matches!(guard().compare(&listed(), &elsewhere), GuardState::Damaged(_)));
+        assert!(matches!(compare(&open, &text), GuardState::Damaged(_)));
+        let elsewhere = text.replace("eth0", "eth1");
+        assert!(matches!(compare(&listed(), &elsewhere), GuardState::Damaged(_)));
+    }
+
+    #[test]
+    fn chains_must_stand_where_the_port_is_now_and_nowhere_else() {
+        let both = printed("devices = { eth0, s9 }", "devices = { \"eth0\", \"s9\" }");
+        assert_eq!(devices(&both, "leaving-0", "egress"), BTreeSet::from(["eth0", "s9"]));
+        assert_eq!(devices(&both, "arriving-0", "ingress"), BTreeSet::from(["eth0", "s9"]));
+        assert_eq!(devices(&both, "arriving-0", "egress"), BTreeSet::new());
+        let one = printed("device \"eth0\"", "device \"eth0\"");
+        let compare = |text: &str, there: &[&str]| guard().compare(&listed(), text, &at(there));
+        // Renamed, and the rules stand at its name of before, or at both.
+        assert!(
+            matches!(compare(&one, &["s9"]), GuardState::Damaged(why) if why.contains("egress of s9")),
+            "{:?}",
+            compare(&one, &["s9"])
+        );
+        assert!(matches!(compare(&both, &["s9"]), GuardState::Installed(_)));
+        // It has its name again, and another interface may have that one tomorrow.
+        assert!(matches!(compare(&both, &["eth0"]), GuardState::Damaged(why) if why.contains("s9")));
+        // Nothing passes what is not there.
+        assert_eq!(compare(&one, &[]), GuardState::Installed(Vec::new()));
     }
 }

@@ -99,11 +99,15 @@ impl Link {
         recorder: &Recorder,
         now: Instant,
     ) -> Result<Self, Error> {
-        let port = Interface::of(&setting.port)?;
+        let port = setting.port()?;
         let address = port.ethernet_address()?;
         SecY::mtu_on(&port, setting.mtu)?;
         let secy = Self::device(&setting, &port)?;
         if !port.is_up {
+            // One that came back has no guard yet where the kernel removes rules with their interface.
+            if let Some(guard) = setting.guard.as_ref().filter(|guard| !guard.knows(port.index)) {
+                guard.close()?;
+            }
             port.set_up()?;
         }
         secy.interface().set_up()?;
@@ -546,7 +550,7 @@ impl Link {
 
     /// Looks at port and device, and how many frames the key has protected.
     fn look(&mut self, now: Instant) -> Result<(), Error> {
-        let port = Interface::of(&self.setting.port)?;
+        let port = self.setting.port()?;
         if port.index != self.port.index {
             return Err(Error::NoInterface {
                 interface: self.setting.port.clone(),

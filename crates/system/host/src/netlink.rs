@@ -1,5 +1,6 @@
 //! Questions to the kernel over netlink(7), and orders.
 
+mod changes;
 mod listener;
 mod request;
 
@@ -9,6 +10,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use nix::sys::socket::{MsgFlags, recv, send};
 use socket2::{Domain, Protocol, Socket, Type};
 
+pub use changes::InterfaceChanges;
 pub use listener::Listener;
 pub use request::{Attributes, Family, Refused, Request, attributes, family};
 

@@ -13,6 +13,8 @@ pub(super) const NAME: u16 = 3;
 pub(super) const MTU: u16 = 4;
 pub(super) const PARENT: u16 = 5;
 pub(super) const LINK_INFO: u16 = 18;
+/// The interface that it stands on is one of another network namespace.
+pub(super) const PARENT_NAMESPACE: u16 = 37;
 pub(super) const INFO_KIND: u16 = 1;
 pub(super) const INFO_DATA: u16 = 2;
 /// The flag of an interface that is up, and the type of one that is Ethernet (linux/if_arp.h).

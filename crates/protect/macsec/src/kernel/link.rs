@@ -4,7 +4,10 @@ use std::io;
 
 use bartizan_host::netlink::{Family, Request, attributes};
 
-use super::codes::{ADDRESS, DELETE_LINK, ETHERNET, GET_LINK, INFO_KIND, LINK_INFO, MTU, NAME, NEW_LINK, PARENT, UP};
+use super::codes::{
+    ADDRESS, DELETE_LINK, ETHERNET, FAMILY, GET_LINK, INFO_KIND, LINK_INFO, MTU, NAME, NEW_LINK, PARENT,
+    PARENT_NAMESPACE, UP,
+};
 use crate::Error;
 
 /// Bytes of the header in front of a link's attributes (`struct ifinfomsg`).
@@ -25,7 +28,7 @@ pub struct Interface {
     pub address: Option<[u8; 6]>,
     /// Whether it is up.
     pub is_up: bool,
-    /// The interface that it stands on.
+    /// The interface of this namespace that it stands on.
     pub parent: Option<u32>,
     /// What kind of virtual interface it is: `macsec`, `veth`.
     pub kind: Option<String>,
@@ -42,13 +45,37 @@ impl Interface {
         if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
             return Ok(None);
         }
-        let mut found = None;
         let question = Request::new(Family::Route, GET_LINK, &header(0, 0, 0)).attribute(NAME, &terminated(name));
+        Self::asked(question, name)
+    }
+
+    /// The one of this number, whatever it is called now; none where there is none.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn numbered(index: u32) -> Result<Option<Self>, Error> {
+        let question = Request::new(Family::Route, GET_LINK, &header(index, 0, 0));
+        Self::asked(question, &format!("of number {index}"))
+    }
+
+    /// The port that the MACsec device of this name stands on; none where there is no such device.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn under(device: &str) -> Result<Option<Self>, Error> {
+        let device = Self::find(device)?.filter(|device| device.kind.as_deref() == Some(FAMILY));
+        device.and_then(|device| device.parent).map_or(Ok(None), Self::numbered)
+    }
+
+    fn asked(question: Request, what: &str) -> Result<Option<Self>, Error> {
+        let mut found = None;
         let done = question.ask(&mut |message| found = Self::read(message));
         match done {
             Ok(()) => Ok(found),
             Err(refused) if is_gone(&refused.source) => Ok(None),
-            Err(refused) => Err(Error::kernel(format!("looking for the interface {name}"))(refused)),
+            Err(refused) => Err(Error::kernel(format!("looking for the interface {what}"))(refused)),
         }
     }
 
@@ -109,6 +136,7 @@ impl Interface {
             parent: None,
             kind: None,
         };
+        let mut is_elsewhere = false;
         let is_ethernet = u16::from_ne_bytes([header[2], header[3]]) == ETHERNET;
         for (attribute, content) in attributes(&message[HEADER..]) {
             match attribute {
@@ -116,6 +144,7 @@ impl Interface {
                 MTU => interface.mtu = number(content)?,
                 ADDRESS if is_ethernet => interface.address = content.try_into().ok(),
                 PARENT => interface.parent = number(content),
+                PARENT_NAMESPACE => is_elsewhere = true,
                 LINK_INFO => {
                     let kind = attributes(content).find(|&(attribute, _)| attribute == INFO_KIND);
                     interface.kind = kind.map(|(_, content)| text(content));
@@ -123,6 +152,8 @@ impl Interface {
                 _ => {}
             }
         }
+        // Numbers of another namespace are other interfaces here.
+        interface.parent = interface.parent.filter(|_| !is_elsewhere);
         Some(interface)
     }
 }
@@ -164,6 +195,9 @@ mod tests {
     fn loopback_is_found_and_is_no_ethernet_port() {
         let loopback = Interface::of("lo").unwrap();
         assert_eq!((loopback.index, loopback.kind.as_deref()), (1, None));
+        assert_eq!(Interface::numbered(1).unwrap(), Some(loopback.clone()));
+        assert_eq!(Interface::numbered(u32::MAX / 2).unwrap(), None);
+        assert_eq!(Interface::under("lo").unwrap(), None, "it is no MACsec device");
         let error = loopback.ethernet_address().unwrap_err();
         assert_eq!(error.to_string(), "the interface lo is no Ethernet port");
         for name in ["none-such", "a-name-that-is-longer-than-any"] {

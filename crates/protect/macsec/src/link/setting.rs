@@ -9,7 +9,9 @@ use bartizan_deployment::{
 use bartizan_tls::{Credentials, Endpoint, Peer};
 
 use super::{EapEnd, MkaSetting};
+use crate::Error;
 use crate::derive::{Binding, Direction};
+use crate::guard::Guard;
 use crate::kernel::{self, Replay};
 use crate::mka::{EapPeer, Role};
 use crate::schedule::Terms;
@@ -42,12 +44,35 @@ pub struct Setting {
     pub mka: Option<MkaSetting>,
     /// What a successor of the controller must know is kept here.
     pub directory: PathBuf,
+    /// What is installed before the port is set up, where the port is guarded.
+    pub guard: Option<Guard>,
 }
 
 /// Where controllers are reached, one directory per node.
 pub const RUN: &str = "/run/bartizan/macsec";
 
 impl Setting {
+    /// Its port, as the kernel has it now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PortRenamed`] where the device of the link stands on it and it has another name, [`Error::NoInterface`], and what the kernel says.
+    pub(super) fn port(&self) -> Result<kernel::Interface, Error> {
+        let (port, device) = (&self.port, &self.device);
+        if let Some(found) = kernel::Interface::find(port)? {
+            return Ok(found);
+        }
+        Err(match kernel::Interface::under(device)? {
+            Some(under) => Error::PortRenamed {
+                port: port.clone(),
+                now: under.name,
+            },
+            None => Error::NoInterface {
+                interface: port.clone(),
+            },
+        })
+    }
+
     /// Whether keys, or the CAK of MKA, come from an exchange of this project's over the link.
     #[must_use]
     pub fn has_exchange(&self) -> bool {
@@ -140,6 +165,7 @@ impl Setting {
                 }),
             },
             directory: Path::new(RUN).join(node),
+            guard: None,
             binding: Binding {
                 client: client.to_owned(),
                 server: server.to_owned(),

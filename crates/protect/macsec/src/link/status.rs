@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Setting;
 use super::keyer::{Keyer, agreed};
 use crate::Sci;
-use crate::kernel::{Confidentiality, Counters, Interface, SecY, State};
+use crate::kernel::{Confidentiality, Counters, SecY, State};
 use crate::schedule::Notice;
 
 /// How a link stands.
@@ -124,7 +124,7 @@ impl Status {
     ///
     /// Where port or device is gone, or the kernel does not say.
     pub fn found(setting: &Setting) -> Result<Self, crate::Error> {
-        let port = Interface::of(&setting.port)?;
+        let port = setting.port()?;
         let absent = || crate::Error::NoInterface {
             interface: setting.device.clone(),
         };

@@ -135,6 +135,31 @@ fn port_that_goes_and_comes_back_has_its_link_again() {
 }
 
 #[test]
+fn port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_its_name() {
+    if !is_here("faults::port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_its_name") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let (device, load) = (stage.secy(0).interface().index, Load::start(&stage, 0));
+    ip(&stage.hosts[0], &format!("link set {PORT} name eth9\n"));
+    let status = stage.until(0, "the port has another name", |status| !status.up);
+    let trouble = status.trouble.unwrap_or_default();
+    assert!(trouble.contains("eth0 is called eth9 now"), "{trouble}");
+    // A successor says the same.
+    stage.kill(0);
+    stage.start(0);
+    let status = stage.until(0, "the port has another name", |status| status.trouble.is_some());
+    let trouble = status.trouble.unwrap_or_default();
+    assert!(trouble.contains("hint: `ip link set eth9 name eth0`"), "{trouble}");
+    ip(&stage.hosts[0], &format!("link set eth9 name {PORT}\n"));
+    stage.until_up();
+    stage.until(0, "keys are another", |status| status.keys >= 1);
+    load.end_without_loss(500);
+    assert_eq!(stage.secy(0).interface().index, device, "the device is another");
+}
+
+#[test]
 fn frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link() {
     if !is_here("faults::frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link") {
         return;

@@ -1,0 +1,118 @@
+//! The guard at a port of this machine's kernel that is renamed, and at one that goes and comes back.
+
+#![allow(missing_docs, reason = "a test file has no readers of its documentation")]
+
+mod as_root {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use bartizan_deployment::Deployment;
+    use bartizan_host::{Capture, Direction, FrameSocket, Namespace, Port, Program, connect};
+    use bartizan_macsec::guard::{Guard, GuardState, keep};
+    use bartizan_registry::ethertype::{ECPRI, MACSEC};
+    use bartizan_wire::CaptureReader;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const FILE: &str = "policy: hybrid\ntrust: { roots: root.pem }\nnodes:\n  \
+        odu: { function: O-DU, address: 10.77.0.1, certificate: odu.pem, key: odu.key }\n  \
+        oru: { function: O-RU, address: 10.77.0.2, certificate: oru.pem, key: oru.key }\ninterfaces:\n  \
+        - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: eth0, oru: eth0 } } }\n";
+
+    fn ip(host: &Namespace, words: &str) {
+        let ip = Program::new("ip").arguments(words.split(' ')).inside(host);
+        ip.run(LONG).unwrap_or_else(|error| panic!("{words}: {error}"));
+    }
+
+    /// EtherTypes of what arrives at the peer's port while one of MACsec and one of eCPRI are sent by this interface, and the stack sends what it likes.
+    fn passes(hosts: &[Namespace; 2], interface: &str, place: &Path) -> Vec<u16> {
+        let file = place.join("port.pcap");
+        let capture = Capture::start(Some(&hosts[1]), "eth0", &file, Direction::Inbound).unwrap();
+        let send = || {
+            for kind in [MACSEC, ECPRI] {
+                let mut socket = FrameSocket::open(interface, [2, 0, 0, 0, 7, 7], kind).unwrap();
+                // What a guard drops is an error here.
+                let _ = socket.send(&[0; 100]);
+            }
+        };
+        hosts[0].enter(send).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        assert!(capture.stop().unwrap().complete());
+        let mut reader = CaptureReader::new();
+        reader.push(&std::fs::read(&file).unwrap());
+        let mut kinds = Vec::new();
+        while let Some(packet) = reader.next_packet().unwrap() {
+            kinds.push(u16::from_be_bytes([packet.data[12], packet.data[13]]));
+        }
+        kinds
+    }
+
+    fn until_installed(host: &Namespace, guard: &Guard, ports: usize) {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let state = host.enter(|| guard.state()).unwrap().unwrap();
+            match &state {
+                GuardState::Installed(dropped) if dropped.len() == ports => return,
+                _ => assert!(Instant::now() < deadline, "{state:?}"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn guard_follows_a_port_that_is_renamed_and_waits_for_one_that_is_gone() {
+        let hosts = ["odu", "oru"].map(|name| Namespace::create(name).expect("NOT RUN: this test needs root"));
+        let cable = |name: &str| connect(&Port::new(&hosts[0], name), &Port::new(&hosts[1], "eth0"), 1600).unwrap();
+        cable("eth0");
+        let place = tempfile::tempdir().unwrap();
+        let deployment = Deployment::parse(FILE, "fh.yaml", place.path()).unwrap();
+        let guard = Guard::of(&deployment, "odu");
+        assert!(
+            passes(&hosts, "eth0", place.path()).contains(&ECPRI),
+            "what is looked for is seen"
+        );
+        hosts[0].enter(|| guard.close()).unwrap().unwrap();
+        assert_eq!(passes(&hosts, "eth0", place.path()), [MACSEC]);
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let keeping = || keep(&guard, &|| over.load(Ordering::Relaxed));
+                hosts[0].enter(keeping).unwrap();
+            });
+            let ended = Ended(&over);
+            for (before, now) in [("eth0", "eth9"), ("eth9", "eth0")] {
+                // Whether the rules went with the name is the kernel's affair; they are back within a turn.
+                ip(&hosts[0], &format!("link set {before} name {now}"));
+                let since = Instant::now();
+                until_installed(&hosts[0], &guard, 1);
+                println!("{before} is {now}: its rules are installed after {:?}", since.elapsed());
+                assert_eq!(passes(&hosts, now, place.path()), [MACSEC], "{now}");
+            }
+            // Gone, and another one of its name.
+            ip(&hosts[0], "link delete eth0");
+            until_installed(&hosts[0], &guard, 0);
+            cable("eth0");
+            until_installed(&hosts[0], &guard, 1);
+            assert_eq!(passes(&hosts, "eth0", place.path()), [MACSEC]);
+            // Renamed, and another one in its place: both are the port.
+            ip(&hosts[0], "link set eth0 name eth8");
+            until_installed(&hosts[0], &guard, 1);
+            ip(&hosts[0], "link add eth0 type veth peer name other0");
+            until_installed(&hosts[0], &guard, 1);
+            assert_eq!(passes(&hosts, "eth8", place.path()), [MACSEC]);
+            drop(ended);
+        });
+        hosts[0].enter(|| guard.open()).unwrap().unwrap();
+        assert!(passes(&hosts, "eth8", place.path()).contains(&ECPRI));
+    }
+
+    /// Ends the keeper, also where the test fails.
+    struct Ended<'a>(&'a AtomicBool);
+
+    impl Drop for Ended<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
