@@ -31,6 +31,8 @@ const E1AP: (u16, u32) = (38_462, 64);
 const SEVERAL: [&str; 5] = ["E2", "N4", "Xn", "E1", "F1-C"];
 const OF_SEVERAL: usize = 1 + 2 + 4 + 2 + 1;
 const STREAM: u16 = 0;
+/// What the RIC is behind: `nat_before_ric`.
+const BEHIND_NAT: &str = "outer: { ric: 10.99.0.5 }, external: { ric: 10.77.0.2 }";
 /// The same tunnel and ends with addresses of IPv6.
 const TUNNEL_6: &str = "outer: { cu: 'fd77::1', ric: 'fd77::2' }, inner: { cu: ['fd78::1'], ric: ['fd78::2'] }";
 
@@ -221,32 +223,12 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
             process.terminate(PATIENCE).expect("it ends");
         }
     }
-    packets_set_a_link_up();
+    packets_set_a_link_up_through_a_nat();
     ipv6_is_carried(OURS, Algorithm::MlDsa65, POST_QUANTUM);
-    nat_is_crossed(OURS, Algorithm::MlDsa65, POST_QUANTUM);
 }
 
-/// `start: trap`: nothing is set up until a packet asks for it, and that packet is not sent unencrypted.
-fn packets_set_a_link_up() {
-    let link = format!("{TUNNEL}, start: trap");
-    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", &link)]);
-    let both = [stage.up("ric"), stage.up("cu")];
-    for node in ["cu", "ric"] {
-        let (_, report) = stage.json("status", node, &[]);
-        assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(0), "{report}");
-    }
-    let left = leaving(&stage, "asked", || carries(&stage, inner(), E2AP, MANY));
-    assert!(left.clear.is_empty() && left.protected.len() > 2 * MANY, "{left:?}");
-    is_up_once(&stage);
-    for process in both {
-        process.terminate(PATIENCE).expect("it ends");
-    }
-}
-
-/// E2 through a NAT before the RIC, which maps its address always alike: ESP is carried in UDP.
-fn nat_is_crossed(engines: [&str; 2], algorithm: Algorithm, policy: &str) {
-    let link = format!("{TUNNEL}, outer: {{ ric: 10.99.0.5 }}, external: {{ ric: 10.77.0.2 }}");
-    let stage = Stage::set_up_engines(engines, algorithm, policy, &[("E2", &link)]);
+/// A NAT before the RIC, which maps its address always alike (`BEHIND_NAT`).
+fn nat_before_ric(stage: &Stage) {
     stage.ip("ric", &["address", "add", "10.99.0.5/32", "dev", "lo"]);
     for line in [
         "qdisc add dev v0 clsact",
@@ -256,22 +238,36 @@ fn nat_is_crossed(engines: [&str; 2], algorithm: Algorithm, policy: &str) {
         let tc = Program::new("tc").arguments(line.split(' ')).inside(&stage.ric);
         tc.run(PATIENCE).unwrap_or_else(|error| panic!("{line}: {error}"));
     }
-    let both = up(&stage);
-    let left = leaving(&stage, "nat", || {
-        carries(&stage, inner(), E2AP, MANY);
-        for node in ["cu", "ric"] {
-            rekeyed_by(&stage, node);
-        }
-        carries(&stage, inner(), E2AP, MANY);
-    });
-    assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
-    assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
+}
+
+/// Every CHILD_SA is carried in UDP, as both ends report it.
+fn is_in_udp(stage: &Stage) {
     for node in ["cu", "ric"] {
         let report = stage.stands(node);
-        let sa = &report["links"][0]["children"][0]["sas"][0];
-        assert_eq!(sa["udp"], true, "{engines:?} {node}: {report}");
+        let children = report["links"][0]["children"].as_array().expect("a list");
+        let in_udp = |child: &Value| child["sas"][0]["udp"] == true;
+        assert!(children.iter().all(in_udp), "{node}: {report}");
     }
-    assert_eq!(stage.json("down", "cu", &[]).0, 0);
+}
+
+/// `start: trap`: nothing is set up until a packet asks for it, and that packet is not sent unencrypted; through a NAT.
+fn packets_set_a_link_up_through_a_nat() {
+    let link = format!("{TUNNEL}, {BEHIND_NAT}, start: trap");
+    let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", &link)]);
+    nat_before_ric(&stage);
+    let both = [stage.up("ric"), stage.up("cu")];
+    for node in ["cu", "ric"] {
+        let (_, report) = stage.json("status", node, &[]);
+        assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(0), "{report}");
+    }
+    let left = leaving(&stage, "asked", || {
+        carries(&stage, inner(), E2AP, MANY);
+        is_up_once(&stage);
+        rekeyed_by(&stage, "ric");
+        carries(&stage, inner(), E2AP, MANY);
+    });
+    assert!(left.clear.is_empty() && left.protected.len() > 2 * MANY, "{left:?}");
+    is_in_udp(&stage);
     for process in both {
         process.terminate(PATIENCE).expect("it ends");
     }
@@ -313,8 +309,14 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
     }
     // The CU sets the link up.
     for engines in [["strongswan", "bartizan"], ["bartizan", "strongswan"]] {
-        let interfaces = SEVERAL.map(|kind| (kind, TUNNEL));
+        // Once without a NAT, and once with one.
+        let is_hidden = engines[1] == "strongswan";
+        let behind = format!("{TUNNEL}, {BEHIND_NAT}");
+        let interfaces = SEVERAL.map(|kind| (kind, if is_hidden { &behind[..] } else { TUNNEL }));
         let mut stage = Stage::set_up_engines(engines, Algorithm::EcdsaP384, "hybrid", &interfaces);
+        if is_hidden {
+            nat_before_ric(&stage);
+        }
         let [ric, cu] = up(&stage);
         let [at_cu, at_ric] = [(&stage.cu, inner()[0]), (&stage.ric, inner()[1])];
         let left = leaving(&stage, "through", || {
@@ -338,6 +340,9 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
         let report = stage.stands("cu");
         let children = report["links"][0]["children"].as_array().map(Vec::len);
         assert_eq!(children, Some(OF_SEVERAL), "{engines:?}: {report}");
+        if is_hidden {
+            is_in_udp(&stage);
+        }
         assert!(left.clear.is_empty(), "{engines:?}: {left:?}");
         assert!(left.protected.len() > 2 * MANY, "{engines:?}: {left:?}");
         for (node, words) in [("cu", "ECDSA_WITH_SHA384_DER"), ("ric", "ECDSA_WITH_SHA384_DER")] {
@@ -357,8 +362,7 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
             process.terminate(PATIENCE).expect("it ends");
         }
 
-        nat_is_crossed(engines, Algorithm::EcdsaP384, "hybrid");
-        if engines[0] == "bartizan" {
+        if !is_hidden {
             ipv6_is_carried(engines, Algorithm::EcdsaP384, "hybrid");
         }
 
