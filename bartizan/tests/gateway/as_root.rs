@@ -9,6 +9,7 @@ use bartizan_ledger::Direction;
 use bartizan_testing::{Tshark, eventually};
 
 use crate::function::{Function, Message, Seen, accept, listen, opening, poll};
+use crate::measured::workloads_run_and_find_what_is_kept_and_what_is_not;
 use crate::recorded::{self, Speaker};
 use crate::stage::{CARRIERS, PATIENCE, Stage, deployment, forward, in_a_guest, listener, protocols};
 
@@ -151,6 +152,8 @@ fn quic_is_judged(with_ledger: &serde_json::Value, without: &serde_json::Value, 
 
 #[test]
 fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppids() {
+    // For socat, which the guest finds where it is.
+    LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
     if in_a_guest("recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppids") {
         return;
     }
@@ -185,6 +188,8 @@ fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppi
             assert_eq!((ended.ending.as_str(), ended.unacknowledged), ("shutdown", 0));
         }
     }
+    // The guest is up: what is measured on N2 needs one as well.
+    workloads_run_and_find_what_is_kept_and_what_is_not();
 }
 
 #[test]

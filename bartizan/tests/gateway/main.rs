@@ -4,5 +4,6 @@
 
 mod as_root;
 mod function;
+mod measured;
 mod recorded;
 mod stage;

@@ -12,6 +12,7 @@ mod handshakes_in_memory;
 mod hostile;
 mod ipsec_set_up;
 mod levels;
+mod n2;
 mod nagle;
 mod new_connection;
 mod parameters;
@@ -86,6 +87,11 @@ pub const KINDS: &[&Kind] = &[
     &fronthaul::REKEY,
     &fronthaul::KEYING,
     &fronthaul::IPSEC,
+    &n2::ECHO,
+    &n2::HEAD_OF_LINE,
+    &n2::MESSAGES,
+    &n2::SET_UP,
+    &n2::EXCHANGE,
 ];
 
 /// A kind of workload.

@@ -25,7 +25,7 @@ pub struct LabRoot {
 }
 
 impl LabRoot {
-    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, stunnel, the programs of nghttp2, tshark and tcpdump; wpa_supplicant 2.10,
+    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, socat, stunnel, the programs of nghttp2, tshark and tcpdump; wpa_supplicant 2.10,
     /// which keys MACsec.
     ///
     /// # Errors
@@ -47,13 +47,14 @@ impl LabRoot {
             "nghttp2-server",
             "nginx-light",
             "openssl",
+            "socat",
             "stunnel4",
             "tcpdump",
             "tshark",
             "user-mode-linux",
             "wpasupplicant",
         ];
-        Ok(Blueprint::new("trixie", 4, PACKAGES, cache()?))
+        Ok(Blueprint::new("trixie", 5, PACKAGES, cache()?))
     }
 
     /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none), nginx 1.30 (HTTP/2 to

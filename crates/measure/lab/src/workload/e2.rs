@@ -83,7 +83,7 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    fn make(setting: &Setting<'_>) -> Result<Self, Error> {
+    pub(super) fn make(setting: &Setting<'_>) -> Result<Self, Error> {
         Self::over(Link::make()?, setting)
     }
 
@@ -192,7 +192,7 @@ pub(super) struct Egress {
 pub(super) struct Left {
     /// From the nodes' host and from the RIC's.
     pub(super) node: Vec<Frame>,
-    ric: Vec<Frame>,
+    pub(super) ric: Vec<Frame>,
 }
 
 impl Egress {
@@ -218,7 +218,7 @@ impl Egress {
 
 impl Left {
     /// SCTP that anybody can read.
-    fn clear(&self) -> usize {
+    pub(super) fn clear(&self) -> usize {
         let clear = |frames: &[Frame]| frames.iter().filter(|frame| frame.protocol == SCTP).count();
         clear(&self.node) + clear(&self.ric)
     }
@@ -266,6 +266,6 @@ fn milliseconds_between(first: u64, second: u64) -> f64 {
     (second as f64 - first as f64) / 1e6
 }
 
-fn microseconds(duration: Duration) -> f64 {
+pub(super) fn microseconds(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
 }

@@ -169,6 +169,21 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../../../experiments/fh-ipsec/experiment.yaml"),
         Some(include_str!("../../../../../../experiments/fh-ipsec/published.yaml")),
     ),
+    (
+        "sctp-loss",
+        include_str!("../../../../../../experiments/sctp-loss/experiment.yaml"),
+        None,
+    ),
+    (
+        "n2-bridge",
+        include_str!("../../../../../../experiments/n2-bridge/experiment.yaml"),
+        None,
+    ),
+    (
+        "paper4-n2",
+        include_str!("../../../../../../experiments/paper4-n2/experiment.yaml"),
+        None,
+    ),
 ];
 
 /// A place that has experiments.
