@@ -297,6 +297,52 @@ mod as_root {
         assert_eq!(words.matches("fails closed").count(), 3, "{words}");
     }
 
+    /// On this machine's kernel, or where that has no SCTP in a guest's.
+    #[test]
+    fn n2_is_carried_whole_and_nothing_of_it_is_on_the_cable() {
+        require_root();
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let output = demo()
+            .args(["--n2", "--json", "--out"])
+            .arg(&out)
+            .output()
+            .expect("it runs");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words}");
+        assert_eq!(words.matches("20 of 20 messages arrived").count(), 3, "{words}");
+        assert!(
+            words.contains("fails closed") && !words.contains("NOT AS IT MUST BE"),
+            "{words}"
+        );
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output, nothing else");
+        assert_eq!(report["schema"], "bartizan-demo-n2/1");
+        let runs = report["runs"].as_array().expect("runs");
+        let between: Vec<&str> = runs.iter().filter_map(|run| run["between"].as_str()).collect();
+        assert_eq!(between, ["nothing", "tls", "quic"]);
+        assert!(report["killed"]["outcome"]["Err"].is_string(), "{report:#}");
+        // What it says of its own captures, tshark says too.
+        let packets = |case: &str, filter: &str| {
+            let tshark = lab_root().command("tshark").expect("tshark in the lab root");
+            let arguments = ["-n", "-Y", filter, "-T", "fields", "-e", "frame.number", "-r"];
+            let tshark = tshark.arguments(arguments).argument(out.join(case).join("cable.pcap"));
+            tshark
+                .run(PATIENCE)
+                .unwrap_or_else(|error| panic!("{error}"))
+                .text()
+                .lines()
+                .count()
+        };
+        for (run, case) in runs.iter().zip(["unprotected", "tls", "quic"]) {
+            assert_eq!(run["sctp_packets"], packets(case, "sctp"), "{case}");
+        }
+        assert_eq!(packets("unprotected", "ngap"), 20);
+        for case in ["tls", "quic", "killed"] {
+            assert_eq!(packets(case, "sctp"), 0, "{case}");
+        }
+        assert!(packets("tls", "tls") > 0 && packets("quic", "quic") > 0);
+    }
+
     #[test]
     fn a_demo_interrupted_half_way_leaves_nothing_behind() {
         require_root();

@@ -4,6 +4,7 @@ mod core;
 mod cost;
 mod eavesdropper;
 mod egress;
+mod n2;
 mod outer;
 mod refusals;
 mod registrations;
@@ -40,13 +41,18 @@ use stage::Stage;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan demo\n  \
+    bartizan demo --n2\n  \
     bartizan demo --out evidence --json | jq .refusals")]
 pub(crate) struct Args {
     /// Leave the post-quantum core running at the end, with its metrics to look at, until Ctrl-C
     #[arg(long)]
     keep: bool,
 
-    /// Print the result as JSON (schema `bartizan-demo/1`); progress goes to standard error
+    /// Show N2 instead: a gNB and an AMF on kernel SCTP, unprotected and carried by sidecars over TLS and QUIC; in a guest where this machine's kernel has no SCTP
+    #[arg(long, conflicts_with = "keep")]
+    n2: bool,
+
+    /// Print the result as JSON (schema `bartizan-demo/1`, with --n2 `bartizan-demo-n2/1`); progress goes to standard error
     #[arg(long)]
     json: bool,
 
@@ -73,6 +79,9 @@ struct Report {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
+    if args.n2 {
+        return n2::run(args.json, args.out.as_deref());
+    }
     let began = Instant::now();
     let interrupt = Interrupt::install()?;
     let facts = Facts::gather();

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bartizan_host::Guest;
+
 use crate::Failure;
 
 /// How passing folders begin; the process id of their demo follows.
@@ -16,7 +18,10 @@ pub(super) enum Scratch {
 impl Scratch {
     /// A new folder, or the one the user named. Folders of demos that were killed hold private keys: they are removed first.
     pub(super) fn open(out: Option<&Path>) -> Result<Self, Failure> {
-        sweep(&std::env::temp_dir());
+        // A guest has processes of its own and this machine's folders: it cannot see which demos run.
+        if !Guest::is_here() {
+            sweep(&std::env::temp_dir());
+        }
         let Some(out) = out else {
             let prefix = format!("{PREFIX}{}-", std::process::id());
             return tempfile::Builder::new()

@@ -124,6 +124,10 @@ impl Feature {
                         ),
                         wanted(&[Thing::Capture], "what an eavesdropper sees"),
                         wanted(&[Thing::Nft], "the part that leads traffic by rules"),
+                        wanted(
+                            &[Thing::Sctp, Thing::SidRoot],
+                            "`demo --n2`: SCTP of this kernel, or of a guest's",
+                        ),
                     ]
                 }
             }
