@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(devices(&both, "arriving-0", "egress"), BTreeSet::new());
         let one = printed("device \"eth0\"", "device \"eth0\"");
         let compare = |text: &str, there: &[&str]| guard().compare(&listed(), text, &at(there));
-        // Renamed, and the rules stand at its name of before, or at both.
+        // Renamed, and the rules are at its name of before, or at both.
         assert!(
             matches!(compare(&one, &["s9"]), GuardState::Damaged(why) if why.contains("egress of s9")),
             "{:?}",
