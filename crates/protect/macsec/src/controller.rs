@@ -203,3 +203,6 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

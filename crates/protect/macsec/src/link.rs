@@ -6,6 +6,8 @@ mod keyer;
 mod record;
 mod refusals;
 mod setting;
+#[cfg(test)]
+mod simulated;
 mod status;
 
 use std::collections::BTreeMap;

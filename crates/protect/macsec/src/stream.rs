@@ -104,6 +104,10 @@ impl Stream {
             if newly > 0 && newly <= self.sent {
                 self.waiting.drain(..newly);
                 self.sent -= newly;
+                if self.waiting.is_empty() {
+                    // A handshake took kilobytes; what follows are words now and then.
+                    self.waiting = VecDeque::new();
+                }
                 self.acknowledged = segment.acknowledgement;
                 self.again = FIRST_AGAIN;
                 self.again_at = (self.sent > 0).then(|| now + self.again);

@@ -138,7 +138,11 @@ impl FrameSocket {
             let error = io::Error::last_os_error();
             match error.kind() {
                 io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => return Ok(None),
+                io::ErrorKind::WouldBlock => {
+                    // Room for the longest frame is no port's to keep while none comes.
+                    self.buffer = Vec::new();
+                    return Ok(None);
+                }
                 _ => return Err(self.failed("receiving frames on", error)),
             }
         };

@@ -106,6 +106,16 @@ impl SecY {
         }
     }
 
+    /// One of a kernel that is not asked.
+    #[cfg(test)]
+    pub(crate) fn simulated(interface: Interface) -> Self {
+        Self {
+            interface,
+            family: u16::MAX,
+            extended: false,
+        }
+    }
+
     /// The device of this name on a port, as it was left there; none where there is no interface of the name.
     ///
     /// # Errors
