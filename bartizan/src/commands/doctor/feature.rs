@@ -343,7 +343,7 @@ mod tests {
         inventory.add(Examined::new(Thing::Nghttpd, "nghttpd", Presence::present()));
         let readiness = Feature::Demo.readiness(&inventory);
         assert!(readiness.ready);
-        assert_eq!(readiness.needs.iter().filter(|need| !need.met).count(), 3);
+        assert_eq!(readiness.needs.iter().filter(|need| !need.met).count(), 4);
     }
 
     #[test]
