@@ -62,7 +62,8 @@ mod as_root {
                 assert_eq!(trial["outcome"], "measured", "{trial}");
                 assert_eq!(trial["values"]["exchanges"][0], 3.0, "{trial}");
                 assert!(trial["values"]["rekey"][0].as_f64() > Some(0.0), "{trial}");
-                assert!(trial["values"]["cpu-responder"][0].as_f64() > Some(0.0), "{trial}");
+                // User-Mode Linux counts it in ticks of 10 ms: a set-up may have none.
+                assert!(trial["values"]["cpu-responder"][0].as_f64() >= Some(0.0), "{trial}");
                 trial["values"]["bytes"][0].as_f64().unwrap()
             });
             bytes.collect()
