@@ -26,7 +26,6 @@ const UNRECORDED: &[&str] = &[
     "fronthaul-replay",
     "handshakes-in-memory",
     "n2-echo",
-    "n2-exchange",
     "n2-head-of-line",
     "n2-messages",
     "n2-set-up",
