@@ -9,11 +9,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -23,6 +20,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::Failure;
+use crate::commands::http_answer::{Answer, not_allowed, plain, typed};
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 16;
@@ -33,8 +31,6 @@ const HEAD: Duration = Duration::from_secs(5);
 const LONGEST: usize = 16 * 1024;
 /// A pause where accepting fails: out of descriptors, for example.
 const BREATH: Duration = Duration::from_millis(50);
-
-pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// What answers a request for something: by its head alone.
 pub(crate) type Answering = Arc<dyn Fn(&Parts) -> Answer + Send + Sync>;
@@ -114,7 +110,7 @@ async fn accept(listener: TcpListener, answering: Answering) {
                 let answer = if head.method == Method::GET || head.method == Method::HEAD {
                     answering(&head)
                 } else {
-                    not_allowed()
+                    not_allowed("GET, HEAD")
                 };
                 async move { Ok::<_, Infallible>(answer) }
             });
@@ -131,14 +127,6 @@ async fn accept(listener: TcpListener, answering: Answering) {
     }
 }
 
-fn not_allowed() -> Answer {
-    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    answer
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    answer
-}
-
 /// Answers `/metrics` with a text in the format of Prometheus (OpenMetrics).
 pub(crate) fn metrics(text: impl Fn() -> String + Send + Sync + 'static) -> Answering {
     Arc::new(move |head: &Parts| match head.uri.path() {
@@ -149,17 +137,4 @@ pub(crate) fn metrics(text: impl Fn() -> String + Send + Sync + 'static) -> Answ
         ),
         _ => plain(StatusCode::NOT_FOUND, "only GET /metrics is served here\n"),
     })
-}
-
-pub(crate) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    typed(status, "text/plain; charset=utf-8", body)
-}
-
-pub(crate) fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    answer
 }

@@ -26,8 +26,8 @@ hosts
 dpkg --install /first.deb
 step installed
 
-mkdir /root/network
-cd /root/network
+mkdir /network
+cd /network
 bartizan init free5gc --file deployment.yaml >commands
 sh -eu commands
 install -m 0640 -o root -g bartizan deployment.yaml /etc/bartizan/

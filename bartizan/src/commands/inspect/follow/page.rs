@@ -19,7 +19,8 @@ use super::metrics::Numbers;
 use super::options::FollowArgs;
 use super::teller::since_1970;
 use crate::Failure;
-use crate::commands::endpoint::{Answer, Endpoint, Serving, plain, typed};
+use crate::commands::endpoint::{Endpoint, Serving};
+use crate::commands::http_answer::{Answer, plain, typed};
 use crate::commands::inspect::stream::Stream;
 
 /// Everything comes from here, nothing is inline, and no text can become markup or a script.
