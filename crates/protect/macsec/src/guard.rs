@@ -7,12 +7,15 @@
 //!
 //! **A port is an interface, and not its name.** Up to Linux 6.15 a chain stands at an interface, whatever that is called later, and goes with it;
 //! from 6.16 on it stands at a name, which another interface may have tomorrow. So the table names the port by the file's name and by what it is
-//! called now, and [`keep`] installs it again when either changes.
+//! called now, and [`keep`] installs it again when either changes. Until it has, and where somebody removes all tables, [`device`] holds: a program
+//! at the interface itself, on kernels that have such (6.6), which drops the same.
 
+mod device;
 mod keeper;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bartizan_deployment::{Cak, Deployment, Keying, Unencrypted};
@@ -22,6 +25,7 @@ use serde_json::Value;
 
 use crate::kernel::Interface;
 
+use device::Stands;
 pub use keeper::keep;
 
 /// The family of tables that stand at devices.
@@ -32,10 +36,13 @@ const MARK: &str = "bartizan-macsec";
 /// The rules for the ports of one node.
 #[derive(Debug, Clone)]
 pub struct Guard {
+    node: String,
     name: String,
     ports: Vec<Port>,
     /// Numbers of the interfaces that ports were when rules were installed, by the ports' names.
     seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>>,
+    /// Whether it was said that this kernel has no programs at devices.
+    said: Arc<AtomicBool>,
 }
 
 /// A port, and what passes it besides EAPOL and MACsec.
@@ -86,9 +93,11 @@ impl Guard {
             })
         });
         Self {
+            node: node.to_owned(),
             name: name(node),
             ports: ports.collect(),
             seen: Arc::default(),
+            said: Arc::default(),
         }
     }
 
@@ -99,8 +108,13 @@ impl Guard {
     /// Where `nft` is missing or may not, no port is there, or the kernel has no hooks at devices.
     pub fn close(&self) -> Result<(), Error> {
         let places = self.places();
-        if !matches!(self.state_at(&places), Ok(GuardState::Installed(_))) {
+        if !matches!(self.rules_at(&places), Ok(GuardState::Installed(_))) {
             self.install(&places)?;
+        }
+        if let Err(error) = device::put(&self.node, &self.ports, &places)
+            && !self.said.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(%error, "no program stands at the ports' devices: where rules of nftables are removed, or a port is renamed on Linux 6.16 or later, frames pass as they are until the rules are there again");
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (port, place) in self.ports.iter().zip(places) {
@@ -154,6 +168,7 @@ impl Guard {
     ///
     /// Where `nft` is missing or may not.
     pub fn open(&self) -> Result<(), Error> {
+        device::remove(&self.node)?;
         nftables::apply(&removal(&self.name))
     }
 
@@ -167,12 +182,43 @@ impl Guard {
     }
 
     fn state_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
+        let stands = device::stands(&self.node, &self.ports, places);
+        Ok(match (self.rules_at(places)?, stands) {
+            (GuardState::Absent, Stands::Everywhere(_)) if places.iter().any(|place| !place.is_empty()) => {
+                GuardState::Damaged(format!(
+                    "the rules `{FAMILY} {}` were removed, and only the programs at the devices drop",
+                    self.name
+                ))
+            }
+            (GuardState::Installed(_), Stands::Not(side, interface)) => {
+                GuardState::Damaged(format!("no program stands at the {} of {interface}", side.hook()))
+            }
+            (GuardState::Installed(dropped), Stands::Everywhere(counts)) => {
+                GuardState::Installed(self.with_programs(dropped, &counts))
+            }
+            (rules, _) => rules,
+        })
+    }
+
+    /// What is installed of the rules.
+    fn rules_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
         let Some((listed, text)) = nftables::printed(FAMILY, &self.name)? else {
             return Ok(GuardState::Absent);
         };
         let there: Vec<_> = places.iter().map(names).collect();
         let objects = listed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(self.compare(objects, &text, &there))
+    }
+
+    /// A frame is dropped by the first of both that it meets: they add up.
+    fn with_programs(&self, mut dropped: Vec<Dropped>, counts: &[[u64; 2]]) -> Vec<Dropped> {
+        for (port, [leaving, arriving]) in self.ports.iter().zip(counts) {
+            if let Some(dropped) = dropped.iter_mut().find(|dropped| dropped.port == port.name) {
+                dropped.leaving += leaving;
+                dropped.arriving += arriving;
+            }
+        }
+        dropped
     }
 
     /// What `nft` lists, against the names that interfaces of each port have.
@@ -306,7 +352,7 @@ fn rules_of(number: usize, side: Side, port: &Port) -> Vec<(String, String)> {
 }
 
 /// On which side of a port.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Leaving,
     Arriving,
@@ -362,6 +408,7 @@ mod tests {
 
     fn guard() -> Guard {
         Guard {
+            node: "odu".to_owned(),
             name: name("odu"),
             ports: vec![Port {
                 name: "eth0".to_owned(),
@@ -370,6 +417,7 @@ mod tests {
                 unencrypted: vec![Unencrypted::Ptp],
             }],
             seen: Arc::default(),
+            said: Arc::default(),
         }
     }
 

@@ -9,7 +9,7 @@ mod as_root {
     use std::time::{Duration, Instant};
 
     use bartizan_deployment::Deployment;
-    use bartizan_host::{Capture, Direction, FrameSocket, Namespace, Port, Program, connect};
+    use bartizan_host::{Capture, Direction, FrameSocket, Namespace, Port, Program, connect, device_program};
     use bartizan_macsec::guard::{Guard, GuardState, keep};
     use bartizan_registry::ethertype::{ECPRI, MACSEC};
     use bartizan_wire::CaptureReader;
@@ -39,8 +39,13 @@ mod as_root {
         hosts[0].enter(send).unwrap();
         thread::sleep(Duration::from_millis(100));
         assert!(capture.stop().unwrap().complete());
+        kinds_of(&file)
+    }
+
+    /// EtherTypes of what was captured.
+    fn kinds_of(file: &Path) -> Vec<u16> {
         let mut reader = CaptureReader::new();
-        reader.push(&std::fs::read(&file).unwrap());
+        reader.push(&std::fs::read(file).unwrap());
         let mut kinds = Vec::new();
         while let Some(packet) = reader.next_packet().unwrap() {
             kinds.push(u16::from_be_bytes([packet.data[12], packet.data[13]]));
@@ -105,6 +110,84 @@ mod as_root {
         });
         hosts[0].enter(|| guard.open()).unwrap().unwrap();
         assert!(passes(&hosts, "eth8", place.path()).contains(&ECPRI));
+    }
+
+    #[test]
+    fn port_passes_nothing_while_it_is_renamed_and_when_all_rules_are_flushed_and_nothing_of_ours_runs() {
+        assert!(
+            device_program::is_taken(),
+            "NOT RUN: this test needs root and a kernel with programs at devices (6.6)"
+        );
+        let hosts = ["odu", "oru"].map(|name| Namespace::create(name).expect("NOT RUN: this test needs root"));
+        connect(&Port::new(&hosts[0], "eth0"), &Port::new(&hosts[1], "eth0"), 1600).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let deployment = Deployment::parse(FILE, "fh.yaml", place.path()).unwrap();
+        let guard = Guard::of(&deployment, "odu");
+        let send_all_the_time = |over: &AtomicBool| {
+            let mut sockets = [MACSEC, ECPRI].map(|kind| FrameSocket::open("eth0", [2, 0, 0, 0, 7, 7], kind).unwrap());
+            let mut sent = 0_u64;
+            while !over.load(Ordering::Relaxed) {
+                for socket in &mut sockets {
+                    let _ = socket.send(&[0; 100]);
+                }
+                sent += 1;
+                thread::sleep(Duration::from_micros(50));
+            }
+            sent
+        };
+        let renaming = |name: &str| {
+            let file = place.path().join(name);
+            let capture = Capture::start(Some(&hosts[1]), "eth0", &file, Direction::Inbound).unwrap();
+            let over = AtomicBool::new(false);
+            let sent = thread::scope(|scope| {
+                let sender = scope.spawn(|| hosts[0].enter(|| send_all_the_time(&over)).unwrap());
+                let ended = Ended(&over);
+                for turn in 0..20 {
+                    thread::sleep(Duration::from_millis(5));
+                    let (before, now) = [("eth0", "eth9"), ("eth9", "eth0")][turn % 2];
+                    ip(&hosts[0], &format!("link set {before} name {now}"));
+                }
+                drop(ended);
+                sender.join().unwrap()
+            });
+            assert!(capture.stop().unwrap().complete());
+            let kinds = kinds_of(&file);
+            println!("{name}: {sent} frames of each kind sent, {} arrived", kinds.len());
+            assert!(kinds.contains(&MACSEC));
+            kinds.contains(&ECPRI)
+        };
+        assert!(renaming("open"), "what is looked for is seen");
+        hosts[0].enter(|| guard.close()).unwrap().unwrap();
+        assert!(!renaming("guarded"), "unencrypted frames passed");
+        let dropped = |guard: &Guard| match hosts[0].enter(|| guard.state()).unwrap().unwrap() {
+            GuardState::Installed(dropped) => dropped[0].leaving,
+            state => panic!("{state:?}"),
+        };
+        assert!(dropped(&guard) > 0);
+
+        let flush = Program::new("nft").arguments(["flush", "ruleset"]).inside(&hosts[0]);
+        flush.run(LONG).unwrap();
+        assert_eq!(passes(&hosts, "eth0", place.path()), [MACSEC]);
+        let state = hosts[0].enter(|| guard.state()).unwrap().unwrap();
+        assert!(
+            matches!(&state, GuardState::Damaged(why) if why.contains("were removed")),
+            "{state:?}"
+        );
+        // Another file's guard of the node lets PTP pass, and nothing is open in between.
+        let other = Deployment::parse(
+            &FILE.replace("macsec: { port:", "macsec: { unencrypted: [ptp], port:"),
+            "fh.yaml",
+            place.path(),
+        );
+        let other = Guard::of(&other.unwrap(), "odu");
+        hosts[0].enter(|| other.close()).unwrap().unwrap();
+        assert_eq!(passes(&hosts, "eth0", place.path()), [MACSEC]);
+        let state = hosts[0].enter(|| guard.state()).unwrap().unwrap();
+        assert!(matches!(&state, GuardState::Damaged(_)), "{state:?}");
+        assert!(dropped(&other) > 0);
+        hosts[0].enter(|| other.open()).unwrap().unwrap();
+        assert!(passes(&hosts, "eth0", place.path()).contains(&ECPRI));
+        assert_eq!(hosts[0].enter(|| other.state()).unwrap().unwrap(), GuardState::Absent);
     }
 
     /// Ends the keeper, also where the test fails.

@@ -12,6 +12,7 @@ mod capture;
 mod cipher;
 mod connections;
 mod daemon;
+pub mod device_program;
 mod error;
 mod ethernet;
 mod exclusive;
