@@ -3,6 +3,7 @@
 mod eap;
 mod greeting;
 mod keyer;
+mod listening;
 mod record;
 mod refusals;
 mod setting;
@@ -31,6 +32,7 @@ use crate::{Error, Sci};
 use eap::EapPort;
 use keyer::Keyer;
 pub use keyer::{EapEnd, MkaSetting};
+use listening::Listening;
 use refusals::Refusals;
 pub use setting::{RUN, Setting, endpoint};
 pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
@@ -68,6 +70,7 @@ pub struct Link {
     look_at: Instant,
     seen: status::Seen,
     refusals: Refusals,
+    listening: Listening,
 }
 
 /// An exchange that is not that of the link yet.
@@ -145,6 +148,7 @@ impl Link {
             look_at: now,
             seen: status::Seen::new(),
             refusals: Refusals::default(),
+            listening: Listening::default(),
         })
     }
 
@@ -255,6 +259,10 @@ impl Link {
             };
             let Some(frame) = socket.receive()? else { break };
             let Some(segment) = Segment::read(frame) else { continue };
+            if segment == Segment::LISTENS {
+                self.peer_listens(now);
+                continue;
+            }
             let conversation = segment.conversation;
             let received = if let Some(peer) = self
                 .current
@@ -524,6 +532,7 @@ impl Link {
     }
 
     fn send_frames(&mut self, now: Instant) -> Result<(), Error> {
+        let listens = self.listens();
         let Self {
             beginning,
             current,
@@ -531,6 +540,10 @@ impl Link {
             ..
         } = self;
         let Some((_, socket)) = exchange else { return Ok(()) };
+        if let Some(frame) = listens {
+            // One that is lost costs the peer its timer.
+            let _ = socket.send(&frame);
+        }
         let mut over = Vec::new();
         let mut failed = None;
         let sessions = beginning.values_mut().map(|beginning| &mut beginning.session);

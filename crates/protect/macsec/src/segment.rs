@@ -5,7 +5,8 @@
 //! ```
 //!
 //! All numbers are big-endian; sequence and acknowledgement count octets of the conversation, as TCP's do. The length is there because short
-//! Ethernet frames are filled up. Nothing of it is authenticated: TLS is, inside.
+//! Ethernet frames are filled up. Nothing of it is authenticated: TLS is, inside. An empty segment of conversation 0 is no part of any: the end that
+//! does not begin says that it listens from now on.
 
 /// The version of this form.
 const VERSION: u8 = 1;
@@ -37,6 +38,17 @@ pub struct Segment<'a> {
     pub acknowledgement: u32,
     /// A part of the stream; empty where only the acknowledgement matters.
     pub payload: &'a [u8],
+}
+
+impl Segment<'static> {
+    /// What an end that waits for exchanges says when it begins to: the other sends again at once what nobody took.
+    pub(crate) const LISTENS: Self = Self {
+        from: From::Server,
+        conversation: 0,
+        sequence: 0,
+        acknowledgement: 0,
+        payload: &[],
+    };
 }
 
 impl<'a> Segment<'a> {

@@ -155,6 +155,11 @@ impl Session {
         Ok(())
     }
 
+    /// The peer listens from now on: what it took nothing of is sent again at once.
+    pub fn hurry(&mut self, now: Instant) {
+        self.stream.hurry(now);
+    }
+
     /// When [`Session::poll`] is to be called at the latest.
     #[must_use]
     pub fn wake(&self) -> Option<Instant> {

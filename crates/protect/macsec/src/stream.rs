@@ -168,6 +168,14 @@ impl Stream {
         Ok(())
     }
 
+    /// Sends again at once what the other end has taken nothing of: it did not listen yet, and does now.
+    pub fn hurry(&mut self, now: Instant) {
+        if self.acknowledged == 0 && self.again_at.is_some() {
+            self.again_at = Some(now);
+            self.again = FIRST_AGAIN / 2;
+        }
+    }
+
     /// When [`Stream::poll`] is to be called at the latest.
     #[must_use]
     pub fn wake(&self) -> Option<Instant> {
@@ -255,6 +263,30 @@ mod tests {
         assert_eq!(stream.poll(now + PATIENCE, &mut count), Err(Broken::Silent));
         assert!((5..12).contains(&sent), "{sent}");
         assert_eq!(stream.write(&vec![0; MOST_WAITING]), Err(Broken::Full));
+    }
+
+    #[test]
+    fn what_nobody_took_is_sent_again_at_once_when_the_other_end_listens_and_what_was_taken_is_not() {
+        let ([mut client, mut server], now) = (ends(), Instant::now());
+        client.write(b"hello").unwrap();
+        let sent = |client: &mut Stream, now| {
+            let mut frames = Vec::new();
+            client.poll(now, &mut |frame| frames.push(frame)).unwrap();
+            frames
+        };
+        let first = sent(&mut client, now);
+        let later = now + Duration::from_millis(30);
+        assert!(sent(&mut client, later).is_empty());
+        client.hurry(later);
+        assert_eq!(sent(&mut client, later), first);
+        // And after the time of the first time again.
+        assert!(sent(&mut client, later + Duration::from_millis(90)).is_empty());
+        assert_eq!(sent(&mut client, later + Duration::from_millis(100)), first);
+        server.receive(&Segment::read(&first[0]).unwrap(), later);
+        let acknowledgement = sent(&mut server, later);
+        client.receive(&Segment::read(&acknowledgement[0]).unwrap(), later);
+        client.hurry(later);
+        assert!(sent(&mut client, later).is_empty());
     }
 
     #[test]

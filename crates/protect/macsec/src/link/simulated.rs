@@ -8,6 +8,7 @@ use bartizan_ledger::Recorder;
 use bartizan_tls::{Endpoint, Established};
 
 use super::keyer::Keyer;
+use super::listening::Listening;
 use super::refusals::Refusals;
 use super::{FIRST_AGAIN, Link, Peer, Setting, status};
 use crate::Sci;
@@ -174,6 +175,7 @@ impl Link {
             look_at: now,
             seen,
             refusals: Refusals::default(),
+            listening: Listening::default(),
             setting,
         }
     }

@@ -160,6 +160,66 @@ fn port_that_is_renamed_is_reported_loses_no_frame_and_has_its_link_again_under_
 }
 
 #[test]
+fn exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_more_than_once_a_second() {
+    if !is_here(
+        "faults::exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_more_than_once_a_second",
+    ) {
+        return;
+    }
+    let mut stage = Stage::new("");
+    ip(&stage.hosts[1], &format!("link set {PORT} up\n"));
+    stage.start(0);
+    let listen = || {
+        let kind = bartizan_registry::ethertype::LOCAL_EXPERIMENTAL;
+        let mut socket = bartizan_host::FrameSocket::open(PORT, [2, 0, 0, 0, 6, 6], kind).expect("a socket");
+        // The last frame of a flight, where one comes in time.
+        let flight = |socket: &mut bartizan_host::FrameSocket, within: Duration| {
+            let (began, mut last) = (Instant::now(), None);
+            while last.map_or(began.elapsed() < within, |last: Instant| {
+                last.elapsed() < Duration::from_millis(60)
+            }) {
+                while socket.receive().expect("a socket").is_some() {
+                    last = Some(Instant::now());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            last
+        };
+        // Until the initiator tries again once a second.
+        let mut before = flight(&mut socket, Duration::from_secs(20)).expect("it begins");
+        loop {
+            let next = flight(&mut socket, Duration::from_secs(20)).expect("it goes on");
+            if next.duration_since(before) > Duration::from_millis(700) {
+                break;
+            }
+            before = next;
+        }
+        let listens = bartizan_macsec::segment::Segment {
+            from: bartizan_macsec::segment::From::Server,
+            conversation: 0,
+            sequence: 0,
+            acknowledgement: 0,
+            payload: &[],
+        };
+        socket.send(&listens.write()).expect("sent");
+        assert!(
+            flight(&mut socket, Duration::from_millis(500)).is_some(),
+            "it waits for its timer"
+        );
+        // A flight for every frame of anybody would be a gift.
+        let (mut flights, began) = (0, Instant::now());
+        while began.elapsed() < Duration::from_millis(900) {
+            socket.send(&listens.write()).expect("sent");
+            flights += usize::from(flight(&mut socket, Duration::from_millis(20)).is_some());
+        }
+        assert!(flights <= 5, "{flights} flights in a second");
+    };
+    stage.hosts[1].enter(listen).expect("a namespace");
+    stage.start(1);
+    stage.until_up();
+}
+
+#[test]
 fn frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link() {
     if !is_here("faults::frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link") {
         return;
