@@ -14,6 +14,11 @@ use crate::Error;
 pub trait Script: Send {
     /// Writes the next frame in place of what `buffer` has; none at the end.
     fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Due>;
+    /// Whether frames leave exactly when they are due. It costs the processor's time while the source waits for the last fifth of a millisecond; without,
+    /// frames leave when the kernel wakes it, those that are late at once.
+    fn is_exact(&self) -> bool {
+        true
+    }
 }
 
 /// A frame of a script.
@@ -229,7 +234,7 @@ impl<O: Outlet, I: Inlet> Way<O, I> {
         let mut buffer = Vec::with_capacity(BUFFER);
         let began = Instant::now();
         while let Some(due) = script.next(&mut buffer) {
-            wait_until(began + due.at);
+            wait_until(began + due.at, script.is_exact());
             if Instant::now() >= deadline {
                 return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
             }
@@ -361,13 +366,14 @@ fn is_down(error: &Error) -> bool {
 }
 
 /// Sleeps while there is time, and lets others run when there is little: on one processor the sink needs it.
-fn wait_until(due: Instant) {
+fn wait_until(due: Instant, exact: bool) {
     loop {
         let ahead = due.saturating_duration_since(Instant::now());
         if ahead.is_zero() {
             return;
         }
         match ahead > AHEAD {
+            _ if !exact => thread::sleep(ahead),
             true => thread::sleep(ahead - AHEAD / 2),
             false => thread::yield_now(),
         }

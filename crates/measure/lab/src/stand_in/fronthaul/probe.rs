@@ -120,6 +120,11 @@ impl Script for Source {
         self.numbers[lane] += 1;
         Some(Due { at, lane })
     }
+
+    /// A load is a rate, and its cost is a question; the delay of a probe is one where there are probes.
+    fn is_exact(&self) -> bool {
+        self.load.probe.is_some()
+    }
 }
 
 impl Recogniser for Sink {

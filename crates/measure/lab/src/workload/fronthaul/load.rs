@@ -127,6 +127,10 @@ impl<S: Script> Script for Watched<S> {
         }
         due
     }
+
+    fn is_exact(&self) -> bool {
+        self.script.is_exact()
+    }
 }
 
 impl Workload for LoadWorkload {
