@@ -20,9 +20,6 @@ const METRICS: usize = 2;
 const ROUNDS: usize = 12;
 /// Workloads that no experiment with records takes: their noise is not known yet.
 const UNRECORDED: &[&str] = &[
-    "e2-under-load",
-    "fronthaul-ipsec",
-    "fronthaul-rekey",
     "fronthaul-replay",
     "handshakes-in-memory",
     "n2-echo",
