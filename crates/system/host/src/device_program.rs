@@ -77,7 +77,8 @@ pub struct Attached {
 /// What the kernel says.
 pub fn interfaces() -> Result<Vec<u32>, Error> {
     let failed = |errno: nix::Error| Error::io("listing network interfaces")(errno.into());
-    Ok(if_nameindex().map_err(failed)?.iter().map(|one| one.index()).collect())
+    let all = if_nameindex().map_err(failed)?;
+    Ok(all.iter().map(nix::net::if_::Interface::index).collect())
 }
 
 /// The programs at a device, the first first. Links of other programs are among them.
