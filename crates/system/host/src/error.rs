@@ -101,6 +101,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether what failed is an interface that is there and down: sockets on it are of use again when it is up.
+    #[must_use]
+    pub fn is_interface_down(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NetworkDown)
+    }
+
     /// What the user can do about it, for a `hint:` line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

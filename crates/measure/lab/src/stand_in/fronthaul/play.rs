@@ -359,10 +359,7 @@ struct Arrivals {
 
 /// Whether an interface is down, which is there.
 fn is_down(error: &Error) -> bool {
-    let Error::Host(bartizan_host::Error::Io { source, .. }) = error else {
-        return false;
-    };
-    source.kind() == std::io::ErrorKind::NetworkDown
+    matches!(error, Error::Host(error) if error.is_interface_down())
 }
 
 /// Sleeps while there is time, and lets others run when there is little: on one processor the sink needs it.

@@ -172,8 +172,10 @@ fn first(link: &Link, deadline: Instant) -> Result<Moment, Error> {
         if source.is_none() {
             source = open(link.du(), Receives::Nothing);
         }
+        // A socket is kept while the device is down: to close one takes the kernel some 40 ms, which would count as the link's.
         if let Some(socket) = &source
-            && socket.send(&frame).is_err()
+            && let Err(error) = socket.send(&frame)
+            && !error.is_interface_down()
         {
             source = None;
         }
@@ -183,6 +185,7 @@ fn first(link: &Link, deadline: Instant) -> Result<Moment, Error> {
         {
             Some(Ok(Some(arrival))) => return Ok(arrival.at.map_or_else(now, moment)),
             Some(Ok(None)) => {}
+            Some(Err(error)) if error.is_interface_down() => thread::sleep(GAP),
             Some(Err(_)) => sink = None,
             None => thread::sleep(GAP),
         }
