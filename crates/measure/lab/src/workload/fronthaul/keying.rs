@@ -172,7 +172,7 @@ fn first(link: &Link, deadline: Instant) -> Result<Moment, Error> {
         if source.is_none() {
             source = open(link.du(), Receives::Nothing);
         }
-        // A socket is kept while the device is down: to close one takes the kernel some 40 ms, which would count as the link's.
+        // A socket is kept while the device is down: to close and open it again takes the kernel's time, which would count as the link's.
         if let Some(socket) = &source
             && let Err(error) = socket.send(&frame)
             && !error.is_interface_down()
