@@ -7,7 +7,7 @@
 //!
 //! **A port is an interface, and not its name.** Up to Linux 6.15 a chain stands at an interface, whatever that is called later, and goes with it;
 //! from 6.16 on it stands at a name, which another interface may have tomorrow. So the table names the port by the file's name and by what it is
-//! called now, and [`keep`] installs it again when either changes. Until it has, and where somebody removes all tables, [`device`] holds: a program
+//! called now, and [`keep`] installs it again when either changes. Until it has, and where somebody removes all tables, `device` holds: a program
 //! at the interface itself, on kernels that have such (6.6), which drops the same.
 
 mod device;
