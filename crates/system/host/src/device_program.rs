@@ -94,7 +94,12 @@ pub fn attached(index: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     attributes.number(24, u32::try_from(MOST).unwrap_or_default());
     attributes.call(PROGRAM_QUERY)?;
     let count = usize::try_from(attributes.read(24)).unwrap_or_default();
-    ids.iter().take(count).map(|&id| Attached::of(id)).collect()
+    let there = ids.iter().take(count).filter_map(|&id| match Attached::of(id) {
+        // It went since they were listed.
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => None,
+        attached => Some(attached),
+    });
+    there.collect()
 }
 
 /// Attaches a program in front of those that are there.
@@ -113,12 +118,18 @@ pub fn attach(index: u32, hook: Hook, name: &str, passing: Passing<'_>) -> io::R
     attributes.call(PROGRAM_ATTACH).map(drop)
 }
 
-/// Whether this kernel takes such a program from this user.
+/// Whether this kernel takes such a program from this user, and lets the user find it again, which needs more rights than attaching one.
 #[must_use]
 pub fn is_taken() -> bool {
     // One that passes nothing has instructions that nothing reaches, which no kernel takes.
     let passing = Passing { any: &[0], to: &[] };
-    load(Hook::Egress, "bartizan_try", passing).is_ok()
+    let found = || {
+        let program = load(Hook::Egress, "bartizan_try", passing)?;
+        let mut information = Attributes::default();
+        information_of(&program, INFORMATION_LENGTH, &mut information)?;
+        by_id(PROGRAM_BY_ID, information.read(4))
+    };
+    found().is_ok()
 }
 
 /// Takes a program off its device; one that is gone is taken off already.
@@ -151,12 +162,7 @@ impl Attached {
         information
             .number(52, 1)
             .address(56, (&raw mut map).cast_const().cast());
-        let mut attributes = Attributes::default();
-        attributes
-            .descriptor(0, &program)
-            .number(4, INFORMATION_LENGTH)
-            .address(8, information.0.as_mut_ptr().cast_const().cast());
-        attributes.call(INFORMATION)?;
+        information_of(&program, INFORMATION_LENGTH, &mut information)?;
         let name = &information.bytes()[64..64 + NAME];
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(NAME);
         Ok(Self {
@@ -178,12 +184,7 @@ fn count_of(map: u32) -> io::Result<u64> {
     let (key, mut value) = (0_u32, 0_u64);
     // `struct bpf_map_info`: type, number, sizes of key and value.
     let mut described = Attributes::default();
-    let mut attributes = Attributes::default();
-    attributes
-        .descriptor(0, &map)
-        .number(4, MAP_INFORMATION)
-        .address(8, described.0.as_mut_ptr().cast_const().cast());
-    attributes.call(INFORMATION)?;
+    information_of(&map, MAP_INFORMATION, &mut described)?;
     if [0, 8, 12].map(|at| described.read(at)) != [ARRAY, 4, 8] {
         return Ok(0);
     }
@@ -194,6 +195,16 @@ fn count_of(map: u32) -> io::Result<u64> {
         .address(16, (&raw mut value).cast_const().cast());
     attributes.call(MAP_LOOKUP)?;
     Ok(value)
+}
+
+/// Asks for the first bytes of what describes a program or a map; `into` may say what is written elsewhere.
+fn information_of(object: &OwnedFd, length: u32, into: &mut Attributes) -> io::Result<()> {
+    let mut attributes = Attributes::default();
+    attributes
+        .descriptor(0, object)
+        .number(4, length)
+        .address(8, into.0.as_mut_ptr().cast_const().cast());
+    attributes.call(INFORMATION).map(drop)
 }
 
 fn by_id(command: libc::c_long, id: u32) -> io::Result<OwnedFd> {

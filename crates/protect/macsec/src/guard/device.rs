@@ -34,35 +34,49 @@ pub(super) enum Stands {
 ///
 /// What the kernel says, and where it has no such programs.
 pub(super) fn put(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Result<(), Error> {
+    // One that could not be found again could not be removed.
+    if !ports.is_empty() && !device_program::is_taken() {
+        return Err(Error::Unfit {
+            what: "a program of BPF at a port".to_owned(),
+            reason: "this kernel takes none, or lets this user not find it again".to_owned(),
+        });
+    }
     let own = of_node(node);
+    let mut first = Ok(());
     for index in device_program::interfaces()? {
         let port = ports
             .iter()
             .zip(places)
             .find(|(_, place)| place.iter().any(|(number, _)| *number == index));
         for hook in Hook::BOTH {
-            let there = at(index, hook)?;
-            let wanted = port.map(|(port, _)| port.program(&own));
-            if let (Some((port, _)), Some(wanted)) = (port, &wanted)
-                && !there.iter().any(|program| program.name == *wanted)
-            {
-                let passed = port.passed();
-                let to: Vec<_> = port
-                    .exchange
-                    .then_some((ethertype::LOCAL_EXPERIMENTAL, PAE_GROUP_ADDRESS))
-                    .into_iter()
-                    .collect();
-                let passing = Passing { any: &passed, to: &to };
-                device_program::attach(index, hook, wanted, passing).map_err(failed("attaching", index))?;
-            }
-            // What another file asked for goes when what this one asks for is there.
-            let others = there
-                .iter()
-                .filter(|program| program.name.starts_with(&own) && Some(&program.name) != wanted.as_ref());
-            for other in others {
-                device_program::detach(index, hook, other).map_err(failed("removing", index))?;
-            }
+            // What fails at one interface keeps no other one open.
+            first = first.and(put_at(index, hook, &own, port.map(|(port, _)| port)));
         }
+    }
+    first
+}
+
+/// The same at one side of one interface, which is this port or none.
+fn put_at(index: u32, hook: Hook, own: &str, port: Option<&Port>) -> Result<(), Error> {
+    let there = at(index, hook)?;
+    let wanted = port.map(|port| port.program(own));
+    if let (Some(port), Some(wanted)) = (port, &wanted)
+        && !there.iter().any(|program| program.name == *wanted)
+    {
+        let passed = port.passed();
+        let exchange = [(ethertype::LOCAL_EXPERIMENTAL, PAE_GROUP_ADDRESS)];
+        let passing = Passing {
+            any: &passed,
+            to: if port.exchange { &exchange } else { &[] },
+        };
+        device_program::attach(index, hook, wanted, passing).map_err(failed("attaching", index))?;
+    }
+    // What another file asked for goes when what this one asks for is there.
+    let others = there
+        .iter()
+        .filter(|program| program.name.starts_with(own) && Some(&program.name) != wanted.as_ref());
+    for other in others {
+        device_program::detach(index, hook, other).map_err(failed("removing", index))?;
     }
     Ok(())
 }
