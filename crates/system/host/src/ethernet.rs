@@ -3,15 +3,14 @@
 
 mod control;
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use crate::Error;
 use crate::socket_option::{self, checked};
+use crate::{Error, interface::interface_number};
 
 /// Room in the kernel for frames not yet read, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
@@ -84,17 +83,9 @@ impl EthernetSocket {
     ///
     /// [`Error::NotPermitted`], and where there is no such interface.
     pub fn open(interface: &str, receives: Receives, departures: Departures) -> Result<Self, Error> {
-        let action = || Error::io(format!("exchanging frames on the interface {interface}"));
-        let name = CString::new(interface).map_err(|_| Error::Unfit {
-            what: format!("interface name {interface:?}"),
-            reason: "has a zero byte".to_owned(),
-        })?;
-        // SAFETY: `name` is a zero-terminated string that lives across the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        let index = match libc::c_int::try_from(index) {
-            Ok(index) if index > 0 => index,
-            _ => return Err(action()(io::Error::last_os_error())),
-        };
+        let action = format!("exchanging frames on the interface {interface}");
+        let index = interface_number(interface, &action)?;
+        let action = || Error::io(&action);
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0 receives nothing until it is bound.
         // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.

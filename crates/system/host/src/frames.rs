@@ -1,13 +1,12 @@
 //! Frames of one EtherType on one interface: packet(7).
 
-use std::ffi::CString;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 
-use crate::Error;
 use crate::socket_option::{self, checked};
+use crate::{Error, interface::interface_number};
 
 /// Where the frames of a port's own protocols go (IEEE 802.1X, clause 11.1.1): no bridge forwards them.
 pub const PAE_GROUP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x03];
@@ -43,16 +42,7 @@ impl FrameSocket {
     /// [`Error::NotPermitted`], and where there is no such interface.
     pub fn open(interface: &str, address: [u8; 6], ethertype: u16) -> Result<Self, Error> {
         let action = format!("exchanging frames on the interface {interface}");
-        let name = CString::new(interface).map_err(|_| Error::Unfit {
-            what: format!("interface name {interface:?}"),
-            reason: "has a zero byte".to_owned(),
-        })?;
-        // SAFETY: `name` is a zero-terminated string that lives across the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        let index = match libc::c_int::try_from(index) {
-            Ok(index) if index > 0 => index,
-            _ => return Err(Error::io(action)(io::Error::last_os_error())),
-        };
+        let index = interface_number(interface, &action)?;
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0 receives nothing until it is bound.
         // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.

@@ -23,6 +23,7 @@ mod group;
 mod guest;
 mod ike_socket;
 mod impairment;
+mod interface;
 mod lab_root;
 mod loopback;
 mod machine;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::socket::{PacketSocket, Received, Side};
 use super::{Direction, WAIT, wanted};
-use crate::{Error, pcap};
+use crate::{Error, interface::interface_number, pcap};
 
 /// Bytes and packets of a batch: one that is full is handed over although more are waiting.
 const BATCH_BYTES: usize = 256 << 10;
@@ -193,8 +193,8 @@ pub fn interfaces() -> Result<Vec<String>, Error> {
 }
 
 /// The number of an interface, if there is one of this name.
-fn index_of(interface: &str) -> Option<u32> {
-    nix::net::if_::if_nametoindex(interface).ok()
+fn index_of(interface: &str) -> Option<libc::c_int> {
+    interface_number(interface, "looking for the interface").ok()
 }
 
 /// Whether reading failed because the interface is down or gone.

@@ -1,14 +1,13 @@
 //! A packet socket bound to one interface: packet(7).
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::Error;
 use crate::socket_option;
+use crate::{Error, interface::interface_number};
 
 /// Room in the kernel for packets not yet read, in bytes: 32 MiB, a quarter of a second at 1 Gb/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
@@ -17,7 +16,7 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 pub(super) struct PacketSocket {
     socket: OwnedFd,
     interface: String,
-    index: libc::c_uint,
+    index: libc::c_int,
     loopback: bool,
 }
 
@@ -46,15 +45,7 @@ impl PacketSocket {
     /// Opens one in the network namespace of the calling thread.
     pub(super) fn open(interface: &str) -> Result<Self, Error> {
         let action = format!("capturing on the interface {interface}");
-        let name = CString::new(interface).map_err(|_| Error::Unfit {
-            what: format!("interface name {interface:?}"),
-            reason: "has a zero byte".to_owned(),
-        })?;
-        // SAFETY: `name` is a zero-terminated string that lives across the call.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(Error::io(&action)(io::Error::last_os_error()));
-        }
+        let index = interface_number(interface, &action)?;
         // Protocol 0 receives nothing until the bind below: no packet of another interface is ever queued.
         // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
         let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -85,7 +76,7 @@ impl PacketSocket {
     /// Takes frames that are addressed to others too, for as long as the socket is open: on a mirror port all are.
     pub(super) fn promiscuous(&self) -> Result<(), Error> {
         let member = libc::packet_mreq {
-            mr_ifindex: libc::c_int::try_from(self.index).unwrap_or_default(),
+            mr_ifindex: self.index,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
             mr_alen: 0,
             mr_address: [0; 8],
@@ -98,7 +89,7 @@ impl PacketSocket {
     }
 
     /// The number of the interface it is bound to.
-    pub(super) fn index(&self) -> u32 {
+    pub(super) fn index(&self) -> libc::c_int {
         self.index
     }
 
@@ -205,13 +196,13 @@ impl PacketSocket {
         }
     }
 
-    fn bind(&self, index: libc::c_uint) -> io::Result<()> {
+    fn bind(&self, index: libc::c_int) -> io::Result<()> {
         // SAFETY: all fields of this plain C structure may be zero.
         let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
         address.sll_family = libc::AF_PACKET as _;
         // Network byte order, as packet(7) asks.
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = libc::c_int::try_from(index).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        address.sll_ifindex = index;
         // SAFETY: the pointer refers to a live local of the length given.
         let result = unsafe {
             libc::bind(
