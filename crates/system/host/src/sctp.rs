@@ -63,6 +63,8 @@ pub struct Association {
     buffer: Vec<u8>,
     /// The beginning of a message whose rest has not come.
     partial: Vec<u8>,
+    /// Whether the kernel says with each message if something waits behind it.
+    announces: bool,
 }
 
 /// Whether the kernel of this machine has SCTP: a socket is made and closed.
@@ -130,6 +132,7 @@ impl Association {
             socket,
             buffer: Vec::new(),
             partial: Vec::new(),
+            announces: false,
         }
     }
 

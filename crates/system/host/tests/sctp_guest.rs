@@ -74,7 +74,7 @@ mod as_root {
                     }
                     Seen::Message(stream, payload_protocol, ordering, whole)
                 }
-                Ok(Event::Notification(Notification::SenderDry | Notification::Path { .. } | Notification::Up(_))) => {
+                Ok(Event::Notification(Notification::Path { .. } | Notification::Up(_))) => {
                     continue;
                 }
                 Ok(Event::Notification(notification)) => Seen::Notification(notification),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Association, Command, Counts, DELIVERED_AFTER, Ending, Side, State};
+use super::{Association, Command, Counts, Ending, Side, State};
 use crate::Cause;
 use crate::frame::{Delivery, FRAGMENT, Frame, LARGEST_MESSAGE, MESSAGE_COST, PathState, Streams, WINDOW};
 
@@ -58,17 +58,13 @@ impl Association {
         } else {
             self.departing = Some((delivery, sent));
         }
-        // It goes with these octets.
-        if self.delivered_due.is_some() {
-            self.report_delivered(now);
-        }
     }
 
-    /// Everything that was sent to the function is acknowledged.
+    /// Everything that was sent to the function is acknowledged: the peer learns it.
     pub fn function_acknowledged(&mut self, now: Instant) {
         self.counts.confirmed = self.counts.handed;
-        if self.counts.reported < self.counts.confirmed && self.state != State::Ended {
-            self.delivered_due.get_or_insert(now + DELIVERED_AFTER);
+        if self.state != State::Ended {
+            self.report_delivered(now);
         }
     }
 
@@ -165,6 +161,6 @@ impl Association {
         self.owed = 0;
         self.credit = WINDOW;
         self.counts = Counts::default();
-        self.delivered_due = None;
+        self.question_due = None;
     }
 }

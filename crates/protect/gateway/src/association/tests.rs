@@ -446,7 +446,7 @@ fn acknowledged_messages_are_known_to_the_sender_and_the_rest_is_counted() {
         assert!(pair.send(0, &message(0, 60, b"one")));
         pair.run();
         pair.nodes[1].function_acknowledged(pair.now);
-        pair.after(DELIVERED_AFTER);
+        pair.run();
         assert!(pair.send(0, &message(0, 60, b"two")));
         pair.nodes[0].carrier_ended("gone", pair.now);
         let totals = pair.nodes[0].end().unwrap().totals;
@@ -463,9 +463,39 @@ fn what_was_handed_over_after_the_acknowledgement_is_not_reported_with_it() {
         pair.nodes[1].function_acknowledged(pair.now);
         assert!(pair.send(0, &message(0, 60, b"two")));
         pair.run();
-        pair.after(DELIVERED_AFTER);
+        pair.after(ASKED_AFTER);
         pair.nodes[0].carrier_ended("gone", pair.now);
         assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
+    }
+}
+
+#[test]
+fn the_kernel_is_asked_for_acknowledgements_ever_less_often_until_there_is_one() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let asks = |pair: &Pair| pair.nodes[1].asks_for_acknowledgement(pair.now);
+        assert!(pair.send(0, &message(0, 60, b"one")));
+        pair.run();
+        let mut questions = 0;
+        for _ in 0..100 {
+            pair.now += ASKED_AFTER;
+            questions += usize::from(asks(&pair));
+            pair.after(Duration::ZERO);
+        }
+        // After 0.1, 0.3, 0.7, 1.5 seconds, then every 1.6.
+        assert_eq!(questions, 9);
+        // What comes then is asked about as soon as what came first.
+        assert!(pair.send(0, &message(0, 60, b"two")));
+        pair.run();
+        pair.now += ASKED_AFTER;
+        assert!(asks(&pair));
+        pair.nodes[1].function_acknowledged(pair.now);
+        assert!(!asks(&pair));
+        pair.run();
+        pair.after(ASKED_AT_LEAST);
+        assert!(!asks(&pair));
+        pair.nodes[0].carrier_ended("gone", pair.now);
+        assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 0);
     }
 }
 

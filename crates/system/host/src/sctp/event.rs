@@ -73,7 +73,7 @@ const SUBSCRIPTION: Subscription = Subscription {
     partial_delivery: 1,
     adaptation_layer: 0,
     authentication: 0,
-    sender_dry: 1,
+    sender_dry: 0,
 };
 
 impl Listener {
@@ -119,16 +119,25 @@ impl Association {
         }
     }
 
-    /// Has the event loop of the calling thread watch it. It must not block.
+    /// Has the event loop of the calling thread watch it. It must not block. Where the event loop takes no descriptor more the association
+    /// is aborted.
     ///
     /// # Errors
     /// Where the event loop takes no descriptor more.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn watched(self) -> io::Result<AsyncFd<Self>> {
+    pub fn watched(mut self, interest: Interest) -> io::Result<AsyncFd<Self>> {
+        let on: libc::c_int = 1;
+        // Linux has it since 3.17.
+        self.announces = self.announces || message::set(&self.socket, libc::SCTP_RECVNXTINFO, &on).is_ok();
         // SAFETY: the descriptor is that of the socket, which the association owns and never replaces.
-        unsafe { AsyncFd::register(self) }.map_err(io::Error::from)
+        let watched = unsafe { AsyncFd::register_with_interest(self, interest) };
+        watched.map_err(|refused| {
+            let (association, cause) = refused.into_parts();
+            let _ = association.abort();
+            cause
+        })
     }
 
     /// How an opening ended that [`Association::begin`] began.
@@ -156,23 +165,34 @@ impl Association {
     /// # Errors
     /// When the association was aborted or lost.
     pub fn next_event<'a>(&self, buffer: &'a mut Vec<u8>) -> io::Result<Event<'a>> {
+        self.next_event_and_more(buffer).map(|(event, _)| event)
+    }
+
+    /// The same, and whether more may be there: where that is false, the kernel has nothing but what comes after this call.
+    ///
+    /// # Errors
+    /// As [`Association::next_event`].
+    pub fn next_event_and_more<'a>(&self, buffer: &'a mut Vec<u8>) -> io::Result<(Event<'a>, bool)> {
         buffer.resize(PIECE, 0);
         let Received {
             length,
             flags,
             information,
+            followed,
         } = loop {
             match message::piece(&self.socket, buffer) {
                 Ok(received) => break received,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Event::Nothing),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((Event::Nothing, false)),
                 Err(error) => return Err(error),
             }
         };
         let bytes = &buffer[..length];
+        let last = flags & libc::MSG_EOR != 0;
+        let more = followed || !last || !self.announces;
         if flags & libc::MSG_NOTIFICATION != 0 {
             let read = Notification::read(bytes);
-            return Ok(Event::Notification(read.unwrap_or(Notification::Other(0))));
+            return Ok((Event::Notification(read.unwrap_or(Notification::Other(0))), more));
         }
         let Some(PieceOf {
             stream,
@@ -182,20 +202,21 @@ impl Association {
         else {
             // A message has its information; what has none and no octets is the end.
             return if length == 0 {
-                Ok(Event::End)
+                Ok((Event::End, true))
             } else {
                 Err(io::Error::other(
                     "the kernel does not say on which stream a message came",
                 ))
             };
         };
-        Ok(Event::Piece {
+        let piece = Event::Piece {
             stream,
             payload_protocol,
             ordering,
             bytes,
-            last: flags & libc::MSG_EOR != 0,
-        })
+            last,
+        };
+        Ok((piece, more))
     }
 
     /// Hands a message to the kernel, which takes all of it or nothing.

@@ -39,6 +39,8 @@ pub(super) struct Received {
     pub(super) flags: libc::c_int,
     /// Where it belongs; a notification belongs nowhere.
     pub(super) information: Option<PieceOf>,
+    /// Whether the kernel says that something waits behind it; it does where it was asked to.
+    pub(super) followed: bool,
 }
 
 /// The message that a piece belongs to.
@@ -48,8 +50,8 @@ pub(super) struct PieceOf {
     pub(super) ordering: Ordering,
 }
 
-/// Room for one control message of at most 32 bytes, aligned as a cmsghdr must be.
-type Control = [MaybeUninit<u64>; 8];
+/// Room for two control messages of at most 48 octets with their headers, aligned as a cmsghdr must be.
+type Control = [MaybeUninit<u64>; 12];
 
 impl Association {
     /// Hands a message to the kernel, which takes all of it or nothing.
@@ -73,7 +75,7 @@ impl Association {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
         };
-        let mut control: Control = [MaybeUninit::uninit(); 8];
+        let mut control: Control = [MaybeUninit::uninit(); 12];
         // SAFETY: all fields of this plain C structure may be zero.
         let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
         message.msg_iov = &raw mut part;
@@ -115,6 +117,7 @@ impl Association {
                 length,
                 flags,
                 information,
+                ..
             } = match piece(&self.socket, &mut self.buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -158,7 +161,7 @@ pub(super) fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> 
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
     };
-    let mut control: Control = [MaybeUninit::uninit(); 8];
+    let mut control: Control = [MaybeUninit::uninit(); 12];
     // SAFETY: all fields of this plain C structure may be zero.
     let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
     message.msg_iov = &raw mut part;
@@ -171,41 +174,47 @@ pub(super) fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> 
         return Err(io::Error::last_os_error());
     };
     // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
-    let information = unsafe { information(&message) };
+    let (information, followed) = unsafe { information(&message) };
     Ok(Received {
         length: received,
         flags: message.msg_flags,
         information,
+        followed,
     })
 }
 
-/// Where a message belongs, by the control messages.
+/// Where a message belongs, and whether something waits behind it, by the control messages.
 ///
 /// # Safety
 /// `message` was filled by `recvmsg` and its control buffer is alive.
-unsafe fn information(message: &libc::msghdr) -> Option<PieceOf> {
+unsafe fn information(message: &libc::msghdr) -> (Option<PieceOf>, bool) {
+    let (mut piece, mut followed) = (None, false);
     // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end, and
     // CMSG_DATA may be unaligned, hence read_unaligned.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
-            if (*header).cmsg_level == libc::IPPROTO_SCTP && (*header).cmsg_type == libc::SCTP_RCVINFO {
-                let information = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sctp_rcvinfo>());
-                let unordered = information.rcv_flags & libc::SCTP_UNORDERED as u16 != 0;
-                return Some(PieceOf {
-                    stream: information.rcv_sid,
-                    payload_protocol: u32::from_be(information.rcv_ppid),
-                    ordering: if unordered {
-                        Ordering::Unordered
-                    } else {
-                        Ordering::Ordered
-                    },
-                });
+            match ((*header).cmsg_level, (*header).cmsg_type) {
+                (libc::IPPROTO_SCTP, libc::SCTP_RCVINFO) => {
+                    let information = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sctp_rcvinfo>());
+                    let unordered = information.rcv_flags & libc::SCTP_UNORDERED as u16 != 0;
+                    piece = Some(PieceOf {
+                        stream: information.rcv_sid,
+                        payload_protocol: u32::from_be(information.rcv_ppid),
+                        ordering: if unordered {
+                            Ordering::Unordered
+                        } else {
+                            Ordering::Ordered
+                        },
+                    });
+                }
+                (libc::IPPROTO_SCTP, libc::SCTP_NXTINFO) => followed = true,
+                _ => {}
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
-        None
     }
+    (piece, followed)
 }
 
 /// Sets an option of SCTP to a plain C value.

@@ -9,7 +9,6 @@ mod kind {
     pub(super) const SEND_FAILED: u16 = 0x8003;
     pub(super) const SHUTDOWN: u16 = 0x8005;
     pub(super) const PARTIAL_DELIVERY: u16 = 0x8006;
-    pub(super) const SENDER_DRY: u16 = 0x8009;
 }
 
 /// Octets of `struct sockaddr_storage`.
@@ -46,8 +45,6 @@ pub enum Notification {
     },
     /// The rest of a message that was received in part does not come.
     PartialDeliveryAborted,
-    /// Everything that was sent was acknowledged when this was noted.
-    SenderDry,
     /// Something that was not asked for.
     Other(u16),
 }
@@ -133,7 +130,6 @@ impl Notification {
             },
             kind::SHUTDOWN => Self::ShutDown,
             kind::PARTIAL_DELIVERY => Self::PartialDeliveryAborted,
-            kind::SENDER_DRY => Self::SenderDry,
             other => Self::Other(other),
         })
     }

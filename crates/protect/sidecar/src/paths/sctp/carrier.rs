@@ -23,7 +23,12 @@ pub(crate) trait Carrier {
     fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String>;
 
     /// Hands over what came from the peer, as far as the association has room; whether anything came. An error says why it is lost.
-    fn poll_read(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String>;
+    fn poll_read(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Result<bool, String>;
 
     /// Whether everything it took is on its way.
     fn is_flushed(&self) -> bool;
@@ -69,14 +74,19 @@ impl Carrier for Channel {
         Ok(moved)
     }
 
-    fn poll_read(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn poll_read(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Result<bool, String> {
         let read = with_scratch(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             match Pin::new(&mut *self).poll_read(context, &mut buffer) {
                 Poll::Ready(Ok(())) => {
                     let read = buffer.filled();
                     if !read.is_empty() {
-                        association.carrier_received(read, Instant::now());
+                        association.carrier_received(read, now);
                     }
                     Poll::Ready(Ok(read.len()))
                 }

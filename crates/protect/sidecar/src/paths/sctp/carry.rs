@@ -34,6 +34,8 @@ struct Carrying<'a, C> {
     armed: Instant,
     /// The carrier takes or gives nothing any more.
     carrier_ended: bool,
+    /// When this turn began: asking the clock is a system call on some machines.
+    now: Instant,
 }
 
 /// Carries an association until it has ended, and what is left is done as far as that goes at once.
@@ -55,6 +57,7 @@ pub(super) async fn carry<C: Carrier>(
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         armed: now,
         carrier_ended: false,
+        now,
     };
     // An association lives for days: it is ended with the connections that are still open then.
     let carried = poll_fn(|context| carrying.poll(context));
@@ -74,6 +77,7 @@ pub(super) async fn carry<C: Carrier>(
 
 impl<C: Carrier> Carrying<'_, C> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.now = Instant::now();
         for _ in 0..ROUNDS {
             let mut moved = self.command(context);
             moved |= self.read_function(context);
@@ -106,12 +110,12 @@ impl<C: Carrier> Carrying<'_, C> {
                     }
                 }
                 Command::Send(message) => {
-                    let Some(function) = &self.function else {
-                        self.association.command_done(Instant::now());
+                    let Some(function) = &mut self.function else {
+                        self.association.command_done(self.now);
                         continue;
                     };
                     match function.poll_send(message, context) {
-                        Poll::Ready(Ok(())) => self.association.command_done(Instant::now()),
+                        Poll::Ready(Ok(())) => self.association.command_done(self.now),
                         Poll::Ready(Err(error)) => self.lost(&error),
                         Poll::Pending => break,
                     }
@@ -123,13 +127,13 @@ impl<C: Carrier> Carrying<'_, C> {
                         self.lost(&error);
                         continue;
                     }
-                    self.association.command_done(Instant::now());
+                    self.association.command_done(self.now);
                 }
                 Command::Abort(_) => {
                     if let Some(function) = self.function.take() {
                         function.abort();
                     }
-                    self.association.command_done(Instant::now());
+                    self.association.command_done(self.now);
                 }
             }
             moved = true;
@@ -148,7 +152,7 @@ impl<C: Carrier> Carrying<'_, C> {
     fn connect(&mut self, streams: Streams, context: &mut Context<'_>) -> Poll<()> {
         let Some(forward) = self.forward else {
             // Only who was opened to has this command.
-            self.association.command_done(Instant::now());
+            self.association.command_done(self.now);
             return Poll::Ready(());
         };
         let function = match self.function.take() {
@@ -157,7 +161,7 @@ impl<C: Carrier> Carrying<'_, C> {
         };
         self.established = false;
         let outcome = match function {
-            Ok(function) => match function.poll_established(context) {
+            Ok(mut function) => match function.poll_established(context) {
                 Poll::Pending => {
                     self.function = Some(function);
                     return Poll::Pending;
@@ -166,7 +170,7 @@ impl<C: Carrier> Carrying<'_, C> {
             },
             Err(error) => Err(error),
         };
-        let now = Instant::now();
+        let now = self.now;
         match outcome {
             Ok((granted, function)) => {
                 self.function = Some(function);
@@ -190,7 +194,7 @@ impl<C: Carrier> Carrying<'_, C> {
         self.function = None;
         self.established = false;
         let cause = Cause::new(0, &format!("the function's association was lost: {error}"));
-        self.association.function_aborted(cause, Instant::now());
+        self.association.function_aborted(cause, self.now);
     }
 
     /// Reads from the function for as long as there is something and the peer has room.
@@ -202,7 +206,7 @@ impl<C: Carrier> Carrying<'_, C> {
                 break;
             };
             let association = &mut *self.association;
-            let now = Instant::now();
+            let now = self.now;
             // One buffer serves all associations of the thread; an association at rest holds none.
             let read = BUFFER.with_borrow_mut(|buffer| {
                 function.poll_event(buffer, context, |event| match event {
@@ -234,10 +238,18 @@ impl<C: Carrier> Carrying<'_, C> {
     }
 
     fn shut_down(&mut self, now: Instant) {
+        self.ask_for_acknowledgement(now);
         self.association.function_shut_down(now);
         // Nothing is unread: the kernel ends it in order.
         self.function = None;
         self.established = false;
+    }
+
+    /// Has the peer learn it where the function has acknowledged everything.
+    fn ask_for_acknowledgement(&mut self, now: Instant) {
+        if self.established && self.function.as_ref().is_some_and(FunctionSocket::is_acknowledged) {
+            self.association.function_acknowledged(now);
+        }
     }
 
     fn notified(&mut self, notification: Notification, now: Instant) {
@@ -279,12 +291,6 @@ impl<C: Carrier> Carrying<'_, C> {
                 let code = u16::try_from(code).unwrap_or(u16::MAX);
                 self.association.function_send_failed(stream, code, now);
             }
-            Notification::SenderDry => {
-                // What was sent since this was noted may be under way.
-                if self.function.as_ref().is_some_and(FunctionSocket::is_acknowledged) {
-                    self.association.function_acknowledged(now);
-                }
-            }
             // The end follows.
             Notification::ShutDown | Notification::Up(_) | Notification::Other(_) => {}
         }
@@ -302,7 +308,7 @@ impl<C: Carrier> Carrying<'_, C> {
         if self.carrier_ended {
             return false;
         }
-        let read = self.carrier.poll_read(self.association, context);
+        let read = self.carrier.poll_read(self.association, context, self.now);
         self.moved(read)
     }
 
@@ -312,7 +318,7 @@ impl<C: Carrier> Carrying<'_, C> {
             self.carrier_ended = true;
             let refused = self.carrier.session().refusal();
             let detail = refused.map_or(detail, ToString::to_string);
-            self.association.carrier_ended(&detail, Instant::now());
+            self.association.carrier_ended(&detail, self.now);
             true
         })
     }
@@ -330,6 +336,10 @@ impl<C: Carrier> Carrying<'_, C> {
         let mut moved = false;
         while self.timer.as_mut().poll(context).is_ready() {
             let now = Instant::now();
+            self.now = now;
+            if self.association.asks_for_acknowledgement(now) {
+                self.ask_for_acknowledgement(now);
+            }
             if self.association.deadline().is_some_and(|deadline| deadline <= now) {
                 self.association.handle_timeout(now);
                 moved = true;

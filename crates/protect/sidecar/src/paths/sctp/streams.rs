@@ -218,7 +218,12 @@ impl Streams {
         }
     }
 
-    fn read_lanes(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn read_lanes(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Result<bool, String> {
         let (mut moved, mut index) = (false, 0);
         while let Some(stream) = self.arriving.get_mut(index) {
             let number = stream.id().index();
@@ -238,7 +243,7 @@ impl Streams {
                 let room = room.min(scratch.len());
                 let read = stream.poll_read(context, &mut scratch[..room]);
                 if let Poll::Ready(Ok(octets)) = read {
-                    association.lane_received(number, &scratch[..octets], Instant::now());
+                    association.lane_received(number, &scratch[..octets], now);
                 }
                 read
             });
@@ -262,7 +267,12 @@ impl Streams {
         Ok(moved)
     }
 
-    fn read_control(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn read_control(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Result<bool, String> {
         let Some((_, stream)) = &mut self.control else {
             return Ok(false);
         };
@@ -271,7 +281,7 @@ impl Streams {
             if let Poll::Ready(Ok(octets)) = read
                 && octets > 0
             {
-                association.carrier_received(&scratch[..octets], Instant::now());
+                association.carrier_received(&scratch[..octets], now);
             }
             read
         });
@@ -299,10 +309,15 @@ impl Carrier for Streams {
         Ok(opens | lanes | self.write_control(association, context)?)
     }
 
-    fn poll_read(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn poll_read(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Result<bool, String> {
         self.accept_lanes(context)?;
-        let lanes = self.read_lanes(association, context)?;
-        Ok(lanes | self.read_control(association, context)?)
+        let lanes = self.read_lanes(association, context, now)?;
+        Ok(lanes | self.read_control(association, context, now)?)
     }
 
     fn is_flushed(&self) -> bool {
