@@ -1,6 +1,7 @@
-//! What tasks of one runtime share: a coarse clock, an end that interrupts, memory that is lent out.
+//! What tasks of one runtime share: a coarse clock, an end that interrupts, memory that is lent out, what QUIC runs on.
 
 pub(crate) mod pages;
+pub(crate) mod quic;
 pub(crate) mod scratch;
 pub(crate) mod ticks;
 pub(crate) mod until;

@@ -16,8 +16,7 @@ use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
 use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
 use quinn::{
-    Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt,
+    Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TransportConfig, VarInt,
 };
 use tokio::time::timeout;
 
@@ -27,6 +26,7 @@ use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
+use crate::runtime::quic::EventLoop;
 use crate::shared::Shared;
 
 /// A warm connection says something that often, so that a path or a peer that is gone is noticed.
@@ -112,7 +112,7 @@ pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>) -> io::R
     let mut config = EndpointConfig::default();
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
-    Endpoint::new(config, server, socket, Arc::new(TokioRuntime))
+    Endpoint::new(config, server, socket, Arc::new(EventLoop))
 }
 
 impl Dialler {
