@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
 mod as_root;
+mod counted;
 mod function;
 mod measured;
 mod recorded;

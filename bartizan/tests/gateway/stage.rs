@@ -38,6 +38,8 @@ pub(crate) fn in_a_guest(name: &str) -> bool {
     let finished = program.start().unwrap().finish(LONG).unwrap();
     let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
     assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
+    // What was counted.
+    println!("{said}");
     true
 }
 
