@@ -7,9 +7,11 @@ mod follow;
 mod input;
 mod interface;
 mod keys;
+mod merge;
 mod output;
 mod packets;
 mod page;
+mod part;
 mod progress;
 mod read;
 mod sarif;
@@ -52,6 +54,8 @@ pub(crate) use size::bytes;
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n  \
+    bartizan inspect --part 1/8 sbi.pcap > 1.evidence  for a report from parts that several workers read\n  \
+    bartizan inspect --merge *.evidence            that report (docs/inspect-parts.md)\n  \
     bartizan inspect --reads                       protocols and tunnels that are read, named and unread\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
     a group for which the client sent a key share.")]
@@ -129,6 +133,26 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = size::bytes)]
     memory: usize,
 
+    /// Write evidence of the K-th of N parts of the captures to standard output, for --merge; `job` for K is the number of a pod of a
+    /// Kubernetes Indexed Job (docs/inspect-parts.md)
+    #[arg(long, value_name = "K/N", value_parser = part::Number::parse, conflicts_with_all = [
+        "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "json", "cbom", "html", "sarif", "coverage", "timing", "interface", "follow",
+        "reads", "merge",
+    ])]
+    part: Option<part::Number>,
+
+    /// With --part: write the evidence to this file, whole or not at all
+    #[arg(long, value_name = "OUT", requires = "part")]
+    evidence: Option<PathBuf>,
+
+    /// With --part: leave nothing out of packets, as --merge with keys needs it
+    #[arg(long, requires = "part")]
+    whole: bool,
+
+    /// FILEs are evidence of all parts, or folders of it (*.evidence), in any order: the report of the captures that they are of
+    #[arg(long, conflicts_with_all = ["timing", "interface", "follow", "reads"])]
+    merge: bool,
+
     #[command(flatten)]
     live: follow::FollowArgs,
 }
@@ -163,6 +187,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.reads {
         return reads(args.json);
     }
+    if let Some(number) = args.part {
+        let asked = part::Asked {
+            number,
+            whole: args.whole,
+            limits: Shares::of(args.memory, Detail::Links).limits,
+            out: args.evidence.as_deref(),
+        };
+        return part::run(&args.files, asked);
+    }
     if args.timing {
         let form = match (args.json, args.csv) {
             (true, _) => timing::Form::Json,
@@ -190,14 +223,23 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         keys: &keys,
     };
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
-    for file in &args.files {
+    if args.merge {
+        let mut merge = merge::Merge::open(&args.files)?;
+        for name in merge.names() {
+            let give = |taking: &mut read::Taking<'_>| merge.give(taking);
+            let report = read::judge(name, known, detail, args.memory, inventory.as_mut(), give)?;
+            failures.extend(damage::failure(&report).map(|failure| (report.name().to_owned(), failure)));
+            reports.push(report);
+        }
+    }
+    for file in args.files.iter().filter(|_| !args.merge) {
         // One bad file must not cost what the others say.
         match inspect_file(file, known, detail, args.memory, inventory.as_mut()) {
             Ok(report) => {
-                failures.extend(damage::failure(&report).map(|failure| (file, failure)));
+                failures.extend(damage::failure(&report).map(|failure| (file.display().to_string(), failure)));
                 reports.push(report);
             }
-            Err(failure) => failures.push((file, failure)),
+            Err(failure) => failures.push((file.display().to_string(), failure)),
         }
     }
     conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref())?;
@@ -207,7 +249,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut failures = failures.into_iter();
     if let Some((_, first)) = failures.next() {
         return Err(failures.fold(first, |first, (file, _)| {
-            first.hint(format!("{} could not be read to its end either", file.display()))
+            first.hint(format!("{file} could not be read to its end either"))
         }));
     }
     let finding = reports.iter().any(|report| !report.findings().is_empty());

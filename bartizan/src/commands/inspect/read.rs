@@ -105,12 +105,13 @@ pub(crate) fn inspect_file(
     inventory: Option<&mut Inventory>,
 ) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
-    let shares = Shares::of(memory, detail);
-    let limits = shares.limits;
-    let mut report = Report::new(name(path), detail, shares);
+    let hashed = inventory.is_some();
+    let name = name(path);
     if path.as_os_str() == "-" {
-        let input = Input::of(io::stdin().lock(), inventory.is_some());
-        read(input, &ProgressBar::hidden(), known, limits, &mut report, inventory)
+        let input = Input::of(io::stdin().lock(), hashed);
+        judge(name, known, detail, memory, inventory, |taking| {
+            give(input, &ProgressBar::hidden(), taking).map_err(|error| unreadable(path, &error, HINT))
+        })
     } else {
         let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
         let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
@@ -118,18 +119,20 @@ pub(crate) fn inspect_file(
             return Err(Failure::new(format!("{}: is a directory", path.display())).hint(HINT));
         }
         let progress = progress(path, metadata.len());
-        let input = Input::of(file, inventory.is_some());
-        let outcome = read(input, &progress, known, limits, &mut report, inventory);
+        let input = Input::of(file, hashed);
+        let outcome = judge(name, known, detail, memory, inventory, |taking| {
+            give(input, &progress, taking).map_err(|error| unreadable(path, &error, HINT))
+        });
         progress.finish_and_clear();
         outcome
     }
-    .map_err(|error| unreadable(path, &error, HINT))?;
-    if report.packets() == 0
-        && let Some(failure) = damage::failure(&report)
-    {
-        return Err(failure);
-    }
-    Ok(report)
+}
+
+/// Gives all of a capture.
+fn give(mut source: Input<impl Read>, progress: &ProgressBar, taking: &mut Taking<'_>) -> io::Result<Given> {
+    let ended = packets::read(progress.wrap_read(&mut source), |part| taking.take(part))?;
+    let sha256 = if ended.damage.is_none() { source.finish()? } else { None };
+    Ok(Given { ended, sha256 })
 }
 
 /// What reports call a capture.
@@ -141,38 +144,76 @@ pub(super) fn name(path: &Path) -> String {
     }
 }
 
-fn read(
-    mut source: Input<impl Read>,
-    progress: &ProgressBar,
+/// How a capture ended, and what its file is.
+pub(super) struct Given {
+    pub(super) ended: packets::Ended,
+    /// Its SHA-256, where somebody wants it and the capture is whole.
+    pub(super) sha256: Option<String>,
+}
+
+/// Takes what a capture holds.
+pub(super) struct Taking<'a> {
+    observer: Observer,
+    judging: Judging<'a>,
+    keys: &'a Keyring,
+    own_keys: Option<Log<'a>>,
+    name: String,
+}
+
+impl Taking<'_> {
+    pub(super) fn take(&mut self, part: CapturePart<'_>) {
+        match part {
+            CapturePart::Packet(packet) => self.observer.observe(&packet, &mut self.judging),
+            CapturePart::KeyLog(bytes) => {
+                let log = || Log::new(self.keys, self.name.clone(), Format::Tls);
+                let log = self.own_keys.get_or_insert_with(log);
+                log.push(bytes);
+                // A line does not go on in the next block.
+                log.push(b"\n");
+            }
+        }
+    }
+
+    pub(super) fn observer(&self) -> &Observer {
+        &self.observer
+    }
+}
+
+/// The report of a capture that `give` gives.
+pub(super) fn judge(
+    name: String,
     known: Known<'_>,
-    limits: bartizan_wire::Limits,
-    report: &mut Report,
+    detail: Detail,
+    memory: usize,
     mut inventory: Option<&mut Inventory>,
-) -> io::Result<()> {
+    give: impl FnOnce(&mut Taking<'_>) -> Result<Given, Failure>,
+) -> Result<Report, Failure> {
+    let shares = Shares::of(memory, detail);
+    let mut report = Report::new(name, detail, shares);
     if let Some(inventory) = &mut inventory {
         inventory.begin(report.name());
     }
-    let name = format!("the secrets in {}", report.name());
-    let mut observer = Observer::new(limits).with_keys(Arc::<Keyring>::clone(known.keys));
-    let mut own_keys = None;
     let recorder = inventory.as_deref_mut().map(|inventory| inventory as &mut dyn Recorder);
-    let mut judging = Judging::new(known.ledgers, report).with_recorder(recorder);
-    let ended = packets::read(progress.wrap_read(&mut source), |part| match part {
-        CapturePart::Packet(packet) => observer.observe(&packet, &mut judging),
-        CapturePart::KeyLog(bytes) => {
-            let log = own_keys.get_or_insert_with(|| Log::new(known.keys, name.clone(), Format::Tls));
-            log.push(bytes);
-            // A line does not go on in the next block.
-            log.push(b"\n");
-        }
-    })?;
+    let mut taking = Taking {
+        name: format!("the secrets in {}", report.name()),
+        observer: Observer::new(shares.limits).with_keys(Arc::<Keyring>::clone(known.keys)),
+        judging: Judging::new(known.ledgers, &mut report).with_recorder(recorder),
+        keys: known.keys,
+        own_keys: None,
+    };
+    let Given { ended, sha256 } = give(&mut taking)?;
+    let Taking {
+        mut observer,
+        mut judging,
+        own_keys,
+        ..
+    } = taking;
     if let Some(Err(failure)) = own_keys.map(Log::finish) {
         errln!("warning: {}", failure.message());
     }
     observer.finish_into(&mut judging);
     judging.finish();
     if let Some(inventory) = inventory {
-        let sha256 = if ended.damage.is_none() { source.finish()? } else { None };
         inventory.end(sha256.clone(), observer.totals());
         report.hashed(sha256);
     }
@@ -183,10 +224,15 @@ fn read(
         ended.damage,
         known.deployment,
     );
-    Ok(())
+    if report.packets() == 0
+        && let Some(failure) = damage::failure(&report)
+    {
+        return Err(failure);
+    }
+    Ok(report)
 }
 
-fn progress(path: &Path, length: u64) -> ProgressBar {
+pub(super) fn progress(path: &Path, length: u64) -> ProgressBar {
     if length < PROGRESS || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

@@ -22,10 +22,10 @@ pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read
     let mut head = Vec::with_capacity(ZSTD.len());
     (&mut input).take(ZSTD.len() as u64).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(input);
-    let is_gzip = head.starts_with(&GZIP);
-    if !is_gzip && head != ZSTD {
+    if !is_packed(&head) {
         return Ok(Box::new(whole));
     }
+    let is_gzip = head.starts_with(&GZIP);
     let taken = Rc::new(Cell::new(0));
     let source = BufReader::new(Counted {
         input: whole,
@@ -36,6 +36,11 @@ pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read
     } else {
         Box::new(Bounded::new(Zstd::Between(source), taken))
     })
+}
+
+/// Whether a file that begins so is packed.
+pub(super) fn is_packed(head: &[u8]) -> bool {
+    head.starts_with(&GZIP) || head.starts_with(&ZSTD)
 }
 
 /// Counts what is read of the compressed file.

@@ -12,6 +12,7 @@ mod conversation;
 mod coverage;
 pub mod coverage_csv;
 pub mod diff;
+pub mod evidence;
 mod findings;
 pub mod follow;
 pub mod json;

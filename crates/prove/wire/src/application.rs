@@ -195,6 +195,15 @@ impl Application {
         }
     }
 
+    /// The parts of a direction's next bytes of which only their number matters.
+    pub(crate) fn counted<'a>(&self, side: Side, bytes: &'a [u8], give: &mut impl FnMut(&'a [u8])) {
+        match self {
+            Self::Behind(behind) => behind.application.counted(side, bytes, give),
+            Self::Tls(session) => session.counted(side, bytes, give),
+            _ => {}
+        }
+    }
+
     /// No more bytes will come: what is still open stays unknown.
     pub(crate) fn decide(&mut self, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
         if let Self::Negotiating(_, session) = self {

@@ -2,6 +2,7 @@
 
 mod associations;
 mod connections;
+mod counted;
 mod datagrams;
 mod descent;
 mod flow;
@@ -30,6 +31,7 @@ use crate::{Connection, Ending, Moment, Packet};
 
 use associations::Associations;
 use connections::{Ends, Slot};
+pub use counted::Before;
 use datagrams::Datagrams;
 use flow::Flow;
 use halves::Halves;

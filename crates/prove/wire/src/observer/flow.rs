@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use super::Arrived;
 use super::paths::PathId;
+use super::{Arrived, Before};
 use crate::allocation::allocated;
 use crate::application::Application;
 use crate::checksum::{self, Sums};
@@ -241,6 +241,35 @@ impl Flow {
             streams.iter_mut().for_each(Stream::settle);
         }
         self.streams.iter().all(Stream::ended).then_some(Ending::Closed)
+    }
+
+    /// The parts of a segment's payload of which only their number matters.
+    pub(super) fn counted(
+        &self,
+        source: SocketAddr,
+        segment: &Segment<'_>,
+        before: Before,
+        mut give: impl FnMut(&[u8]),
+    ) {
+        let direction = self.direction(source);
+        let stream = &self.streams[direction];
+        if segment.flags.syn() || segment.flags.rst() {
+            return;
+        }
+        let known = before == Before::All || self.start == Start::Syn || stream.has_gone_on();
+        if !known {
+            return;
+        }
+        if stream.has_all_of(segment) {
+            return give(segment.payload);
+        }
+        if stream.takes_at_once(segment) {
+            let side = match direction == self.client.0 {
+                true => Side::Client,
+                false => Side::Server,
+            };
+            self.application.counted(side, segment.payload, &mut give);
+        }
     }
 
     /// What there was to see; `paths` are those of its directions.

@@ -63,6 +63,14 @@ impl Paths {
         Some(id)
     }
 
+    /// The number of these layers, if they have one.
+    pub(super) fn known(&self, layers: &[Layer]) -> Option<PathId> {
+        if layers.is_empty() {
+            return Some(PathId::default());
+        }
+        self.ids.get(layers).copied()
+    }
+
     /// The layers under a number.
     pub(super) fn path(&self, id: PathId) -> Path {
         self.known.get(&id).map(|known| known.path.clone()).unwrap_or_default()

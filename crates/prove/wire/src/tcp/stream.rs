@@ -110,6 +110,16 @@ impl Kept {
         allocated(size_of::<Self>()) + allocated(self.0.capacity() * size_of::<(u64, Vec<u8>)>()) + bytes.sum::<usize>()
     }
 
+    /// Whether nothing that is given from this offset on is kept.
+    fn is_full(&self, offset: u64) -> bool {
+        let follows = self
+            .0
+            .last()
+            .is_some_and(|(from, run)| *from + run.len() as u64 == offset);
+        let bytes: usize = self.0.iter().map(|(_, bytes)| bytes.len()).sum();
+        bytes >= KEPT || self.0.len() >= RUNS && !follows
+    }
+
     /// These bytes were given.
     fn give(&mut self, offset: u64, bytes: &[u8]) {
         let room = KEPT.saturating_sub(self.0.iter().map(|(_, bytes)| bytes.len()).sum());
@@ -349,6 +359,27 @@ impl Stream {
     #[must_use]
     pub fn ended(&self) -> bool {
         self.end.is_some_and(|end| self.offset >= end)
+    }
+
+    /// Whether a segment would be given at once and as it is, and not be kept for comparison.
+    pub(crate) fn takes_at_once(&self, segment: &Segment<'_>) -> bool {
+        let kept = |kept: &Kept| kept.is_full(self.offset);
+        self.next == Some(segment.sequence)
+            && self.early.is_none()
+            && (self.settled || self.kept.as_deref().is_some_and(kept))
+    }
+
+    /// Whether all of a segment was given or given up before, and nothing is compared with it.
+    pub(crate) fn has_all_of(&self, segment: &Segment<'_>) -> bool {
+        let length = (segment.payload.len() + segment.missing) as u32;
+        let behind = self.next.map(|next| next.wrapping_sub(segment.sequence));
+        // None is as far behind as what is ahead looks.
+        self.settled && behind.is_some_and(|behind| behind >= length && behind < NEAR)
+    }
+
+    /// Whether so much was given in order that no segment from before the first that came can still be waited for.
+    pub(crate) fn has_gone_on(&self) -> bool {
+        self.counts.bytes > 2 * PENDING as u64 && self.counts.gaps == 0
     }
 
     /// Whether a first segment or SYN was seen.

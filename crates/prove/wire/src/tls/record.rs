@@ -102,6 +102,11 @@ impl Records {
         }
     }
 
+    /// Whether nothing is read, but for the beginnings of segments.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.state, State::Astray | State::Broken)
+    }
+
     /// Takes what comes next from `bytes` and leaves the rest; none where that needs more bytes.
     pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         if bytes.is_empty() {

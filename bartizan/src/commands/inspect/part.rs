@@ -1,0 +1,146 @@
+//! `bartizan inspect --part`: evidence of a part of some captures, for a report of the whole.
+
+mod number;
+mod output;
+mod walk;
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bartizan_inspect::evidence::{Begin, Damage, End, Manifest, Reducer, Section, Source, Writer, sections};
+use bartizan_wire::{Before, CaptureError, Limits};
+
+use super::input::Input;
+use super::unpack::{is_packed, unpacked};
+use super::{damage, read};
+use crate::{Failure, Outcome};
+
+pub(super) use number::Number;
+pub(super) use output::{DIGEST, Digest};
+use walk::Walk;
+
+/// What evidence says it was written by: holes are left where this version looks at nothing.
+pub(super) fn program() -> String {
+    format!("bartizan {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// What is written, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) number: Number,
+    /// Packets are kept as they are.
+    pub(super) whole: bool,
+    pub(super) limits: Limits,
+    /// Standard output where there is none.
+    pub(super) out: Option<&'a Path>,
+}
+
+/// Writes the evidence of a part of these captures.
+pub(super) fn run(files: &[PathBuf], asked: Asked<'_>) -> Result<Outcome, Failure> {
+    let sources: Vec<Source> = files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
+    let Number { part, parts } = asked.number;
+    let here = sections(&sources, part, parts);
+    let manifest = Manifest {
+        program: program(),
+        part,
+        parts,
+        whole: asked.whole,
+        files: sources,
+    };
+    output::write(asked.out, |output| {
+        let mut writer = Writer::new(output, &manifest).map_err(output::failed)?;
+        for section in here {
+            let packed = manifest.files[section.file].packed;
+            self::section(&files[section.file], section, packed, asked, &mut writer)?;
+        }
+        writer.finish().map_err(output::failed)
+    })?;
+    Ok(Outcome::Clean)
+}
+
+/// What there is to say of a capture before it is read.
+fn source(path: &Path) -> Result<Source, Failure> {
+    let unreadable = |error: io::Error| unreadable(path, &error);
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(
+            Failure::new(format!("{}: it is no file of a known size", path.display()))
+                .hint("parts are slices of files: write what comes from elsewhere into one"),
+        );
+    }
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(4).read_to_end(&mut head))
+        .map_err(unreadable)?;
+    Ok(Source {
+        name: read::name(path),
+        bytes: metadata.len(),
+        packed: is_packed(&head),
+    })
+}
+
+/// Writes the evidence of a slice of one capture, which is read from its beginning.
+fn section(
+    path: &Path,
+    section: Section,
+    packed: bool,
+    asked: Asked<'_>,
+    writer: &mut Writer<impl Write>,
+) -> Result<(), Failure> {
+    let unreadable = |error: io::Error| unreadable(path, &error);
+    let progress = read::progress(path, section.to);
+    let file = File::open(path).map_err(unreadable)?;
+    // Of one that is not packed the walk has the same.
+    let mut input = Input::of(file, packed);
+    let mut walk = Walk::new(path, unpacked(progress.wrap_read(&mut input)).map_err(unreadable)?);
+    walk.to(Some(section.from), |_| Ok(()))?;
+    writer
+        .begin(&Begin {
+            file: section.file,
+            from: section.from,
+            to: section.to,
+            packets: walk.packets(),
+            sha256: walk.sha256(),
+        })
+        .map_err(output::failed)?;
+    let before = if section.from == 0 { Before::All } else { Before::Some };
+    let mut reducer = (!asked.whole).then(|| Reducer::new(asked.limits, before));
+    walk.to((!section.last).then_some(section.to), |packet| {
+        let holes = reducer.as_mut().map_or(&[][..], |reducer| reducer.holes(packet));
+        writer.packet(packet, holes).map_err(output::failed)
+    })?;
+    let ended = walk.finish(section, packed)?;
+    let error = ended.damage.filter(|_| section.last);
+    let damaged = error
+        .as_ref()
+        .map(|error| named(path, error, ended.packets))
+        .transpose()?;
+    let sha256 = ended.sha256;
+    let file_sha256 = match (section.last && damaged.is_none(), packed) {
+        (false, _) => None,
+        (true, false) => Some(sha256.clone()),
+        (true, true) => input.finish().map_err(unreadable)?,
+    };
+    progress.finish_and_clear();
+    let end = End {
+        packets: ended.packets,
+        sha256,
+        dropped: ended.dropped,
+        damage: damaged,
+        file_sha256,
+    };
+    writer.end(&end).map_err(output::failed)
+}
+
+/// Where a capture ends early; one that is none at all fails.
+fn named(path: &Path, error: &CaptureError, packets: u64) -> Result<Damage, Failure> {
+    let nothing = || {
+        damage::damaged(path.display(), error, 0).hint("a capture that cannot be read has no evidence: leave it out")
+    };
+    Damage::of(error).filter(|_| packets > 0).ok_or_else(nothing)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display())).hint("captures are made with `tcpdump -w FILE`")
+}

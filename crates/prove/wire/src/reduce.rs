@@ -1,0 +1,86 @@
+//! Packets without the bytes of which only their number matters ([`Observer::counted`](crate::Observer::counted)).
+//!
+//! A run of such bytes becomes a [`Hole`]: zeros, behind the one's complement sum of what was there. The sum stays, so whoever computes
+//! an Internet checksum over the packet finds it as right or as wrong as it was (RFC 1071: the sum does not depend on where in the packet
+//! a run of even length begins).
+
+use std::ops::Range;
+
+/// Bytes of a hole that are kept: the sum of all.
+pub const SUM: usize = 2;
+/// Shorter runs are not worth a hole.
+const SHORTEST: usize = 32;
+
+/// A run of bytes whose content is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hole {
+    /// Its place in the packet; an even number of bytes.
+    pub place: Range<usize>,
+    /// The one's complement sum of the bytes there, as [`SUM`] bytes in the order of the packet.
+    pub sum: [u8; SUM],
+}
+
+impl Hole {
+    /// What becomes of a run of bytes of this packet; none where it is short.
+    #[must_use]
+    pub fn of(packet: &[u8], run: Range<usize>) -> Option<Self> {
+        let length = run.len() & !1;
+        let place = run.start..run.start + length;
+        let bytes = packet.get(place.clone()).filter(|_| length >= SHORTEST)?;
+        let words = bytes.as_chunks::<2>().0.iter();
+        let mut sum: u64 = words.map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        let sum = (sum as u16).to_be_bytes();
+        Some(Self { place, sum })
+    }
+
+    /// Writes it into the packet; nothing where it is not within.
+    pub fn write(&self, packet: &mut [u8]) {
+        if let Some(bytes) = packet.get_mut(self.place.clone()) {
+            bytes.fill(0);
+            if let Some(sum) = bytes.first_chunk_mut() {
+                *sum = self.sum;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::checksum;
+
+    #[test]
+    fn short_runs_stay_and_odd_ones_keep_their_last_byte() {
+        let packet = [7; 100];
+        assert_eq!(Hole::of(&packet, 3..20), None);
+        assert_eq!(Hole::of(&packet, 90..130), None);
+        assert_eq!(Hole::of(&packet, 3..44).unwrap().place, 3..43);
+    }
+
+    proptest! {
+        #[test]
+        fn a_checksum_is_as_right_or_wrong_as_before(
+            mut bytes in prop::collection::vec(any::<u8>(), 120..200),
+            start in 20usize..60, length in 32usize..60, right in any::<bool>(),
+        ) {
+            let [source, destination] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(Into::into);
+            if right {
+                let sum = (0..=u16::MAX).find(|sum| {
+                    bytes[16..18].copy_from_slice(&sum.to_be_bytes());
+                    checksum::tcp(source, destination, &bytes, 0) == checksum::Checksum::Right
+                });
+                prop_assert!(sum.is_some());
+            }
+            let before = checksum::tcp(source, destination, &bytes, 0);
+            let hole = Hole::of(&bytes, start..start + length).unwrap();
+            hole.write(&mut bytes);
+            prop_assert_eq!(checksum::tcp(source, destination, &bytes, 0), before);
+            prop_assert!(bytes[hole.place.start + SUM..hole.place.end].iter().all(|byte| *byte == 0));
+        }
+    }
+}
