@@ -1,0 +1,110 @@
+//! Packets that arrive: opened, and held against the selectors of their SA.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use bartizan_esp::{Inbound, OpenError, tunnel};
+use bartizan_wire::esp;
+
+use crate::flow::Flow;
+use crate::fragments::Fragments;
+use crate::{Counted, Traffic};
+
+/// The SAs that this end receives by.
+#[derive(Default)]
+pub struct Incoming {
+    sas: HashMap<u32, Receiving>,
+    fragments: Fragments,
+}
+
+struct Receiving {
+    sa: Inbound,
+    traffic: Traffic,
+    has_ports: bool,
+    counted: Counted,
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming")
+            .field("sas", &self.sas.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a packet that arrived is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is of no SA.
+    #[error("of no SA")]
+    NoSa,
+    /// It was not opened.
+    #[error(transparent)]
+    NotOpened(#[from] OpenError),
+    /// What is in it is not for that SA: the peer has sent what it may not (RFC 4301, section 5.2, step 4).
+    #[error("of other traffic than its SA is for")]
+    OtherTraffic,
+}
+
+impl Incoming {
+    /// Receives by this SA from now on; whether there was none with its SPI.
+    pub fn add(&mut self, spi: u32, sa: Inbound, traffic: Traffic) -> bool {
+        let has_ports = traffic.has_ports();
+        let receiving = Receiving {
+            sa,
+            traffic,
+            has_ports,
+            counted: Counted::default(),
+        };
+        match self.sas.entry(spi) {
+            std::collections::hash_map::Entry::Vacant(place) => {
+                place.insert(receiving);
+                true
+            }
+            std::collections::hash_map::Entry::Occupied(_) => false,
+        }
+    }
+
+    /// Receives nothing more by an SA; whether there was one.
+    pub fn remove(&mut self, spi: u32) -> bool {
+        self.sas.remove(&spi).is_some()
+    }
+
+    /// What an SA has done.
+    #[must_use]
+    pub fn counted(&self, spi: u32) -> Option<Counted> {
+        self.sas.get(&spi).map(|sa| sa.counted)
+    }
+
+    /// Opens an ESP packet where it stands, and gives the packet that is in it. `class` is the traffic class of the outer header.
+    ///
+    /// # Errors
+    /// Where it is to be dropped: nothing of it may be used.
+    pub fn open<'a>(&mut self, packet: &'a mut [u8], class: u8) -> Result<&'a mut [u8], Refused> {
+        let spi = esp::header(packet).ok_or(OpenError::Length)?.spi;
+        let receiving = self.sas.get_mut(&spi).ok_or(Refused::NoSa)?;
+        let inner = match tunnel::open(&mut receiving.sa, packet, class) {
+            Ok(inner) => inner,
+            Err(error) => {
+                match error {
+                    OpenError::Replayed(_) | OpenError::Late => receiving.counted.replayed += 1,
+                    OpenError::Integrity => receiving.counted.failed += 1,
+                    _ => {}
+                }
+                return Err(error.into());
+            }
+        };
+        let flow = Flow::read(inner).ok_or(Refused::OtherTraffic)?;
+        let is_allowed =
+            receiving.traffic.has_arriving(&flow) || receiving.has_ports && self.fragments.is_of(&flow, spi);
+        if !is_allowed {
+            return Err(Refused::OtherTraffic);
+        }
+        if receiving.has_ports {
+            self.fragments.remember(&flow, spi);
+        }
+        receiving.counted.packets += 1;
+        receiving.counted.bytes += inner.len() as u64;
+        Ok(inner)
+    }
+}

@@ -1,0 +1,62 @@
+//! ESP of a node's CHILD_SAs in tunnel mode, without sockets or devices: IP packets in, ESP packets with the way that they take out, and back.
+//!
+//! [`Outgoing`] finds by its selectors which SA a packet is for and seals it there; [`Incoming`] finds by its SPI which SA an ESP packet is of,
+//! opens it, and gives what is in it only where the selectors of that SA allow it (RFC 4301, section 5.2). What no SA is for is never given back:
+//! there is no way through that is not sealed.
+//!
+//! SAs are added and deleted between two packets. A new one takes over what it is for from those before, which go on receiving until they
+//! are deleted: a rekey loses nothing.
+#![forbid(unsafe_code)]
+
+mod flow;
+mod fragments;
+mod incoming;
+mod outgoing;
+#[cfg(test)]
+mod tests;
+
+use bartizan_ike::Selector;
+
+pub use flow::Flow;
+pub use incoming::{Incoming, Refused};
+pub use outgoing::{HEADROOM, Outgoing, Sealed, Unsent};
+
+/// What an SA has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Bytes of the packets that it protects.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Packets that came again, or too late.
+    pub replayed: u32,
+    /// Packets with a wrong integrity check value.
+    pub failed: u32,
+}
+
+/// The traffic of both ends that an SA, or the requirement to have one, is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// Of this end.
+    pub local: Vec<Selector>,
+    /// Of the peer.
+    pub remote: Vec<Selector>,
+}
+
+impl Traffic {
+    /// Whether a packet from this end is of it.
+    fn has_leaving(&self, flow: &Flow) -> bool {
+        flow.is_between(&self.local, &self.remote)
+    }
+
+    /// Whether a packet from the peer is of it.
+    fn has_arriving(&self, flow: &Flow) -> bool {
+        flow.is_between(&self.remote, &self.local)
+    }
+
+    /// Whether it is for some ports alone, so that a fragment without ports is known by its first one.
+    fn has_ports(&self) -> bool {
+        let mut all = self.local.iter().chain(&self.remote);
+        all.any(|selector| selector.ports != (0, u16::MAX))
+    }
+}

@@ -1,0 +1,206 @@
+use std::net::IpAddr;
+
+use bartizan_esp::{Inbound, OpenError, Outbound, SequenceNumbers, Suite};
+use bartizan_ike::Selector;
+use bartizan_registry::{TransformKind, transform_named};
+use bartizan_wire::ip::{SCTP, TCP, UDP};
+use proptest::prelude::*;
+
+use super::*;
+
+const CU: [u8; 4] = [10, 78, 0, 1];
+const RIC: [u8; 4] = [10, 78, 0, 2];
+const SPI: u32 = 0x1000;
+
+fn suite() -> Suite {
+    let gcm = transform_named(TransformKind::Encryption, "ENCR_AES_GCM_16").unwrap();
+    Suite::of(gcm.id, Some(256), None).unwrap()
+}
+
+fn sa(spi: u32, key: u8) -> (Outbound, Inbound) {
+    let keys = [key; 36];
+    let numbers = SequenceNumbers::Extended;
+    (
+        Outbound::new(spi, suite(), &keys, numbers).unwrap(),
+        Inbound::new(spi, suite(), &keys, numbers, 64).unwrap(),
+    )
+}
+
+fn host(address: [u8; 4], protocol: u8, ports: (u16, u16)) -> Selector {
+    let address = IpAddr::from(address);
+    Selector {
+        protocol,
+        ports,
+        addresses: (address, address),
+    }
+}
+
+/// From the CU, to a port of the RIC, or to any.
+fn of_cu(protocol: u8, port: Option<u16>) -> Traffic {
+    let any = (0, u16::MAX);
+    Traffic {
+        local: vec![host(CU, protocol, any)],
+        remote: vec![host(RIC, protocol, port.map_or(any, |port| (port, port)))],
+    }
+}
+
+/// The same seen from the RIC.
+fn of_ric(traffic: &Traffic) -> Traffic {
+    Traffic {
+        local: traffic.remote.clone(),
+        remote: traffic.local.clone(),
+    }
+}
+
+/// An IPv4 packet between these hosts; `fragment` is the field of flags and offset.
+fn packet(between: [[u8; 4]; 2], protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0xb8, 0, 0, 0, 7, 0, 0, 64, protocol, 0, 0];
+    let length = 20 + payload.len() as u16;
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+    packet.extend(between.concat());
+    packet.extend(payload);
+    packet
+}
+
+fn ports(from: u16, to: u16) -> Vec<u8> {
+    [&from.to_be_bytes()[..], &to.to_be_bytes(), b"some payload"].concat()
+}
+
+/// What the CU's end makes of a packet.
+fn sealed(outgoing: &mut Outgoing<&'static str>, packet: &[u8]) -> Result<(Vec<u8>, u8, &'static str), Unsent> {
+    let mut buffer = vec![0xee; HEADROOM + packet.len() + 64];
+    buffer[HEADROOM..][..packet.len()].copy_from_slice(packet);
+    let sealed = outgoing.seal(&mut buffer, packet.len())?;
+    Ok((sealed.packet.to_vec(), sealed.class, sealed.way))
+}
+
+fn ends(traffic: &Traffic) -> (Outgoing<&'static str>, Incoming) {
+    let (mut outgoing, mut incoming) = (Outgoing::default(), Incoming::default());
+    let (sender, receiver) = sa(SPI, 1);
+    outgoing.add(SPI, sender, traffic.clone(), "ric");
+    assert!(incoming.add(SPI, receiver, of_ric(traffic)));
+    (outgoing, incoming)
+}
+
+#[test]
+fn a_packet_of_the_link_arrives_as_it_was_sent_and_its_class_is_for_the_outer_header() {
+    let (mut outgoing, mut incoming) = ends(&of_cu(SCTP, Some(36_421)));
+    let sent = packet([CU, RIC], SCTP, 0, &ports(40_000, 36_421));
+    let (mut esp, class, way) = sealed(&mut outgoing, &sent).unwrap();
+    assert_eq!((class, way), (0xb8, "ric"));
+    assert!(!esp.windows(4).any(|bytes| bytes == b"some"));
+    assert_eq!(incoming.open(&mut esp.clone(), 0).unwrap(), &sent[..]);
+    // A second time it is a replay.
+    let again = incoming.open(&mut esp, 0).unwrap_err();
+    assert_eq!(again, Refused::NotOpened(OpenError::Replayed(1)));
+    let counted = incoming.counted(SPI).unwrap();
+    assert_eq!(
+        (counted.packets, counted.bytes, counted.replayed),
+        (1, sent.len() as u64, 1)
+    );
+    assert_eq!(outgoing.counted(SPI, |way| *way == "ric").unwrap().packets, 1);
+}
+
+#[test]
+fn what_no_sa_is_for_is_not_sealed_and_of_a_link_without_one_its_number_is_said() {
+    let traffic = of_cu(SCTP, Some(36_421));
+    let (mut outgoing, _) = ends(&traffic);
+    for other in [
+        packet([RIC, CU], SCTP, 0, &ports(40_000, 36_421)),
+        packet([CU, [10, 78, 0, 3]], SCTP, 0, &ports(40_000, 36_421)),
+        packet([CU, RIC], TCP, 0, &ports(40_000, 36_421)),
+        packet([CU, RIC], SCTP, 0, &ports(36_421, 36_422)),
+        // Too short for ports.
+        packet([CU, RIC], SCTP, 0, &[0]),
+    ] {
+        assert_eq!(sealed(&mut outgoing, &other).unwrap_err(), Unsent::NoLink);
+    }
+    assert_eq!(sealed(&mut outgoing, b"no packet").unwrap_err(), Unsent::NotIp);
+    let asking = packet([CU, RIC], SCTP, 0, &ports(40_000, 36_421));
+    outgoing.require(7, traffic.clone());
+    assert!(outgoing.remove(SPI, |_| true));
+    assert_eq!(sealed(&mut outgoing, &asking).unwrap_err(), Unsent::NoSa(7));
+    outgoing.release(7, &traffic);
+    assert_eq!(sealed(&mut outgoing, &asking).unwrap_err(), Unsent::NoLink);
+}
+
+#[test]
+fn a_peer_that_sends_other_traffic_than_its_sa_is_for_is_refused() {
+    let (_, mut incoming) = ends(&of_cu(SCTP, Some(36_421)));
+    let (sender, _) = sa(SPI, 1);
+    let mut peer = Outgoing::default();
+    let everything = Selector::of([0; 4].into(), [255; 4].into());
+    let all = Traffic {
+        local: vec![everything],
+        remote: vec![everything],
+    };
+    peer.add(SPI, sender, all, "any");
+    for other in [
+        packet([CU, RIC], SCTP, 0, &ports(40_000, 22)),
+        packet([CU, RIC], TCP, 0, &ports(40_000, 36_421)),
+        packet([[10, 78, 0, 9], RIC], SCTP, 0, &ports(40_000, 36_421)),
+        packet([CU, [10, 78, 0, 9]], SCTP, 0, &ports(40_000, 36_421)),
+        // A later fragment whose first was never seen.
+        packet([CU, RIC], SCTP, 2, &ports(40_000, 36_421)),
+    ] {
+        let (mut esp, ..) = sealed(&mut peer, &other).unwrap();
+        assert_eq!(incoming.open(&mut esp, 0).unwrap_err(), Refused::OtherTraffic);
+    }
+    assert_eq!(incoming.counted(SPI).unwrap().packets, 0);
+}
+
+#[test]
+fn later_fragments_go_where_their_first_went() {
+    let (mut outgoing, mut incoming) = ends(&of_cu(UDP, Some(2152)));
+    let first = packet([CU, RIC], UDP, 0x2000, &ports(2152, 2152));
+    let second = packet([CU, RIC], UDP, 2, b"the rest of it");
+    assert_eq!(sealed(&mut outgoing, &second).unwrap_err(), Unsent::NoLink);
+    for part in [first, second] {
+        let (mut esp, ..) = sealed(&mut outgoing, &part).unwrap();
+        assert_eq!(incoming.open(&mut esp, 0).unwrap(), &part[..]);
+    }
+}
+
+#[test]
+fn a_new_sa_takes_over_and_what_is_on_its_way_by_the_old_one_still_arrives() {
+    let traffic = of_cu(0, None);
+    let (mut outgoing, mut incoming) = ends(&traffic);
+    let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
+    let (mut under_way, ..) = sealed(&mut outgoing, &sent).unwrap();
+    let (sender, receiver) = sa(SPI + 1, 2);
+    assert!(incoming.add(SPI + 1, receiver, of_ric(&traffic)));
+    outgoing.add(SPI + 1, sender, traffic, "ric");
+    let (mut by_new, ..) = sealed(&mut outgoing, &sent).unwrap();
+    assert_eq!(by_new[..4], (SPI + 1).to_be_bytes());
+    assert!(incoming.open(&mut under_way, 0).is_ok());
+    assert!(incoming.open(&mut by_new, 0).is_ok());
+    assert!(outgoing.remove(SPI, |way| *way == "ric") && incoming.remove(SPI));
+    let (mut late, ..) = sealed(&mut ends(&of_cu(0, None)).0, &sent).unwrap();
+    assert_eq!(incoming.open(&mut late, 0).unwrap_err(), Refused::NoSa);
+    // An SPI that another peer has chosen too is another SA.
+    assert!(!outgoing.remove(SPI + 1, |way| *way == "other"));
+    // One that is there is not replaced.
+    let (_, another) = sa(SPI + 1, 3);
+    assert!(!incoming.add(SPI + 1, another, of_cu(0, None)));
+}
+
+#[test]
+fn an_sa_whose_numbers_are_used_up_sends_nothing_more() {
+    let (sender, _) = sa(SPI, 1);
+    let mut outgoing = Outgoing::default();
+    outgoing.add(SPI, sender.starting_after(u64::MAX), of_cu(0, None), "ric");
+    let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
+    let refused = sealed(&mut outgoing, &sent).unwrap_err();
+    assert_eq!(refused, Unsent::NotSealed(bartizan_esp::SealError::Exhausted));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_opened_or_sealed_by_chance(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let (mut outgoing, mut incoming) = ends(&of_cu(SCTP, Some(36_421)));
+        let mut arrived = [&SPI.to_be_bytes()[..], &bytes].concat();
+        prop_assert!(incoming.open(&mut arrived, 3).is_err());
+        prop_assert!(sealed(&mut outgoing, &bytes).is_err());
+    }
+}

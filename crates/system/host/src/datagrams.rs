@@ -1,0 +1,188 @@
+//! UDP datagrams with the traffic class of their IP header, sent and received without an allocation.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::ptr;
+
+use socket2::{SockAddr, SockAddrStorage};
+
+use crate::socket_option::set;
+
+/// Room for the control messages of one datagram, aligned as the kernel has them.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// A datagram that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes of the buffer that it has.
+    pub length: usize,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// DSCP and ECN of its IP header; zero where the socket does not report them.
+    pub class: u8,
+}
+
+/// How a socket of this address speaks of traffic classes: level, option that has them reported, control message.
+fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
+    match v4 {
+        true => (libc::IPPROTO_IP, libc::IP_RECVTOS, libc::IP_TOS),
+        false => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, libc::IPV6_TCLASS),
+    }
+}
+
+/// Prepares a socket for packets of a tunnel: it reports traffic classes, what is too long for the path is fragmented on the way and never lost
+/// without a word, and the kernel's routing rules know its packets by `mark`.
+///
+/// # Errors
+///
+/// What the kernel says, as without CAP_NET_ADMIN.
+pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
+    let v4 = socket.local_addr()?.is_ipv4();
+    let (level, reported, _) = of_family(v4);
+    let on: libc::c_int = 1;
+    set(socket.as_fd(), level, reported, &on)?;
+    let (discover, never) = match v4 {
+        true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+        false => (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+    };
+    set(socket.as_fd(), level, discover, &never)?;
+    mark_packets(socket, mark)
+}
+
+/// Has the kernel's routing rules know the packets of a socket by this mark.
+///
+/// # Errors
+///
+/// What the kernel says, as without CAP_NET_ADMIN.
+pub fn mark_packets(socket: &UdpSocket, mark: u32) -> io::Result<()> {
+    set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)
+}
+
+/// Sends a datagram with this traffic class.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn send_datagram(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], class: u8) -> io::Result<()> {
+    let (level, _, kind) = of_family(to.is_ipv4());
+    let address = SockAddr::from(to);
+    let mut part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let mut control = Control([0; 64]);
+    // SAFETY: all zeros are a `msghdr` without anything.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_name = address.as_ptr().cast_mut().cast();
+    message.msg_namelen = address.len();
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    let value = libc::c_int::from(class);
+    let length = size_of::<libc::c_int>() as libc::c_uint;
+    // SAFETY: one message with an int fits the 64 bytes; the first header of them is inside and aligned.
+    unsafe {
+        message.msg_controllen = libc::CMSG_SPACE(length) as usize;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = level;
+        (*header).cmsg_type = kind;
+        (*header).cmsg_len = libc::CMSG_LEN(length) as usize;
+        ptr::write_unaligned(libc::CMSG_DATA(header).cast(), value);
+    }
+    // SAFETY: every pointer of the message is to a value that lives here, of the length given; the kernel only reads.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Receives a datagram; one that is longer than the buffer is cut off.
+///
+/// # Errors
+///
+/// What the kernel says, `WouldBlock` where the socket does not wait and there is none.
+pub fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut control = Control([0; 64]);
+    let mut storage = SockAddrStorage::zeroed();
+    // SAFETY: all zeros are a `msghdr` without anything.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_name = (&raw mut storage).cast();
+    message.msg_namelen = storage.size_of();
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len();
+    // SAFETY: every pointer of the message is to a value that lives here, of the length given.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written an address of this length into the storage.
+    let address = unsafe { SockAddr::new(storage, message.msg_namelen) };
+    let from = address
+        .as_socket()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok(Received {
+        length,
+        from,
+        class: class_of(&message),
+    })
+}
+
+/// The traffic class among the control messages of a datagram: a byte in IPv4, an int in IPv6.
+fn class_of(message: &libc::msghdr) -> u8 {
+    // SAFETY: the control messages are those that the kernel has written, as many bytes as it says; a header is read where the macros find one,
+    // and of its data no more than its length has.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            let data = libc::CMSG_DATA(header);
+            let length = found.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TOS) if length >= 1 => return *data,
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if length >= size_of::<libc::c_int>() => {
+                    let mut value = MaybeUninit::<libc::c_int>::uninit();
+                    ptr::copy_nonoverlapping(data, value.as_mut_ptr().cast(), size_of::<libc::c_int>());
+                    return value.assume_init() as u8;
+                }
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_datagram_arrives_with_its_sender_and_the_traffic_class_it_was_sent_with() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let [one, other] = [(); 2].map(|()| UdpSocket::bind(any));
+            let (one, other) = (one.unwrap(), other.unwrap());
+            let (level, reported, _) = of_family(one.local_addr().unwrap().is_ipv4());
+            set(other.as_fd(), level, reported, &1_i32).unwrap();
+            let mut buffer = [0; 16];
+            for class in [0xb8, 0, 0x02] {
+                send_datagram(&one, other.local_addr().unwrap(), b"hello", class).unwrap();
+                let received = receive_datagram(&other, &mut buffer).unwrap();
+                assert_eq!((received.class, received.length), (class, 5));
+                assert_eq!(received.from, one.local_addr().unwrap());
+            }
+            assert_eq!(&buffer[..5], b"hello");
+        }
+        let unreachable = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
+        let v4 = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(send_datagram(&v4, unreachable, b"x", 0).is_err());
+    }
+}

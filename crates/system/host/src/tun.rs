@@ -1,0 +1,83 @@
+//! TUN devices: IP packets that the kernel routes to a program, and back.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use crate::socket_option::checked;
+
+const DEVICE: &str = "/dev/net/tun";
+/// Bytes of a device's name with the zero behind it, and of `struct ifreq` (linux/if.h).
+const NAME: usize = 16;
+const REQUEST: usize = 40;
+/// From linux/if_tun.h. The last one refuses a device that is there already: it could be one that others read.
+const FLAGS: libc::c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
+
+/// A TUN device of this process, in the network namespace of the thread that made it. It goes with this value, and with the process whatever
+/// ends that: routes that lead to it go with it.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+}
+
+impl Tun {
+    /// Makes it; nothing waits in its calls.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: without /dev/net/tun or CAP_NET_ADMIN, or where a device has that name.
+    pub fn create(name: &str) -> io::Result<Self> {
+        if name.is_empty() || name.len() >= NAME {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a device's name has 1 to 15 bytes",
+            ));
+        }
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(DEVICE)?;
+        let mut request = [0_u8; REQUEST];
+        request[..name.len()].copy_from_slice(name.as_bytes());
+        request[NAME..][..2].copy_from_slice(&(FLAGS as u16).to_ne_bytes());
+        // SAFETY: the kernel reads and writes a `struct ifreq`, which the buffer is as long as.
+        checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) })?;
+        Ok(Self {
+            file,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The next packet that was routed to it; how many bytes of the buffer it has.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, `WouldBlock` where there is none.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buffer)
+    }
+
+    /// Hands the kernel a packet that arrived by it.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        (&self.file).write(packet).map(drop)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
