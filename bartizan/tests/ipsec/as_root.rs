@@ -12,6 +12,7 @@ mod refused;
 mod scripted;
 mod side_by_side;
 mod two_links;
+mod userspace;
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;

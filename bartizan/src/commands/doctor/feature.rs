@@ -154,11 +154,12 @@ impl Feature {
                 const {
                     &[
                         needed(&[Thing::Root], "UDP port 500, addresses, routes"),
-                        needed(&[Thing::NetAdmin], "SAs and policies"),
+                        needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
                         needed(
-                            &[Thing::Esp],
-                            "it negotiates and the kernel encrypts: it has no ESP of its own yet",
+                            &[Thing::Esp, Thing::Tun],
+                            "somebody who encrypts: the kernel, or with `data-path: userspace` the engine through a TUN device",
                         ),
+                        wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
                         needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
                         wanted(
                             &[Thing::Nftables],

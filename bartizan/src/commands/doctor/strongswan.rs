@@ -99,7 +99,7 @@ fn ask(engine: &Engine) -> Result<(String, Vec<Examined>), String> {
     let libipsec = match (known.has_libipsec(), kernel) {
         (true, _) => Ok(None),
         (false, Kernel::Netlink) => Err("kernel-libipsec is not loaded; this kernel has ESP".to_owned()),
-        (false, Kernel::Libipsec) => Err("kernel-libipsec is not loaded".to_owned()),
+        (false, Kernel::Libipsec | Kernel::Userspace) => Err("kernel-libipsec is not loaded".to_owned()),
     };
     let ability = |thing, name, result, get: &str| Examined::new(thing, name, Presence::tried(result, get));
     let abilities = vec![

@@ -23,6 +23,12 @@ pub(crate) struct Args {
     /// Largest IP datagram of an IKE fragment, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1280, value_parser = clap::value_parser!(u16).range(576..))]
     fragment_size: u16,
+    /// Do ESP in this process, by a TUN device of this name.
+    #[arg(long, value_name = "DEVICE")]
+    userspace: Option<String>,
+    /// Octets that a packet on the path may have.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
+    mtu: u16,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -31,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         directory: args.directory.clone(),
         peers: args.peers,
         fragment_size: args.fragment_size,
+        userspace: args.userspace.clone().map(|device| (device, args.mtu)),
     };
     daemon::run(options, &|| interrupt.asked()).map_err(Failure::new)?;
     Ok(Outcome::Clean)

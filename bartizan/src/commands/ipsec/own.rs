@@ -4,14 +4,17 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_deployment::{External, IkeEngine};
+use bartizan_deployment::{DataPath, External, IkeEngine};
 use bartizan_host::LabRoot;
 use bartizan_ipsec::vici::{self, Client, Section};
-use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
+use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, userspace};
 
 use super::PATIENCE;
 use super::node::IpsecHost;
 use crate::Failure;
+
+/// Octets of a packet on Ethernet.
+const ETHERNET: u16 = 1500;
 
 /// How long a charon that another command starts may take to answer.
 const START: Duration = Duration::from_secs(60);
@@ -21,8 +24,11 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Starts it in `directory`; none where one of ours runs there already. One that another command has begun to start is waited for.
 pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instance>, Failure> {
-    let kernel = Kernel::of_this_machine()
-        .map_err(|error| Failure::new(error).hint("a charon of our own needs root, iproute2 and util-linux"))?;
+    let kernel = match host.files.data_path {
+        DataPath::Userspace => Kernel::Userspace,
+        DataPath::Kernel => Kernel::of_this_machine()
+            .map_err(|error| Failure::new(error).hint("a charon of our own needs root, iproute2 and util-linux"))?,
+    };
     let number = |peers: usize| u32::try_from(peers).unwrap_or(u32::MAX);
     let links = || host.deployment.ipsec_links(&host.node);
     let translated = links().filter_map(|(_, _, link)| link.ends_from(&host.node));
@@ -30,6 +36,11 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
     let settings = Settings {
         // All of them may be behind one NAT.
         peers_per_address: number(translated.count().max(1)),
+        userspace: (kernel == Kernel::Userspace).then(|| {
+            // One device for all links: what is in it fits every path.
+            let mtu = links().map(|(_, _, link)| link.mtu).min();
+            (userspace::device_name(&host.node), mtu.unwrap_or(ETHERNET))
+        }),
         ..Settings::new(kernel, number(links().count()))
     };
     let (engine, deadline) = (engine(host.files.engine, kernel)?, Instant::now() + START);
@@ -64,7 +75,7 @@ fn engine(wanted: IkeEngine, kernel: Kernel) -> Result<Engine, Failure> {
         if kernel == Kernel::Libipsec {
             return Err(Failure::new("the engine of Bartizan needs a kernel that does ESP, and this one does not")
                 .hint("load esp4, esp6 and xfrm_user, or use a kernel with CONFIG_INET_ESP and CONFIG_XFRM_USER: `bartizan doctor`")
-                .hint("`engine: strongswan` does ESP itself where the kernel does not"));
+                .hint("or write `data-path: userspace` for the node: then the engine does ESP itself, which needs /dev/net/tun"));
         }
         let program =
             std::env::current_exe().map_err(|error| Failure::new(format!("where this program is: {error}")))?;

@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::IkeEngine;
-use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::LinkStatus;
 use bartizan_ipsec::drops::{self, Drops, State};
 use bartizan_ipsec::judge;
 use bartizan_ipsec::watch::{Ended, Refused, Remembered};
+use bartizan_ipsec::{Charon, Kernel};
 use bartizan_ledger::Verdict;
 use serde::Serialize;
 
@@ -40,6 +40,10 @@ pub(super) struct Report {
     pub(super) engine: &'static str,
     /// Its version.
     pub(super) charon: String,
+    /// Who does ESP: kernel, libipsec (charon itself) or userspace (the engine of Bartizan itself).
+    data_path: &'static str,
+    /// The device of ESP in user space, and what it dropped; absent elsewhere.
+    userspace: Option<Userspace>,
     /// Everything that should stand does, and nothing breaks its policy.
     pub(super) well: bool,
     pub(super) links: Vec<Link>,
@@ -56,6 +60,16 @@ pub(super) struct Report {
     host_xfrm: Option<BTreeMap<String, u64>>,
     /// How peers prove themselves, apart from what keeps traffic secret.
     pub(super) identity: &'static str,
+}
+
+/// ESP in user space.
+#[derive(Serialize)]
+struct Userspace {
+    device: String,
+    /// Octets that a packet of a link may have, without ESP, UDP and the outer header.
+    mtu: u16,
+    /// Packets dropped, by why.
+    dropped: BTreeMap<String, u64>,
 }
 
 /// An IKE connection.
@@ -126,6 +140,16 @@ impl Report {
             node: node.to_owned(),
             engine: charon.engine.name(),
             charon: charon.version.clone(),
+            data_path: match charon.esp() {
+                Kernel::Netlink => "kernel",
+                Kernel::Libipsec => "libipsec",
+                Kernel::Userspace => "userspace",
+            },
+            userspace: charon.userspace.as_ref().map(|own| Userspace {
+                device: own.device.clone(),
+                mtu: own.mtu,
+                dropped: own.dropped.iter().cloned().collect(),
+            }),
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),
             watched: None,
@@ -232,6 +256,19 @@ impl Report {
                     }
                 }
             }
+        }
+        if let Some(own) = &self.userspace {
+            let dropped = own.dropped.iter().filter(|(_, count)| **count > 0);
+            let dropped: Vec<_> = dropped.map(|(why, count)| format!("{count} {why}")).collect();
+            let dropped = match dropped.is_empty() {
+                true => String::new(),
+                false => format!("; dropped: {}", dropped.join(", ")),
+            };
+            let _ = writeln!(
+                text,
+                "ESP in user space by the device {}: packets of the links have {} octets at most{dropped}",
+                own.device, own.mtu
+            );
         }
         if let Some(cleartext) = &self.cleartext {
             let _ = writeln!(text, "{}", cleartext.text());

@@ -238,11 +238,11 @@ fn reported(kept: Kept<'_>, systemd: &Notify) {
 fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failure> {
     let Loaded {
         mut client,
-        charon,
         credentials,
         connections,
         expectations,
         guard,
+        ..
     } = all;
     let socket = host.place.socket();
     let lock = host.lock()?;
@@ -258,6 +258,8 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         .map_err(|error| failed(&error))?;
     drop(lock);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
+    // What does ESP in user space is fitted to the links that were loaded.
+    let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
     let cleartext = guard.map(|guard| Cleartext::of(&guard)).transpose()?;
     let report = Report::new(&host.node, &charon, status, cleartext);
     let outcome = |attempt: &Attempt| !matches!(attempt.outcome, SetUp::Failed(_));

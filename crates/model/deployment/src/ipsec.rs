@@ -94,8 +94,18 @@ pub enum IkeEngine {
     /// strongSwan's charon. The default.
     #[default]
     Strongswan,
-    /// Bartizan's own, on the kernel's ESP.
+    /// Bartizan's own.
     Bartizan,
+}
+
+/// Who does ESP for a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum DataPath {
+    /// The kernel. The default.
+    #[default]
+    Kernel,
+    /// The engine of Bartizan itself, through a TUN device and UDP: for kernels without ESP.
+    Userspace,
 }
 
 /// What a node has for IPsec.
@@ -103,6 +113,8 @@ pub enum IkeEngine {
 pub struct IpsecNode {
     /// Which IKE daemon negotiates for it.
     pub engine: IkeEngine,
+    /// Who does ESP for it.
+    pub data_path: DataPath,
     /// Its certificate with intermediates, PEM: one that IKE daemons accept (`bartizan ca issue --profile ipsec`).
     pub certificate: PathBuf,
     /// Its private key, PEM.
@@ -123,6 +135,7 @@ words!(Mode: Tunnel, Transport);
 words!(Start: AtOnce, Trap);
 words!(CopyDscp: Out, In, Both, Neither);
 words!(IkeEngine: Strongswan, Bartizan);
+words!(DataPath: Kernel, Userspace);
 
 impl IkeEngine {
     /// The word in the deployment file.
@@ -131,6 +144,17 @@ impl IkeEngine {
         match self {
             Self::Strongswan => "strongswan",
             Self::Bartizan => "bartizan",
+        }
+    }
+}
+
+impl DataPath {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Userspace => "userspace",
         }
     }
 }
@@ -332,11 +356,21 @@ impl IpsecNode {
                 hint,
             ));
         }
+        let data_path = DataPath::read("data-path", raw.data_path.as_deref(), DataPath::default())?;
+        if data_path == DataPath::Userspace && engine != IkeEngine::Bartizan {
+            let hint = "write `engine: bartizan`, or leave `data-path` out: strongSwan chooses by its plugins";
+            return Err(Fault::new(
+                "data-path",
+                "`userspace` is ESP of Bartizan's own engine, and the engine is strongswan",
+                hint,
+            ));
+        }
         // Lists that belong to the file's roots would say nothing of others.
         let lists = trust.filter(|_| raw.roots.is_none());
         let crl = raw.crl.as_ref().or(lists.and_then(|trust| trust.crl.as_ref()));
         Ok(Self {
             engine,
+            data_path,
             certificate: base.join(&raw.certificate),
             key: base.join(&raw.key),
             roots: base.join(roots),

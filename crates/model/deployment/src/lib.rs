@@ -29,8 +29,8 @@ pub use error::Error;
 pub use identity::Identity;
 pub use interface::{Carrier, Interface, InterfaceKind, Protection};
 pub use ipsec::{
-    Breach, CopyDscp, End, External, IkeAlgorithm, IkeAuthentication, IkeEngine, IpsecLink, IpsecNode, IpsecPolicy,
-    KeyExchange, Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,
+    Breach, CopyDscp, DataPath, End, External, IkeAlgorithm, IkeAuthentication, IkeEngine, IpsecLink, IpsecNode,
+    IpsecPolicy, KeyExchange, Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,
 };
 pub use ledger::LedgerFile;
 pub use macsec::{Cak, Confidentiality, Keying, MacsecLink, Unencrypted};

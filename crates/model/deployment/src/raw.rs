@@ -14,7 +14,7 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::interface::{Carrier, Protection};
-use crate::ipsec::{Breach, CopyDscp, IkeAuthentication, IkeEngine, Mode, Start, TrafficProtocol};
+use crate::ipsec::{Breach, CopyDscp, DataPath, IkeAuthentication, IkeEngine, Mode, Start, TrafficProtocol};
 use crate::macsec::Confidentiality;
 use crate::policy::{Module, PostQuantum, Profile, Revocation};
 use crate::schema::{
@@ -210,10 +210,14 @@ pub(crate) struct RawNode {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawIpsecNode {
-    /// Which IKE daemon negotiates for it: strongswan (the default), or bartizan, its own on the kernel's ESP, which authenticates with ML-DSA too.
+    /// Which IKE daemon negotiates for it: strongswan (the default), or bartizan, its own, which authenticates with ML-DSA too.
     #[serde(default)]
     #[schemars(with = "Option<OneOf<IkeEngine>>")]
     pub(crate) engine: Option<String>,
+    /// Who does ESP: kernel (the default), or userspace, the engine of Bartizan itself through a TUN device, for kernels without ESP.
+    #[serde(default, rename = "data-path")]
+    #[schemars(with = "Option<OneOf<DataPath>>")]
+    pub(crate) data_path: Option<String>,
     /// The chain by which its IKE daemon proves itself, PEM: `bartizan ca issue --profile ipsec`.
     pub(crate) certificate: PathBuf,
     /// Its private key, PEM.

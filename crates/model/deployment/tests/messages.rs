@@ -315,6 +315,11 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
         "key: cu.key.pem }",
         "key: cu.key.pem, engine: bartizan, vici: charon.vici }",
     ),
+    ("key: cu.key.pem }", "key: cu.key.pem, data-path: userspace }"),
+    (
+        "key: cu.key.pem }",
+        "key: cu.key.pem, engine: bartizan, data-path: dpdk }",
+    ),
     // What a policy asks of IPsec.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),

@@ -37,6 +37,9 @@ pub struct Config {
     /// The longest datagram of IKE, in bytes behind its UDP header; longer messages are sent in fragments where the peer
     /// takes them. Below 128 nothing fits.
     pub longest: usize,
+    /// Whether ESP is to be carried in UDP though nothing on the way asks for that: this end says that its address is translated, as RFC 7296,
+    /// section 2.23 allows, so that the peer sends by port 4500 too.
+    pub always_in_udp: bool,
 }
 
 /// A post-quantum pre-shared key (RFC 8784). Where there is one it is required of the peer: every key of a CHILD_SA, and of each IKE_SA that takes the

@@ -288,10 +288,12 @@ impl IkeSa {
         self.ends
     }
 
-    /// Whether the address of either end is translated on the way: messages and ESP go by port 4500.
+    /// Whether the address of either end is translated on the way, or ESP is to be carried in UDP all the same: messages and ESP go by port 4500.
     #[must_use]
     pub fn is_translated(&self) -> bool {
-        self.peer.translated.is_some_and(|(this_end, peer)| this_end || peer)
+        let always = self.config.always_in_udp;
+        let translated = self.peer.translated;
+        translated.is_some_and(|(this_end, peer)| this_end || peer || always)
     }
 
     /// Whether the address of this end is translated on the way, so that something must be sent now and then for that to stay so.

@@ -7,6 +7,9 @@ use crate::Kernel;
 use crate::render::Means;
 use crate::vici::{Client, Error, Message, Section};
 
+/// What the daemon of Bartizan has in the place of a plugin for the kernel's ESP where it does ESP itself.
+pub(crate) const USERSPACE: &str = "userspace";
+
 /// What the daemon of Bartizan answers to `version`.
 pub(crate) const BARTIZAN: &str = "bartizan";
 
@@ -19,8 +22,34 @@ pub struct Charon {
     pub version: String,
     /// Plugins it has loaded.
     pub plugins: Vec<String>,
+    /// What it does ESP with itself; none where that is the kernel, or a plugin of charon.
+    pub userspace: Option<OwnEsp>,
     /// Algorithms by kind and by their numbers on the wire, each with the plugin that has it.
     algorithms: Vec<(TransformKind, u16, String)>,
+}
+
+/// ESP in user space, by the engine of Bartizan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnEsp {
+    /// The device that packets of the links are routed to.
+    pub device: String,
+    /// Octets that a packet in the tunnel may have.
+    pub mtu: u16,
+    /// Packets that it dropped, by why.
+    pub dropped: Vec<(String, u64)>,
+}
+
+impl OwnEsp {
+    fn read(section: &Section) -> Option<Self> {
+        let counts = section.entries().filter(|(name, _)| !["device", "mtu"].contains(name));
+        Some(Self {
+            device: section.text("device")?.to_owned(),
+            mtu: section.number("mtu")?.try_into().ok()?,
+            dropped: counts
+                .filter_map(|(name, _)| Some((name.to_owned(), section.number(name)?)))
+                .collect(),
+        })
+    }
 }
 
 /// The sections of `get-algorithms`, what they hold, and what stands before a name in IANA's registry that charon leaves out.
@@ -64,6 +93,7 @@ impl Charon {
             },
             version: version.text("version").unwrap_or("unknown").to_owned(),
             plugins: stats.list("plugins").map(str::to_owned).collect(),
+            userspace: stats.section("data-path").and_then(OwnEsp::read),
             algorithms: algorithms.collect(),
         }
     }
@@ -88,6 +118,8 @@ impl Charon {
     pub fn esp(&self) -> Kernel {
         if self.has_libipsec() {
             Kernel::Libipsec
+        } else if self.engine == IkeEngine::Bartizan && self.plugins.iter().any(|plugin| plugin == USERSPACE) {
+            Kernel::Userspace
         } else {
             Kernel::Netlink
         }
@@ -98,7 +130,7 @@ impl Charon {
     pub fn means(&self) -> Means {
         match self.esp() {
             Kernel::Libipsec => Means::LIBIPSEC,
-            Kernel::Netlink => Means::of(self.engine),
+            Kernel::Netlink | Kernel::Userspace => Means::of(self.engine),
         }
     }
 

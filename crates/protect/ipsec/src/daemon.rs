@@ -1,4 +1,4 @@
-//! The IKE daemon of Bartizan: UDP sockets, the kernel's ESP and a clock around `bartizan_ike`, driven through VICI as charon is.
+//! The IKE daemon of Bartizan: UDP sockets, ESP of the kernel or in user space and a clock around `bartizan_ike`, driven through VICI as charon is.
 //!
 //! It has no configuration of its own: credentials and connections come by `load-cert`, `load-key` and `load-conn`, SAs are reported by `list-sas`
 //! and charon's events, and its log has charon's words. So whatever drives and monitors a charon drives and monitors it.
@@ -10,6 +10,7 @@ mod commands;
 mod connection;
 mod control;
 mod credentials;
+mod data_path;
 mod ended;
 mod log;
 mod reports;
@@ -22,12 +23,11 @@ mod upkeep;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::rand;
-use bartizan_host::{Interest, ready};
+use bartizan_host::ready;
 use bartizan_ike::{Endpoint, Ends, HalfOpen, IkeSa, SaId};
 
 use association::{ChildSa, Sa};
@@ -35,10 +35,12 @@ use commands::Waiting;
 use connection::Connection;
 use control::Control;
 use credentials::Store;
+use data_path::DataPath;
 use log::Log;
 use sockets::Sockets;
 
-use crate::xfrm::{Asked, Installed};
+use crate::userspace::Userspace;
+use crate::xfrm::{Associations, Installed};
 
 /// How often it is looked at whether the daemon is to end, where nothing happens.
 const TURN: Duration = Duration::from_millis(100);
@@ -58,6 +60,8 @@ pub struct Options {
     pub peers: u32,
     /// Largest IP datagram of an IKE fragment, in bytes.
     pub fragment_size: u16,
+    /// The device for ESP in user space, and octets that a packet on the path may have; without, the kernel does ESP.
+    pub userspace: Option<(String, u16)>,
 }
 
 /// Why a daemon does not run.
@@ -71,6 +75,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// ESP in user space.
+    #[error(transparent)]
+    DataPath(#[from] crate::xfrm::Error),
 }
 
 fn failed(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -87,11 +94,10 @@ struct Daemon {
     connections: Vec<Connection>,
     sas: BTreeMap<SaId, Sa>,
     children: Vec<ChildSa>,
-    /// What is in the kernel, by connection and CHILD_SA.
-    installed: BTreeMap<(String, String), Installed>,
+    data_path: DataPath,
+    /// What is installed in it, by connection and CHILD_SA.
+    installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>>,
     waiting: Vec<Waiting>,
-    /// Packets that found no SA, from when a connection is loaded that is set up by such a one.
-    acquires: Option<Asked>,
     log: Log,
     /// The last numbers that were given to an IKE_SA and a CHILD_SA.
     numbers: (u32, u32),
@@ -127,6 +133,10 @@ impl Daemon {
         let log = Log::open(&log).map_err(failed("opening", &log))?;
         let socket = options.directory.join("charon.vici");
         let control = Control::bind(&socket).map_err(failed("listening on", &socket))?;
+        let data_path = match &options.userspace {
+            None => DataPath::Kernel(None),
+            Some((device, mtu)) => DataPath::Userspace(Box::new(Userspace::start(device, *mtu)?)),
+        };
         // As of a charon of ours: each peer may have one, and one more attempt.
         let cookies_from = usize::try_from(options.peers)
             .unwrap_or(usize::MAX)
@@ -148,7 +158,7 @@ impl Daemon {
             children: Vec::new(),
             installed: BTreeMap::new(),
             waiting: Vec::new(),
-            acquires: None,
+            data_path,
             log,
             numbers: (0, 0),
             kept_up: Instant::now(),
@@ -162,12 +172,13 @@ impl Daemon {
         let next = self.endpoint.timeout().map(|due| due.saturating_duration_since(now));
         let patience = next.unwrap_or(TURN).min(TURN);
         let mut all = self.control.sockets();
-        all.extend(self.sockets.all());
-        all.extend(self.acquires.as_ref().map(|asked| (asked.as_fd(), Interest::Read)));
+        all.extend(self.sockets.all(self.data_path.leaves_nat_port()));
+        all.extend(self.data_path.waits_for());
         ready(&all, patience).map_err(|source| Error::Io {
             action: "waiting for sockets".to_owned(),
             source,
         })?;
+        self.data_path.stands()?;
         self.receive();
         self.answer_kernel();
         for asked in self.control.turn() {
@@ -190,9 +201,11 @@ impl Daemon {
     }
 
     fn receive(&mut self) {
-        let mut received = Vec::new();
+        let mut received = self.data_path.messages();
         self.sockets
-            .receive(&mut |ends, message: &[u8]| received.push((ends, message.to_vec())));
+            .receive(self.data_path.leaves_nat_port(), &mut |ends, message: &[u8]| {
+                received.push((ends, message.to_vec()));
+            });
         for (ends, message) in received {
             self.received(ends, &message);
             // Before the next: each answer leaves when what it is about is in the kernel.

@@ -11,7 +11,7 @@ mod nftables;
 mod rules;
 mod xfrm;
 
-use bartizan_deployment::Deployment;
+use bartizan_deployment::{DataPath, Deployment};
 use bartizan_host::{Error, Feature, Support};
 
 use crate::Kernel;
@@ -24,6 +24,8 @@ use xfrm::Xfrm;
 #[derive(Debug)]
 pub struct Guard {
     node: String,
+    /// Whether the node does ESP itself, whoever is asked.
+    userspace: bool,
     nftables: Nftables,
     xfrm: Xfrm,
 }
@@ -93,27 +95,29 @@ impl Guard {
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         Self {
             node: node.to_owned(),
+            userspace: does_esp(deployment, node),
             nftables: Nftables::of(deployment, node),
             xfrm: Xfrm::of(deployment, node),
         }
     }
 
     /// Installs them in this network namespace, unless they are: counts go on where nothing changed. `esp` is who encrypts for
-    /// the links: what `kernel-libipsec` has yet to encrypt, the rules for the kernel's ESP would drop.
+    /// the links, where the file does not say: what `kernel-libipsec` has yet to encrypt, the rules for the kernel's ESP would drop.
     ///
     /// # Errors
     ///
     /// Where `nft` is missing, may not, or the kernel does not take the rules, and the kernel does not do ESP or refuses policies too:
     /// what was installed before then stays.
     pub fn close(&self, esp: Kernel) -> Result<(), Error> {
+        let esp = if self.userspace { Kernel::Userspace } else { esp };
         match (self.nftables.close(esp), esp) {
-            (Ok(()), Kernel::Libipsec) => match self.xfrm.state() {
+            (Ok(()), Kernel::Libipsec | Kernel::Userspace) => match self.xfrm.state() {
                 Ok(GuardState::Absent) | Err(_) => Ok(()),
                 Ok(_) => xfrm::remove(&self.node).map(drop),
             },
             (Ok(()), Kernel::Netlink) => Ok(()),
             (Err(error), Kernel::Netlink) => self.xfrm.close().map_err(|_| error),
-            (Err(error), Kernel::Libipsec) => Err(error),
+            (Err(error), Kernel::Libipsec | Kernel::Userspace) => Err(error),
         }
     }
 
@@ -172,6 +176,12 @@ impl Guard {
             (_, state) => Ok(state),
         }
     }
+}
+
+/// Whether a node does ESP in user space.
+fn does_esp(deployment: &Deployment, node: &str) -> bool {
+    let own = deployment.node(node).and_then(|node| node.ipsec.as_ref());
+    own.is_some_and(|own| own.data_path == DataPath::Userspace)
 }
 
 /// Whether the kernel itself says that it has no nftables.

@@ -18,11 +18,12 @@ pub mod sa;
 mod selector;
 pub mod swanctl;
 mod traffic;
+pub mod userspace;
 pub mod vici;
 pub mod watch;
 pub mod xfrm;
 
-pub use charon::Charon;
+pub use charon::{Charon, OwnEsp};
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};
 pub use metrics::Metrics;
 pub use selector::TrafficSelector;

@@ -17,7 +17,7 @@ use bartizan_wire::udp::IKE_NAT;
 use zeroize::Zeroizing;
 
 pub use asked::Asked;
-pub use installed::Installed;
+pub use installed::{Associations, Installed};
 pub use policy::is_same;
 
 use codes::{ANY_VERSION, ESP, EXTENDED};
@@ -29,6 +29,9 @@ pub enum Error {
     /// It cannot, or this does not ask it to.
     #[error("ESP of the kernel is not asked for {0}")]
     Unsupported(&'static str),
+    /// ESP in user space does not do it.
+    #[error("ESP in user space: {0}")]
+    Userspace(String),
     /// It refuses.
     #[error("{doing}: {source}")]
     Refused {

@@ -131,6 +131,7 @@ impl Charons {
         match self.kernel {
             Kernel::Netlink => "kernel",
             Kernel::Libipsec => "libipsec",
+            Kernel::Userspace => "userspace",
         }
     }
 

@@ -170,9 +170,14 @@ struct Said {
 }
 
 impl Said {
-    fn new(spis: [u64; 2], ends: Ends) -> Self {
+    fn new(spis: [u64; 2], ends: Ends, always_in_udp: bool) -> Self {
+        // The peer finds that this is not where the message comes from.
+        let source = match always_in_udp {
+            true => SocketAddr::new(ends.local.ip(), 0),
+            false => ends.local,
+        };
         Self {
-            source: nat_digest(spis, ends.local),
+            source: nat_digest(spis, source),
             destination: nat_digest(spis, ends.remote),
             hashes: hashes().into_iter().flat_map(u16::to_be_bytes).collect(),
         }
@@ -202,7 +207,7 @@ impl IkeSa {
             return Ok(());
         };
         let proposals = proposal::offer(&self.config.proposals, IKE, &[]);
-        let said = Said::new(self.spis, self.ends);
+        let said = Said::new(self.spis, self.ends, self.config.always_in_udp);
         let mut payloads = Vec::new();
         if !starting.cookie.is_empty() {
             payloads.push(notify(NotifyType::COOKIE, &starting.cookie));
@@ -356,7 +361,7 @@ impl IkeSa {
         if hybrid && !sa.peer.intermediate {
             return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
         }
-        let said = Said::new(spis, ends);
+        let said = Said::new(spis, ends, sa.config.always_in_udp);
         let data = &answer[..];
         let mut payloads = vec![
             payload(PayloadType::SA, Body::Proposals(vec![chosen.clone()])),

@@ -1,5 +1,6 @@
 //! The commands that the daemon has: those of charon that set links up, look at them and take them down.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use bartizan_ike::{Failure, IkeSa, Prf, SaId, Selector, key_exchange};
@@ -114,14 +115,18 @@ impl Daemon {
         let sas = Section::new()
             .with("total", all.to_string())
             .with("half-open", half_open.to_string());
-        Section::new()
-            .with_list("plugins", ["kernel-netlink"])
-            .with_section("ikesas", sas)
+        let stats = Section::new()
+            .with_list("plugins", [self.data_path.plugin()])
+            .with_section("ikesas", sas);
+        match self.data_path.section() {
+            Some(section) => stats.with_section("data-path", section),
+            None => stats,
+        }
     }
 
     pub(super) fn load(&mut self, message: &Message) -> Result<(), String> {
         for (name, section) in message.sections() {
-            let mut read = Connection::read(name, section, &self.store, self.options.fragment_size)?;
+            let mut read = Connection::read(name, section, &self.store, &self.options)?;
             let between = (read.ends.local.ip(), read.ends.remote.ip());
             let (local, remote) = between;
             let mut others = self
@@ -141,17 +146,18 @@ impl Daemon {
             if self.connections.len() >= CONNECTIONS {
                 return Err("too many connections".to_owned());
             }
-            self.sockets.open(local).map_err(|error| {
-                format!("UDP ports 500 and 4500 of {local} cannot be used with the kernel's ESP: {error}")
-            })?;
+            let opened = self.sockets.open(local, &mut self.data_path);
+            opened.map_err(|error| format!("UDP ports 500 and 4500 of {local} cannot be used for ESP: {error}"))?;
             for child in &read.children {
-                let required = child.path.require(child.mode, &child.local, &child.remote);
+                let required = self.data_path.require(child);
                 required.map_err(|error| error.to_string())?;
             }
-            if self.acquires.is_none() && read.children.iter().any(|child| child.trap) {
-                let listening = xfrm::Asked::listen();
-                let listening = listening.map_err(|error| format!("hearing what packets ask for: {error}"))?;
-                self.acquires = Some(listening);
+            if read.children.iter().any(|child| child.trap) {
+                let heard = self.data_path.hear();
+                heard.map_err(|error| format!("hearing what packets ask for: {error}"))?;
+            }
+            if let Some(shown) = self.data_path.shown() {
+                self.say_of(name, 0, &shown);
             }
             self.endpoint.accept(between, read.config.clone(), &mut super::random);
             self.discard_moved(&read);
@@ -202,7 +208,7 @@ impl Daemon {
         let mut failed = Vec::new();
         for child in &gone.children {
             for (local, remote) in self.unneeded(child) {
-                failed.extend(child.path.release(&[local], &[remote]).err());
+                failed.extend(self.data_path.release(child.path, &local, &remote).err());
             }
         }
         for error in failed {
@@ -244,8 +250,9 @@ impl Daemon {
             self.installed.retain(|(name, _), _| *name != connection.name);
         }
         let connections = &self.connections;
-        self.sockets
-            .retain(|address| connections.iter().any(|known| known.ends.local.ip() == *address));
+        let needed = |address: &IpAddr| connections.iter().any(|known| known.ends.local.ip() == *address);
+        self.data_path.retain(needed);
+        self.sockets.retain(needed);
     }
 
     fn list_connections(&mut self, client: ClientId) -> Message {

@@ -14,6 +14,7 @@ use bartizan_registry::{TransformKind, transform_named};
 use bartizan_wire::ike::{KeyExchangeMethod, Transform};
 use bartizan_wire::udp::IKE;
 
+use super::Options;
 use super::credentials::Store;
 use super::trust::Believed;
 use crate::TrafficSelector;
@@ -74,6 +75,8 @@ pub(super) struct Protected {
     pub(super) again: [bool; 2],
     /// Whether it is set up when a packet asks for it.
     pub(super) trap: bool,
+    /// The suites that may protect it.
+    pub(super) suites: Vec<Suite>,
 }
 
 /// What an SA may carry: bytes and packets after which it is replaced, and after which it is deleted.
@@ -94,7 +97,7 @@ impl Connection {
     ///
     /// # Errors
     /// What of it is not understood, or not done here.
-    pub(super) fn read(name: &str, section: &Section, store: &Store, fragment: u16) -> Result<Self, String> {
+    pub(super) fn read(name: &str, section: &Section, store: &Store, options: &Options) -> Result<Self, String> {
         let address = |list: &str| -> Result<IpAddr, String> {
             let mut addresses = section.list(list);
             let first = addresses.next().and_then(|text| text.parse().ok());
@@ -158,9 +161,10 @@ impl Connection {
                 ..Timing::default()
             },
             longest: match fragments {
-                true => usize::from(fragment).saturating_sub(AROUND),
+                true => usize::from(options.fragment_size).saturating_sub(AROUND),
                 false => WHOLE,
             },
+            always_in_udp: options.userspace.is_some(),
         };
         Ok(Self {
             name: name.to_owned(),
@@ -234,6 +238,7 @@ impl Protected {
             },
             again: ["close_action", "dpd_action"].map(|action| child.text(action) == Some("start")),
             trap: child.text("start_action") == Some("trap"),
+            suites: suites(child)?,
         })
     }
 
@@ -267,6 +272,20 @@ fn period(section: &Section, name: &str) -> Option<Duration> {
         .number(name)
         .filter(|seconds| *seconds > 0)
         .map(Duration::from_secs)
+}
+
+/// Every suite that the proposals of a CHILD_SA have.
+fn suites(child: &Section) -> Result<Vec<Suite>, String> {
+    let proposals = proposals(child.list("esp_proposals"), Protocol::Esp)?;
+    let mut suites = Vec::new();
+    for transforms in &proposals {
+        let of = |kind: TransformKind| transforms.iter().filter(move |one| one.kind == kind.code());
+        let integrities = || of(TransformKind::Integrity).map(|one| Some(one.id)).chain([None]);
+        for cipher in of(TransformKind::Encryption) {
+            suites.extend(integrities().filter_map(|proof| Suite::of(cipher.id, cipher.key_length, proof).ok()));
+        }
+    }
+    Ok(suites)
 }
 
 fn bytes(section: &Section, name: &str) -> Vec<Vec<u8>> {

@@ -141,10 +141,8 @@ impl Daemon {
 
     /// Sets up what packets have asked for.
     pub(super) fn answer_kernel(&mut self) {
-        let Some(asked) = &self.acquires else { return };
         let now = Instant::now();
-        // What could not be heard is asked again.
-        for number in asked.numbers().unwrap_or_default() {
+        for number in self.data_path.asked() {
             let found = self.connections.iter().filter(|known| known.loaded).find_map(|known| {
                 let mut children = known.children.iter();
                 let child = children.find(|child| child.trap && child.path.reqid == number)?;

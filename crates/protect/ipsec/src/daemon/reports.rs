@@ -12,7 +12,7 @@ use super::association::{ChildSa, Sa, Stage};
 use super::connection::Protected;
 use super::{Daemon, shown, trust};
 use crate::vici::Section;
-use crate::xfrm::{Counted, Direction, Installed};
+use crate::xfrm::{Direction, Installed};
 
 /// IKE_SAs of one connection at a time: one, another while both ends begin at once or authenticate each other anew, and those that wait for their
 /// deletion by the peer. A peer that is authenticated could make more without end.
@@ -310,11 +310,12 @@ impl Daemon {
             self.fail_waiting(&name, Some(&child_name), "the peer takes fewer packets");
             return;
         }
-        let installed = self
-            .installed
-            .entry((name.clone(), child_name.clone()))
-            .or_insert_with(|| Installed::new(path));
-        if let Err(error) = installed.made(child) {
+        let made = self.data_path.associations(path).and_then(|associations| {
+            let key = (name.clone(), child_name.clone());
+            let installed = self.installed.entry(key);
+            installed.or_insert_with(|| Installed::new(associations)).made(child)
+        });
+        if let Err(error) = made {
             self.say(id, &format!("unable to install IPsec SAs (SAD) in kernel: {error}"));
             self.alert(id, "install-child-sa-failed", now);
             self.endpoint.with(id, |sa| sa.delete_child(now, inbound));
@@ -471,7 +472,7 @@ impl Daemon {
     }
 
     pub(super) fn child_section(&self, child: &ChildSa, now: Instant) -> Section {
-        let counted = |spi: u32, direction| -> Option<Counted> { child.of.path.counted(spi, direction).ok()? };
+        let counted = |spi: u32, direction| self.data_path.counted(child.of.path, spi, direction);
         let both = [
             counted(child.inbound, Direction::In),
             counted(child.outbound, Direction::Out),

@@ -5,9 +5,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use bartizan_host::{Interest, bypass_esp_policies, carry_esp};
+use bartizan_host::Interest;
 use bartizan_ike::{Ends, Port, Transmit};
 use bartizan_wire::udp::{Encapsulated, IKE, IKE_NAT, encapsulated};
+
+use super::data_path::DataPath;
 
 /// Datagrams of one socket that are read before others have their turn.
 const AT_ONCE: usize = 64;
@@ -21,18 +23,17 @@ pub(super) struct Sockets(BTreeMap<IpAddr, [UdpSocket; 2]>);
 
 impl Sockets {
     /// Opens those of an address, unless they are.
-    pub(super) fn open(&mut self, address: IpAddr) -> io::Result<()> {
+    pub(super) fn open(&mut self, address: IpAddr, data_path: &mut DataPath) -> io::Result<()> {
         if self.0.contains_key(&address) {
             return Ok(());
         }
         let [ike, nat] = [IKE, IKE_NAT].map(|port| -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind((address, port))?;
             socket.set_nonblocking(true)?;
-            bypass_esp_policies(&socket)?;
             Ok(socket)
         });
         let sockets = [ike?, nat?];
-        carry_esp(&sockets[1])?;
+        data_path.attach(address, [&sockets[0], &sockets[1]])?;
         self.0.insert(address, sockets);
         Ok(())
     }
@@ -42,16 +43,20 @@ impl Sockets {
         self.0.retain(|address, _| needed(address));
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (BorrowedFd<'_>, Interest)> {
-        let sockets = self.0.values().flatten();
+    /// Those that are read here: of port 4500 where nobody else does.
+    pub(super) fn all(&self, with_nat: bool) -> impl Iterator<Item = (BorrowedFd<'_>, Interest)> {
+        let sockets = self
+            .0
+            .values()
+            .flat_map(move |sockets| &sockets[..1 + usize::from(with_nat)]);
         sockets.map(|socket| (socket.as_fd(), Interest::Read))
     }
 
     /// Gives every message of IKE that has come, without its marker.
-    pub(super) fn receive(&self, each: &mut dyn FnMut(Ends, &[u8])) {
+    pub(super) fn receive(&self, with_nat: bool, each: &mut dyn FnMut(Ends, &[u8])) {
         let mut buffer = vec![0; usize::from(u16::MAX)];
         for (address, [ike, nat]) in &self.0 {
-            for (socket, port) in [(ike, IKE), (nat, IKE_NAT)] {
+            for (socket, port) in [(ike, IKE), (nat, IKE_NAT)].into_iter().take(1 + usize::from(with_nat)) {
                 for _ in 0..AT_ONCE {
                     // An error is one of an earlier datagram, that its receiver's port is closed: that it is not answered is enough to know.
                     let (length, remote) = match socket.recv_from(&mut buffer) {

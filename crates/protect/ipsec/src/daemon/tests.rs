@@ -62,6 +62,7 @@ impl Rendered {
             directory: self.directory.path().to_owned(),
             peers: 1,
             fragment_size: 1280,
+            userspace: None,
         }
     }
 
@@ -110,7 +111,7 @@ fn list(values: &[&str]) -> Value {
 fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_where_it_asks_for_more_than_there_is() {
     let rendered = rendered();
     let (section, store) = (rendered.section(), rendered.store());
-    let read = |section: &Section, store: &Store| Connection::read("cu--ric", section, store, 1280);
+    let read = |section: &Section, store: &Store| Connection::read("cu--ric", section, store, &rendered.options());
     let connection = read(section, &store).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(connection.config.certificates.len(), 2, "its own and the intermediate");
     assert_eq!(connection.identities, ["cu", "ric"]);
@@ -221,7 +222,7 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
 fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     let rendered = rendered();
     let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
     daemon
         .connections
         .push(connection.unwrap_or_else(|error| panic!("{error}")));
@@ -251,7 +252,8 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
         .with_section(name, child.clone())
         .with_section("N3", other);
     let several = changed(section, "children", &Value::Section(both));
-    let connection = Connection::read("cu--ric", &several, &store, 1280).unwrap_or_else(|error| panic!("{error}"));
+    let connection =
+        Connection::read("cu--ric", &several, &store, &rendered.options()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         [name, "N3", "N2"].map(|child| connection.place(child)),
         [Some(0), Some(1), None]
@@ -263,7 +265,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
     daemon.store = store;
     let gone = &connection.children[0];
     assert_eq!(daemon.unneeded(gone).len(), gone.pairs().count());
-    let held = Connection::read("held", section, &daemon.store, 1280);
+    let held = Connection::read("held", section, &daemon.store, &rendered.options());
     daemon.connections.push(held.unwrap_or_else(|error| panic!("{error}")));
     // What both are for stays where one of them goes; what only that one was for does not.
     assert!(daemon.unneeded(gone).is_empty());
@@ -283,7 +285,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
 fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowly() {
     let rendered = rendered();
     let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
     daemon
         .connections
         .push(connection.unwrap_or_else(|error| panic!("{error}")));
@@ -305,7 +307,7 @@ fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowl
 fn what_others_send_by_the_spis_of_an_ike_sa_fills_no_log() {
     let rendered = rendered();
     let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), 1280);
+    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
     daemon
         .connections
         .push(connection.unwrap_or_else(|error| panic!("{error}")));

@@ -53,7 +53,7 @@ impl Daemon {
             if !limits.any() {
                 continue;
             }
-            let counted = |spi, direction| child.of.path.counted(spi, direction).ok().flatten();
+            let counted = |spi, direction| self.data_path.counted(child.of.path, spi, direction);
             let most = [
                 counted(child.inbound, Direction::In),
                 counted(child.outbound, Direction::Out),

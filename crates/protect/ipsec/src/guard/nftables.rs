@@ -24,7 +24,7 @@ pub(super) struct Nftables {
 impl Nftables {
     pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
         let name = name(node);
-        let variants = [Devices::None, Devices::Tun]
+        let variants = [Devices::None, Devices::Tun, Devices::Own]
             .into_iter()
             .flat_map(|devices| [Known::ByLink, Known::ByAnySa].map(|known| (known, devices)));
         let written = variants.map(|(known, devices)| {
@@ -43,6 +43,7 @@ impl Nftables {
         let devices = match esp {
             Kernel::Netlink => Devices::None,
             Kernel::Libipsec => Devices::Tun,
+            Kernel::Userspace => Devices::Own,
         };
         // What cannot be read may still be written.
         let here = Table::listed(&self.name).ok().flatten();

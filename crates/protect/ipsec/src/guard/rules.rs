@@ -13,6 +13,7 @@ use bartizan_wire::{ip, udp};
 use super::fingerprint;
 use crate::reqid;
 use crate::traffic::{Traffic, pairs};
+use crate::userspace::device_name;
 
 /// Behind everything that other tables do at the same hook; the kernel's own connection tracking alone comes later.
 const LAST: i32 = i32::MAX - 1;
@@ -42,6 +43,8 @@ pub(super) enum Devices {
     None,
     /// Those of kernel-libipsec, `ipsec0` and so on.
     Tun,
+    /// That of the node, where the engine of Bartizan does ESP itself.
+    Own,
 }
 
 /// One way to write the table, and what is known of it.
@@ -78,6 +81,11 @@ pub(super) fn arriving(link: &str) -> String {
 
 /// The table of a node.
 pub(super) fn write(deployment: &Deployment, node: &str, name: &str, known: Known, devices: Devices) -> Written {
+    let own = match devices {
+        Devices::None => None,
+        Devices::Tun => Some("ipsec*".to_owned()),
+        Devices::Own => Some(device_name(node)),
+    };
     let (mut out, mut into) = (Side::default(), Side::default());
     for ((_, interface, link), name) in deployment.ipsec_links(node).zip(links(deployment, node)) {
         let Some((here, there)) = link.ends_from(node) else {
@@ -102,9 +110,9 @@ pub(super) fn write(deployment: &Deployment, node: &str, name: &str, known: Know
         }
         into.ends.push((arriving(&name), protected("in", "meta")));
     }
-    let mark = format!("{MARK}{:016x}", fingerprint(&body(&out, &into, devices, "")));
+    let mark = format!("{MARK}{:016x}", fingerprint(&body(&out, &into, own.as_deref(), "")));
     Written {
-        table: Table::new(name, &body(&out, &into, devices, &mark)),
+        table: Table::new(name, &body(&out, &into, own.as_deref(), &mark)),
         mark,
         known,
         devices,
@@ -112,7 +120,7 @@ pub(super) fn write(deployment: &Deployment, node: &str, name: &str, known: Know
 }
 
 /// The table without its name: counters, the chains of links, and those at the hooks.
-fn body(out: &Side, into: &Side, devices: Devices, mark: &str) -> String {
+fn body(out: &Side, into: &Side, own: Option<&str>, mark: &str) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for (counter, _) in out.ends.iter().chain(&into.ends) {
@@ -125,8 +133,8 @@ fn body(out: &Side, into: &Side, devices: Devices, mark: &str) -> String {
             "  chain {counter} {{\n    {protected} accept\n    counter name {counter} drop\n  }}"
         );
     }
-    out.chain(&mut text, "outgoing", "oifname", devices, mark);
-    into.chain(&mut text, "arriving", "iifname", devices, mark);
+    out.chain(&mut text, "outgoing", "oifname", own, mark);
+    into.chain(&mut text, "arriving", "iifname", own, mark);
     for (name, at, priority, judged, rules) in [
         // By the route that was found for them, which has an SA or none: behind SNAT that is looked for again.
         ("handed-on", "forward", EARLY, "outgoing", &[][..]),
@@ -212,11 +220,11 @@ impl Side {
         }
     }
 
-    fn chain(&self, text: &mut String, name: &str, device: &str, devices: Devices, mark: &str) {
+    fn chain(&self, text: &mut String, name: &str, device: &str, own: Option<&str>, mark: &str) {
         let _ = writeln!(text, "  chain {name} {{");
         let _ = writeln!(text, "    {device} \"lo\" accept comment \"{mark}\"");
-        if devices == Devices::Tun {
-            let _ = writeln!(text, "    {device} \"ipsec*\" accept");
+        if let Some(own) = own {
+            let _ = writeln!(text, "    {device} \"{own}\" accept");
         }
         for rule in [NEIGHBOURS].into_iter().chain(self.passes.iter().map(String::as_str)) {
             let _ = writeln!(text, "    {rule}");

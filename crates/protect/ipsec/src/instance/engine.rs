@@ -60,14 +60,18 @@ impl Engine {
 
     pub(super) fn program(&self, directory: &Path, settings: &Settings) -> Result<Program, Error> {
         Ok(match self {
-            Self::Bartizan(path) => Program::new(path)
-                .argument("ike-engine")
-                .argument("--directory")
-                .argument(directory)
-                .argument("--peers")
-                .argument(settings.peers.to_string())
-                .argument("--fragment-size")
-                .argument(settings.fragment_size.to_string()),
+            Self::Bartizan(path) => match &settings.userspace {
+                Some((device, mtu)) => Program::new(path)
+                    .arguments(["ike-engine", "--userspace", device, "--mtu"])
+                    .argument(mtu.to_string()),
+                None => Program::new(path).argument("ike-engine"),
+            }
+            .argument("--directory")
+            .argument(directory)
+            .argument("--peers")
+            .argument(settings.peers.to_string())
+            .argument("--fragment-size")
+            .argument(settings.fragment_size.to_string()),
             Self::Installed(path) => Program::new(path).package("charon-systemd"),
             Self::LabRoot(root) => Program::new("unshare")
                 .package("util-linux")

@@ -1,4 +1,4 @@
-//! Who encrypts: the kernel, or charon itself.
+//! Who encrypts: the kernel, or the IKE daemon itself.
 
 use std::time::Duration;
 
@@ -7,13 +7,15 @@ use bartizan_host::{Error, Namespace, Program};
 /// How long a question to `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who does ESP for a charon of our own.
+/// Who does ESP for an IKE daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// The kernel's XFRM, through the plugin `kernel-netlink`.
     Netlink,
     /// charon, through a TUN device and the plugin `kernel-libipsec`: tunnel mode in UDP only.
     Libipsec,
+    /// The engine of Bartizan, through a TUN device: tunnel mode in UDP only.
+    Userspace,
 }
 
 impl Kernel {

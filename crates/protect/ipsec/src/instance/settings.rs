@@ -21,6 +21,8 @@ pub struct Settings {
     pub peers_per_address: u32,
     /// Largest IP datagram of an IKE fragment, in bytes.
     pub fragment_size: u16,
+    /// The device by which the engine of Bartizan does ESP itself, and octets that a packet on the path may have.
+    pub userspace: Option<(String, u16)>,
     /// strongSwan's own values where it has its own: for comparisons.
     pub defaults: bool,
     /// How much is written into the log, in strongSwan's levels: 1 is control flow, 2 is more of it, 3 dumps, 4 has secrets too.
@@ -45,6 +47,7 @@ impl Settings {
             peers,
             peers_per_address: 1,
             fragment_size: 1280,
+            userspace: None,
             defaults: false,
             log_level: 1,
             asked_first: None,
@@ -57,7 +60,8 @@ impl Settings {
         let kernel = match self.kernel {
             // The second one keeps routes and addresses where the first does ESP.
             Kernel::Libipsec => "kernel-libipsec kernel-netlink",
-            Kernel::Netlink => "kernel-netlink",
+            // What does ESP for the engine of Bartizan is no charon's.
+            Kernel::Netlink | Kernel::Userspace => "kernel-netlink",
         };
         let first = self.asked_first.map(|plugin| format!("{plugin} ")).unwrap_or_default();
         let mut text = format!(

@@ -1,6 +1,6 @@
 //! What of a node's links the engine of Bartizan cannot do, known from the file alone.
 
-use bartizan_deployment::{CopyDscp, Deployment, External, IkeEngine, Interface, IpsecLink, Mode};
+use bartizan_deployment::{CopyDscp, DataPath, Deployment, External, IkeEngine, Interface, IpsecLink, Mode};
 
 use super::{Remark, Severity};
 
@@ -11,8 +11,16 @@ pub fn limits(deployment: &Deployment, node: &str) -> Vec<Remark> {
     if !own.is_some_and(|own| own.engine == IkeEngine::Bartizan) {
         return Vec::new();
     }
+    let in_user_space = own.is_some_and(|own| own.data_path == DataPath::Userspace);
     let mut remarks = Vec::new();
     for (_, interface, link) in deployment.ipsec_links(node) {
+        if in_user_space && link.mode == Mode::Transport {
+            let [one, other] = &interface.between;
+            let about = format!("{} {one} -- {other}", interface.kind.name());
+            let cause = "is in transport mode, and ESP in user space has tunnel mode alone".to_owned();
+            let hint = "leave `mode` out, or `data-path` where the node's kernel has ESP";
+            remarks.push(Remark::new(Severity::Refused, about, cause, hint));
+        }
         of_link(interface, link, &mut |severity, cause: String, hint: &str| {
             let [one, other] = &interface.between;
             let about = format!("{} {one} -- {other}", interface.kind.name());

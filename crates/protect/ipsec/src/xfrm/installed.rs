@@ -4,10 +4,47 @@ use bartizan_ike::{Child, Requester};
 
 use super::{Direction, Error, Path};
 
-/// What is in the kernel of a link.
+/// Where the SAs of a link are: in the kernel, or in what does ESP in its place.
+pub trait Associations {
+    /// Installs an SA of a CHILD_SA; the one to receive by comes first.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be; then nothing of it is there.
+    fn install(&self, child: &Child, direction: Direction) -> Result<(), Error>;
+
+    /// Deletes an SA.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be.
+    fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error>;
+}
+
+impl Associations for Path {
+    fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
+        Path::install(self, child, direction)
+    }
+
+    fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
+        Path::remove(self, spi, direction)
+    }
+}
+
+impl<A: Associations + ?Sized> Associations for Box<A> {
+    fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
+        (**self).install(child, direction)
+    }
+
+    fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
+        (**self).remove(spi, direction)
+    }
+}
+
+/// What is installed of a link.
 #[derive(Debug)]
-pub struct Installed {
-    path: Path,
+pub struct Installed<A = Path> {
+    path: A,
     children: Vec<Entry>,
 }
 
@@ -21,10 +58,10 @@ struct Entry {
     waits: Option<Box<Child>>,
 }
 
-impl Installed {
+impl<A: Associations> Installed<A> {
     /// Nothing of this link yet.
     #[must_use]
-    pub fn new(path: Path) -> Self {
+    pub fn new(path: A) -> Self {
         let children = Vec::new();
         Self { path, children }
     }

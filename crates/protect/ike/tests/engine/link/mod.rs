@@ -71,6 +71,7 @@ pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -
         trust: Arc::new(Anchors::new(vec![authority.certificate()], UnixTime::now())),
         timing: Timing::default(),
         longest: 1232,
+        always_in_udp: false,
     }
 }
 

@@ -13,7 +13,7 @@ fn what_the_e2_link_is_for_is_dropped_unprotected_in_both_directions_and_ike_pas
 }
 
 #[test]
-fn a_kernel_that_cannot_tell_whose_an_sa_is_is_asked_for_any_and_tun_devices_pass_for_libipsec_alone() {
+fn a_kernel_that_cannot_tell_whose_an_sa_is_is_asked_for_any_and_tun_devices_pass_for_who_encrypts_by_them_alone() {
     let guard = guard("ric", INNER);
     let scripts: Vec<_> = guard
         .written
@@ -21,13 +21,16 @@ fn a_kernel_that_cannot_tell_whose_an_sa_is_is_asked_for_any_and_tun_devices_pas
         .map(|(written, _)| written.table.script())
         .collect();
     let has = |text: &str| scripts.iter().map(|script| script.contains(text)).collect::<Vec<_>>();
-    assert_eq!(has("ipsec out reqid"), [true, false, true, false]);
-    assert_eq!(has("rt ipsec exists accept"), [false, true, false, true]);
-    assert_eq!(has("meta ipsec exists accept"), [false, true, false, true]);
-    assert_eq!(has("oifname \"ipsec*\" accept"), [false, false, true, true]);
+    assert_eq!(has("ipsec out reqid"), [true, false].repeat(3));
+    assert_eq!(has("rt ipsec exists accept"), [false, true].repeat(3));
+    assert_eq!(has("meta ipsec exists accept"), [false, true].repeat(3));
+    let [no, yes] = [false, true];
+    assert_eq!(has("oifname \"ipsec*\" accept"), [no, no, yes, yes, no, no]);
+    assert_eq!(has("oifname \"esp-ric\" accept"), [no, no, no, no, yes, yes]);
+    assert_eq!(has("iifname \"esp-ric\" accept"), [no, no, no, no, yes, yes]);
     let mut marks: Vec<_> = guard.written.iter().map(|(written, _)| &written.mark).collect();
     marks.dedup();
-    assert_eq!(marks.len(), 4);
+    assert_eq!(marks.len(), 6);
 }
 
 #[test]

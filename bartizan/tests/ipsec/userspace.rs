@@ -1,0 +1,239 @@
+//! Nodes that do ESP themselves (`data-path: userspace`), on this machine's kernel, which need not have any.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use bartizan_host::{Capture, Direction, Namespace, Process, Program};
+use bartizan_pki::Algorithm;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, socket};
+use serde_json::Value;
+
+use super::egress::{GTP_U, Sender, counted, leaving};
+use super::stderr;
+use crate::stage::*;
+
+const OURS: [&str; 2] = ["bartizan, data-path: userspace"; 2];
+const POST_QUANTUM: &str = "{ profile: hybrid, ipsec: { authentication: post-quantum } }";
+const INNER: [&str; 2] = ["10.78.0.1", "10.78.0.2"];
+const INNER_6: [&str; 2] = ["fd78::1", "fd78::2"];
+const OF_GTP: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [{ protocol: udp, port: 2152 }]";
+const PORT: u16 = 7000;
+/// Packets that are sent in each state.
+const MANY: usize = 20;
+
+fn stage(link: &str) -> Stage {
+    Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", link)])
+}
+
+/// Both ends up, and the link with them.
+fn up(stage: &Stage) -> [Process; 2] {
+    let both = [stage.up("ric"), stage.up("cu")];
+    for node in ["cu", "ric"] {
+        stage.stands(node);
+    }
+    both
+}
+
+fn connect(space: &Namespace, [from, to]: [&str; 2]) -> TcpStream {
+    let [from, to] = [(from, 0), (to, PORT)].map(|(address, port)| {
+        let address: IpAddr = address.parse().expect("an address");
+        SocketAddr::new(address, port)
+    });
+    let connect = || {
+        let family = if to.is_ipv4() {
+            AddressFamily::Inet
+        } else {
+            AddressFamily::Inet6
+        };
+        let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(from))?;
+        nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
+        nix::Result::Ok(socket)
+    };
+    let stream = space.enter(connect).expect("a namespace").expect("it is reached");
+    let stream = TcpStream::from(stream);
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream
+}
+
+/// A socket of UDP.
+fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
+    let address: IpAddr = address.parse().expect("an address");
+    let socket = space.enter(|| UdpSocket::bind((address, port)));
+    let socket = socket.expect("a namespace").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket
+}
+
+/// Echoes what one connection brings.
+fn echo(space: &Namespace, address: &str) -> thread::JoinHandle<()> {
+    let address: IpAddr = address.parse().expect("an address");
+    let listener = space.enter(|| TcpListener::bind((address, PORT)));
+    let listener = listener.expect("a namespace").expect("a listener");
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut other = stream.try_clone().expect("the same");
+        std::io::copy(&mut stream, &mut other).expect("it is copied");
+    })
+}
+
+/// Sends bytes from the CU to the RIC and back over TCP until `stop`, and at least some; each byte is compared.
+fn transfers([cu, ric]: [&Namespace; 2], between: [&str; 2], stop: impl Fn() -> bool) -> usize {
+    let echo = echo(ric, between[1]);
+    let mut stream = connect(cu, between);
+    let block: Vec<u8> = (0..64 * 1024_u32).map(|at| (at % 251) as u8).collect();
+    let mut blocks = 0;
+    while blocks < 16 || !stop() {
+        stream.write_all(&block).expect("it is sent");
+        let mut back = vec![0; block.len()];
+        stream.read_exact(&mut back).expect("it comes back");
+        assert_eq!(back, block);
+        blocks += 1;
+    }
+    drop(stream);
+    echo.join().expect("it ends");
+    blocks * block.len()
+}
+
+#[test]
+fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goes_down() {
+    let stage =
+        stage("inner: { cu: [10.78.0.1, 'fd78::1'], ric: [10.78.0.2, 'fd78::2'] }, selectors: [{ protocol: any }]");
+    let [ric, cu] = up(&stage);
+    let report = stage.stands("cu");
+    assert_eq!(
+        (&report["engine"], &report["data_path"]),
+        (&"bartizan".into(), &"userspace".into())
+    );
+    assert_eq!(report["userspace"]["device"], "esp-cu");
+    // Ethernet without IPv4, UDP, and ESP with AES-GCM around what is padded to four bytes.
+    assert_eq!(report["userspace"]["mtu"], 1500 - 20 - 8 - 8 - 8 - 16 - 2);
+    let sa = &report["links"][0]["children"][0]["sas"][0];
+    assert_eq!((&sa["mode"], &sa["udp"]), (&"TUNNEL".into(), &true.into()));
+
+    let capture = Capture::start(Some(&stage.cu), "v0", stage.path().join("carried"), Direction::Outbound);
+    let capture = capture.expect("a capture");
+    for between in [INNER, INNER_6] {
+        assert!(transfers([&stage.cu, &stage.ric], between, || true) > 0);
+    }
+    // Rekeyed by either end under traffic: nothing of it is lost.
+    let rekeyed = AtomicBool::new(false);
+    let hosts = [&stage.cu, &stage.ric];
+    thread::scope(|scope| {
+        let transfer = scope.spawn(|| transfers(hosts, INNER, || rekeyed.load(Ordering::Relaxed)));
+        for (node, more) in [("cu", &[][..]), ("ric", &[]), ("cu", &["--ike"])] {
+            assert_eq!(stage.json("rekey", node, more).0, 0, "{node}");
+        }
+        rekeyed.store(true, Ordering::Relaxed);
+        transfer.join().expect("all of it comes back");
+    });
+    // Longer than the tunnel takes at once: the kernel cuts it before, and each part finds its SA.
+    let (one, other) = (bound(&stage.cu, INNER[0], PORT), bound(&stage.ric, INNER[1], PORT));
+    one.send_to(&[7; 9000], (INNER[1], PORT)).expect("it is sent");
+    let mut buffer = vec![0; 10_000];
+    assert_eq!(other.recv(&mut buffer).expect("it arrives"), 9000);
+
+    let protected = counted(capture);
+    assert!(protected.protected.len() > 100 && protected.clear.is_empty());
+    // None is cut on its way.
+    assert!(protected.protected.iter().all(|length| *length <= 1500));
+    let report = stage.stands("cu");
+    let dropped = &report["userspace"]["dropped"];
+    for why in ["not-opened", "not-sent", "of-other-traffic", "unknown-spi"] {
+        assert_eq!(dropped[why], 0, "{why}: {report}");
+    }
+
+    let (code, report) = stage.json("down", "cu", &[]);
+    assert_eq!((code, &report["deleted"]), (0, &1.into()));
+    for (node, process) in [("cu", cu), ("ric", ric)] {
+        let status = process.terminate(PATIENCE).expect("it ends");
+        assert_eq!(status.code(), Some(0), "{node}");
+        let rules = Program::new("ip").arguments(["-n", stage.space(node).name(), "rule"]);
+        let rules = rules.run(PATIENCE).expect("ip").text();
+        assert!(!rules.contains("10.78.0"), "{rules}");
+        let links = Program::new("ip").arguments(["-n", stage.space(node).name(), "link"]);
+        assert!(!links.run(PATIENCE).expect("ip").text().contains("esp-"));
+    }
+}
+
+#[test]
+fn nothing_leaves_unencrypted_whatever_becomes_of_the_engine_that_does_esp_itself() {
+    let stage = stage(OF_GTP);
+    let sender = Sender::new(MANY);
+    let socket = bound(&stage.cu, INNER[0], GTP_U);
+    thread::scope(|scope| {
+        let _stopped = sender.stopped();
+        // What the host does not let out is an error here, and what this is about.
+        scope.spawn(|| sender.run(|| _ = socket.send_to(b"a user's packet", (INNER[1], GTP_U))));
+        let before = leaving(&stage, "before", || sender.many_more());
+        assert!(!before.clear.is_empty() && before.protected.is_empty(), "{before:?}");
+
+        let (_ric, mut cu) = (stage.up("ric"), stage.up("cu"));
+        let through = leaving(&stage, "through", || {
+            stage.stands("cu");
+            sender.many_more();
+            assert_eq!(stage.json("rekey", "cu", &[]).0, 0);
+            sender.many_more();
+            let engine = stage.charon_process("cu").expect("it runs");
+            kill(engine, Signal::SIGSTOP).expect("stopped");
+            sender.many_more();
+            kill(engine, Signal::SIGCONT).expect("it goes on");
+            // Killed under its `up`, which says so and ends.
+            kill(engine, Signal::SIGKILL).expect("killed");
+            sender.many_more();
+            let status = eventually("it ends", || cu.ended().expect("a child of ours"));
+            assert_eq!(status.code(), Some(2));
+            let mut cu = stage.up("cu");
+            stage.stands("cu");
+            sender.many_more();
+            cu.send(libc::SIGKILL);
+            eventually("the engine is gone", || {
+                stage.charon_process("cu").is_none().then_some(())
+            });
+            sender.many_more();
+            let cu = stage.up("cu");
+            stage.stands("cu");
+            let (code, report) = stage.json("down", "cu", &[]);
+            assert_eq!((code, &report["cleartext"]["guard"]), (0, &"installed".into()));
+            sender.many_more();
+            cu.terminate(PATIENCE).expect("it ends");
+            sender.many_more();
+        });
+        assert!(through.clear.is_empty(), "{through:?}");
+        assert!(through.protected.len() > MANY, "{through:?}");
+        assert_eq!(stage.json("down", "cu", &["--unguard"]).0, 0);
+        let after = leaving(&stage, "after", || sender.many_more());
+        assert!(!after.clear.is_empty() && after.protected.is_empty(), "{after:?}");
+    });
+}
+
+#[test]
+fn a_link_between_the_hosts_own_addresses_is_not_led_into_itself() {
+    // Of one kind of packets, and of all of them.
+    for link in ["", "selectors: [{ protocol: any }]"] {
+        let stage = stage(link);
+        let _both = up(&stage);
+        let before = stage.stands("cu");
+        let hosts = ["10.77.0.1", "10.77.0.2"];
+        let is_all = !link.is_empty();
+        let left = leaving(&stage, "hosts", || {
+            transfers([&stage.cu, &stage.ric], hosts, || true);
+        });
+        assert_eq!(left.protected.len() > 100, is_all, "{link}: {}", left.protected.len());
+        let after = stage.stands("cu");
+        let sent = |report: &Value| report["links"][0]["children"][0]["sas"][0]["packets"]["sent"].as_u64();
+        assert_eq!(sent(&after) > sent(&before), is_all);
+    }
+}
+
+#[test]
+fn what_the_engine_does_not_do_in_user_space_is_refused_by_name() {
+    let stage = stage("mode: transport");
+    let refused = stage.run("up", "cu", &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("transport"), "{}", stderr(&refused));
+}

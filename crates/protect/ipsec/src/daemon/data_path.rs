@@ -1,0 +1,168 @@
+//! Who does ESP for the daemon: the kernel, or this process.
+
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use bartizan_host::{Interest, bypass_esp_policies, carry_esp};
+use bartizan_ike::{Ends, Mode, Selector};
+
+use super::connection::Protected;
+use crate::userspace::Userspace;
+use crate::vici::Section;
+use crate::xfrm::{Asked, Associations, Counted, Direction, Error, Path};
+
+/// Who does ESP.
+#[derive(Debug)]
+pub(super) enum DataPath {
+    /// The kernel, which says what packets ask for from when a connection is loaded that is set up by such a one.
+    Kernel(Option<Asked>),
+    Userspace(Box<Userspace>),
+}
+
+impl DataPath {
+    /// In the answer to `stats`, in the place of charon's plugins.
+    pub(super) fn plugin(&self) -> &'static str {
+        match self {
+            Self::Kernel(_) => "kernel-netlink",
+            Self::Userspace(_) => crate::charon::USERSPACE,
+        }
+    }
+
+    /// The same, with what it is made of and has dropped.
+    pub(super) fn section(&self) -> Option<Section> {
+        let Self::Userspace(userspace) = self else { return None };
+        let section = Section::new()
+            .with("device", userspace.device())
+            .with("mtu", userspace.mtu().to_string());
+        let dropped = userspace.dropped().into_iter();
+        Some(dropped.fold(section, |all, (name, count)| all.with(name, count.to_string())))
+    }
+
+    /// Prepares the sockets of an address, of port 500 and of port 4500.
+    pub(super) fn attach(&mut self, address: IpAddr, sockets: [&UdpSocket; 2]) -> io::Result<()> {
+        match self {
+            Self::Kernel(_) => {
+                for socket in sockets {
+                    bypass_esp_policies(socket)?;
+                }
+                carry_esp(sockets[1])
+            }
+            Self::Userspace(userspace) => {
+                // A kernel without ESP has no policies to pass.
+                for socket in sockets {
+                    let _ = bypass_esp_policies(socket);
+                }
+                userspace.attach(address, sockets)
+            }
+        }
+    }
+
+    pub(super) fn retain(&mut self, needed: impl Fn(&IpAddr) -> bool) {
+        if let Self::Userspace(userspace) = self {
+            userspace.retain(needed);
+        }
+    }
+
+    /// Whether this process, and no thread of the data path, reads port 4500.
+    pub(super) fn leaves_nat_port(&self) -> bool {
+        matches!(self, Self::Kernel(_))
+    }
+
+    /// Messages of IKE that the data path has received.
+    pub(super) fn messages(&self) -> Vec<(Ends, Vec<u8>)> {
+        match self {
+            Self::Kernel(_) => Vec::new(),
+            Self::Userspace(userspace) => userspace.messages().collect(),
+        }
+    }
+
+    /// Whether it can still be used.
+    pub(super) fn stands(&self) -> Result<(), Error> {
+        match self {
+            Self::Kernel(_) => Ok(()),
+            Self::Userspace(userspace) => userspace.stands(),
+        }
+    }
+
+    /// What it is, for the log; nothing where it is the kernel.
+    pub(super) fn shown(&self) -> Option<String> {
+        let Self::Userspace(userspace) = self else { return None };
+        Some(format!(
+            "ESP in user space by {}: packets of the links have {} octets at most",
+            userspace.device(),
+            userspace.mtu()
+        ))
+    }
+
+    /// What the daemon waits for besides its sockets.
+    pub(super) fn waits_for(&self) -> Option<(BorrowedFd<'_>, Interest)> {
+        match self {
+            Self::Kernel(asked) => asked.as_ref().map(|asked| (asked.as_fd(), Interest::Read)),
+            Self::Userspace(userspace) => Some((userspace.woken(), Interest::Read)),
+        }
+    }
+
+    /// Hears from now on what packets ask for.
+    pub(super) fn hear(&mut self) -> io::Result<()> {
+        if let Self::Kernel(asked @ None) = self {
+            *asked = Some(Asked::listen()?);
+        }
+        Ok(())
+    }
+
+    /// The numbers of the links whose packets have found no SA since.
+    pub(super) fn asked(&self) -> Vec<u32> {
+        match self {
+            // What could not be heard is asked again.
+            Self::Kernel(asked) => asked
+                .as_ref()
+                .and_then(|asked| asked.numbers().ok())
+                .unwrap_or_default(),
+            Self::Userspace(userspace) => userspace.asked(),
+        }
+    }
+
+    /// Requires ESP of the traffic of a CHILD_SA.
+    pub(super) fn require(&mut self, child: &Protected) -> Result<(), Error> {
+        match self {
+            Self::Kernel(_) => child.path.require(child.mode, &child.local, &child.remote),
+            Self::Userspace(_) if child.mode != Mode::Tunnel => {
+                Err(Error::Userspace("there is no transport mode".to_owned()))
+            }
+            Self::Userspace(userspace) => {
+                let (local, remote) = (&child.local, &child.remote);
+                userspace.require(child.path.reqid, local, remote)?;
+                let path_mtu = userspace.path_mtu();
+                let is_v4 = child.path.local.is_ipv4();
+                let longest = |suite: &bartizan_esp::Suite| crate::userspace::longest(*suite, path_mtu, is_v4);
+                userspace.fit(child.suites.iter().map(longest))
+            }
+        }
+    }
+
+    /// Ends that for these.
+    pub(super) fn release(&mut self, path: Path, local: &Selector, remote: &Selector) -> Result<(), Error> {
+        let (local, remote) = ([*local], [*remote]);
+        match self {
+            Self::Kernel(_) => path.release(&local, &remote),
+            Self::Userspace(userspace) => userspace.release(path.reqid, &local, &remote),
+        }
+    }
+
+    /// Where the SAs of a CHILD_SA are installed.
+    pub(super) fn associations(&self, path: Path) -> Result<Box<dyn Associations>, Error> {
+        Ok(match self {
+            Self::Kernel(_) => Box::new(path),
+            Self::Userspace(userspace) => Box::new(userspace.associations(path)?),
+        })
+    }
+
+    /// What an SA has done.
+    pub(super) fn counted(&self, path: Path, spi: u32, direction: Direction) -> Option<Counted> {
+        match self {
+            Self::Kernel(_) => path.counted(spi, direction).ok().flatten(),
+            Self::Userspace(userspace) => userspace.counted(path.reqid, spi, direction),
+        }
+    }
+}
