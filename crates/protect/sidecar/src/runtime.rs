@@ -2,6 +2,7 @@
 
 pub(crate) mod pages;
 pub(crate) mod quic;
+pub(crate) mod reactor;
 pub(crate) mod scratch;
 pub(crate) mod ticks;
 pub(crate) mod until;

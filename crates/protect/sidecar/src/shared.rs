@@ -1,7 +1,8 @@
 //! What all connections of a sidecar share.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
@@ -11,6 +12,7 @@ use crate::answers::failure_log::FailureLog;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
+use crate::runtime::reactor::{Reactor, Thread};
 use crate::runtime::ticks::Ticks;
 
 /// What all connections of a sidecar share.
@@ -26,6 +28,39 @@ pub(crate) struct Shared {
     pub(crate) drain: Drain,
     pub(crate) failure_log: FailureLog,
     pub(crate) ticks: Ticks,
+    pub(crate) carriers: Carriers,
+}
+
+/// The event loops that carry associations, each begun when it is needed first.
+///
+/// Over QUIC they share one with the handshakes of other sidecars; over TLS nobody who is not authenticated has a part of their thread.
+#[derive(Debug, Default)]
+pub(crate) struct Carriers {
+    tls: Mutex<Option<Thread>>,
+    quic: Mutex<Option<Thread>>,
+}
+
+impl Carriers {
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(crate) fn tls(&self) -> io::Result<Reactor> {
+        Self::begin(&self.tls, "carrier-tls")
+    }
+
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(crate) fn quic(&self) -> io::Result<Reactor> {
+        Self::begin(&self.quic, "carrier-quic")
+    }
+
+    fn begin(begun: &Mutex<Option<Thread>>, name: &str) -> io::Result<Reactor> {
+        let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = match begun.take() {
+            Some(thread) => thread,
+            None => Thread::start(name)?,
+        };
+        Ok(begun.insert(thread).reactor().clone())
+    }
 }
 
 /// Certificates and policies in effect, which a reload replaces. Connections keep what they began with.

@@ -45,7 +45,7 @@ use crate::routing::peers::Upstreams;
 use crate::routing::routes::Routes;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
-use crate::shared::{Current, Shared};
+use crate::shared::{Carriers, Current, Shared};
 use crate::worker::Worker;
 
 /// TLS handshakes under way per listener; beyond, the oldest is evicted. Each holds about 50 kB.
@@ -195,6 +195,7 @@ impl Bound {
             drain: Drain::new(),
             failure_log: FailureLog::default(),
             ticks: Ticks::default(),
+            carriers: Carriers::default(),
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let endpoint = shared.endpoint.endpoint();

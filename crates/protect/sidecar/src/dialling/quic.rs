@@ -27,6 +27,7 @@ use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
 use crate::runtime::quic::EventLoop;
+use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
 /// A warm connection says something that often, so that a path or a peer that is gone is noticed.
@@ -108,16 +109,16 @@ pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConf
 }
 
 /// An endpoint at this socket.
-pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>) -> io::Result<Endpoint> {
+pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>, reactor: &Reactor) -> io::Result<Endpoint> {
     let mut config = EndpointConfig::default();
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
-    Endpoint::new(config, server, socket, Arc::new(EventLoop))
+    Endpoint::new(config, server, socket, Arc::new(EventLoop::of(reactor)))
 }
 
 impl Dialler {
     /// The endpoint to dial `to` from, and its address: by the source address that the host's routes give now.
-    fn endpoint(&self, to: SocketAddr) -> io::Result<(Endpoint, SocketAddr)> {
+    fn endpoint(&self, to: SocketAddr, shared: &Shared) -> io::Result<(Endpoint, SocketAddr)> {
         let any = match to {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -133,7 +134,7 @@ impl Dialler {
         {
             return Ok((endpoint.clone(), address));
         }
-        let fresh = endpoint(UdpSocket::bind((source, 0))?, None)?;
+        let fresh = endpoint(UdpSocket::bind((source, 0))?, None, &shared.carriers.quic()?)?;
         let address = fresh.local_addr()?;
         *known = Some(fresh.clone());
         Ok((fresh, address))
@@ -259,7 +260,7 @@ async fn connect(
         failed(Why::Peer(reason), detail, &hint)
     };
     let (endpoint, local_address) = dialler
-        .endpoint(upstream.address)
+        .endpoint(upstream.address, shared)
         .map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
     let began = Instant::now();
     let mut config = quinn::ClientConfig::new(config);

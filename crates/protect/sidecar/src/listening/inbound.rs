@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::answers::answer::answer;
 use crate::dialling::channel::Channel;
 use crate::life::drain::{Guard, Phase};
+use crate::listening::admission::Slot;
 use crate::listening::handshake_threads::Authenticated;
 use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
@@ -86,10 +87,7 @@ pub(crate) async fn serve_all(
             // A task of its own kind: associations are idle for days, and one of requests is several times as large.
             Ok(channel) if path == Path::Sctp => {
                 let (worker, forward) = (Rc::clone(&worker), function.address);
-                spawn_local(async move {
-                    serve_association(&worker.shared, forward, channel, guard).await;
-                    drop(slot);
-                });
+                spawn_local(async move { serve_association(&worker.shared, forward, channel, guard, slot).await });
             }
             Ok(channel) => {
                 let served = serve(Rc::clone(&worker), Rc::clone(&function), path, channel, guard);
@@ -120,11 +118,34 @@ async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut chann
     }
 }
 
-/// Serves the association of one connection of another sidecar.
-async fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, mut channel: Channel, mut guard: Guard) {
+/// Has the event loop for it serve the association of one connection of another sidecar, once there is one.
+async fn serve_association(
+    shared: &Arc<Shared>,
+    forward: SocketAddr,
+    mut channel: Channel,
+    mut guard: Guard,
+    slot: Slot,
+) {
     guard.join(channel.session().dismissal());
-    if is_used(&mut channel, &mut guard).await {
-        sctp::inbound(shared, forward, channel, guard).await;
+    if !is_used(&mut channel, &mut guard).await {
+        return;
+    }
+    let carried = shared.carriers.tls().and_then(|reactor| {
+        let channel = channel.detach()?.attach_to(&reactor)?;
+        Ok((channel, reactor))
+    });
+    match carried {
+        Ok((channel, reactor)) => {
+            let carried = sctp::inbound(Arc::clone(shared), forward, channel, guard, reactor.clone());
+            reactor.spawn(async move {
+                carried.await;
+                drop(slot);
+            });
+        }
+        Err(error) => {
+            shared.metrics.limit_reached("accept");
+            tracing::warn!(%error, "an authenticated connection is closed: its socket cannot be watched");
+        }
     }
 }
 

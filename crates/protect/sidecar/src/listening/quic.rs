@@ -24,6 +24,7 @@ use crate::listening::admission::{Admission, Bound, Bounds, Slot};
 use crate::listening::failures::{Deferral, Failures};
 use crate::listening::handshake_threads::spawn;
 use crate::paths::sctp::{self, QuicStreams};
+use crate::runtime::reactor::Reactor;
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::sidecar::GOODBYE;
@@ -54,6 +55,7 @@ struct Answering {
     interface: InterfaceKind,
     forward: SocketAddr,
     listening_at: SocketAddr,
+    reactor: Reactor,
     config: ServerConfig,
     failures: Failures,
     /// Handshakes of unknown addresses while many fail.
@@ -94,10 +96,11 @@ impl QuicListener {
     async fn serve_all(self, shared: Arc<Shared>, _ends: oneshot::Sender<()>) {
         let config = quic::listening(&shared, self.interface);
         let opened = self.socket.local_addr().and_then(|listening_at| {
-            let endpoint = quic::endpoint(self.socket, Some(config.clone()))?;
-            Ok((listening_at, endpoint))
+            let reactor = shared.carriers.quic()?;
+            let endpoint = quic::endpoint(self.socket, Some(config.clone()), &reactor)?;
+            Ok((listening_at, endpoint, reactor))
         });
-        let (listening_at, endpoint) = match opened {
+        let (listening_at, endpoint, reactor) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::error!(
@@ -113,6 +116,7 @@ impl QuicListener {
             interface: self.interface,
             forward: self.forward,
             listening_at,
+            reactor,
             config,
             failures: Failures::default(),
             late: Semaphore::new(1),
@@ -156,7 +160,8 @@ impl QuicListener {
                 }
                 Err(_) => incoming.refuse(),
             }
-            // One in each round of the runtime: associations get their turn after each, however many clients connect.
+            // One, and then whoever waits: a handshake begins under the lock by which the loop of the associations reads the socket.
+            std::thread::yield_now();
             yield_now().await;
         }
         // Draining is over with the last connection's guard, not with this one.
@@ -192,7 +197,12 @@ impl Answering {
         }
         guard.join(channel.session().dismissal());
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
-            sctp::inbound(&self.shared, self.forward, carrier, guard).await;
+            let reactor = self.reactor.clone();
+            let carried = sctp::inbound(Arc::clone(&self.shared), self.forward, carrier, guard, reactor);
+            self.reactor.spawn(async move {
+                carried.await;
+                drop(slot);
+            });
         }
     }
 }

@@ -8,13 +8,10 @@ mod carry;
 mod function;
 mod streams;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
-use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
-use tokio::time::timeout;
 
 pub(crate) use self::carrier::Carrier;
 use self::carry::carry;
@@ -27,7 +24,10 @@ use crate::dialling::warm::{Dialled, WarmPool};
 use crate::life::drain::Guard;
 use crate::listening::admission::Slot;
 use crate::metrics::Side;
+use crate::runtime::reactor::{self, Reactor, within};
 use crate::shared::Shared;
+use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
+use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
 
 /// A peer's sidecar says something at least every third of this. Documented (docs/gateway.md): the longest time in which a function
 /// believes in a peer that is gone.
@@ -38,11 +38,11 @@ const ABORT: Duration = Duration::from_secs(2);
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// What is recorded of an association when it has ended.
-struct Account<'a> {
-    shared: &'a Shared,
+struct Account {
+    shared: Arc<Shared>,
     direction: Direction,
-    interface: &'a str,
-    peer: &'a str,
+    interface: &'static str,
+    peer: String,
     key: Option<ledger::Key>,
     function: Option<SocketAddr>,
     began: Instant,
@@ -56,47 +56,60 @@ fn is_of_this_host(address: IpAddr) -> bool {
 /// A connection from a pool that becomes the carrier of one association.
 pub(crate) trait Carries: Dialled {
     /// What it becomes.
-    type Carrier: Carrier;
+    type Carrier: Carrier + Send + 'static;
 
-    fn into_carrier(self) -> Self::Carrier;
+    /// The event loop of its associations.
+    fn reactor(shared: &Shared) -> io::Result<Reactor>;
+
+    /// Has that loop watch it.
+    fn into_carrier(self, reactor: &Reactor) -> io::Result<Self::Carrier>;
 }
 
 impl Carries for Channel {
     type Carrier = Self;
 
-    fn into_carrier(self) -> Self {
-        self
+    fn reactor(shared: &Shared) -> io::Result<Reactor> {
+        shared.carriers.tls()
+    }
+
+    fn into_carrier(self, reactor: &Reactor) -> io::Result<Self> {
+        self.detach()?.attach_to(reactor)
     }
 }
 
 impl Carries for QuicChannel {
     type Carrier = QuicStreams;
 
-    fn into_carrier(self) -> QuicStreams {
-        QuicStreams::new(self)
+    fn reactor(shared: &Shared) -> io::Result<Reactor> {
+        shared.carriers.quic()
+    }
+
+    fn into_carrier(self, _: &Reactor) -> io::Result<QuicStreams> {
+        Ok(QuicStreams::new(self))
     }
 }
 
-/// Serves an association that the node's own function has opened at an outbound listener.
+/// Serves an association that the node's own function has opened at an outbound listener: finds the peer, and has the event loop of its
+/// carrier do the rest.
 pub(crate) async fn outbound<C: Carries>(
     shared: Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
-    socket: FunctionSocket,
+    (socket, reactor): (FunctionSocket, Reactor),
     from: SocketAddr,
     mut guard: Guard,
     slot: Slot,
 ) {
     shared.metrics.local_connection(Side::Outbound, "sctp");
     let mut account = Account {
-        shared: &shared,
+        shared: Arc::clone(&shared),
         direction: Direction::Outbound,
         interface: warm_pool.interface(),
-        peer: warm_pool.peer(),
+        peer: warm_pool.peer().to_owned(),
         key: None,
         function: Some(from),
         began: Instant::now(),
     };
-    let refuse = |account: &Account<'_>, socket: FunctionSocket, ending: Ending, streams| {
+    let refuse = |account: &Account, socket: FunctionSocket, ending: Ending, streams| {
         let end = End {
             ending,
             totals: Totals::default(),
@@ -120,68 +133,107 @@ pub(crate) async fn outbound<C: Carries>(
     };
     slot.establish();
     // On the heap while it is needed: what dials is larger than all that an association at rest holds.
-    let mut carrier = match Box::pin(warm_pool.take()).await {
-        Ok(connection) => connection.into_carrier(),
+    let connection = match Box::pin(warm_pool.take()).await {
+        Ok(connection) => connection,
         Err(failure) => {
             shared.failure_log.log("an association is aborted", &failure);
             let ending = Ending::NoCarrier(format!("{}: {}", failure.why.as_str(), failure.detail));
             return refuse(&account, socket, ending, Some(streams));
         }
     };
-    guard.join(carrier.session().dismissal());
-    account.key = carrier.session().key;
-    let limits = &shared.limits;
+    guard.join(connection.session().dismissal());
+    account.key = connection.session().key;
+    let carrier = match connection.into_carrier(&reactor) {
+        Ok(carrier) => carrier,
+        Err(error) => {
+            let ending = Ending::CarrierLost(format!("its socket cannot be watched: {error}"));
+            return refuse(&account, socket, ending, Some(streams));
+        }
+    };
+    let carried = carry_out(account, carrier, socket, streams, guard, reactor.clone());
+    reactor.spawn(async move {
+        carried.await;
+        drop(slot);
+    });
+}
+
+/// Carries what the node's own function has opened.
+async fn carry_out<C: Carrier>(
+    account: Account,
+    mut carrier: C,
+    socket: FunctionSocket,
+    streams: Streams,
+    mut guard: Guard,
+    reactor: Reactor,
+) {
+    let limits = &account.shared.limits;
     let patience = Patience {
         // The peer dials its function meanwhile.
         opening: limits.connect + limits.connect,
         silence: SILENCE,
         abort: ABORT,
     };
-    let mut association = Association::initiator(streams, C::Carrier::CARRIAGE, patience, Instant::now());
-    carry(&mut association, &mut carrier, Some(socket), None, &mut guard).await;
-    account.finish(&mut carrier, &association).await;
+    let mut association = Association::initiator(streams, C::CARRIAGE, patience, reactor::now());
+    carry(&mut association, &mut carrier, Some(socket), None, &mut guard, &reactor).await;
+    account.finish(&mut carrier, &association, &reactor).await;
     if let Some(refused) = carrier.session().refusal() {
-        shared
+        account
+            .shared
             .failure_log
-            .log("an association is aborted", &Failure::refused(account.peer, refused));
+            .log("an association is aborted", &Failure::refused(&account.peer, refused));
     }
 }
 
-/// Serves an association that a peer's function has opened: makes the same towards this node's at `forward`.
-pub(crate) async fn inbound<C: Carrier>(shared: &Arc<Shared>, forward: SocketAddr, mut carrier: C, mut guard: Guard) {
+/// Serves an association that a peer's function has opened, on the event loop of its carrier: makes the same towards this node's at `forward`.
+pub(crate) async fn inbound<C: Carrier>(
+    shared: Arc<Shared>,
+    forward: SocketAddr,
+    mut carrier: C,
+    mut guard: Guard,
+    reactor: Reactor,
+) {
     let session = Arc::clone(carrier.session());
-    let account = Account {
-        shared,
-        direction: Direction::Inbound,
-        interface: session.leg.interface.name(),
-        peer: session.peer.as_str(),
-        key: session.key,
-        function: Some(forward),
-        began: Instant::now(),
-    };
     let patience = Patience {
         opening: shared.limits.connect,
         silence: SILENCE,
         abort: ABORT,
     };
-    let mut association = Association::responder(C::CARRIAGE, patience, Instant::now());
+    let account = Account {
+        shared,
+        direction: Direction::Inbound,
+        interface: session.leg.interface.name(),
+        peer: session.peer.to_string(),
+        key: session.key,
+        function: Some(forward),
+        began: Instant::now(),
+    };
+    drop(session);
+    let mut association = Association::responder(C::CARRIAGE, patience, reactor::now());
     if is_of_this_host(forward.ip()) {
-        shared.metrics.local_connection(Side::Inbound, "sctp");
+        account.shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
-        association.dismiss(&why, Instant::now());
+        association.dismiss(&why, reactor::now());
     }
-    carry(&mut association, &mut carrier, None, Some(forward), &mut guard).await;
-    account.finish(&mut carrier, &association).await;
+    carry(
+        &mut association,
+        &mut carrier,
+        None,
+        Some(forward),
+        &mut guard,
+        &reactor,
+    )
+    .await;
+    account.finish(&mut carrier, &association, &reactor).await;
 }
 
-impl Account<'_> {
+impl Account {
     /// Records the end, and closes the connection once the peer has what is left for it.
-    async fn finish(&self, carrier: &mut impl Carrier, association: &Association) {
+    async fn finish(&self, carrier: &mut impl Carrier, association: &Association, reactor: &Reactor) {
         if let Some(end) = association.end() {
             self.close(&end, association.streams());
         }
-        let _ = timeout(GOODBYE, carrier.goodbye(association)).await;
+        let _ = within(reactor, GOODBYE, carrier.goodbye(association)).await;
     }
 
     fn close(&self, end: &End, streams: Option<Streams>) {
@@ -190,14 +242,14 @@ impl Account<'_> {
         let detail = ending.cause().to_string();
         self.shared
             .metrics
-            .association(side, self.peer, ending.as_str(), totals);
+            .association(side, &self.peer, ending.as_str(), totals);
         self.shared
             .recorder
             .record(Event::Association(Box::new(ledger::Association {
                 key: self.key,
                 interface: self.interface.to_owned(),
                 direction: self.direction,
-                peer: self.peer.to_owned(),
+                peer: self.peer.clone(),
                 function: self.function,
                 streams: streams.map(|Streams { outbound, inbound }| StreamCounts { outbound, inbound }),
                 ending: ending.as_str().to_owned(),
@@ -220,13 +272,13 @@ impl Account<'_> {
             _ => self.shared.failure_log.log(
                 "an association was aborted",
                 &Failure {
-                    peer: self.peer.to_owned(),
+                    peer: self.peer.clone(),
                     why: Why::Association(ending.as_str()),
                     detail: format!(
                         "{}: {detail} ({} messages not acknowledged, {} not delivered)",
                         self.interface, totals.unacknowledged, totals.undelivered
                     ),
-                    hint: hint(ending, self.peer),
+                    hint: hint(ending, &self.peer),
                 },
             ),
         }

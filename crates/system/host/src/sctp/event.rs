@@ -119,25 +119,10 @@ impl Association {
         }
     }
 
-    /// Has the event loop of the calling thread watch it. It must not block. Where the event loop takes no descriptor more the association
-    /// is aborted.
-    ///
-    /// # Errors
-    /// Where the event loop takes no descriptor more.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn watched(mut self, interest: Interest) -> io::Result<AsyncFd<Self>> {
+    /// Has the kernel say with each message whether another waits, which [`Association::next_event_and_more`] gives. Linux has it since 3.17.
+    pub fn announce(&mut self) {
         let on: libc::c_int = 1;
-        // Linux has it since 3.17.
-        self.announces = self.announces || message::set(&self.socket, libc::SCTP_RECVNXTINFO, &on).is_ok();
-        // SAFETY: the descriptor is that of the socket, which the association owns and never replaces.
-        let watched = unsafe { AsyncFd::register_with_interest(self, interest) };
-        watched.map_err(|refused| {
-            let (association, cause) = refused.into_parts();
-            let _ = association.abort();
-            cause
-        })
+        self.announces = message::set(&self.socket, libc::SCTP_RECVNXTINFO, &on).is_ok();
     }
 
     /// How an opening ended that [`Association::begin`] began.

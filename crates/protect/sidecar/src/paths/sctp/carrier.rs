@@ -34,7 +34,7 @@ pub(crate) trait Carrier {
     fn is_flushed(&self) -> bool;
 
     /// Sends what is left of the association's life, and closes the connection once the peer has it.
-    fn goodbye(&mut self, association: &Association) -> impl Future<Output = ()>;
+    fn goodbye(&mut self, association: &Association) -> impl Future<Output = ()> + Send;
 
     /// The connection's account.
     fn session(&self) -> &Arc<Session>;

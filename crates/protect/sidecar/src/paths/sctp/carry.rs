@@ -1,20 +1,19 @@
 //! One association between its two sockets, in one task.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bartizan_gateway::{Association, Cause, Command, Side, Streams};
 use bartizan_host::sctp::{Event, Notification};
-use tokio::time::Sleep;
 
 use super::carrier::Carrier;
 use super::function::{FunctionSocket, delivery, path_state};
 use super::{GOODBYE, last_command};
 use crate::life::drain::{Guard, Phase};
+use crate::runtime::reactor::{self, Alarm, Reactor, within};
 use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
@@ -29,12 +28,10 @@ struct Carrying<'a, C> {
     /// Whether it is established.
     established: bool,
     forward: Option<SocketAddr>,
-    timer: Pin<Box<Sleep>>,
-    /// When `timer` is due.
-    armed: Instant,
+    alarm: Alarm,
     /// The carrier takes or gives nothing any more.
     carrier_ended: bool,
-    /// When this turn began: asking the clock is a system call on some machines.
+    /// When this turn began.
     now: Instant,
 }
 
@@ -45,17 +42,17 @@ pub(super) async fn carry<C: Carrier>(
     function: Option<FunctionSocket>,
     forward: Option<SocketAddr>,
     guard: &mut Guard,
+    reactor: &Reactor,
 ) {
     let established = function.is_some();
-    let now = Instant::now();
+    let now = reactor::now();
     let mut carrying = Carrying {
         association,
         carrier,
         function,
         established,
         forward,
-        timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
-        armed: now,
+        alarm: Alarm::of(reactor),
         carrier_ended: false,
         now,
     };
@@ -64,12 +61,12 @@ pub(super) async fn carry<C: Carrier>(
     if until(carried, guard.reached(Phase::Closing)).await.is_none() {
         carrying
             .association
-            .dismiss("the sidecar closes the connection", Instant::now());
+            .dismiss("the sidecar closes the connection", reactor::now());
         let rest = poll_fn(|context| carrying.poll(context));
-        let _ = tokio::time::timeout(GOODBYE, rest).await;
+        let _ = within(reactor, GOODBYE, rest).await;
     }
     if let Some(function) = carrying.function.take()
-        && last_command(carrying.association, Instant::now()).is_some()
+        && last_command(carrying.association, reactor::now()).is_some()
     {
         function.abort();
     }
@@ -77,7 +74,7 @@ pub(super) async fn carry<C: Carrier>(
 
 impl<C: Carrier> Carrying<'_, C> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.now = Instant::now();
+        self.now = reactor::now();
         for _ in 0..ROUNDS {
             let mut moved = self.command(context);
             moved |= self.read_function(context);
@@ -161,7 +158,7 @@ impl<C: Carrier> Carrying<'_, C> {
         };
         self.established = false;
         let outcome = match function {
-            Ok(mut function) => match function.poll_established(context) {
+            Ok(function) => match function.poll_established(context) {
                 Poll::Pending => {
                     self.function = Some(function);
                     return Poll::Pending;
@@ -328,30 +325,15 @@ impl<C: Carrier> Carrying<'_, C> {
         let Some(deadline) = self.association.deadline() else {
             return false;
         };
-        // Later deadlines are found when the timer is due: most inputs move them, and few are reached.
-        if deadline < self.armed {
-            self.armed = deadline;
-            self.timer.as_mut().reset(deadline.into());
+        if self.alarm.poll(deadline, context).is_pending() {
+            return false;
         }
-        let mut moved = false;
-        while self.timer.as_mut().poll(context).is_ready() {
-            let now = Instant::now();
-            self.now = now;
-            if self.association.asks_for_acknowledgement(now) {
-                self.ask_for_acknowledgement(now);
-            }
-            if self.association.deadline().is_some_and(|deadline| deadline <= now) {
-                self.association.handle_timeout(now);
-                moved = true;
-            }
-            self.notice_a_function_that_is_gone();
-            let Some(deadline) = self.association.deadline() else {
-                break;
-            };
-            self.armed = deadline.max(now + Duration::from_millis(1));
-            self.timer.as_mut().reset(self.armed.into());
+        if self.association.asks_for_acknowledgement(self.now) {
+            self.ask_for_acknowledgement(self.now);
         }
-        moved
+        self.association.handle_timeout(self.now);
+        self.notice_a_function_that_is_gone();
+        true
     }
 
     /// While the peer has no room nothing is read from the function, and its end is not seen there.

@@ -1,14 +1,13 @@
 //! The function's association in the kernel, watched by the event loop.
 
-use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
 
 use bartizan_gateway::{Delivery, Message, Order, PathState};
 use bartizan_host::sctp::{self, Association, Event, Listener, Opening, Ordering};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+
+use crate::runtime::reactor::{Reactor, Registration};
 
 /// Room for messages on their way, in bytes: the most that a kernel gives without privileges by default (`net.core.wmem_max`).
 const ROOM: usize = 212_992;
@@ -24,10 +23,8 @@ const AT_ONCE: u8 = 64;
 /// acknowledgement makes room, and each would wake the thread for nothing.
 #[derive(Debug)]
 pub(crate) struct FunctionSocket {
-    /// None where the event loop did not take it again: it is aborted then.
-    socket: Option<AsyncFd<Association>>,
-    /// Something may be there to read that the event loop will not report again.
-    unread: Cell<bool>,
+    association: Association,
+    registration: Registration,
     /// Messages to be taken at once before room is of no interest any more; none where it is of none.
     until_room_is_certain: u8,
 }
@@ -55,10 +52,10 @@ pub(crate) fn into_io(error: bartizan_host::Error) -> io::Error {
 
 impl FunctionSocket {
     /// An association that a listener accepted.
-    pub(crate) fn accepted(association: Association) -> io::Result<Self> {
+    pub(crate) fn accepted(association: Association, reactor: &Reactor) -> io::Result<Self> {
         association.set_nonblocking(true)?;
         association.subscribe()?;
-        Self::of(association)
+        Self::of(association, reactor, false)
     }
 
     /// Begins an association with the function at `forward`, from its own address: none of this host's others is named to it.
@@ -69,37 +66,33 @@ impl FunctionSocket {
             ..Opening::default()
         };
         let local = SocketAddr::new(forward.ip(), 0);
-        let mut begun = Self::of(Association::begin(local, forward, opening).map_err(into_io)?)?;
+        let association = Association::begin(local, forward, opening).map_err(into_io)?;
         // Room is how it shows that it is established.
-        begun.watch_for_room()?;
-        Ok(begun)
+        Self::of(association, &Reactor::here()?, true)
     }
 
-    fn of(association: Association) -> io::Result<Self> {
+    fn of(mut association: Association, reactor: &Reactor, room: bool) -> io::Result<Self> {
         association.set_room(ROOM)?;
+        association.announce();
+        let registration = match reactor.register(&association, room) {
+            Ok(registration) => registration,
+            Err(error) => {
+                let _ = association.abort();
+                return Err(error);
+            }
+        };
         Ok(Self {
-            socket: Some(association.watched(Interest::READABLE)?),
-            unread: Cell::new(true),
+            association,
+            registration,
             until_room_is_certain: 0,
         })
     }
 
-    fn socket(&self) -> io::Result<&AsyncFd<Association>> {
-        self.socket.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
-    }
-
-    /// Has the event loop watch for other events, and report those that there are.
-    fn watch(&mut self, interest: Interest) -> io::Result<()> {
-        if let Some(socket) = self.socket.take() {
-            self.socket = Some(socket.into_inner().watched(interest)?);
-        }
-        self.unread.set(true);
-        Ok(())
-    }
-
+    /// The kernel has no room.
     fn watch_for_room(&mut self) -> io::Result<()> {
+        self.registration.no_room();
         if self.until_room_is_certain == 0 {
-            self.watch(Interest::READABLE | Interest::WRITABLE)?;
+            self.registration.watch(&self.association, true)?;
         }
         self.until_room_is_certain = AT_ONCE;
         Ok(())
@@ -110,53 +103,43 @@ impl FunctionSocket {
         if self.until_room_is_certain > 0 {
             self.until_room_is_certain -= 1;
             if self.until_room_is_certain == 0 {
-                self.watch(Interest::READABLE)?;
+                self.registration.watch(&self.association, false)?;
             }
         }
         Ok(())
     }
 
     pub(crate) fn streams(&self) -> io::Result<sctp::Streams> {
-        self.socket()?.get_ref().streams()
+        self.association.streams()
     }
 
     /// Whether the function has acknowledged everything that was sent.
     pub(super) fn is_acknowledged(&self) -> bool {
-        self.socket()
-            .and_then(|socket| socket.get_ref().is_acknowledged())
-            .unwrap_or(false)
+        self.association.is_acknowledged().unwrap_or(false)
     }
 
     /// Whether an association that was begun is established.
-    pub(super) fn poll_established(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_established(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            let socket = self.socket()?;
-            match socket.get_ref().outcome() {
+            match self.association.outcome() {
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
-                outcome => {
-                    self.until_room_is_certain = 0;
-                    return Poll::Ready(outcome.and_then(|()| self.watch(Interest::READABLE)));
-                }
+                Ok(()) => return Poll::Ready(self.registration.watch(&self.association, false)),
+                refused @ Err(_) => return Poll::Ready(refused),
             }
             // A refusal makes the socket readable alone: it has an error and a notification, and is not writable (sctp_poll, Linux 6.12).
-            let mut changed = false;
-            if let Poll::Ready(ready) = socket.poll_read_ready(context) {
-                ready?.clear_ready();
-                changed = true;
-            }
-            if let Poll::Ready(ready) = socket.poll_write_ready(context) {
-                ready?.clear_ready();
-                changed = true;
-            }
-            if !changed {
+            // What is there to read is still there when it is established: nobody has read it, and watching it anew reports it.
+            let incoming = self.registration.poll_incoming(context).is_ready();
+            let room = self.registration.poll_room(context).is_ready();
+            if !incoming && !room {
                 return Poll::Pending;
             }
-            self.unread.set(true);
+            self.registration.nothing_came();
+            self.registration.no_room();
         }
     }
 
     /// Hands a message to the kernel.
-    pub(super) fn poll_send(&mut self, message: &Message, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_send(&mut self, message: &Message, context: &Context<'_>) -> Poll<io::Result<()>> {
         let Delivery {
             stream,
             payload_protocol,
@@ -168,15 +151,16 @@ impl FunctionSocket {
         };
         loop {
             // Tried first: there is room nearly always.
-            let socket = self.socket()?.get_ref();
-            match socket.send_with(stream, payload_protocol, ordering, &message.bytes) {
+            match self
+                .association
+                .send_with(stream, payload_protocol, ordering, &message.bytes)
+            {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(()) => return Poll::Ready(self.had_room()),
             }
             self.watch_for_room()?;
-            // Room that there was before is no answer to what was just said: the event loop reports what comes, and the kernel is asked once more.
-            ready!(self.socket()?.poll_write_ready(context))?.clear_ready();
+            ready!(self.registration.poll_room(context));
         }
     }
 
@@ -184,38 +168,32 @@ impl FunctionSocket {
     pub(super) fn poll_event<R>(
         &self,
         buffer: &mut Vec<u8>,
-        context: &mut Context<'_>,
+        context: &Context<'_>,
         seen: impl FnOnce(Event<'_>) -> R,
     ) -> Poll<io::Result<R>> {
-        let socket = self.socket()?;
         loop {
-            let ready = match socket.poll_read_ready(context) {
-                Poll::Ready(ready) => Some(ready?),
-                Poll::Pending if self.unread.get() => None,
-                Poll::Pending => return Poll::Pending,
-            };
-            let (event, more) = socket.get_ref().next_event_and_more(buffer)?;
-            // Not asked again where the kernel has nothing: what comes is reported.
-            self.unread.set(more);
-            if !more && let Some(mut ready) = ready {
-                ready.clear_ready();
+            ready!(self.registration.poll_incoming(context));
+            let (event, more) = self.association.next_event_and_more(buffer)?;
+            if event == Event::Nothing {
+                self.registration.nothing_came();
+                continue;
             }
-            if event != Event::Nothing {
-                return Poll::Ready(Ok(seen(event)));
+            if !more {
+                // Not asked again where the kernel has nothing: what comes is reported.
+                self.registration.read_all();
             }
+            return Poll::Ready(Ok(seen(event)));
         }
     }
 
     /// Says that nothing more will be sent.
     pub(super) fn shut_down(&self) -> io::Result<()> {
-        self.socket()?.get_ref().finish()
+        self.association.finish()
     }
 
     /// Ends the association at once. A kernel that cannot has ended it.
     pub(crate) fn abort(self) {
-        if let Some(socket) = self.socket {
-            let _ = socket.into_inner().abort();
-        }
+        let _ = self.association.abort();
     }
 }
 
