@@ -3,8 +3,10 @@
 mod clear;
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 
 use crate::path::Path;
+use crate::reduce::Hole;
 use crate::{Captured, Moment};
 use clear::Found;
 
@@ -209,6 +211,23 @@ impl EspSa {
             }
         }
     }
+}
+
+/// The middle of a packet, if with a [`Hole`] there it shows what it shows: nothing else is read of what is behind the header.
+pub(crate) fn counted(packet: &[u8], missing: usize, source: IpAddr, destination: IpAddr) -> Option<Range<usize>> {
+    /// Bytes at both ends that stay: headers of what is not encrypted, padding, checks.
+    const ENDS: usize = 64;
+    let end = packet.len().checked_sub(ENDS).filter(|end| *end > ENDS)?;
+    let hole = Hole::of(packet, ENDS..end)?;
+    let mut other = packet.to_vec();
+    hole.write(&mut other);
+    let shows = |packet: &[u8]| {
+        (
+            clear::look(packet, missing, source, destination),
+            clear::is_skewed(packet),
+        )
+    };
+    (header(packet).is_some() && shows(packet) == shows(&other)).then_some(hole.place)
 }
 
 impl Looked {

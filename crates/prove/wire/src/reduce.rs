@@ -1,12 +1,12 @@
 //! Packets without the bytes of which only their number matters ([`Observer::counted`](crate::Observer::counted)).
 //!
-//! A run of such bytes becomes a [`Hole`]: zeros, behind the one's complement sum of what was there. The sum stays, so whoever computes
-//! an Internet checksum over the packet finds it as right or as wrong as it was (RFC 1071: the sum does not depend on where in the packet
-//! a run of even length begins).
+//! A run of such bytes becomes a [`Hole`]: bytes that are always the same and spread as encrypted ones are, behind two that make the one's
+//! complement sum of all what it was. So whoever computes an Internet checksum over the packet finds it as right or as wrong as it was
+//! (RFC 1071: the sum does not depend on where in the packet a run of even length begins).
 
 use std::ops::Range;
 
-/// Bytes of a hole that are kept: the sum of all.
+/// Bytes of a hole that are kept: they make up the sum.
 pub const SUM: usize = 2;
 /// Shorter runs are not worth a hole.
 const SHORTEST: usize = 32;
@@ -16,7 +16,7 @@ const SHORTEST: usize = 32;
 pub struct Hole {
     /// Its place in the packet; an even number of bytes.
     pub place: Range<usize>,
-    /// The one's complement sum of the bytes there, as [`SUM`] bytes in the order of the packet.
+    /// What its first bytes become.
     pub sum: [u8; SUM],
 }
 
@@ -27,24 +27,47 @@ impl Hole {
         let length = run.len() & !1;
         let place = run.start..run.start + length;
         let bytes = packet.get(place.clone()).filter(|_| length >= SHORTEST)?;
-        let words = bytes.as_chunks::<2>().0.iter();
-        let mut sum: u64 = words.map(|word| u64::from(u16::from_be_bytes(*word))).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        let sum = (sum as u16).to_be_bytes();
+        let filler = Vec::from_iter((0..length).map(|place| if place < SUM { 0 } else { filler(place) }));
+        // What is taken away is its complement.
+        let sum = folded(u64::from(folded(words(bytes))) + u64::from(0xffff - folded(words(&filler)))).to_be_bytes();
         Some(Self { place, sum })
     }
 
     /// Writes it into the packet; nothing where it is not within.
     pub fn write(&self, packet: &mut [u8]) {
         if let Some(bytes) = packet.get_mut(self.place.clone()) {
-            bytes.fill(0);
+            fill(bytes);
             if let Some(sum) = bytes.first_chunk_mut() {
                 *sum = self.sum;
             }
         }
     }
+}
+
+/// What a hole holds at this place behind its sum: each value once in 256 bytes.
+fn filler(place: usize) -> u8 {
+    (place as u8).wrapping_mul(167).wrapping_add(13)
+}
+
+/// Writes what a hole, which these bytes are, holds behind its sum.
+pub fn fill(hole: &mut [u8]) {
+    for (place, byte) in hole.iter_mut().enumerate().skip(SUM) {
+        *byte = filler(place);
+    }
+}
+
+/// The sum of the 16-bit words of so few bytes as a packet has.
+fn words(bytes: &[u8]) -> u64 {
+    let words = bytes.as_chunks::<2>().0.iter();
+    words.map(|word| u64::from(u16::from_be_bytes(*word))).sum()
+}
+
+/// The same in one's complement arithmetic of 16 bits.
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 #[cfg(test)]
@@ -83,7 +106,9 @@ mod tests {
             let hole = Hole::of(&bytes, start..start + length).unwrap();
             hole.write(&mut bytes);
             prop_assert_eq!(checksum::tcp(source, destination, &bytes, 0), before);
-            prop_assert!(bytes[hole.place.start + SUM..hole.place.end].iter().all(|byte| *byte == 0));
+            let left = (SUM..hole.place.len()).all(|place| bytes[hole.place.start + place] == filler(place));
+            prop_assert!(left);
+            prop_assert_eq!(Hole::of(&bytes, hole.place.clone()).map(|hole| hole.sum), Some(hole.sum));
         }
     }
 }

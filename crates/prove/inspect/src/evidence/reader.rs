@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bartizan_wire::capture::LARGEST_BLOCK;
 use bartizan_wire::link::LinkType;
-use bartizan_wire::reduce::SUM;
+use bartizan_wire::reduce::{self, SUM};
 use bartizan_wire::{Packet, Timestamp};
 use serde::de::DeserializeOwned;
 
@@ -19,7 +19,7 @@ const LONGEST: u64 = 64 << 20;
 pub enum Item<'a> {
     /// A slice of a capture begins.
     Begin(Begin),
-    /// Its next packet, with zeros behind a sum at these places.
+    /// Its next packet, with holes at these places.
     Packet(Packet<'a>, &'a [Range<usize>]),
     /// It ends.
     End(End),
@@ -124,6 +124,7 @@ impl<R: Read> Reader<R> {
         }
         let mut end = 0;
         for hole in &self.holes {
+            reduce::fill(&mut self.data[hole.clone()]);
             self.input.read_exact(&mut self.data[end..hole.start + SUM])?;
             end = hole.end;
         }

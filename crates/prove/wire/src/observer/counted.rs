@@ -10,7 +10,8 @@ use crate::decapsulation::{self, DEPTH, Payload};
 use crate::ip::{self, Datagram, Fragment};
 use crate::link::{self, Frame};
 use crate::path::{Encapsulation, Layer};
-use crate::{Packet, tcp, udp};
+use crate::udp::Encapsulated;
+use crate::{Packet, esp, tcp, udp};
 
 /// What an observer has seen of a capture before the packet at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +24,8 @@ pub enum Before {
 
 impl Observer {
     /// The places in `packet.data` of which only their number matters: given everything that came before, nothing that this observer
-    /// gives depends on what the bytes there are, now or later. Call it before the packet is [observed](Self::observe).
-    ///
-    /// All other bytes, the Internet checksum over these included, are taken to be as they are. Ranges are in order.
+    /// gives changes, now or later, where a [`Hole`](crate::reduce::Hole) takes their place. Call it before the packet is
+    /// [observed](Self::observe). Ranges are in order.
     pub fn counted(&self, packet: &Packet<'_>, before: Before, mut give: impl FnMut(Range<usize>)) {
         let mut layers = Vec::new();
         let Frame::Carries(carried) = link::carried(packet.link, packet.data) else {
@@ -43,6 +43,11 @@ impl Observer {
                 });
             }
             let Some(tunnel) = decapsulation::opens(&datagram).filter(|_| layers.len() < DEPTH) else {
+                if let Some((sealed, missing)) = esp_of(&datagram)
+                    && let Some(run) = esp::counted(sealed, missing, datagram.source, datagram.destination)
+                {
+                    give_place(packet.data, &sealed[run], &mut give);
+                }
                 return;
             };
             // What carries users' packets is read by itself as well.
@@ -70,6 +75,19 @@ impl Observer {
             let flow: &Flow = flow;
             flow.counted(source, &segment, before, give);
         }
+    }
+}
+
+/// The packet of ESP in a datagram, and how many of its bytes were not captured.
+fn esp_of<'a>(datagram: &Datagram<'a>) -> Option<(&'a [u8], usize)> {
+    if datagram.protocol == ip::ESP {
+        return Some((datagram.payload, datagram.missing));
+    }
+    let udp = udp::udp(datagram.payload, datagram.missing).filter(|_| datagram.protocol == ip::UDP)?;
+    let is_here = [udp.source_port, udp.destination_port].contains(&udp::IKE_NAT);
+    match udp::encapsulated(udp.payload) {
+        Encapsulated::Esp(packet) if is_here => Some((packet, udp.missing)),
+        _ => None,
     }
 }
 

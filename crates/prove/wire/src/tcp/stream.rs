@@ -379,7 +379,7 @@ impl Stream {
 
     /// Whether so much was given in order that no segment from before the first that came can still be waited for.
     pub(crate) fn has_gone_on(&self) -> bool {
-        self.counts.bytes > 2 * PENDING as u64 && self.counts.gaps == 0
+        self.counts.bytes > PENDING as u64 && self.counts.gaps == 0
     }
 
     /// Whether a first segment or SYN was seen.
