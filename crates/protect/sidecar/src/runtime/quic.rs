@@ -125,11 +125,11 @@ impl AsyncUdpSocket for Socket {
                 Ok(received) => {
                     // It had no more: what comes is reported.
                     if received < buffers.len() {
-                        self.registration.nothing_came();
+                        self.registration.nothing_incoming();
                     }
                     return Poll::Ready(Ok(received));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.registration.nothing_came(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.registration.nothing_incoming(),
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }

@@ -133,7 +133,7 @@ impl FunctionSocket {
             if !incoming && !room {
                 return Poll::Pending;
             }
-            self.registration.nothing_came();
+            self.registration.nothing_incoming();
             self.registration.no_room();
         }
     }
@@ -175,7 +175,7 @@ impl FunctionSocket {
             ready!(self.registration.poll_incoming(context));
             let (event, more) = self.association.next_event_and_more(buffer)?;
             if event == Event::Nothing {
-                self.registration.nothing_came();
+                self.registration.nothing_incoming();
                 continue;
             }
             if !more {

@@ -124,7 +124,7 @@ impl Registration {
     }
 
     /// The kernel had nothing, not even an end.
-    pub(crate) fn nothing_came(&self) {
+    pub(crate) fn nothing_incoming(&self) {
         self.source.ended.store(false, Ordering::SeqCst);
         self.source.incoming.ready.store(false, Ordering::SeqCst);
     }
@@ -201,7 +201,7 @@ impl AsyncRead for TcpStream {
                     buffer.advance(read);
                     return Poll::Ready(Ok(()));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => this.registration.nothing_came(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => this.registration.nothing_incoming(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
