@@ -133,14 +133,20 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     });
     // Longer than the tunnel takes at once: the kernel cuts it before, and each part finds its SA.
     let (one, other) = (bound(&stage.cu, INNER[0], PORT), bound(&stage.ric, INNER[1], PORT));
-    one.send_to(&[7; 9000], (INNER[1], PORT)).expect("it is sent");
-    let mut buffer = vec![0; 10_000];
-    assert_eq!(other.recv(&mut buffer).expect("it arrives"), 9000);
+    let left = leaving(&stage, "parts", || {
+        one.send_to(&[7; 9000], (INNER[1], PORT)).expect("it is sent");
+        let mut buffer = vec![0; 10_000];
+        assert_eq!(other.recv(&mut buffer).expect("it arrives"), 9000);
+    });
+    // None is cut on its way.
+    assert!(
+        left.protected.len() >= 7 && left.protected.iter().all(|length| *length <= 1500),
+        "{left:?}"
+    );
 
     let protected = counted(capture);
-    assert!(protected.protected.len() > 100 && protected.clear.is_empty());
-    // None is cut on its way.
-    assert!(protected.protected.iter().all(|length| *length <= 1500));
+    // Several that leave at once are seen as one.
+    assert!(protected.protected.len() > 20 && protected.clear.is_empty());
     let report = stage.stands("cu");
     let dropped = &report["userspace"]["dropped"];
     for why in ["not-opened", "not-sent", "of-other-traffic", "unknown-spi"] {
@@ -223,7 +229,7 @@ fn a_link_between_the_hosts_own_addresses_is_not_led_into_itself() {
         let left = leaving(&stage, "hosts", || {
             transfers([&stage.cu, &stage.ric], hosts, || true);
         });
-        assert_eq!(left.protected.len() > 100, is_all, "{link}: {}", left.protected.len());
+        assert_eq!(left.protected.len() > 20, is_all, "{link}: {}", left.protected.len());
         let after = stage.stands("cu");
         let sent = |report: &Value| report["links"][0]["children"][0]["sas"][0]["packets"]["sent"].as_u64();
         assert_eq!(sent(&after) > sent(&before), is_all);

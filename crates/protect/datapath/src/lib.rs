@@ -8,17 +8,22 @@
 //! are deleted: a rekey loses nothing.
 #![forbid(unsafe_code)]
 
+mod coalesce;
 mod flow;
 mod fragments;
 mod incoming;
+mod offload;
 mod outgoing;
+mod segments;
 #[cfg(test)]
 mod tests;
 
 use bartizan_ike::Selector;
 
+pub use coalesce::Coalesced;
 pub use flow::Flow;
 pub use incoming::{Incoming, Refused};
+pub use offload::Offload;
 pub use outgoing::{HEADROOM, Outgoing, Sealed, Unsent};
 
 /// What an SA has done.

@@ -4,10 +4,16 @@ use bartizan_esp::{Outbound, SealError, tunnel};
 
 use crate::flow::Flow;
 use crate::fragments::Fragments;
+use crate::offload::Offload;
+use crate::segments::{Segments, finish};
 use crate::{Counted, Traffic};
 
 /// Bytes in front of a packet that any suite fits in: SPI, sequence number and the longest initialization vector.
 pub const HEADROOM: usize = 24;
+
+/// Bytes and datagrams that a socket takes at once (UDP_SEGMENT), over IPv4 and IPv6.
+const AT_ONCE: usize = 65_000;
+const DATAGRAMS: usize = 64;
 
 /// The SAs that this end sends by, each with the way that its packets take.
 #[derive(Debug)]
@@ -36,11 +42,13 @@ impl<W> std::fmt::Debug for Sending<W> {
     }
 }
 
-/// A sealed packet: where in the buffer it is, and which way it takes.
+/// ESP packets of one IP packet, or of the segments that it was cut to, to be sent in a datagram each, and the way that they take.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sealed<'a, W> {
-    /// The ESP packet, without an outer header.
-    pub packet: &'a [u8],
+    /// The ESP packets, one behind the other, without outer headers.
+    pub packets: &'a [u8],
+    /// Bytes of each but the last, which may be shorter.
+    pub each: usize,
     /// DSCP and ECN of the inner packet, for the outer one (RFC 6040, section 4.1).
     pub class: u8,
     /// Where it goes.
@@ -59,6 +67,9 @@ pub enum Unsent {
     /// It is of no link.
     #[error("of no link")]
     NoLink,
+    /// Its device asks for what is not done.
+    #[error("the device asks for what is not done")]
+    Unfinished,
     /// It could not be sealed.
     #[error(transparent)]
     NotSealed(#[from] SealError),
@@ -114,14 +125,21 @@ impl<W> Outgoing<W> {
         sas.find(|sa| sa.spi == spi && is_it(&sa.way)).map(|sa| sa.counted)
     }
 
-    /// Seals the packet of so many bytes that stands behind [`HEADROOM`] bytes of the buffer.
+    /// Seals the packet of so many bytes that stands behind [`HEADROOM`] bytes of the buffer, cut and finished as its device asks for; `room` is for the
+    /// segments, and `send` takes what is sealed.
     ///
     /// # Errors
     /// Where no SA is for it, or it cannot be sealed: it is to be dropped.
-    pub fn seal<'a>(&'a mut self, buffer: &'a mut [u8], length: usize) -> Result<Sealed<'a, W>, Unsent> {
+    pub fn seal(
+        &mut self,
+        (buffer, length): (&mut [u8], usize),
+        offload: &Offload,
+        room: &mut [u8],
+        send: &mut dyn FnMut(Sealed<'_, W>),
+    ) -> Result<(), Unsent> {
         let packet = buffer
-            .get(HEADROOM..)
-            .and_then(|packet| packet.get(..length))
+            .get_mut(HEADROOM..)
+            .and_then(|packet| packet.get_mut(..length))
             .ok_or(Unsent::NotIp)?;
         let flow = Flow::read(packet).ok_or(Unsent::NotIp)?;
         let class = traffic_class(packet);
@@ -130,15 +148,22 @@ impl<W> Outgoing<W> {
         if sending.has_ports {
             self.fragments.remember(&flow, sending.spi);
         }
+        if offload.segment.is_some() {
+            let segments = Segments::of(packet, offload).ok_or(Unsent::Unfinished)?;
+            return sending.seal_segments(segments, class, room, send);
+        }
+        if offload.checksum.is_some_and(|checksum| !finish(packet, checksum)) {
+            return Err(Unsent::Unfinished);
+        }
         let begin = HEADROOM.checked_sub(sending.sa.headroom()).ok_or(Unsent::NotIp)?;
-        let sealed = tunnel::seal(&mut sending.sa, &mut buffer[begin..], length, 0)?;
-        sending.counted.packets += 1;
-        sending.counted.bytes += length as u64;
-        Ok(Sealed {
-            packet: &buffer[begin..][..sealed],
+        let sealed = sending.seal_one(&mut buffer[begin..], length)?;
+        send(Sealed {
+            packets: &buffer[begin..][..sealed],
+            each: sealed,
             class,
             way: &sending.way,
-        })
+        });
+        Ok(())
     }
 
     fn place(&self, flow: &Flow) -> Option<usize> {
@@ -152,6 +177,46 @@ impl<W> Outgoing<W> {
         match required.find(|(_, traffic)| traffic.has_leaving(flow)) {
             Some((number, _)) => Unsent::NoSa(*number),
             None => Unsent::NoLink,
+        }
+    }
+}
+
+impl<W> Sending<W> {
+    /// Seals the packet of so many bytes behind the headroom of the SA; how many bytes it takes.
+    fn seal_one(&mut self, buffer: &mut [u8], length: usize) -> Result<usize, Unsent> {
+        let sealed = tunnel::seal(&mut self.sa, buffer, length, 0)?;
+        self.counted.packets += 1;
+        self.counted.bytes += length as u64;
+        Ok(sealed)
+    }
+
+    fn seal_segments(
+        &mut self,
+        mut segments: Segments<'_>,
+        class: u8,
+        room: &mut [u8],
+        send: &mut dyn FnMut(Sealed<'_, W>),
+    ) -> Result<(), Unsent> {
+        let headroom = self.sa.headroom();
+        let each = self.sa.suite().sealed_length(segments.longest());
+        let at_once = (room.len().min(AT_ONCE) / each).min(DATAGRAMS);
+        loop {
+            let mut length = 0;
+            for _ in 0..at_once {
+                let Some(segment) = room.get_mut(length + headroom..).and_then(|room| segments.write(room)) else {
+                    break;
+                };
+                length += self.seal_one(&mut room[length..], segment)?;
+            }
+            if length == 0 {
+                return Ok(());
+            }
+            send(Sealed {
+                packets: &room[..length],
+                each,
+                class,
+                way: &self.way,
+            });
         }
     }
 }

@@ -10,6 +10,8 @@ use super::*;
 
 const CU: [u8; 4] = [10, 78, 0, 1];
 const RIC: [u8; 4] = [10, 78, 0, 2];
+const CU_6: [u8; 16] = [0xfd, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+const RIC_6: [u8; 16] = [0xfd, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 const SPI: u32 = 0x1000;
 
 fn suite() -> Suite {
@@ -71,8 +73,31 @@ fn ports(from: u16, to: u16) -> Vec<u8> {
 fn sealed(outgoing: &mut Outgoing<&'static str>, packet: &[u8]) -> Result<(Vec<u8>, u8, &'static str), Unsent> {
     let mut buffer = vec![0xee; HEADROOM + packet.len() + 64];
     buffer[HEADROOM..][..packet.len()].copy_from_slice(packet);
-    let sealed = outgoing.seal(&mut buffer, packet.len())?;
-    Ok((sealed.packet.to_vec(), sealed.class, sealed.way))
+    let mut all = Vec::new();
+    let mut send = |sealed: Sealed<'_, &'static str>| {
+        all.push((sealed.packets.to_vec(), sealed.class, *sealed.way));
+    };
+    outgoing.seal((&mut buffer, packet.len()), &Offload::default(), &mut [], &mut send)?;
+    assert_eq!(all.len(), 1);
+    Ok(all.remove(0))
+}
+
+/// Segments of TCP as one packet, of so many bytes of payload, as a device hands it over.
+fn large(is_v6: bool, payload: usize) -> Vec<u8> {
+    let mut tcp = vec![0_u8; 32];
+    tcp[..4].copy_from_slice(&[0x9c, 0x40, 0x1b, 0x58]);
+    tcp[4..8].copy_from_slice(&0xffff_ff00_u32.to_be_bytes());
+    tcp[12..14].copy_from_slice(&[0x80, 0x18]);
+    tcp[20..32].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+    tcp.extend((0..payload).map(|at| (at % 251) as u8));
+    if !is_v6 {
+        return packet([CU, RIC], TCP, 0x4000, &tcp);
+    }
+    let mut packet = vec![0x60, 0, 0, 0, 0, 0, TCP, 64];
+    packet[4..6].copy_from_slice(&(tcp.len() as u16).to_be_bytes());
+    packet.extend([CU_6, RIC_6].concat());
+    packet.extend(tcp);
+    packet
 }
 
 fn ends(traffic: &Traffic) -> (Outgoing<&'static str>, Incoming) {
@@ -193,6 +218,119 @@ fn an_sa_whose_numbers_are_used_up_sends_nothing_more() {
     let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
     let refused = sealed(&mut outgoing, &sent).unwrap_err();
     assert_eq!(refused, Unsent::NotSealed(bartizan_esp::SealError::Exhausted));
+}
+
+#[test]
+fn segments_of_one_packet_are_cut_sealed_opened_and_put_together_again() {
+    let everything = |first: IpAddr, last: IpAddr| Selector::of(first, last);
+    let all = vec![
+        everything([0; 4].into(), [255; 4].into()),
+        everything([0; 16].into(), [255; 16].into()),
+    ];
+    let traffic = Traffic {
+        local: all.clone(),
+        remote: all,
+    };
+    for (is_v6, payload, size) in [(false, 60_000, 1386_u16), (true, 50_001, 1366), (false, 1387, 1386)] {
+        let (mut outgoing, mut incoming) = ends(&traffic);
+        let sent = large(is_v6, payload);
+        let ip = if is_v6 { 40 } else { 20 };
+        let offload = Offload::of_segments(is_v6, [ip, 32], size);
+        assert_eq!(Offload::read(&offload.encode()), Some(offload));
+        let mut buffer = [&[0; HEADROOM][..], &sent].concat();
+        let mut datagrams = Vec::new();
+        let mut room = vec![0; 65_536];
+        let mut send = |sealed: Sealed<'_, &'static str>| {
+            assert!(sealed.packets.len() <= 65_000);
+            datagrams.extend(sealed.packets.chunks(sealed.each).map(<[u8]>::to_vec));
+        };
+        outgoing
+            .seal((&mut buffer, sent.len()), &offload, &mut room, &mut send)
+            .unwrap();
+        assert_eq!(datagrams.len(), payload.div_ceil(size.into()));
+        let mut together = Coalesced::default();
+        for datagram in &mut datagrams {
+            let inner = incoming.open(datagram, 0).unwrap();
+            assert!(inner.len() <= ip + 32 + usize::from(size));
+            assert!(together.take_in(inner));
+        }
+        let taken = together.take().unwrap();
+        let (described, packet) = taken.split_first_chunk().unwrap();
+        assert_eq!(Offload::read(described), Some(offload));
+        // Sums are the device's to finish; everything else is as it was sent.
+        let mut expected = sent.clone();
+        if !is_v6 {
+            expected[10..12].copy_from_slice(&packet[10..12]);
+        }
+        expected[ip + 16..ip + 18].copy_from_slice(&packet[ip + 16..ip + 18]);
+        assert_eq!(packet, expected);
+        let mut finished = packet.to_vec();
+        assert!(crate::segments::finish(&mut finished, offload.checksum.unwrap()));
+        let between = Flow::read(packet).map(|flow| (flow.source, flow.destination)).unwrap();
+        let sum = bartizan_wire::checksum::over_addresses(between.0, between.1, TCP, &finished[ip..]);
+        assert_eq!(sum, u16::MAX);
+        assert_eq!(together.take(), None);
+    }
+}
+
+#[test]
+fn what_does_not_follow_or_is_no_plain_segment_is_not_put_together() {
+    let segment = |number: u32, flags: u8, payload: &[u8]| {
+        let mut tcp = vec![0_u8; 20];
+        tcp[..4].copy_from_slice(&[0x9c, 0x40, 0x1b, 0x58]);
+        tcp[4..8].copy_from_slice(&number.to_be_bytes());
+        tcp[12..14].copy_from_slice(&[0x50, flags]);
+        tcp.extend(payload);
+        let sum = bartizan_wire::checksum::over_addresses(CU.into(), RIC.into(), TCP, &tcp);
+        tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+        packet([CU, RIC], TCP, 0x4000, &tcp)
+    };
+    let mut wrong = segment(4, 0x10, b"next");
+    *wrong.last_mut().unwrap() ^= 1;
+    let mut other_class = segment(4, 0x10, b"next");
+    other_class[1] = 0;
+    for next in [
+        wrong,
+        other_class,
+        segment(5, 0x10, b"next"),
+        segment(4, 0x11, b"next"),
+        segment(4, 0x10, b"longer"),
+        segment(4, 0x10, b""),
+        packet([CU, RIC], UDP, 0x4000, b"12345678next"),
+        packet([CU, RIC], TCP, 0x2000, b"12345678next"),
+    ] {
+        let mut together = Coalesced::default();
+        assert!(together.take_in(&segment(0, 0x10, b"that")));
+        assert!(!together.take_in(&next), "{next:?}");
+        assert!(together.take().is_some_and(|taken| taken[..10] == [0; 10]));
+    }
+    // A shorter one, or one that is pushed, is the last.
+    for last in [segment(4, 0x10, b"two"), segment(4, 0x18, b"next")] {
+        let mut together = Coalesced::default();
+        assert!(together.take_in(&segment(0, 0x10, b"that")) && together.take_in(&last));
+        assert!(!together.take_in(&segment(8, 0x10, b"more")) && !together.take_in(&segment(7, 0x10, b"more")));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_packet_of_a_device_makes_it_panic(
+        described in any::<[u8; 10]>(),
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        is_v6: bool,
+    ) {
+        let (mut outgoing, _) = ends(&of_cu(0, None));
+        let packet = [&large(is_v6, 0)[..], &bytes].concat();
+        let mut buffer = [&[0; HEADROOM][..], &packet, &[0; 64]].concat();
+        if let Some(offload) = Offload::read(&described) {
+            let mut room = vec![0; 4096];
+            _ = outgoing.seal((&mut buffer, packet.len()), &offload, &mut room, &mut |_| {});
+        }
+        let mut together = Coalesced::default();
+        _ = together.take_in(&packet);
+        _ = together.take_in(&bytes);
+        _ = together.take();
+    }
 }
 
 proptest! {

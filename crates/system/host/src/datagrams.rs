@@ -14,7 +14,11 @@ use crate::socket_option::set;
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// A datagram that was received.
+/// From linux/udp.h.
+const UDP_SEGMENT: libc::c_int = 103;
+const UDP_GRO: libc::c_int = 104;
+
+/// A datagram that was received, or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Bytes of the buffer that it has.
@@ -23,6 +27,8 @@ pub struct Received {
     pub from: SocketAddr,
     /// DSCP and ECN of its IP header; zero where the socket does not report them.
     pub class: u8,
+    /// Bytes of each datagram but the last where the kernel has put several of one sender together.
+    pub each: Option<usize>,
 }
 
 /// How a socket of this address speaks of traffic classes: level, option that has them reported, control message.
@@ -33,7 +39,7 @@ fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
     }
 }
 
-/// Prepares a socket for packets of a tunnel: it reports traffic classes, what is too long for the path is fragmented on the way and never lost
+/// Prepares a socket for packets of a tunnel: it reports traffic classes, gives datagrams that came together at once, what is too long for the path is fragmented on the way and never lost
 /// without a word, and the kernel's routing rules know its packets by `mark`.
 ///
 /// # Errors
@@ -44,6 +50,7 @@ pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     let (level, reported, _) = of_family(v4);
     let on: libc::c_int = 1;
     set(socket.as_fd(), level, reported, &on)?;
+    set(socket.as_fd(), libc::IPPROTO_UDP, UDP_GRO, &on)?;
     let (discover, never) = match v4 {
         true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
         false => (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
@@ -61,12 +68,26 @@ pub fn mark_packets(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)
 }
 
-/// Sends a datagram with this traffic class.
+/// Sends datagrams with this traffic class, of so many bytes each, of which the last may be shorter.
 ///
 /// # Errors
 ///
-/// What the kernel says.
-pub fn send_datagram(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], class: u8) -> io::Result<()> {
+/// What the kernel says; some were sent then where it does not cut them itself.
+pub fn send_datagrams(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: usize, class: u8) -> io::Result<()> {
+    if bytes.len() <= each {
+        return send(socket, to, bytes, None, class);
+    }
+    match send(socket, to, bytes, u16::try_from(each).ok(), class) {
+        // A device that computes no checksums, and a kernel before 4.18.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
+            let mut all = bytes.chunks(each.max(1));
+            all.try_for_each(|one| send(socket, to, one, None, class))
+        }
+        sent => sent,
+    }
+}
+
+fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: Option<u16>, class: u8) -> io::Result<()> {
     let (level, _, kind) = of_family(to.is_ipv4());
     let address = SockAddr::from(to);
     let mut part = libc::iovec {
@@ -82,15 +103,26 @@ pub fn send_datagram(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], class: u8
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     let value = libc::c_int::from(class);
-    let length = size_of::<libc::c_int>() as libc::c_uint;
-    // SAFETY: one message with an int fits the 64 bytes; the first header of them is inside and aligned.
+    let (of_int, of_short) = (
+        size_of::<libc::c_int>() as libc::c_uint,
+        size_of::<u16>() as libc::c_uint,
+    );
+    // SAFETY: a message with an int and one with a short fit the 64 bytes (24 each); both headers are inside of them and aligned.
     unsafe {
-        message.msg_controllen = libc::CMSG_SPACE(length) as usize;
+        let second = each.map_or(0, |_| libc::CMSG_SPACE(of_short));
+        message.msg_controllen = (libc::CMSG_SPACE(of_int) + second) as usize;
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = level;
         (*header).cmsg_type = kind;
-        (*header).cmsg_len = libc::CMSG_LEN(length) as usize;
+        (*header).cmsg_len = libc::CMSG_LEN(of_int) as usize;
         ptr::write_unaligned(libc::CMSG_DATA(header).cast(), value);
+        if let Some(each) = each {
+            let header = libc::CMSG_NXTHDR(&raw const message, header);
+            (*header).cmsg_level = libc::IPPROTO_UDP;
+            (*header).cmsg_type = UDP_SEGMENT;
+            (*header).cmsg_len = libc::CMSG_LEN(of_short) as usize;
+            ptr::write_unaligned(libc::CMSG_DATA(header).cast(), each);
+        }
     }
     // SAFETY: every pointer of the message is to a value that lives here, of the length given; the kernel only reads.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
@@ -100,12 +132,12 @@ pub fn send_datagram(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], class: u8
     Ok(())
 }
 
-/// Receives a datagram; one that is longer than the buffer is cut off.
+/// Receives a datagram, or several that the kernel has put together; what is longer than the buffer is cut off.
 ///
 /// # Errors
 ///
 /// What the kernel says, `WouldBlock` where the socket does not wait and there is none.
-pub fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
+pub fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
@@ -128,15 +160,18 @@ pub fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Rec
     let from = address
         .as_socket()
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let (class, each) = described(&message);
     Ok(Received {
         length,
         from,
-        class: class_of(&message),
+        class,
+        each,
     })
 }
 
-/// The traffic class among the control messages of a datagram: a byte in IPv4, an int in IPv6.
-fn class_of(message: &libc::msghdr) -> u8 {
+/// The traffic class among the control messages of a datagram, a byte in IPv4 and an int in IPv6, and bytes of each where there are several.
+fn described(message: &libc::msghdr) -> (u8, Option<usize>) {
+    let (mut class, mut each) = (0, None);
     // SAFETY: the control messages are those that the kernel has written, as many bytes as it says; a header is read where the macros find one,
     // and of its data no more than its length has.
     unsafe {
@@ -145,18 +180,23 @@ fn class_of(message: &libc::msghdr) -> u8 {
             let data = libc::CMSG_DATA(header);
             let length = found.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
             match (found.cmsg_level, found.cmsg_type) {
-                (libc::IPPROTO_IP, libc::IP_TOS) if length >= 1 => return *data,
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if length >= size_of::<libc::c_int>() => {
+                (libc::IPPROTO_IP, libc::IP_TOS) if length >= 1 => class = *data,
+                (level, kind) if length >= size_of::<libc::c_int>() => {
                     let mut value = MaybeUninit::<libc::c_int>::uninit();
                     ptr::copy_nonoverlapping(data, value.as_mut_ptr().cast(), size_of::<libc::c_int>());
-                    return value.assume_init() as u8;
+                    let value = value.assume_init();
+                    match (level, kind) {
+                        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => class = value as u8,
+                        (libc::IPPROTO_UDP, UDP_GRO) => each = usize::try_from(value).ok().filter(|each| *each > 0),
+                        _ => {}
+                    }
                 }
                 _ => {}
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
     }
-    0
+    (class, each)
 }
 
 #[cfg(test)]
@@ -174,15 +214,26 @@ mod tests {
             set(other.as_fd(), level, reported, &1_i32).unwrap();
             let mut buffer = [0; 16];
             for class in [0xb8, 0, 0x02] {
-                send_datagram(&one, other.local_addr().unwrap(), b"hello", class).unwrap();
-                let received = receive_datagram(&other, &mut buffer).unwrap();
+                send_datagrams(&one, other.local_addr().unwrap(), b"hello", 5, class).unwrap();
+                let received = receive_datagrams(&other, &mut buffer).unwrap();
                 assert_eq!((received.class, received.length), (class, 5));
                 assert_eq!(received.from, one.local_addr().unwrap());
             }
             assert_eq!(&buffer[..5], b"hello");
+            // Three at once, which arrive together or by themselves.
+            set(other.as_fd(), libc::IPPROTO_UDP, UDP_GRO, &1_i32).unwrap();
+            send_datagrams(&one, other.local_addr().unwrap(), b"firstotherlas", 5, 0xb8).unwrap();
+            let (mut all, mut buffer) = (Vec::new(), [0; 64]);
+            while all.len() < 3 {
+                let received = receive_datagrams(&other, &mut buffer).unwrap();
+                assert_eq!(received.class, 0xb8);
+                let each = received.each.unwrap_or(received.length);
+                all.extend(buffer[..received.length].chunks(each).map(<[u8]>::to_vec));
+            }
+            assert_eq!(all, [&b"first"[..], b"other", b"las"]);
         }
         let unreachable = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
         let v4 = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(send_datagram(&v4, unreachable, b"x", 0).is_err());
+        assert!(send_datagrams(&v4, unreachable, b"x", 1, 0).is_err());
     }
 }

@@ -52,7 +52,7 @@ pub use capture::{Batch, Capture, Captured, Direction, Fed, Feed, Frame, Side, i
 pub use cipher::{KernelCipher, Request};
 pub use connections::Connection;
 pub use daemon::Daemon;
-pub use datagrams::{Received, carry_tunnel, mark_packets, receive_datagram, send_datagram};
+pub use datagrams::{Received, carry_tunnel, mark_packets, receive_datagrams, send_datagrams};
 pub use error::Error;
 pub use ethernet::{Arrival, Departure, Departures, EthernetSocket, Handed, Receives};
 pub use exclusive::{FileLock, private_directory};

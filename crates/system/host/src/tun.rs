@@ -1,7 +1,7 @@
 //! TUN devices: IP packets that the kernel routes to a program, and back.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -12,9 +12,11 @@ const DEVICE: &str = "/dev/net/tun";
 const NAME: usize = 16;
 const REQUEST: usize = 40;
 /// From linux/if_tun.h. The last one refuses a device that is there already: it could be one that others read.
-const FLAGS: libc::c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
+const FLAGS: libc::c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
+/// What the kernel may leave to the reader (linux/if_tun.h): checksums, and segments of TCP over IPv4 and IPv6, with congestion signalled.
+const LEFT: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 
-/// A TUN device of this process, in the network namespace of the thread that made it. It goes with this value, and with the process whatever
+/// A TUN device of this process, whose packets have a description before them (`virtio_net_hdr`, 10 bytes), in the network namespace of the thread that made it. It goes with this value, and with the process whatever
 /// ends that: routes that lead to it go with it.
 #[derive(Debug)]
 pub struct Tun {
@@ -45,6 +47,8 @@ impl Tun {
         request[NAME..][..2].copy_from_slice(&(FLAGS as u16).to_ne_bytes());
         // SAFETY: the kernel reads and writes a `struct ifreq`, which the buffer is as long as.
         checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) })?;
+        // SAFETY: the kernel takes a number and no pointer.
+        checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, LEFT) })?;
         Ok(Self {
             file,
             name: name.to_owned(),
@@ -57,7 +61,7 @@ impl Tun {
         &self.name
     }
 
-    /// The next packet that was routed to it; how many bytes of the buffer it has.
+    /// The next packet that was routed to it, behind its description; how many bytes of the buffer both have.
     ///
     /// # Errors
     ///
@@ -66,13 +70,13 @@ impl Tun {
         (&self.file).read(buffer)
     }
 
-    /// Hands the kernel a packet that arrived by it.
+    /// Hands the kernel a packet that arrived by it, in parts: its description and what is behind that.
     ///
     /// # Errors
     ///
     /// What the kernel says.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.file).write(packet).map(drop)
+    pub fn write(&self, parts: [&[u8]; 2]) -> io::Result<()> {
+        (&self.file).write_vectored(&parts.map(IoSlice::new)).map(drop)
     }
 }
 

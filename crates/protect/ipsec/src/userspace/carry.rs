@@ -9,12 +9,12 @@ use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use bartizan_datapath::{HEADROOM, Refused, Unsent};
-use bartizan_host::{Interest, ready, receive_datagram, send_datagram};
+use bartizan_datapath::{Coalesced, HEADROOM, Offload, Refused, Sealed, Unsent};
+use bartizan_host::{Interest, ready, receive_datagrams, send_datagrams};
 use bartizan_ike::Ends;
 use bartizan_wire::udp::{Encapsulated, encapsulated};
 
-use super::{Shared, locked};
+use super::{Shared, Way, locked};
 
 /// How often it is looked at whether a thread is to end.
 const TURN: Duration = Duration::from_millis(100);
@@ -30,15 +30,15 @@ fn count(counter: &AtomicU64) {
 /// Seals what is routed to the device, and sends it.
 pub(super) fn send(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     let work = move || {
-        let mut buffer = vec![0; BUFFER];
+        let (mut buffer, mut room) = (vec![0; BUFFER], vec![0; BUFFER]);
         while !shared.stop.load(Ordering::Relaxed) {
             // One that cannot be waited for is tried all the same.
             let _ = ready(&[(shared.tun.as_fd(), Interest::Read)], TURN);
             for _ in 0..AT_ONCE {
-                // A packet has at most the MTU of the device.
-                let room = HEADROOM + usize::from(u16::MAX);
-                match shared.tun.read(&mut buffer[HEADROOM..room]) {
-                    Ok(length) => shared.leave(&mut buffer, length),
+                // Its description stands where the header of ESP will; what seals the packet goes behind it.
+                let end = HEADROOM + usize::from(u16::MAX);
+                match shared.tun.read(&mut buffer[HEADROOM - Offload::LENGTH..end]) {
+                    Ok(length) => shared.leave(&mut buffer, length, &mut room),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => {
@@ -55,40 +55,61 @@ pub(super) fn send(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
 
 impl Shared {
     /// A packet leaves, sealed or not at all.
-    fn leave(&self, buffer: &mut [u8], length: usize) {
-        let mut outgoing = locked(&self.outgoing);
-        match outgoing.seal(buffer, length) {
-            Ok(sealed) => {
-                let sent = send_datagram(&sealed.way.socket, sealed.way.remote, sealed.packet, sealed.class);
-                // The error of an earlier datagram is reported once, and leaves this one unsent.
-                let sent = sent.or_else(|error| match error.kind() {
-                    io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => {
-                        send_datagram(&sealed.way.socket, sealed.way.remote, sealed.packet, sealed.class)
-                    }
-                    _ => Err(error),
-                });
-                if sent.is_err() {
-                    count(&self.counters.not_sent);
-                }
+    fn leave(&self, buffer: &mut [u8], length: usize, room: &mut [u8]) {
+        let described = buffer[HEADROOM - Offload::LENGTH..].first_chunk();
+        let length = length.checked_sub(Offload::LENGTH);
+        let Some((offload, length)) = described.and_then(Offload::read).zip(length) else {
+            count(&self.counters.not_sent);
+            return;
+        };
+        let mut send = |sealed: Sealed<'_, Arc<Way>>| {
+            let way = sealed.way;
+            let send = || send_datagrams(&way.socket, way.remote, sealed.packets, sealed.each, sealed.class);
+            // The error of an earlier datagram is reported once, and leaves this one unsent.
+            let sent = send().or_else(|error| match error.kind() {
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => send(),
+                _ => Err(error),
+            });
+            if sent.is_err() {
+                count(&self.counters.not_sent);
             }
+        };
+        match locked(&self.outgoing).seal((buffer, length), &offload, room, &mut send) {
+            Ok(()) => {}
             Err(Unsent::NoSa(number)) => {
                 count(&self.counters.without_sa);
                 self.ask(number);
             }
             Err(Unsent::NoLink | Unsent::NotIp) => count(&self.counters.of_no_link),
-            Err(Unsent::NotSealed(_)) => count(&self.counters.not_sent),
+            Err(Unsent::NotSealed(_) | Unsent::Unfinished) => count(&self.counters.not_sent),
         }
     }
 
-    /// An ESP packet arrives, and what is in it where that is of its SA's traffic.
-    fn arrive(&self, packet: &mut [u8], class: u8) {
+    /// An ESP packet arrives, and what is in it where that is of its SA's traffic: put together with what came before it, or by itself.
+    fn arrive(&self, packet: &mut [u8], class: u8, together: &mut Coalesced) {
         let opened = locked(&self.incoming).open(packet, class);
         match opened {
-            // What the kernel does not take is lost as on the way.
-            Ok(inner) => _ = self.tun.write(inner),
+            Ok(inner) => {
+                if together.take_in(inner) {
+                    return;
+                }
+                self.hand_over(together);
+                if !together.take_in(inner) {
+                    // What the kernel does not take is lost as on the way.
+                    let _ = self.tun.write([&Offload::default().encode(), inner]);
+                }
+            }
             Err(Refused::NoSa) => count(&self.counters.unknown),
             Err(Refused::NotOpened(_)) => count(&self.counters.not_opened),
             Err(Refused::OtherTraffic) => count(&self.counters.of_other_traffic),
+        }
+    }
+
+    /// Hands the kernel what was put together.
+    fn hand_over(&self, together: &mut Coalesced) {
+        if let Some(packet) = together.take() {
+            // As above.
+            let _ = self.tun.write([packet, &[]]);
         }
     }
 }
@@ -105,25 +126,29 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn start(self) -> io::Result<JoinHandle<()>> {
         Builder::new().name("esp-in".to_owned()).spawn(move || {
-            let mut buffer = vec![0; BUFFER];
+            let (mut buffer, mut together) = (vec![0; BUFFER], Coalesced::default());
             while !self.stop.load(Ordering::Relaxed) {
                 let _ = ready(&[(self.socket.as_fd(), Interest::Read)], TURN);
                 for _ in 0..AT_ONCE {
-                    match receive_datagram(&self.socket, &mut buffer) {
+                    match receive_datagrams(&self.socket, &mut buffer) {
                         Ok(received) => {
-                            let datagram = &mut buffer[..received.length];
-                            self.received(received.from, datagram, received.class);
+                            let each = received.each.unwrap_or(received.length).max(1);
+                            for datagram in buffer[..received.length].chunks_mut(each) {
+                                self.received(received.from, datagram, received.class, &mut together);
+                            }
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                         // That an earlier datagram was not received.
                         Err(_) => {}
                     }
                 }
+                // Nothing waits for what may come.
+                self.shared.hand_over(&mut together);
             }
         })
     }
 
-    fn received(&self, from: SocketAddr, datagram: &mut [u8], class: u8) {
+    fn received(&self, from: SocketAddr, datagram: &mut [u8], class: u8, together: &mut Coalesced) {
         match encapsulated(datagram) {
             Encapsulated::Ike(message) => {
                 let ends = Ends {
@@ -135,7 +160,7 @@ impl Receiver {
                     self.shared.wake();
                 }
             }
-            Encapsulated::Esp(_) => self.shared.arrive(datagram, class),
+            Encapsulated::Esp(_) => self.shared.arrive(datagram, class, together),
             Encapsulated::KeepAlive | Encapsulated::Unknown => {}
         }
     }

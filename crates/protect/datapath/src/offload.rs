@@ -1,0 +1,73 @@
+//! What a device says of a packet that it has left unfinished, or is given so: `virtio_net_hdr` (linux/virtio_net.h).
+
+/// A checksum is to be computed, or was not and need not be.
+const NEEDS_CHECKSUM: u8 = 1;
+const NONE: u8 = 0;
+const TCP_V4: u8 = 1;
+const TCP_V6: u8 = 4;
+/// Congestion was signalled: a flag next to the kind.
+const CONGESTION: u8 = 0x80;
+
+/// Before a packet: which checksum is missing, and how it is to be cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offload {
+    /// Where what the checksum is over begins, and where in that it stands; its field holds the sum over the pseudo-header.
+    pub checksum: Option<(u16, u16)>,
+    /// Bytes of payload of each segment of TCP; none where the packet is whole.
+    pub segment: Option<u16>,
+    is_v6: bool,
+    /// Bytes of headers, a hint.
+    headers: u16,
+}
+
+impl Offload {
+    /// Bytes of it before a packet.
+    pub const LENGTH: usize = 10;
+
+    /// Reads it; none where it asks for what was not agreed on.
+    #[must_use]
+    pub fn read(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let segment = match bytes[1] & !CONGESTION {
+            NONE => None,
+            TCP_V4 | TCP_V6 => Some(word(4)).filter(|size| *size > 0),
+            _ => return None,
+        };
+        Some(Self {
+            checksum: (bytes[0] & NEEDS_CHECKSUM != 0).then(|| (word(6), word(8))),
+            segment,
+            is_v6: bytes[1] & !CONGESTION == TCP_V6,
+            headers: word(2),
+        })
+    }
+
+    /// Of several segments of TCP in one packet, which has these bytes of headers before their payload.
+    #[must_use]
+    pub fn of_segments(is_v6: bool, [ip, tcp]: [usize; 2], segment: u16) -> Self {
+        /// Where the checksum of TCP stands in its header.
+        const CHECKSUM: u16 = 16;
+        Self {
+            checksum: Some((ip as u16, CHECKSUM)),
+            segment: Some(segment),
+            is_v6,
+            headers: (ip + tcp) as u16,
+        }
+    }
+
+    /// As it stands before a packet.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        if self.segment.is_some() {
+            bytes[1] = if self.is_v6 { TCP_V6 } else { TCP_V4 };
+            bytes[2..4].copy_from_slice(&self.headers.to_ne_bytes());
+            bytes[4..6].copy_from_slice(&self.segment.unwrap_or(0).to_ne_bytes());
+        }
+        if let Some((begin, at)) = self.checksum {
+            bytes[0] = NEEDS_CHECKSUM;
+            bytes[6..8].copy_from_slice(&begin.to_ne_bytes());
+            bytes[8..10].copy_from_slice(&at.to_ne_bytes());
+        }
+        bytes
+    }
+}

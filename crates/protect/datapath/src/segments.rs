@@ -1,0 +1,126 @@
+//! A packet of several segments of TCP, as a device hands it over, cut to those; and the checksum of one that was left to a card.
+
+use bartizan_wire::checksum;
+use bartizan_wire::ip::TCP;
+
+use crate::offload::Offload;
+
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const TCP_HEADER: usize = 20;
+/// Where in a header of TCP number, flags and checksum stand.
+const NUMBER: usize = 4;
+const FLAGS: usize = 13;
+const CHECKSUM: usize = 16;
+/// Of the last segment alone: FIN and PSH. Of the first alone: CWR.
+const OF_LAST: u8 = 0x01 | 0x08;
+const OF_FIRST: u8 = 0x80;
+
+/// Computes the checksum that a device has left out; whether it could.
+pub(crate) fn finish(packet: &mut [u8], (begin, at): (u16, u16)) -> bool {
+    let (begin, at) = (usize::from(begin), usize::from(at));
+    let Some(bytes) = packet.get_mut(begin..).filter(|bytes| at + 2 <= bytes.len()) else {
+        return false;
+    };
+    // The field holds the sum over the pseudo-header, which is part of what is summed up.
+    let sum = match checksum::internet(bytes) {
+        // As UDP sends zero.
+        0 => u16::MAX,
+        sum => sum,
+    };
+    bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
+/// Cuts a packet.
+#[derive(Debug)]
+pub(crate) struct Segments<'a> {
+    packet: &'a [u8],
+    /// Where TCP begins, and what it carries.
+    tcp: usize,
+    payload: usize,
+    size: usize,
+    next: usize,
+}
+
+impl<'a> Segments<'a> {
+    /// Of a packet that its device describes so; none where it is no TCP.
+    pub(crate) fn of(packet: &'a [u8], offload: &Offload) -> Option<Self> {
+        let size = offload.segment?.into();
+        let is_v6 = packet.first()? >> 4 == 6;
+        // Segments of TCP with extension headers are not offered.
+        let (tcp, protocol) = match is_v6 {
+            true => (IPV6, packet.get(6)?),
+            false => (usize::from(packet.first()? & 0x0f) * 4, packet.get(9)?),
+        };
+        let header = usize::from(packet.get(tcp + 12)? >> 4) * 4;
+        let is_whole = tcp >= if is_v6 { IPV6 } else { IPV4 } && header >= TCP_HEADER && packet.len() > tcp + header;
+        (is_whole && *protocol == TCP).then_some(Self {
+            packet,
+            tcp,
+            payload: tcp + header,
+            size,
+            next: 0,
+        })
+    }
+
+    /// Bytes of the longest segment.
+    pub(crate) fn longest(&self) -> usize {
+        self.packet.len().min(self.payload + self.size)
+    }
+
+    /// Writes the next segment; how many bytes it has, and none where there is no more, or no room.
+    pub(crate) fn write(&mut self, into: &mut [u8]) -> Option<usize> {
+        let done = self.next * self.size;
+        let rest = self.packet.get(self.payload + done..).filter(|rest| !rest.is_empty())?;
+        let carried = rest.len().min(self.size);
+        let segment = into.get_mut(..self.payload + carried)?;
+        segment[..self.payload].copy_from_slice(&self.packet[..self.payload]);
+        segment[self.payload..].copy_from_slice(&rest[..carried]);
+        let (is_first, is_last) = (self.next == 0, carried == rest.len());
+        let length = segment.len();
+        if segment[0] >> 4 == 6 {
+            segment[4..6].copy_from_slice(&((length - IPV6) as u16).to_be_bytes());
+        } else {
+            segment[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            let number = u16::from_be_bytes([segment[4], segment[5]]).wrapping_add(self.next as u16);
+            segment[4..6].copy_from_slice(&number.to_be_bytes());
+            segment[10..12].fill(0);
+            let sum = checksum::internet(&segment[..self.tcp]);
+            segment[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        let between = addresses(segment)?;
+        let tcp = &mut segment[self.tcp..];
+        let number = tcp
+            .get(NUMBER..)?
+            .first_chunk()
+            .map(|bytes| u32::from_be_bytes(*bytes))?;
+        let number = number.wrapping_add(done as u32);
+        tcp[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
+        if !is_first {
+            tcp[FLAGS] &= !OF_FIRST;
+        }
+        if !is_last {
+            tcp[FLAGS] &= !OF_LAST;
+        }
+        tcp[CHECKSUM..CHECKSUM + 2].fill(0);
+        let sum = checksum::over_addresses(between.0, between.1, TCP, tcp);
+        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        self.next += 1;
+        Some(length)
+    }
+}
+
+/// Sender and receiver of a packet whose header is whole.
+pub(crate) fn addresses(packet: &[u8]) -> Option<(std::net::IpAddr, std::net::IpAddr)> {
+    Some(match packet.first()? >> 4 {
+        4 => {
+            let address = |at: usize| packet.get(at..)?.first_chunk::<4>().map(|bytes| (*bytes).into());
+            (address(12)?, address(16)?)
+        }
+        _ => {
+            let address = |at: usize| packet.get(at..)?.first_chunk::<16>().map(|bytes| (*bytes).into());
+            (address(8)?, address(24)?)
+        }
+    })
+}
