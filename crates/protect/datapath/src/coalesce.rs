@@ -6,15 +6,9 @@ use std::net::IpAddr;
 use bartizan_wire::checksum;
 use bartizan_wire::ip::TCP;
 
+use crate::headers::{CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, addresses};
 use crate::offload::Offload;
-use crate::segments::addresses;
 
-const IPV4: usize = 20;
-const IPV6: usize = 40;
-const TCP_HEADER: usize = 20;
-const NUMBER: std::ops::Range<usize> = 4..8;
-const FLAGS: usize = 13;
-const CHECKSUM: std::ops::Range<usize> = 16..18;
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 /// Bytes of a packet that is put together, at most.

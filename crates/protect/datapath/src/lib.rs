@@ -11,6 +11,7 @@
 mod coalesce;
 mod flow;
 mod fragments;
+mod headers;
 mod incoming;
 mod offload;
 mod outgoing;

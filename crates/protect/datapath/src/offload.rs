@@ -1,5 +1,7 @@
 //! What a device says of a packet that it has left unfinished, or is given so: `virtio_net_hdr` (linux/virtio_net.h).
 
+use crate::headers::CHECKSUM;
+
 /// A checksum is to be computed, or was not and need not be.
 const NEEDS_CHECKSUM: u8 = 1;
 const NONE: u8 = 0;
@@ -44,10 +46,8 @@ impl Offload {
     /// Of several segments of TCP in one packet, which has these bytes of headers before their payload.
     #[must_use]
     pub fn of_segments(is_v6: bool, [ip, tcp]: [usize; 2], segment: u16) -> Self {
-        /// Where the checksum of TCP stands in its header.
-        const CHECKSUM: u16 = 16;
         Self {
-            checksum: Some((ip as u16, CHECKSUM)),
+            checksum: Some((ip as u16, CHECKSUM.start as u16)),
             segment: Some(segment),
             is_v6,
             headers: (ip + tcp) as u16,

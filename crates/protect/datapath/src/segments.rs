@@ -3,15 +3,9 @@
 use bartizan_wire::checksum;
 use bartizan_wire::ip::TCP;
 
+use crate::headers::{CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, addresses};
 use crate::offload::Offload;
 
-const IPV4: usize = 20;
-const IPV6: usize = 40;
-const TCP_HEADER: usize = 20;
-/// Where in a header of TCP number, flags and checksum stand.
-const NUMBER: usize = 4;
-const FLAGS: usize = 13;
-const CHECKSUM: usize = 16;
 /// Of the last segment alone: FIN and PSH. Of the first alone: CWR.
 const OF_LAST: u8 = 0x01 | 0x08;
 const OF_FIRST: u8 = 0x80;
@@ -91,36 +85,18 @@ impl<'a> Segments<'a> {
         }
         let between = addresses(segment)?;
         let tcp = &mut segment[self.tcp..];
-        let number = tcp
-            .get(NUMBER..)?
-            .first_chunk()
-            .map(|bytes| u32::from_be_bytes(*bytes))?;
-        let number = number.wrapping_add(done as u32);
-        tcp[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
+        let number = u32::from_be_bytes(*tcp.get(NUMBER)?.first_chunk()?).wrapping_add(done as u32);
+        tcp[NUMBER].copy_from_slice(&number.to_be_bytes());
         if !is_first {
             tcp[FLAGS] &= !OF_FIRST;
         }
         if !is_last {
             tcp[FLAGS] &= !OF_LAST;
         }
-        tcp[CHECKSUM..CHECKSUM + 2].fill(0);
+        tcp[CHECKSUM].fill(0);
         let sum = checksum::over_addresses(between.0, between.1, TCP, tcp);
-        tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        tcp[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
         self.next += 1;
         Some(length)
     }
-}
-
-/// Sender and receiver of a packet whose header is whole.
-pub(crate) fn addresses(packet: &[u8]) -> Option<(std::net::IpAddr, std::net::IpAddr)> {
-    Some(match packet.first()? >> 4 {
-        4 => {
-            let address = |at: usize| packet.get(at..)?.first_chunk::<4>().map(|bytes| (*bytes).into());
-            (address(12)?, address(16)?)
-        }
-        _ => {
-            let address = |at: usize| packet.get(at..)?.first_chunk::<16>().map(|bytes| (*bytes).into());
-            (address(8)?, address(24)?)
-        }
-    })
 }

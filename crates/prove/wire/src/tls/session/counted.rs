@@ -1,0 +1,34 @@
+//! Which bytes of a connection matter by their number alone.
+
+use super::Session;
+use crate::Side;
+use crate::tls::record::{self, Piece};
+
+impl Session {
+    /// The parts of the next bytes of `from` of which only their number matters; none where something is opened. The first bytes of a
+    /// segment are read wherever reading may have to find its way back.
+    pub(crate) fn counted<'a>(&self, from: Side, bytes: &'a [u8], give: &mut impl FnMut(&'a [u8])) {
+        let direction = &self.directions[from.index()];
+        let Some(behind) = bytes.get(record::HEADER..).filter(|_| self.opener.is_none()) else {
+            return;
+        };
+        let mut records = direction.records.clone();
+        records.segment(bytes);
+        if records.is_lost() {
+            return give(behind);
+        }
+        let mut rest = bytes;
+        while let Some(piece) = records.next(&mut rest) {
+            let Piece::Body(header, body) = piece else { continue };
+            match header.kind {
+                // What follows may be read by it.
+                record::CHANGE_CIPHER_SPEC => return,
+                record::HANDSHAKE | record::ALERT if !direction.sealed => return,
+                _ => {
+                    let before = bytes.len() - rest.len() - body.len();
+                    give(body.get(record::HEADER.saturating_sub(before)..).unwrap_or_default());
+                }
+            }
+        }
+    }
+}
