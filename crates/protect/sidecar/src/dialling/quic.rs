@@ -3,10 +3,9 @@
 //! One carries one association, as a TLS connection does: its handshake's key in the ledger, its review, its end for idleness and its
 //! congestion are those of the association alone, and one that breaks the protocol takes no other with it.
 
-use std::future::Future;
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -15,9 +14,7 @@ use bartizan_deployment::{InterfaceKind, Path};
 use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
 use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
-use quinn::{
-    Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TransportConfig, VarInt,
-};
+use quinn_proto::{ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use tokio::time::timeout;
 
 use crate::answers::failure::{Failure, Why};
@@ -26,7 +23,7 @@ use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
-use crate::runtime::quic::EventLoop;
+use crate::runtime::quic::{Connection, Endpoint, Incoming};
 use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
@@ -36,7 +33,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(3);
 const SILENCE: Duration = Duration::from_secs(12);
 /// Streams of messages that a peer may have open: each of the 64 of an association with its ordered and its unordered messages.
 pub(crate) const LANES: u32 = 2 * 64;
-/// As many as it may have open at first: quinn keeps a place for each, and most associations use two.
+/// As many as it may have open at first: the protocol keeps a place for each, and most associations use two.
 pub(crate) const FIRST_LANES: u32 = 16;
 /// What the frames' own headers, and those of the association's life, take on top of a window of messages.
 const OVERHEAD: u32 = 64 * 1024;
@@ -55,8 +52,6 @@ pub(crate) struct QuicChannel {
     session: Arc<Session>,
     /// Set until the peer's first byte.
     handshake: Option<QuicHandshake>,
-    /// Resolves when the connection has ended.
-    ended: Option<Pin<Box<dyn Future<Output = ConnectionError> + Send>>>,
 }
 
 impl std::fmt::Debug for QuicChannel {
@@ -113,7 +108,7 @@ pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>, reactor:
     let mut config = EndpointConfig::default();
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
-    Endpoint::new(config, server, socket, Arc::new(EventLoop::of(reactor)))
+    Endpoint::new(config, server, socket, reactor)
 }
 
 impl Dialler {
@@ -129,13 +124,13 @@ impl Dialler {
         drop(probe);
         let mut known = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(endpoint) = known.as_ref()
-            && let Ok(address) = endpoint.local_addr()
+            && let Ok(address) = endpoint.local_address()
             && address.ip() == source
         {
             return Ok((endpoint.clone(), address));
         }
         let fresh = endpoint(UdpSocket::bind((source, 0))?, None, &shared.carriers.quic()?)?;
-        let address = fresh.local_addr()?;
+        let address = fresh.local_address()?;
         *known = Some(fresh.clone());
         Ok((fresh, address))
     }
@@ -149,15 +144,9 @@ impl Dialled for QuicChannel {
     }
 
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let connection = &self.connection;
-        let ended = self.ended.get_or_insert_with(|| {
-            let connection = connection.clone();
-            Box::pin(async move { connection.closed().await })
-        });
-        match ended.as_mut().poll(context) {
+        match self.connection.poll_ended(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(error) => {
-                self.ended = None;
                 self.note_end(&error);
                 Poll::Ready(())
             }
@@ -180,7 +169,6 @@ impl QuicChannel {
             connection,
             session,
             handshake: Some(handshake),
-            ended: None,
         }
     }
 
@@ -204,13 +192,6 @@ impl QuicChannel {
         {
             self.session.refuse(why(&handshake, error));
         }
-    }
-}
-
-impl Drop for QuicChannel {
-    fn drop(&mut self) {
-        // Streams hold the connection too, and say nothing at their end.
-        self.connection.close(VarInt::from_u32(0), b"");
     }
 }
 
@@ -263,11 +244,11 @@ async fn connect(
         .endpoint(upstream.address, shared)
         .map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
     let began = Instant::now();
-    let mut config = quinn::ClientConfig::new(config);
+    let mut config = ClientConfig::new(config);
     config.transport_config(transport());
     // The name is in the configuration: this one is not used.
-    let mut connecting = endpoint
-        .connect_with(config, upstream.address, peer)
+    let connection = endpoint
+        .connect(config, upstream.address, peer)
         .map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
     let mut leg = Leg {
         direction: Direction::Outbound,
@@ -279,10 +260,8 @@ async fn connect(
         handshake: Duration::ZERO,
     };
     // That anybody answers shows in the peer's first flight; an end before it shows below.
-    if timeout(shared.limits.connect, connecting.handshake_data())
-        .await
-        .is_err()
-    {
+    let answered = poll_fn(|context| connection.poll_answered(context));
+    if timeout(shared.limits.connect, answered).await.is_err() {
         shared.metrics.limit_reached("connect");
         let waited = shared.limits.connect;
         return Err(unreachable(format!(
@@ -290,8 +269,9 @@ async fn connect(
             upstream.address
         )));
     }
-    let outcome = match timeout(shared.limits.handshake, connecting).await {
-        Ok(Ok(connection)) => Ok(connection),
+    let established = poll_fn(|context| connection.poll_established(context));
+    let outcome = match timeout(shared.limits.handshake, established).await {
+        Ok(Ok(())) => Ok(connection),
         Ok(Err(error)) => Err(why(&handshake, &error)),
         Err(_) => {
             shared.metrics.limit_reached("handshake");
@@ -352,15 +332,18 @@ pub(crate) async fn accept(
     let began = Instant::now();
     let mut config = listening.clone();
     config.crypto = accepting.config;
-    let connecting = incoming.accept_with(Arc::new(config));
-    let outcome = match connecting {
-        Ok(connecting) => match timeout(shared.limits.handshake, connecting).await {
-            Ok(outcome) => outcome.map_err(|error| why(&handshake, &error)),
-            Err(_) => {
-                shared.metrics.limit_reached("handshake");
-                Err(handshake.watch().timed_out())
+    let outcome = match incoming.accept_with(Arc::new(config)) {
+        Ok(connection) => {
+            let established = poll_fn(|context| connection.poll_established(context));
+            match timeout(shared.limits.handshake, established).await {
+                Ok(Ok(())) => Ok(connection),
+                Ok(Err(error)) => Err(why(&handshake, &error)),
+                Err(_) => {
+                    shared.metrics.limit_reached("handshake");
+                    Err(handshake.watch().timed_out())
+                }
             }
-        },
+        }
         Err(error) => Err(why(&handshake, &error)),
     };
     leg.handshake = began.elapsed();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_deployment::InterfaceKind;
-use quinn::{Incoming, ServerConfig};
+use quinn_proto::ServerConfig;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -24,6 +24,7 @@ use crate::listening::admission::{Admission, Bound, Bounds, Slot};
 use crate::listening::failures::{Deferral, Failures};
 use crate::listening::handshake_threads::spawn;
 use crate::paths::sctp::{self, QuicStreams};
+use crate::runtime::quic::Incoming;
 use crate::runtime::reactor::Reactor;
 use crate::runtime::until::until;
 use crate::shared::Shared;
@@ -140,7 +141,7 @@ impl QuicListener {
             // A flight with ML-DSA is more than three times a ClientHello: a server that has not validated the address would have to
             // wait for the client in the middle of it (RFC 9000, section 8.1), so this costs no round trip more.
             if !incoming.remote_address_validated() {
-                let _ = incoming.retry();
+                incoming.retry();
                 continue;
             }
             let peer = incoming.remote_address();
@@ -166,8 +167,8 @@ impl QuicListener {
         }
         // Draining is over with the last connection's guard, not with this one.
         drop(guard);
-        endpoint.set_server_config(None);
-        endpoint.wait_idle().await;
+        endpoint.refuse_more();
+        endpoint.until_idle().await;
     }
 }
 

@@ -32,7 +32,7 @@ const EVENTS: usize = 256;
 /// Turns of tasks that wake one another before the kernel is asked what has come.
 const BATCHES: usize = 16;
 /// Tasks that share one reading of the clock.
-const RUSH: usize = 32;
+pub(super) const RUSH: usize = 32;
 /// The number of what rings from other threads.
 const BELL: u64 = 0;
 
@@ -101,6 +101,11 @@ pub(crate) fn now() -> Instant {
     })
 }
 
+/// Has the clock read again: a turn has taken time, which nobody may take for silence of a peer.
+pub(crate) fn look_again() {
+    NOW.set(None);
+}
+
 impl Thread {
     /// Starts a loop in a thread of its own, which inherits what the calling thread is confined to.
     ///
@@ -151,10 +156,7 @@ impl Reactor {
 
     /// Has the loop run it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_boxed(Box::pin(work));
-    }
-
-    pub(crate) fn spawn_boxed(&self, work: Work) {
+        let work: Work = Box::pin(work);
         let task = Arc::new(Task {
             number: self.number(),
             reactor: self.clone(),
@@ -203,9 +205,8 @@ impl Reactor {
                 }
                 for (index, task) in batch.drain(..).enumerate() {
                     task.turn();
-                    // Turns of many tasks take time, which nobody may take for silence of a peer.
                     if index % RUSH == RUSH - 1 {
-                        NOW.set(None);
+                        look_again();
                     }
                 }
             }

@@ -1,14 +1,13 @@
 //! One association over a QUIC connection: its life on one stream, and each lane of messages on another, in each direction.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use bartizan_gateway::{Association, Carriage, Lane};
-use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use quinn_proto::{ConnectionError, Dir, StreamId, VarInt};
 use tokio::time::timeout;
 
 use super::carrier::Carrier;
@@ -16,34 +15,21 @@ use crate::dialling::quic::{FIRST_LANES, LANES, QuicChannel};
 use crate::dialling::session::Session;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::outbound::LAST_WORD;
+use crate::runtime::quic::StreamError;
 use crate::runtime::scratch::with_scratch;
 
 /// With which streams are dropped that a restart has made void.
 const VOID: VarInt = VarInt::from_u32(1);
 
-type Accepting = Pin<Box<dyn Future<Output = Result<RecvStream, ConnectionError>> + Send>>;
-type Opening = Pin<Box<dyn Future<Output = Result<SendStream, ConnectionError>> + Send>>;
-
 /// A QUIC connection with the streams of an association.
 #[derive(Debug)]
 pub(crate) struct Streams {
     channel: QuicChannel,
-    control: Option<(SendStream, RecvStream)>,
-    departing: BTreeMap<Lane, SendStream>,
-    arriving: Vec<RecvStream>,
-    accepting: Next<Accepting>,
-    opening: Next<Opening>,
+    control: Option<StreamId>,
+    departing: BTreeMap<Lane, StreamId>,
+    arriving: Vec<StreamId>,
     /// Restarts of the association when its lanes were opened.
     restarts: u32,
-}
-
-/// The next stream of its kind.
-struct Next<F>(Option<F>);
-
-impl<F> std::fmt::Debug for Next<F> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Next").field(&self.0.is_some()).finish()
-    }
 }
 
 impl Streams {
@@ -54,20 +40,18 @@ impl Streams {
             control: None,
             departing: BTreeMap::new(),
             arriving: Vec::new(),
-            accepting: Next(None),
-            opening: Next(None),
             restarts: 0,
         }
     }
 
     /// Waits until a peer opens an association; none where the connection ended before, or is to end.
     pub(crate) async fn accept(channel: QuicChannel, guard: &mut Guard) -> Option<Self> {
-        let connection = channel.connection.clone();
+        let accepted = || poll_fn(|context| channel.connection.poll_accept(Dir::Bi, context));
         let control = tokio::select! {
-            control = connection.accept_bi() => control.ok(),
+            control = accepted() => control.ok(),
             () = guard.reached(Phase::Draining) => {
                 // Its first packet may be on its way.
-                timeout(LAST_WORD, connection.accept_bi()).await.ok().and_then(Result::ok)
+                timeout(LAST_WORD, accepted()).await.ok().and_then(Result::ok)
             }
         };
         let mut streams = Self::new(channel);
@@ -87,73 +71,62 @@ impl Streams {
         }
     }
 
-    fn write_lost(&mut self, error: &WriteError) -> String {
+    fn stream_lost(&mut self, error: &StreamError) -> String {
         match error {
-            WriteError::ConnectionLost(error) => self.lost(error),
-            other => other.to_string(),
+            StreamError::Lost(error) => self.lost(error),
+            StreamError::Void => "the peer has given up a stream".to_owned(),
+            StreamError::Closed => "a stream is closed".to_owned(),
         }
     }
 
     /// The stream of the association's life, which the initiator opens.
-    fn poll_control(&mut self, context: &mut Context<'_>) -> Poll<Result<(), String>> {
-        if self.control.is_some() {
-            return Poll::Ready(Ok(()));
+    fn poll_control(&mut self, context: &Context<'_>) -> Poll<Result<StreamId, String>> {
+        if let Some(control) = self.control {
+            return Poll::Ready(Ok(control));
         }
-        let connection = self.channel.connection.clone();
         // A peer allows one, so this is done at once.
-        let mut opening = Box::pin(async move { connection.open_bi().await });
-        match opening.as_mut().poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(control)) => {
+        let opened = ready!(self.channel.connection.poll_open(Dir::Bi, context));
+        Poll::Ready(match opened {
+            Ok(control) => {
                 self.control = Some(control);
-                Poll::Ready(Ok(()))
+                Ok(control)
             }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(self.lost(&error))),
-        }
+            Err(error) => Err(self.lost(&error)),
+        })
     }
 
-    /// A stream for a lane. The peer allows as many as an association has lanes, and more when it has dropped those of before a restart.
-    fn poll_open(&mut self, lane: Lane, context: &mut Context<'_>) -> Poll<Result<(), String>> {
-        let connection = &self.channel.connection;
-        let opening = self.opening.0.get_or_insert_with(|| {
-            let connection: Connection = connection.clone();
-            Box::pin(async move { connection.open_uni().await })
-        });
-        match opening.as_mut().poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(opened) => {
-                self.opening.0 = None;
-                match opened {
-                    Ok(stream) => {
-                        self.departing.insert(lane, stream);
-                        Poll::Ready(Ok(()))
-                    }
-                    Err(error) => Poll::Ready(Err(self.lost(&error))),
-                }
-            }
+    /// The stream of a lane. The peer allows as many as an association has lanes, and more when it has dropped those of before a restart.
+    fn poll_lane(&mut self, lane: Lane, context: &Context<'_>) -> Poll<Result<StreamId, String>> {
+        if let Some(stream) = self.departing.get(&lane) {
+            return Poll::Ready(Ok(*stream));
         }
+        let opened = ready!(self.channel.connection.poll_open(Dir::Uni, context));
+        Poll::Ready(match opened {
+            Ok(stream) => {
+                self.departing.insert(lane, stream);
+                Ok(stream)
+            }
+            Err(error) => Err(self.lost(&error)),
+        })
     }
 
     fn write_lanes(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
         if self.restarts != association.restarts() {
             self.restarts = association.restarts();
-            for mut stream in std::mem::take(&mut self.departing).into_values() {
-                let _ = stream.reset(VOID);
+            for stream in std::mem::take(&mut self.departing).into_values() {
+                self.channel.connection.reset(stream, VOID);
             }
         }
         let mut moved = false;
         let waiting: Vec<Lane> = association.lane_output().map(|(lane, _)| lane).collect();
         for lane in waiting {
-            if !self.departing.contains_key(&lane) && self.poll_open(lane, context)?.is_pending() {
-                continue;
-            }
-            let (Some(stream), Some((_, octets))) = (
-                self.departing.get_mut(&lane),
-                association.lane_output().find(|(found, _)| *found == lane),
-            ) else {
+            let Poll::Ready(stream) = self.poll_lane(lane, context)? else {
                 continue;
             };
-            match Pin::new(stream).poll_write(context, octets) {
+            let Some((_, octets)) = association.lane_output().find(|(found, _)| *found == lane) else {
+                continue;
+            };
+            match self.channel.connection.poll_write(stream, octets, context) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(written)) => {
                     association.lane_output_taken(lane, written);
@@ -161,11 +134,11 @@ impl Streams {
                     moved |= written > 0;
                 }
                 // The peer has restarted, or will say why it ends.
-                Poll::Ready(Err(WriteError::Stopped(_))) => {
+                Poll::Ready(Err(StreamError::Void)) => {
                     let octets = octets.len();
                     association.lane_output_taken(lane, octets);
                 }
-                Poll::Ready(Err(error)) => return Err(self.write_lost(&error)),
+                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
             }
         }
         Ok(moved)
@@ -174,18 +147,21 @@ impl Streams {
     fn write_control(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
         let mut moved = false;
         while !association.output().is_empty() {
-            if self.poll_control(context)?.is_pending() {
+            let Poll::Ready(stream) = self.poll_control(context)? else {
                 break;
-            }
-            let Some((stream, _)) = &mut self.control else { break };
-            match Pin::new(stream).poll_write(context, association.output()) {
+            };
+            match self
+                .channel
+                .connection
+                .poll_write(stream, association.output(), context)
+            {
                 Poll::Pending => break,
                 Poll::Ready(Ok(written)) => {
                     association.output_taken(written);
                     self.channel.session().sent(written);
                     moved = true;
                 }
-                Poll::Ready(Err(error)) => return Err(self.write_lost(&error)),
+                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
             }
         }
         Ok(moved)
@@ -195,25 +171,16 @@ impl Streams {
     fn accept_lanes(&mut self, context: &mut Context<'_>) -> Result<(), String> {
         loop {
             let connection = &self.channel.connection;
-            let accepting = self.accepting.0.get_or_insert_with(|| {
-                let connection: Connection = connection.clone();
-                Box::pin(async move { connection.accept_uni().await })
-            });
-            match accepting.as_mut().poll(context) {
+            match connection.poll_accept(Dir::Uni, context) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(accepted) => {
-                    self.accepting.0 = None;
-                    match accepted {
-                        Ok(stream) => {
-                            self.arriving.push(stream);
-                            // Before the peer has to wait for it.
-                            if self.arriving.len() == FIRST_LANES as usize / 2 {
-                                connection.set_max_concurrent_uni_streams(VarInt::from_u32(LANES));
-                            }
-                        }
-                        Err(error) => return Err(self.lost(&error)),
+                Poll::Ready(Ok(stream)) => {
+                    self.arriving.push(stream);
+                    // Before the peer has to wait for it.
+                    if self.arriving.len() == FIRST_LANES as usize / 2 {
+                        connection.admit_streams(Dir::Uni, LANES);
                     }
                 }
+                Poll::Ready(Err(error)) => return Err(self.lost(&error)),
             }
         }
     }
@@ -225,10 +192,10 @@ impl Streams {
         now: Instant,
     ) -> Result<bool, String> {
         let (mut moved, mut index) = (false, 0);
-        while let Some(stream) = self.arriving.get_mut(index) {
-            let number = stream.id().index();
+        while let Some(&stream) = self.arriving.get(index) {
+            let number = stream.index();
             if association.lane_is_void(number) {
-                let _ = stream.stop(VOID);
+                self.channel.connection.stop(stream, VOID);
                 self.arriving.swap_remove(index);
                 association.lane_ended(number);
                 moved = true;
@@ -241,7 +208,7 @@ impl Streams {
             }
             let read = with_scratch(|scratch| {
                 let room = room.min(scratch.len());
-                let read = stream.poll_read(context, &mut scratch[..room]);
+                let read = self.channel.connection.poll_read(stream, &mut scratch[..room], context);
                 if let Poll::Ready(Ok(octets)) = read {
                     association.lane_received(number, &scratch[..octets], now);
                 }
@@ -250,7 +217,7 @@ impl Streams {
             match read {
                 Poll::Pending => index += 1,
                 // Its end, or what follows a restart.
-                Poll::Ready(Ok(0) | Err(ReadError::Reset(_) | ReadError::ClosedStream)) => {
+                Poll::Ready(Ok(0) | Err(StreamError::Void)) => {
                     self.arriving.swap_remove(index);
                     association.lane_ended(number);
                     moved = true;
@@ -260,8 +227,7 @@ impl Streams {
                     moved = true;
                     index += 1;
                 }
-                Poll::Ready(Err(ReadError::ConnectionLost(error))) => return Err(self.lost(&error)),
-                Poll::Ready(Err(error)) => return Err(error.to_string()),
+                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
             }
         }
         Ok(moved)
@@ -273,11 +239,11 @@ impl Streams {
         context: &mut Context<'_>,
         now: Instant,
     ) -> Result<bool, String> {
-        let Some((_, stream)) = &mut self.control else {
+        let Some(stream) = self.control else {
             return Ok(false);
         };
         let read = with_scratch(|scratch| {
-            let read = stream.poll_read(context, scratch);
+            let read = self.channel.connection.poll_read(stream, scratch, context);
             if let Poll::Ready(Ok(octets)) = read
                 && octets > 0
             {
@@ -292,8 +258,7 @@ impl Streams {
                 self.channel.heard(octets);
                 Ok(true)
             }
-            Poll::Ready(Err(ReadError::ConnectionLost(error))) => Err(self.lost(&error)),
-            Poll::Ready(Err(error)) => Err(error.to_string()),
+            Poll::Ready(Err(error)) => Err(self.stream_lost(&error)),
         }
     }
 }
@@ -325,10 +290,18 @@ impl Carrier for Streams {
     }
 
     async fn goodbye(&mut self, association: &Association) {
-        let Some((stream, _)) = &mut self.control else { return };
-        if stream.write_all(association.output()).await.is_ok() && stream.finish().is_ok() {
+        let Some(stream) = self.control else { return };
+        let connection = &self.channel.connection;
+        let mut octets = association.output();
+        while !octets.is_empty() {
+            match poll_fn(|context| connection.poll_write(stream, octets, context)).await {
+                Ok(written) => octets = &octets[written..],
+                Err(_) => return,
+            }
+        }
+        if connection.finish(stream) {
             // The close of a connection overtakes what is under way on it.
-            let _ = stream.stopped().await;
+            poll_fn(|context| connection.poll_finished(stream, context)).await;
         }
     }
 

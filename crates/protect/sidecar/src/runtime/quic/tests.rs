@@ -1,0 +1,255 @@
+use std::future::{Future, poll_fn};
+use std::io::IoSliceMut;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quinn_proto::{
+    ClientConfig, ConnectionError, Dir, EndpointConfig, IdleTimeout, ServerConfig, StreamId, TransportConfig, VarInt,
+};
+use quinn_udp::RecvMeta;
+use tokio::sync::oneshot;
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::socket::Socket;
+use super::*;
+use crate::runtime::reactor::{Reactor, Thread, within};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs this on a loop.
+fn run<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Reactor) -> F) {
+    let thread = Thread::start("test").unwrap();
+    let (done, finished) = oneshot::channel();
+    let work = within(&thread.reactor().clone(), PATIENCE, work(thread.reactor().clone()));
+    thread
+        .reactor()
+        .spawn(async move { done.send(work.await.is_some()).unwrap() });
+    assert!(finished.blocking_recv().expect("the work does not panic"), "in time");
+}
+
+fn configurations() -> (ServerConfig, ClientConfig) {
+    let own = rcgen::generate_simple_self_signed(["peer.test".to_owned()]).unwrap();
+    let certificate = own.cert.der().clone();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone()).unwrap();
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(IdleTimeout::try_from(Duration::from_millis(500)).ok());
+    let transport = Arc::new(transport);
+    let mut server = ServerConfig::with_single_cert(vec![certificate], key).unwrap();
+    server.transport_config(Arc::clone(&transport));
+    let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
+    client.transport_config(transport);
+    (server, client)
+}
+
+fn endpoint(server: Option<ServerConfig>, reactor: &Reactor) -> (Endpoint, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let endpoint = Endpoint::new(EndpointConfig::default(), server, socket, reactor).unwrap();
+    (endpoint, address)
+}
+
+/// A connection at both its ends, and their endpoints.
+async fn pair(reactor: &Reactor) -> ([Endpoint; 2], [Connection; 2]) {
+    let (server, client) = configurations();
+    let (there, address) = endpoint(Some(server.clone()), reactor);
+    let (here, _) = endpoint(None, reactor);
+    let one = here.connect(client, address, "peer.test").unwrap();
+    // As a listener does: the address is shown to be the peer's first.
+    let first = there.accept().await.unwrap();
+    assert!(!first.remote_address_validated());
+    first.retry();
+    let second = there.accept().await.unwrap();
+    assert!(second.remote_address_validated());
+    let other = second.accept_with(Arc::new(server)).unwrap();
+    poll_fn(|context| other.poll_established(context)).await.unwrap();
+    poll_fn(|context| one.poll_answered(context)).await;
+    poll_fn(|context| one.poll_established(context)).await.unwrap();
+    ([here, there], [one, other])
+}
+
+async fn write(connection: &Connection, stream: StreamId, mut octets: &[u8]) {
+    while !octets.is_empty() {
+        let written = poll_fn(|context| connection.poll_write(stream, octets, context))
+            .await
+            .unwrap();
+        octets = &octets[written..];
+    }
+}
+
+async fn read_to_end(connection: &Connection, stream: StreamId) -> Vec<u8> {
+    let (mut all, mut room) = (Vec::new(), vec![0; 10_000]);
+    loop {
+        let read = poll_fn(|context| connection.poll_read(stream, &mut room, context))
+            .await
+            .unwrap();
+        if read == 0 {
+            return all;
+        }
+        all.extend_from_slice(&room[..read]);
+    }
+}
+
+#[test]
+fn octets_pass_in_both_directions_and_the_end_of_streams_and_connections_is_seen() {
+    run(|reactor| async move {
+        let ([_here, there], [one, other]) = pair(&reactor).await;
+        // More than a window, so that both ends wait for the other.
+        let octets: Arc<[u8]> = (0..3_000_000_u32).map(|number| (number / 7) as u8).collect();
+        let sent = Arc::clone(&octets);
+        let (done, echoed) = oneshot::channel();
+        reactor.spawn(async move {
+            let stream = poll_fn(|context| other.poll_accept(Dir::Bi, context)).await.unwrap();
+            let received = read_to_end(&other, stream).await;
+            write(&other, stream, &received).await;
+            assert!(other.finish(stream));
+            poll_fn(|context| other.poll_finished(stream, context)).await;
+            assert!(done.send(received == *sent).is_ok());
+        });
+        let stream = poll_fn(|context| one.poll_open(Dir::Bi, context)).await.unwrap();
+        write(&one, stream, &octets).await;
+        assert!(one.finish(stream));
+        assert!(read_to_end(&one, stream).await == *octets);
+        assert!(echoed.await.unwrap());
+        // The other end was dropped.
+        let ended = poll_fn(|context| one.poll_ended(context)).await;
+        assert!(matches!(ended, ConnectionError::ApplicationClosed(_)), "{ended}");
+        let refused = poll_fn(|context| one.poll_open(Dir::Uni, context)).await;
+        assert!(refused.is_err());
+        there.until_idle().await;
+    });
+}
+
+#[test]
+fn a_stream_that_is_given_up_is_void_at_the_other_end() {
+    run(|reactor| async move {
+        let (_endpoints, [one, other]) = pair(&reactor).await;
+        let reset = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
+        let stopped = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
+        write(&one, reset, b"void").await;
+        write(&one, stopped, b"void").await;
+        one.reset(reset, VarInt::from_u32(1));
+        let mut seen = 0;
+        for _ in 0..2 {
+            let stream = poll_fn(|context| other.poll_accept(Dir::Uni, context)).await.unwrap();
+            if stream == stopped {
+                other.stop(stream, VarInt::from_u32(1));
+                seen += 1;
+            } else {
+                let read = poll_fn(|context| other.poll_read(stream, &mut [0; 9], context)).await;
+                assert!(matches!(read, Err(StreamError::Void)), "{read:?}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 2);
+        loop {
+            match poll_fn(|context| one.poll_write(stopped, b"void", context)).await {
+                Ok(_) => assert!(
+                    within(&reactor, Duration::from_millis(1), std::future::pending::<()>())
+                        .await
+                        .is_none()
+                ),
+                Err(error) => {
+                    assert!(matches!(error, StreamError::Void), "{error:?}");
+                    break;
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn packets_wait_for_room_and_are_sent_then() {
+    run(|reactor| async move {
+        let ([here, _there], [one, other]) = pair(&reactor).await;
+        for refusals in [1, 3, 20] {
+            here.shared.socket.refusals.store(refusals, Ordering::SeqCst);
+            let stream = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
+            write(&one, stream, &[7; 40_000]).await;
+            assert!(one.finish(stream));
+            let stream = poll_fn(|context| other.poll_accept(Dir::Uni, context)).await.unwrap();
+            assert!(read_to_end(&other, stream).await == [7; 40_000]);
+            assert_eq!(here.shared.socket.refusals.load(Ordering::SeqCst), 0);
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_is_silent_is_noticed_and_a_refused_one_told() {
+    run(|reactor| async move {
+        let (server, client) = configurations();
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (here, _) = endpoint(None, &reactor);
+        let one = here
+            .connect(client.clone(), silent.local_addr().unwrap(), "peer.test")
+            .unwrap();
+        poll_fn(|context| one.poll_answered(context)).await;
+        let ended = poll_fn(|context| one.poll_established(context)).await;
+        assert!(matches!(ended, Err(ConnectionError::TimedOut)), "{ended:?}");
+
+        let (there, address) = endpoint(Some(server), &reactor);
+        let one = here.connect(client.clone(), address, "peer.test").unwrap();
+        there.accept().await.unwrap().refuse();
+        let ended = poll_fn(|context| one.poll_established(context)).await;
+        assert!(matches!(ended, Err(ConnectionError::ConnectionClosed(_))), "{ended:?}");
+
+        there.refuse_more();
+        let one = here.connect(client, address, "peer.test").unwrap();
+        let ended = poll_fn(|context| one.poll_established(context)).await;
+        assert!(ended.is_err(), "{ended:?}");
+    });
+}
+
+#[test]
+fn connections_end_with_the_loop() {
+    let thread = Thread::start("test").unwrap();
+    let (done, paired) = oneshot::channel();
+    let reactor = thread.reactor().clone();
+    thread.reactor().spawn(async move {
+        let _ = done.send(pair(&reactor).await);
+    });
+    let (endpoints, [one, other]) = paired.blocking_recv().unwrap();
+    drop(thread);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    for connection in [&one, &other] {
+        let ended = poll_fn(|context| connection.poll_ended(context));
+        let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, ended).await });
+        assert!(matches!(ended, Ok(ConnectionError::LocallyClosed)), "{ended:?}");
+    }
+    for endpoint in endpoints {
+        assert!(runtime.block_on(endpoint.accept()).is_none());
+        runtime.block_on(endpoint.until_idle());
+    }
+}
+
+#[test]
+fn every_packet_is_received_however_many_come_at_once() {
+    run(|reactor| async move {
+        let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let to = here.local_addr().unwrap();
+        let socket = Socket::new(here, &reactor).unwrap();
+        let (mut buffers, mut meta) = ([[0; 100]; 4], [RecvMeta::default(); 4]);
+        for burst in [1, 4, 9, 0, 3] {
+            for _ in 0..burst {
+                there.send_to(b"packet", to).unwrap();
+            }
+            let mut received = 0;
+            while received < burst {
+                received += poll_fn(|context| {
+                    let mut slices = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
+                    socket.poll_receive(context, &mut slices, &mut meta)
+                })
+                .await
+                .unwrap();
+            }
+            assert_eq!(received, burst);
+        }
+    });
+}
