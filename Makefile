@@ -22,12 +22,7 @@ demo:
 
 test:
 	@scripts/setup test
-	$(CARGO) build --locked -p bartizan --no-default-features
-	$(CARGO) build --locked --workspace --all-targets
-	$(CARGO) run --quiet --locked -p bartizan-host --example lab-root
-	$(CARGO) run --quiet --locked -p bartizan-host --example guest
-	$(CARGO) run --quiet --locked -p bartizan-host --example guest -- --debian
-	@scripts/tally $(CARGO) test --locked --workspace --no-fail-fast $(TEST)
+	@scripts/test $(TEST)
 
 test-unprivileged:
 	@scripts/test-unprivileged $(TEST)
