@@ -27,6 +27,11 @@ pub type Results = OnceLock<BTreeMap<String, (bool, String)>>;
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_GUEST_TEST";
+/// Before everything that the tests wrote, once more and in one piece: libtest writes a line in pieces as tests end, and of an emulated
+/// machine some of them have come out of order.
+const AGAIN: &str = "=== all of it again ===";
+/// Shows what is written as it is written, and again at the end. Arguments: the mark between both, the program, its own arguments.
+const TWICE: &str = r#"mark=$1; shift; kept=$(mktemp) || exit; "$@" | tee "$kept"; printf '\n%s\n' "$mark"; cat "$kept"; rm -f "$kept""#;
 
 impl GuestTests {
     /// Whether this is the guest, where the test of this name is to be done. Elsewhere it has been done when this returns; panics where it failed.
@@ -56,7 +61,9 @@ impl GuestTests {
         let threads = format!("--test-threads={}", self.at_once);
         let finished = guest
             .unwrap_or_else(|error| panic!("{error}"))
-            .program(env::current_exe().expect("a path"))
+            .program("sh")
+            .arguments(["-c", TWICE, "twice", AGAIN])
+            .argument(env::current_exe().expect("a path"))
             // Standard output of a guest can be a terminal.
             .arguments(["as_root::", &threads, "--color=never"])
             .environment(INSIDE, "1")
@@ -65,7 +72,7 @@ impl GuestTests {
             .and_then(|guest| guest.finish(self.patience))
             .unwrap_or_else(|error| panic!("{error}"));
         let text = finished.text();
-        let results = read(&text);
+        let results = read(text.rsplit_once(AGAIN).map_or(text.as_str(), |(_, again)| again));
         assert!(
             !results.is_empty(),
             "{text}{}",
