@@ -23,6 +23,9 @@ const PACKETS: usize = 20;
 /// Packets that the kernel is given in one piece at most.
 const SEGMENTS: usize = 10;
 
+/// Turns in which packets have come before times are looked at: a thread that was held up hears its peers before it takes them for silent.
+const TURNS: u8 = 16;
+
 /// What drives an endpoint.
 pub(super) struct Driver {
     shared: Arc<Shared>,
@@ -30,6 +33,8 @@ pub(super) struct Driver {
     /// Connections that have a turn at a time.
     due: BTreeMap<(Instant, usize), Arc<Link>>,
     first_due: Alarm,
+    /// Turns since times were looked at.
+    turns: u8,
     /// What the socket had no room for, which is the content of `packet`, and when it is tried again.
     unsent: Option<(Transmit, Instant)>,
     room: Alarm,
@@ -53,6 +58,7 @@ impl Driver {
             open,
             due: BTreeMap::new(),
             first_due: Alarm::of(reactor),
+            turns: 0,
             unsent: None,
             room: Alarm::of(reactor),
             packet: Vec::new(),
@@ -64,14 +70,19 @@ impl Driver {
     /// Sends first, and receives then: those to whom something came have had their turn when what they say is sent.
     pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
         self.shared.is_driven_by(context.waker());
-        self.take_due();
         let mut again = self.send_all(context);
-        match self.receive(context) {
-            Ok(received) => again |= received,
+        let received = match self.receive(context) {
+            Ok(received) => received,
             Err(error) => {
                 tracing::error!(%error, hint = "restart the sidecar", "connections over QUIC are lost");
                 return Poll::Ready(());
             }
+        };
+        again |= received;
+        self.turns += 1;
+        if !received || self.turns >= TURNS {
+            self.turns = 0;
+            again |= self.take_due();
         }
         if self.open.strong_count() == 0 && self.shared.lock().connections.is_empty() {
             return Poll::Ready(());
@@ -85,14 +96,14 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Gives a turn to those whose time has come.
-    fn take_due(&mut self) {
+    /// Gives a turn to those whose time has come; whether there are any.
+    fn take_due(&mut self) -> bool {
         let Some(((first, _), _)) = self.due.first_key_value() else {
-            return;
+            return false;
         };
         let now = reactor::now();
         if *first > now {
-            return;
+            return false;
         }
         let later = self.due.split_off(&(now, usize::MAX));
         for link in std::mem::replace(&mut self.due, later).into_values() {
@@ -101,6 +112,7 @@ impl Driver {
                 self.turn.push(link);
             }
         }
+        true
     }
 
     /// Sends what connections have, as far as there is room; whether some are to have another turn at once.
