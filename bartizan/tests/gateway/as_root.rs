@@ -421,9 +421,13 @@ fn a_thousand_idle_associations_take_less_than_40_mb_of_each_sidecar_and_one_tha
         for _ in 0..MANY {
             let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
             function.send(&message(1, 60, 165));
+            let asked = Instant::now();
             let other = eventually("an association comes", || {
-                let ended = stage.associations("gnb");
-                assert!(ended.is_empty(), "{} are open: {:?}", open.len(), ended.first());
+                // The ledger says what became of one that does not come; reading it each time would be most of this test.
+                if asked.elapsed() > Duration::from_secs(5) {
+                    let ended = stage.associations("gnb");
+                    assert!(ended.is_empty(), "{} are open: {:?}", open.len(), ended.first());
+                }
                 poll(&waiting)
             });
             assert!(matches!(other.next(), Seen::Message(_)));
