@@ -23,7 +23,7 @@ use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
-use crate::runtime::quic::{Connection, Endpoint, Incoming};
+use crate::runtime::quic::{Connection, Endpoint, Incoming, Signalling};
 use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
@@ -83,6 +83,7 @@ fn transport() -> Arc<TransportConfig> {
         .keep_alive_interval(Some(KEEP_ALIVE))
         .max_idle_timeout(IdleTimeout::try_from(SILENCE).ok())
         .crypto_buffer_size(CRYPTO)
+        .congestion_controller_factory(Arc::new(Signalling))
         // Signalling is small: one system call for several packets would save nothing, and captures show packets as they are.
         .enable_segmentation_offload(false)
         // Nobody on the path need learn round trip times.

@@ -4,11 +4,13 @@
 //! each connection, which hold more than the protocol does; here a packet goes from the socket to its connection, and what connections have
 //! to say leaves when those that packets woke have had their turn.
 
+mod congestion;
 mod connection;
 mod driver;
 mod endpoint;
 mod socket;
 
+pub(crate) use self::congestion::Signalling;
 pub(crate) use self::connection::{Connection, StreamError};
 pub(crate) use self::endpoint::{Endpoint, Incoming};
 
