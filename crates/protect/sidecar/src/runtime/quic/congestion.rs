@@ -73,7 +73,11 @@ impl Controller for Floored {
 
     fn window(&self) -> u64 {
         let window = self.window.window();
-        if self.collapsed { window } else { window.max(self.floor()) }
+        if self.collapsed {
+            window
+        } else {
+            window.max(self.floor())
+        }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
