@@ -122,7 +122,7 @@ impl State {
         if happened { self.waits.take() } else { None }
     }
 
-    /// Has this task told what happens next.
+    /// Has this task woken for what happens next.
     fn wait<T>(&mut self, context: &Context<'_>) -> Poll<T> {
         match &mut self.waits {
             Some(known) => known.clone_from(context.waker()),

@@ -184,9 +184,9 @@ impl Driver {
         let drained = state.protocol.is_drained();
         let due = if drained { None } else { state.protocol.poll_timeout() };
         self.arm(link, &mut state, due, drained);
-        let told = state.notice();
+        let woken = state.notice();
         drop(state);
-        if let Some(waker) = told {
+        if let Some(waker) = woken {
             waker.wake();
         }
         !drained && (more || exchanged)
@@ -279,9 +279,9 @@ fn accept_packet(shared: &Shared, meta: &RecvMeta, packet: &[u8], now: Instant) 
             let link = link?;
             let mut state = link.lock();
             state.protocol.handle_event(event);
-            let told = state.notice();
+            let woken = state.notice();
             drop(state);
-            if let Some(waker) = told {
+            if let Some(waker) = woken {
                 waker.wake();
             }
             let queued = link.queued.swap(true, Ordering::SeqCst);

@@ -303,8 +303,8 @@ impl Incoming {
                 let link = state.insert(handle, protocol, &self.shared);
                 drop(state);
                 // What came with the first packet has been heard already.
-                let told = link.lock().notice();
-                wake(told);
+                let woken = link.lock().notice();
+                wake(woken);
                 link.queue();
                 Ok(Connection::new(link))
             }

@@ -185,7 +185,7 @@ fn packets_wait_for_room_and_are_sent_then() {
 }
 
 #[test]
-fn a_peer_that_is_silent_is_noticed_and_a_refused_one_told() {
+fn a_peer_that_is_silent_is_noticed_and_a_refused_one_learns_it() {
     run(|reactor| async move {
         let (server, client) = configurations(Duration::from_secs(1));
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
