@@ -111,6 +111,8 @@ pub struct Association {
     totals: Totals,
     /// When the peer was heard last.
     heard: Instant,
+    /// When it was noticed that the peer may be silent. This node may have been stopped itself: what the peer said meanwhile is read first.
+    doubted: Option<Instant>,
     /// When a frame was written last.
     said: Instant,
     opening_ends: Option<Instant>,
@@ -177,6 +179,7 @@ impl Association {
             counts: Counts::default(),
             totals: Totals::default(),
             heard: now,
+            doubted: None,
             said: now,
             opening_ends: Some(now + patience.opening),
             question_due: None,
@@ -254,13 +257,24 @@ impl Association {
     /// When [`Association::handle_timeout`] is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let alive = [
-            self.heard + self.patience.silence,
-            self.said + self.patience.silence / 3,
-        ];
+        let alive = [self.silent_at(), self.said + self.patience.silence / 3];
         let alive = alive.into_iter().filter(|_| self.state != State::Ended);
         let others = [self.opening_ends, self.question_due, self.abort_due];
         alive.chain(others.into_iter().flatten()).min()
+    }
+
+    fn is_doubted(&self) -> bool {
+        self.doubted.is_some_and(|doubted| doubted > self.heard)
+    }
+
+    /// When the peer's silence is looked at next: after two thirds of the patience it is doubted, and it is silent where a third later, and after
+    /// all of the patience, it was not heard either.
+    fn silent_at(&self) -> Instant {
+        let third = self.patience.silence / 3;
+        match self.doubted {
+            Some(doubted) if self.is_doubted() => (doubted + third).max(self.heard + self.patience.silence),
+            _ => self.heard + 2 * third,
+        }
     }
 
     /// Whether the function's kernel is to be asked now if everything that was handed to it is acknowledged: where it is,
@@ -282,8 +296,11 @@ impl Association {
         if self.state == State::Ended {
             return;
         }
-        if now >= self.heard + self.patience.silence {
-            return self.fail(Ending::Silent, now);
+        if now >= self.silent_at() {
+            if self.is_doubted() {
+                return self.fail(Ending::Silent, now);
+            }
+            self.doubted = Some(now);
         }
         if due(self.opening_ends) {
             return self.fail(Ending::NotOpened, now);

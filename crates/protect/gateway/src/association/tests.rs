@@ -509,10 +509,32 @@ fn nodes_that_have_nothing_to_say_stay_in_touch_and_a_silent_one_ends_it() {
         }
         assert!(pair.nodes.iter().all(|node| node.end().is_none()));
         // The other one is killed: nothing is carried any more.
-        pair.now += PATIENCE.silence;
+        pair.now += PATIENCE.silence * 2 / 3;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[0].end().is_none());
+        pair.now += PATIENCE.silence / 3;
         pair.nodes[0].handle_timeout(pair.now);
         assert_eq!(pair.ending(0), Ending::Silent);
         assert!(pair.command(0) && pair.functions[0].aborted.is_some());
+    }
+}
+
+#[test]
+fn a_node_that_was_stopped_itself_hears_its_peer_before_it_calls_it_silent() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        // Both were: a machine that was suspended with them.
+        pair.after(10 * PATIENCE.silence);
+        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        pair.after(PATIENCE.silence / 3);
+        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        // One alone, and the other is gone.
+        pair.now += 10 * PATIENCE.silence;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[0].end().is_none());
+        pair.now += PATIENCE.silence / 3;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::Silent);
     }
 }
 
@@ -768,6 +790,7 @@ proptest! {
             prop_assert!(node.held() <= WINDOW + OUTPUT);
         }
         node.handle_timeout(now + PATIENCE.silence);
+        node.handle_timeout(now + 2 * PATIENCE.silence);
         prop_assert!(node.end().is_some());
     }
 }
