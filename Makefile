@@ -3,12 +3,13 @@ CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
 CARGO_TARGET_DIR ?= target
 
-.PHONY: help demo test test-unprivileged lint deny build sidecar dist doc
+.PHONY: help demo test test-unprivileged test-kubernetes lint deny build sidecar dist doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
 	@echo "make test    every test, with the real peers it needs; ends with their count"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
+	@echo "make test-kubernetes   chart and webhook with a real API server, which the first time takes minutes to build"
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
@@ -26,6 +27,11 @@ test:
 
 test-unprivileged:
 	@scripts/test-unprivileged $(TEST)
+
+test-kubernetes:
+	@scripts/setup kubernetes
+	@scripts/kubernetes
+	@scripts/tally $(CARGO) test --locked --workspace --features bartizan/test-kubernetes --test kubernetes $(TEST)
 
 build:
 	$(CARGO) build --release --locked -p bartizan

@@ -89,7 +89,7 @@ fn announce(server: &AdmissionServer) {
     if signature(scheme).is_some_and(|known| known.forgery == Safety::QuantumSafe) {
         tracing::warn!(
             hint = "issue an ECDSA certificate for the webhook: `bartizan ca init --algorithm ecdsa-p256` in a folder of its own",
-            "API servers are written in Go, whose TLS verifies no ML-DSA: they will refuse this certificate"
+            "an API server built with Go 1.26 or earlier verifies no ML-DSA, and refuses this certificate"
         );
     }
 }
