@@ -29,6 +29,7 @@ mod tls_connections;
 mod transactions;
 #[cfg(test)]
 mod trials;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -92,6 +93,7 @@ pub const KINDS: &[&Kind] = &[
     &n2::MESSAGES,
     &n2::SET_UP,
     &n2::EXCHANGE,
+    &tunnels::KIND,
 ];
 
 /// A kind of workload.

@@ -30,6 +30,7 @@ const UNRECORDED: &[&str] = &[
     "proxies-hostile",
     "ramp",
     "steady",
+    "tunnels",
 ];
 
 /// Every experiment with the records that are kept of it, read once.

@@ -1,5 +1,6 @@
 //! Two charons of the lab root, one in the namespace of either end of a cable, and what they prove themselves by.
 
+mod connections;
 mod papers;
 mod seen;
 
@@ -17,6 +18,7 @@ use crate::Error;
 use crate::stand_in::Lack;
 use crate::stand_in::proxies::Tools;
 
+pub(crate) use connections::{child, connection, described, inner};
 pub(crate) use papers::Papers;
 pub(crate) use seen::{Rekey, ike_sa, negotiated, seen, span};
 
@@ -32,6 +34,8 @@ pub(crate) struct Charons {
     instances: [Instance; 2],
     kernel: Kernel,
     processors: [usize; 2],
+    /// Those that they could run on.
+    all: Vec<usize>,
 }
 
 impl Charons {
@@ -53,16 +57,26 @@ impl Charons {
         let kernel = Kernel::of_this_machine()?;
         let mut settings = Settings::new(kernel, 1);
         vary(&mut settings);
+        let kernel = settings.kernel;
         let [one, other] = ends.map(|(namespace, directory)| {
             Instance::start(engine, &directory, Some(namespace), &settings).map_err(not_started)
         });
         let mut instances = [one?, other?];
-        let processors = apart(&mut instances)?;
+        let (processors, all) = apart(&mut instances)?;
         Ok(Self {
             instances,
             kernel,
             processors,
+            all,
         })
+    }
+
+    /// Lets both run on every processor again.
+    pub(crate) fn spread(&mut self) -> Result<(), Error> {
+        for process in self.instances.iter_mut().filter_map(Instance::process) {
+            process.pin(&self.all)?;
+        }
+        Ok(())
     }
 
     /// The processor that each is kept on, the first end's first.
@@ -165,17 +179,17 @@ impl Charons {
 
 /// Puts the second one onto the first processor and the first one, with which this thread is, onto the last, as two hosts have processors
 /// of their own: where the scheduler puts them, it does so differently from one trial to the next.
-fn apart(instances: &mut [Instance; 2]) -> Result<[usize; 2], Error> {
+fn apart(instances: &mut [Instance; 2]) -> Result<([usize; 2], Vec<usize>), Error> {
     let gone = || Error::Configuration("a charon that has been stopped".to_owned());
-    let mut processors = [0; 2];
+    let (mut processors, mut all) = ([0; 2], Vec::new());
     for (end, instance) in instances.iter_mut().enumerate() {
         let process = instance.process().ok_or_else(gone)?;
-        let all = process.processors()?;
+        all = process.processors()?;
         let own = if end == 0 { all.last() } else { all.first() };
         processors[end] = *own.ok_or_else(gone)?;
         process.pin(&[processors[end]])?;
     }
-    Ok(processors)
+    Ok((processors, all))
 }
 
 /// What a machine needs for them and has not.

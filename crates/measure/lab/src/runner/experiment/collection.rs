@@ -70,6 +70,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "esp-dataplane",
+        include_str!("../../../../../../experiments/esp-dataplane/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../../../experiments/peers/experiment.yaml"),
         None,

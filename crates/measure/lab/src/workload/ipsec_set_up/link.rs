@@ -10,7 +10,8 @@ use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Settings};
 
 use super::path::{Condition, Path as Between};
-use crate::stand_in::charons::{Charons, Papers, refused};
+use crate::stand_in::charons::{Charons, Papers, described, refused};
+pub(super) use crate::stand_in::charons::{child, connection, inner};
 use crate::workload::Error;
 
 /// Names of the ends.
@@ -233,78 +234,4 @@ impl Link {
         program.run(patience)?;
         Ok(())
     }
-}
-
-/// The name of a connection.
-pub(super) fn connection(number: u8) -> String {
-    format!("c{number}")
-}
-
-/// The name of a CHILD_SA of it.
-pub(super) fn child(which: &str, number: u8) -> String {
-    format!("{which}{number}")
-}
-
-/// What a connection's first CHILD_SA protects at an end.
-pub(super) fn inner(number: u8, end: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 78, number, if end == 0 { 1 } else { 2 })
-}
-
-/// `load-conn` at one of the ends.
-fn described(
-    engine: IkeEngine,
-    (number, end): (u8, usize),
-    ike: &str,
-    children: &[&str],
-    papers: &Papers,
-) -> Result<Section, Error> {
-    let other = 1 - end;
-    let address = |network: u8, end: usize| format!("10.{network}.{number}.{}", end + 1);
-    let party = |end: usize| Section::new().with("auth", "pubkey").with("id", papers.identity(end));
-    let proposal = |key_exchange: &&str| match *key_exchange {
-        "" => "aes256gcm16".to_owned(),
-        key_exchange => format!("aes256gcm16-{key_exchange}"),
-    };
-    let child_sa = |network: u8| {
-        Section::new()
-            .with("mode", "tunnel")
-            .with_list("local_ts", [format!("{}/32", address(network, end))])
-            .with_list("remote_ts", [format!("{}/32", address(network, other))])
-            .with_list("esp_proposals", children.iter().map(proposal))
-            .with("rekey_time", "0")
-    };
-    // charon takes numbers for the kernel by itself.
-    let child_sa = |network: u8| match engine {
-        IkeEngine::Strongswan => child_sa(network),
-        IkeEngine::Bartizan => {
-            child_sa(network).with("reqid", (2 * u32::from(number) + u32::from(network % 2)).to_string())
-        }
-    };
-    let both = Section::new()
-        .with_section(child("first", number), child_sa(78))
-        .with_section(child("second", number), child_sa(79));
-    let (own, peer) = match engine {
-        IkeEngine::Strongswan => (party(end), party(other)),
-        IkeEngine::Bartizan => {
-            let [certificate, authority] = papers.der(end)?;
-            let own = party(end).with_list("certs", [certificate]);
-            let peer = party(other)
-                .with_list("cacerts", [authority])
-                .with_list("signatures", [papers.signature()]);
-            (own, peer)
-        }
-    };
-    Ok(Section::new()
-        .with("version", "2")
-        .with("mobike", "no")
-        .with_list("local_addrs", [address(77, end)])
-        .with_list("remote_addrs", [address(77, other)])
-        .with_list("proposals", [format!("aes256gcm16-prfsha384-{ike}")])
-        .with("send_cert", "always")
-        .with_section("local", own)
-        .with_section("remote", peer)
-        .with_section("children", both)
-        // Rekeys are asked for here, none comes by itself.
-        .with("rekey_time", "0")
-        .with("dpd_delay", "0"))
 }
