@@ -103,7 +103,10 @@ fn transfers([cu, ric]: [&Namespace; 2], between: [&str; 2], stop: impl Fn() -> 
 fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goes_down() {
     let stage =
         stage("inner: { cu: [10.78.0.1, 'fd78::1'], ric: [10.78.0.2, 'fd78::2'] }, selectors: [{ protocol: any }]");
-    let [ric, cu] = up(&stage);
+    let metrics = 9_464;
+    let ric = stage.up("ric");
+    let cu = stage.up_with("cu", &["--metrics", &format!("127.0.0.1:{metrics}")]);
+    stage.stands("ric");
     let report = stage.stands("cu");
     assert_eq!(
         (&report["engine"], &report["data_path"]),
@@ -119,6 +122,20 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     let capture = capture.expect("a capture");
     for between in [INNER, INNER_6] {
         assert!(transfers([&stage.cu, &stage.ric], between, || true) > 0);
+    }
+    // Many segments are one packet of the device, and many datagrams one call, both ways and at both ends.
+    for node in ["cu", "ric"] {
+        let report = stage.stands(node);
+        let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
+        for (few, many) in [
+            ("read", "sealed"),
+            ("sends", "sealed"),
+            ("receives", "received"),
+            ("written", "received"),
+        ] {
+            let (few, many) = (work(few), work(many));
+            assert!(few > 0 && 2 * few < many, "{node}: {few} {many}: {report}");
+        }
     }
     // Rekeyed by either end under traffic: nothing of it is lost.
     let rekeyed = AtomicBool::new(false);
@@ -152,6 +169,15 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     for why in ["not-opened", "not-sent", "of-other-traffic", "unknown-spi"] {
         assert_eq!(dropped[why], 0, "{why}: {report}");
     }
+
+    // What somebody else sends to port 4500 is of no SA.
+    let stranger = bound(&stage.ric, "10.77.0.2", 0);
+    stranger.send_to(&[0x5a; 64], ("10.77.0.1", 4500)).expect("it is sent");
+    eventually("it is counted", || {
+        let counted = "bartizan_ipsec_userspace_dropped_total{reason=\"unknown-spi\"} 1";
+        stage.metrics("cu", metrics).contains(counted).then_some(())
+    });
+    assert_eq!(stage.stands("cu")["userspace"]["dropped"]["unknown-spi"], 1);
 
     let (code, report) = stage.json("down", "cu", &[]);
     assert_eq!((code, &report["deleted"]), (0, &1.into()));

@@ -1,31 +1,43 @@
-//! What the kernel's ESP drops of a node's links, while a command stays.
+//! What is dropped of a node's links while a command stays: by the kernel's ESP, and by the engine where it does ESP itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_ipsec::Metrics;
+use bartizan_deployment::DataPath;
 use bartizan_ipsec::drops::{self, Counted};
+use bartizan_ipsec::vici::Client;
+use bartizan_ipsec::{Metrics, OwnEsp};
 
 use super::node::IpsecHost;
 
 /// How often the counts are read: an SA takes along what it has counted since.
 const EVERY: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(200);
+/// How long the engine may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Counts until `stop` says so. Where the kernel does no ESP there is nothing to count.
+/// Counts until `stop` says so, or where there is nothing to count.
 pub(super) fn count(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     let (mut counted, mut looked) = (Counted::of(&host.deployment, &host.node), None::<Instant>);
-    while !stop() {
+    let (mut of_kernel, of_engine) = (true, host.files.data_path == DataPath::Userspace);
+    while !stop() && (of_kernel || of_engine) {
         if looked.is_none_or(|looked| looked.elapsed() >= EVERY) {
             looked = Some(Instant::now());
-            match drops::of_sas() {
-                Ok(Some(states)) => metrics.esp_dropped(counted.look(&states)),
-                Ok(None) => return,
-                // It is tried again; `status` says why it cannot be read.
-                Err(_) => {}
+            if of_kernel {
+                match drops::of_sas() {
+                    Ok(Some(states)) => metrics.esp_dropped(counted.look(&states)),
+                    Ok(None) => of_kernel = false,
+                    // It is tried again; `status` says why it cannot be read.
+                    Err(_) => {}
+                }
+                if let Some(counters) = drops::of_host() {
+                    metrics.host_xfrm(&counters);
+                }
             }
-            if let Some(counters) = drops::of_host() {
-                metrics.host_xfrm(&counters);
+            // An engine that does not answer has gone, or is asked again.
+            let asked = || OwnEsp::ask(&mut Client::connect(&host.place.socket(), PATIENCE)?);
+            if of_engine && let Ok(Some(own)) = asked() {
+                metrics.userspace_dropped(&own);
             }
         }
         thread::sleep(TURN);

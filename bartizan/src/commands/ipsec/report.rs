@@ -70,6 +70,9 @@ struct Userspace {
     mtu: u16,
     /// Packets dropped, by why.
     dropped: BTreeMap<String, u64>,
+    /// Packets of the device (`read`), ESP packets (`sealed`) and calls that sent them (`sends`); calls that received, datagrams, and packets
+    /// that the device was given (`written`): several segments are one packet of the device.
+    work: BTreeMap<String, u64>,
 }
 
 /// An IKE connection.
@@ -149,6 +152,7 @@ impl Report {
                 device: own.device.clone(),
                 mtu: own.mtu,
                 dropped: own.dropped.iter().cloned().collect(),
+                work: own.work.iter().cloned().collect(),
             }),
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),

@@ -1,18 +1,22 @@
-//! Segments of TCP that follow each other, put together to one packet that a device takes as several: the receiving host has one to handle
+//! Segments of TCP that follow each other, and datagrams of UDP of one sender, put together to one packet that a device takes as several: the receiving host has one to handle
 //! in the place of forty.
 
 use std::net::IpAddr;
 
 use bartizan_wire::checksum;
-use bartizan_wire::ip::TCP;
+use bartizan_wire::ip::{TCP, UDP};
 
-use crate::headers::{CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, addresses};
+use crate::headers::{
+    CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, UDP_CHECKSUM, UDP_HEADER, UDP_LENGTH, addresses,
+};
 use crate::offload::Offload;
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 /// Bytes of a packet that is put together, at most.
 const MOST: usize = u16::MAX as usize;
+/// Datagrams of UDP that a kernel takes at once.
+const DATAGRAMS: u32 = 64;
 /// An IPv4 packet that is not to be cut and is no part of another.
 const WHOLE: [u8; 2] = [0x40, 0];
 
@@ -23,6 +27,8 @@ pub struct Coalesced {
     buffer: Vec<u8>,
     length: usize,
     held: Option<Held>,
+    /// Whether the device takes datagrams of UDP put together.
+    datagrams: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,33 +43,37 @@ struct Held {
     is_over: bool,
 }
 
-/// Of a segment of TCP that may be put together with others.
+/// Of a segment of TCP, or a datagram of UDP, that may be put together with others.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
-    /// Bytes of the headers of IP and TCP.
+    protocol: u8,
+    /// Bytes of the headers of IP and of the other.
     ip: usize,
-    tcp: usize,
+    transport: usize,
     number: u32,
     payload: usize,
     is_pushed: bool,
     between: (IpAddr, IpAddr),
 }
 
-impl Default for Coalesced {
-    fn default() -> Self {
+impl Coalesced {
+    /// `datagrams` says whether the device takes those of UDP put together, besides segments of TCP.
+    #[must_use]
+    pub fn new(datagrams: bool) -> Self {
         Self {
             buffer: vec![0; Offload::LENGTH + MOST],
             length: 0,
             held: None,
+            datagrams,
         }
     }
-}
 
-impl Coalesced {
     /// Takes a packet in, where it can be put together with what is held, or nothing is; whether it was. Where it was not, what is held is to be
     /// taken first, and it is to be handed on by itself where it is not taken even then.
     pub fn take_in(&mut self, packet: &[u8]) -> bool {
-        let Some(shape) = shape(packet) else { return false };
+        let Some(shape) = shape(packet, self.datagrams) else {
+            return false;
+        };
         match &mut self.held {
             None => {
                 self.buffer[Offload::LENGTH..][..packet.len()].copy_from_slice(packet);
@@ -78,9 +88,9 @@ impl Coalesced {
                 true
             }
             Some(held) => {
-                let first = &self.buffer[Offload::LENGTH..][..held.shape.ip + held.shape.tcp];
+                let first = &self.buffer[Offload::LENGTH..][..held.shape.ip + held.shape.transport];
                 let follows = !held.is_over
-                    && shape.number == held.next
+                    && (shape.protocol == UDP && held.segments < DATAGRAMS || shape.number == held.next)
                     && shape.payload <= held.size
                     && self.length + shape.payload <= MOST
                     && is_alike(first, packet, &held.shape, &shape);
@@ -88,7 +98,7 @@ impl Coalesced {
                     return false;
                 }
                 let begin = Offload::LENGTH + self.length;
-                self.buffer[begin..][..shape.payload].copy_from_slice(&packet[shape.ip + shape.tcp..]);
+                self.buffer[begin..][..shape.payload].copy_from_slice(&packet[shape.ip + shape.transport..]);
                 self.length += shape.payload;
                 held.segments += 1;
                 held.next = held.next.wrapping_add(shape.payload as u32);
@@ -109,8 +119,11 @@ impl Coalesced {
         let (before, packet) = whole.split_at_mut(Offload::LENGTH);
         let offload = if held.segments > 1 {
             finish(packet, &held.shape);
-            let headers = [held.shape.ip, held.shape.tcp];
-            Offload::of_segments(held.shape.ip == IPV6, headers, held.size as u16)
+            let headers = [held.shape.ip, held.shape.transport];
+            match held.shape.protocol {
+                UDP => Offload::of_datagrams(held.shape.ip, held.size as u16),
+                _ => Offload::of_segments(held.shape.ip == IPV6, headers, held.size as u16),
+            }
         } else {
             Offload::default()
         };
@@ -119,7 +132,7 @@ impl Coalesced {
     }
 }
 
-/// Lengths and sums of a packet that was put together: that of TCP is begun, and the device's to finish.
+/// Lengths and sums of a packet that was put together: that of TCP or UDP is begun, and the device's to finish.
 fn finish(packet: &mut [u8], shape: &Shape) {
     let length = packet.len();
     if shape.ip == IPV6 {
@@ -130,12 +143,19 @@ fn finish(packet: &mut [u8], shape: &Shape) {
         let sum = checksum::internet(&packet[..IPV4]);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
-    let begun = !pseudo(shape.between, (length - shape.ip) as u16);
-    packet[shape.ip..][CHECKSUM].copy_from_slice(&begun.to_be_bytes());
+    let behind = (length - shape.ip) as u16;
+    let begun = !pseudo(shape.between, shape.protocol, behind);
+    let transport = &mut packet[shape.ip..];
+    if shape.protocol == UDP {
+        transport[UDP_LENGTH].copy_from_slice(&behind.to_be_bytes());
+        transport[UDP_CHECKSUM].copy_from_slice(&begun.to_be_bytes());
+    } else {
+        transport[CHECKSUM].copy_from_slice(&begun.to_be_bytes());
+    }
 }
 
 /// The checksum of a pseudo-header.
-fn pseudo((source, destination): (IpAddr, IpAddr), length: u16) -> u16 {
+fn pseudo((source, destination): (IpAddr, IpAddr), protocol: u8, length: u16) -> u16 {
     let mut bytes = [0; 36];
     let mut at = 0;
     for address in [source, destination] {
@@ -146,39 +166,56 @@ fn pseudo((source, destination): (IpAddr, IpAddr), length: u16) -> u16 {
         at += 16;
     }
     bytes[32..34].copy_from_slice(&length.to_be_bytes());
-    bytes[35] = TCP;
+    bytes[35] = protocol;
     checksum::internet(&bytes)
 }
 
-/// Reads a segment that has a payload, no flag but ACK and PSH, and a checksum that is right: what is put together is not checked again.
-fn shape(packet: &[u8]) -> Option<Shape> {
-    let ip = match packet {
+/// Reads a segment that has a payload, no flag but ACK and PSH, and a checksum that is right: what is put together is not checked again. The same of a
+/// datagram, where those are taken.
+fn shape(packet: &[u8], datagrams: bool) -> Option<Shape> {
+    let (ip, protocol) = match packet {
         // No options, no fragment, and the length that it says.
         [0x45, ..] => {
-            let is_plain = packet.get(6..8)? == WHOLE && packet.get(9)? == &TCP;
-            (is_plain && packet.get(2..4)? == (packet.len() as u16).to_be_bytes()).then_some(IPV4)?
+            let is_plain = packet.get(6..8)? == WHOLE && packet.get(2..4)? == (packet.len() as u16).to_be_bytes();
+            (is_plain.then_some(IPV4)?, *packet.get(9)?)
         }
         [first, ..] if first >> 4 == 6 => {
             let length = packet.len().checked_sub(IPV6)? as u16;
-            (packet.get(6)? == &TCP && packet.get(4..6)? == length.to_be_bytes()).then_some(IPV6)?
+            (
+                (packet.get(4..6)? == length.to_be_bytes()).then_some(IPV6)?,
+                *packet.get(6)?,
+            )
         }
         _ => return None,
     };
     let segment = packet.get(ip..)?;
+    let between = addresses(packet)?;
+    // The sum with its checksum is all ones, whose complement is sent as such.
+    let is_right = || checksum::over_addresses(between.0, between.1, protocol, segment) == u16::MAX;
+    if protocol == UDP && datagrams {
+        let is_whole = segment.get(UDP_LENGTH)? == (segment.len() as u16).to_be_bytes();
+        let has_sum = segment.get(UDP_CHECKSUM)? != [0; 2];
+        let payload = segment.len().checked_sub(UDP_HEADER).filter(|payload| *payload > 0)?;
+        return (is_whole && has_sum && is_right()).then_some(Shape {
+            protocol,
+            ip,
+            transport: UDP_HEADER,
+            number: 0,
+            payload,
+            is_pushed: false,
+            between,
+        });
+    }
     let tcp = usize::from(segment.get(12)? >> 4) * 4;
     let flags = *segment.get(FLAGS)?;
     let payload = segment.len().checked_sub(tcp).filter(|payload| *payload > 0)?;
-    if tcp < TCP_HEADER || flags & !PSH != ACK || segment[12] & 0x0f != 0 {
-        return None;
-    }
-    let between = addresses(packet)?;
-    // The sum with its checksum is all ones, whose complement is sent as such.
-    if checksum::over_addresses(between.0, between.1, TCP, segment) != u16::MAX {
+    if protocol != TCP || tcp < TCP_HEADER || flags & !PSH != ACK || segment[12] & 0x0f != 0 || !is_right() {
         return None;
     }
     Some(Shape {
+        protocol,
         ip,
-        tcp,
+        transport: tcp,
         number: u32::from_be_bytes(*segment.get(NUMBER)?.first_chunk()?),
         payload,
         is_pushed: flags & PSH != 0,
@@ -188,7 +225,7 @@ fn shape(packet: &[u8]) -> Option<Shape> {
 
 /// Whether the headers differ in nothing but length, number, sums, PSH and, in IPv4, the packet's own number.
 fn is_alike(first: &[u8], packet: &[u8], one: &Shape, other: &Shape) -> bool {
-    if (one.ip, one.tcp) != (other.ip, other.tcp) {
+    if (one.protocol, one.ip, one.transport) != (other.protocol, other.ip, other.transport) {
         return false;
     }
     let same = |range: std::ops::Range<usize>| first.get(range.clone()) == packet.get(range);
@@ -197,6 +234,9 @@ fn is_alike(first: &[u8], packet: &[u8], one: &Shape, other: &Shape) -> bool {
         _ => same(0..4) && same(6..40),
     };
     let at = one.ip;
+    if one.protocol == UDP {
+        return of_ip && same(at..at + 4);
+    }
     // Ports, acknowledgement, length and window, options.
-    of_ip && same(at..at + 4) && same(at + 8..at + 13) && same(at + 14..at + 16) && same(at + 18..at + one.tcp)
+    of_ip && same(at..at + 4) && same(at + 8..at + 13) && same(at + 14..at + 16) && same(at + 18..at + one.transport)
 }

@@ -9,7 +9,7 @@ use bartizan_wire::ip::{self, Fragment, SCTP, TCP, UDP};
 const MORE_WITH_PORTS: [u8; 2] = [33, 136];
 
 /// Addresses, protocol and ports of an IP packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// Sender.
     pub source: IpAddr,

@@ -1,4 +1,4 @@
-//! Where things stand in the headers of IP and TCP that packets are cut and put together by.
+//! Where things stand in the headers of IP, TCP and UDP that packets are cut and put together by.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -11,6 +11,10 @@ pub(crate) const TCP_HEADER: usize = 20;
 pub(crate) const NUMBER: Range<usize> = 4..8;
 pub(crate) const FLAGS: usize = 13;
 pub(crate) const CHECKSUM: Range<usize> = 16..18;
+/// Bytes of a header of UDP, and its length and checksum.
+pub(crate) const UDP_HEADER: usize = 8;
+pub(crate) const UDP_LENGTH: Range<usize> = 4..6;
+pub(crate) const UDP_CHECKSUM: Range<usize> = 6..8;
 
 /// Sender and receiver of a packet whose header is whole.
 pub(crate) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {

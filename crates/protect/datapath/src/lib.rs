@@ -8,6 +8,7 @@
 //! are deleted: a rekey loses nothing.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod coalesce;
 mod flow;
 mod fragments;
@@ -21,11 +22,12 @@ mod tests;
 
 use bartizan_ike::Selector;
 
+pub use batch::Batch;
 pub use coalesce::Coalesced;
 pub use flow::Flow;
 pub use incoming::{Incoming, Refused};
 pub use offload::Offload;
-pub use outgoing::{HEADROOM, Outgoing, Sealed, Unsent};
+pub use outgoing::{Outgoing, Sealed, Unsent};
 
 /// What an SA has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

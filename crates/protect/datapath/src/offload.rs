@@ -1,12 +1,13 @@
 //! What a device says of a packet that it has left unfinished, or is given so: `virtio_net_hdr` (linux/virtio_net.h).
 
-use crate::headers::CHECKSUM;
+use crate::headers::{CHECKSUM, UDP_CHECKSUM, UDP_HEADER};
 
 /// A checksum is to be computed, or was not and need not be.
 const NEEDS_CHECKSUM: u8 = 1;
 const NONE: u8 = 0;
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
+const UDP: u8 = 5;
 /// Congestion was signalled: a flag next to the kind.
 const CONGESTION: u8 = 0x80;
 
@@ -15,9 +16,9 @@ const CONGESTION: u8 = 0x80;
 pub struct Offload {
     /// Where what the checksum is over begins, and where in that it stands; its field holds the sum over the pseudo-header.
     pub checksum: Option<(u16, u16)>,
-    /// Bytes of payload of each segment of TCP; none where the packet is whole.
+    /// Bytes of payload of each segment of TCP, or of each datagram of UDP; none where the packet is whole.
     pub segment: Option<u16>,
-    is_v6: bool,
+    kind: u8,
     /// Bytes of headers, a hint.
     headers: u16,
 }
@@ -32,13 +33,13 @@ impl Offload {
         let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let segment = match bytes[1] & !CONGESTION {
             NONE => None,
-            TCP_V4 | TCP_V6 => Some(word(4)).filter(|size| *size > 0),
+            TCP_V4 | TCP_V6 | UDP => Some(word(4)).filter(|size| *size > 0),
             _ => return None,
         };
         Some(Self {
             checksum: (bytes[0] & NEEDS_CHECKSUM != 0).then(|| (word(6), word(8))),
             segment,
-            is_v6: bytes[1] & !CONGESTION == TCP_V6,
+            kind: bytes[1] & !CONGESTION,
             headers: word(2),
         })
     }
@@ -49,8 +50,19 @@ impl Offload {
         Self {
             checksum: Some((ip as u16, CHECKSUM.start as u16)),
             segment: Some(segment),
-            is_v6,
+            kind: if is_v6 { TCP_V6 } else { TCP_V4 },
             headers: (ip + tcp) as u16,
+        }
+    }
+
+    /// Of several datagrams of UDP in one packet, behind so many bytes of IP.
+    #[must_use]
+    pub fn of_datagrams(ip: usize, datagram: u16) -> Self {
+        Self {
+            checksum: Some((ip as u16, UDP_CHECKSUM.start as u16)),
+            segment: Some(datagram),
+            kind: UDP,
+            headers: (ip + UDP_HEADER) as u16,
         }
     }
 
@@ -59,7 +71,7 @@ impl Offload {
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         if self.segment.is_some() {
-            bytes[1] = if self.is_v6 { TCP_V6 } else { TCP_V4 };
+            bytes[1] = self.kind;
             bytes[2..4].copy_from_slice(&self.headers.to_ne_bytes());
             bytes[4..6].copy_from_slice(&self.segment.unwrap_or(0).to_ne_bytes());
         }

@@ -1,19 +1,18 @@
 //! Packets that leave: which SA each is for, and sealed.
 
+use std::collections::HashMap;
+
 use bartizan_esp::{Outbound, SealError, tunnel};
 
+use crate::batch::Batch;
 use crate::flow::Flow;
 use crate::fragments::Fragments;
 use crate::offload::Offload;
 use crate::segments::{Segments, finish};
 use crate::{Counted, Traffic};
 
-/// Bytes in front of a packet that any suite fits in: SPI, sequence number and the longest initialization vector.
-pub const HEADROOM: usize = 24;
-
-/// Bytes and datagrams that a socket takes at once (UDP_SEGMENT), over IPv4 and IPv6.
-const AT_ONCE: usize = 65_000;
-const DATAGRAMS: usize = 64;
+/// Flows whose SA is remembered; then it is begun anew.
+const REMEMBERED: usize = 4096;
 
 /// The SAs that this end sends by, each with the way that its packets take.
 #[derive(Debug)]
@@ -21,10 +20,17 @@ pub struct Outgoing<W> {
     sas: Vec<Sending<W>>,
     required: Vec<(u32, Traffic)>,
     fragments: Fragments,
+    /// Where in the list the SA of a flow stands, as long as the list is the same: with many SAs each packet would be held against all.
+    places: HashMap<Flow, usize>,
+    latest: Option<(Flow, usize)>,
+    /// How many SAs there have been.
+    added: u64,
 }
 
 struct Sending<W> {
     spi: u32,
+    /// Its own, which no SA after it has.
+    number: u64,
     sa: Outbound,
     traffic: Traffic,
     has_ports: bool,
@@ -81,11 +87,14 @@ impl<W> Default for Outgoing<W> {
             sas: Vec::new(),
             required: Vec::new(),
             fragments: Fragments::default(),
+            places: HashMap::new(),
+            latest: None,
+            added: 0,
         }
     }
 }
 
-impl<W> Outgoing<W> {
+impl<W: Clone> Outgoing<W> {
     /// Has the traffic of a link ask for an SA where it has none; the number is the link's.
     pub fn require(&mut self, number: u32, traffic: Traffic) {
         if !self.required.iter().any(|known| *known == (number, traffic.clone())) {
@@ -100,8 +109,10 @@ impl<W> Outgoing<W> {
 
     /// Sends by this SA from now on what it is for.
     pub fn add(&mut self, spi: u32, sa: Outbound, traffic: Traffic, way: W) {
+        self.added += 1;
         let sending = Sending {
             spi,
+            number: self.added,
             sa,
             has_ports: traffic.has_ports(),
             traffic,
@@ -110,13 +121,21 @@ impl<W> Outgoing<W> {
         };
         // The newest is found first.
         self.sas.insert(0, sending);
+        self.forget();
     }
 
     /// Sends nothing more by an SA; whether there was one. An SPI is the peer's choice: `is_it` says whether the way is that of the one meant.
     pub fn remove(&mut self, spi: u32, is_it: impl Fn(&W) -> bool) -> bool {
         let before = self.sas.len();
         self.sas.retain(|sa| sa.spi != spi || !is_it(&sa.way));
+        self.forget();
         self.sas.len() < before
+    }
+
+    /// Places in the list have changed.
+    fn forget(&mut self) {
+        self.places.clear();
+        self.latest = None;
     }
 
     /// What an SA has done.
@@ -125,22 +144,17 @@ impl<W> Outgoing<W> {
         sas.find(|sa| sa.spi == spi && is_it(&sa.way)).map(|sa| sa.counted)
     }
 
-    /// Seals the packet of so many bytes that stands behind [`HEADROOM`] bytes of the buffer, cut and finished as its device asks for; `room` is for the
-    /// segments, and `send` takes what is sealed.
+    /// Seals a packet, cut and finished as its device asks for, behind what the batch has; `send` takes what is full, and what it cannot join.
     ///
     /// # Errors
     /// Where no SA is for it, or it cannot be sealed: it is to be dropped.
     pub fn seal(
         &mut self,
-        (buffer, length): (&mut [u8], usize),
+        packet: &mut [u8],
         offload: &Offload,
-        room: &mut [u8],
+        batch: &mut Batch<W>,
         send: &mut dyn FnMut(Sealed<'_, W>),
     ) -> Result<(), Unsent> {
-        let packet = buffer
-            .get_mut(HEADROOM..)
-            .and_then(|packet| packet.get_mut(..length))
-            .ok_or(Unsent::NotIp)?;
         let flow = Flow::read(packet).ok_or(Unsent::NotIp)?;
         let class = traffic_class(packet);
         let place = self.place(&flow).ok_or_else(|| self.lacking(&flow))?;
@@ -149,24 +163,47 @@ impl<W> Outgoing<W> {
             self.fragments.remember(&flow, sending.spi);
         }
         if offload.segment.is_some() {
-            let segments = Segments::of(packet, offload).ok_or(Unsent::Unfinished)?;
-            return sending.seal_segments(segments, class, room, send);
+            let mut segments = Segments::of(packet, offload).ok_or(Unsent::Unfinished)?;
+            while let Some(length) = segments.following() {
+                sending.seal_one((class, length), batch, send, &mut |room| segments.write(room))?;
+            }
+            return Ok(());
         }
         if offload.checksum.is_some_and(|checksum| !finish(packet, checksum)) {
             return Err(Unsent::Unfinished);
         }
-        let begin = HEADROOM.checked_sub(sending.sa.headroom()).ok_or(Unsent::NotIp)?;
-        let sealed = sending.seal_one(&mut buffer[begin..], length)?;
-        send(Sealed {
-            packets: &buffer[begin..][..sealed],
-            each: sealed,
-            class,
-            way: &sending.way,
-        });
-        Ok(())
+        let length = packet.len();
+        sending.seal_one((class, length), batch, send, &mut |room| {
+            room.get_mut(..length)?.copy_from_slice(packet);
+            Some(length)
+        })
     }
 
-    fn place(&self, flow: &Flow) -> Option<usize> {
+    fn place(&mut self, flow: &Flow) -> Option<usize> {
+        match self.latest {
+            Some((latest, place)) if latest == *flow => return Some(place),
+            _ => {}
+        }
+        // A fragment's SA depends on the one before it.
+        if flow.fragment.is_some() {
+            return self.search(flow);
+        }
+        let place = match self.places.get(flow) {
+            Some(place) => *place,
+            None => {
+                let place = self.search(flow)?;
+                if self.places.len() >= REMEMBERED {
+                    self.places.clear();
+                }
+                self.places.insert(*flow, place);
+                place
+            }
+        };
+        self.latest = Some((*flow, place));
+        Some(place)
+    }
+
+    fn search(&self, flow: &Flow) -> Option<usize> {
         let of_it =
             |sa: &Sending<W>| sa.traffic.has_leaving(flow) || sa.has_ports && self.fragments.is_of(flow, sa.spi);
         self.sas.iter().position(of_it)
@@ -181,43 +218,24 @@ impl<W> Outgoing<W> {
     }
 }
 
-impl<W> Sending<W> {
-    /// Seals the packet of so many bytes behind the headroom of the SA; how many bytes it takes.
-    fn seal_one(&mut self, buffer: &mut [u8], length: usize) -> Result<usize, Unsent> {
-        let sealed = tunnel::seal(&mut self.sa, buffer, length, 0)?;
-        self.counted.packets += 1;
-        self.counted.bytes += length as u64;
-        Ok(sealed)
-    }
-
-    fn seal_segments(
+impl<W: Clone> Sending<W> {
+    /// Seals the packet of this class and so many bytes that `write` writes behind the headroom of the SA.
+    fn seal_one(
         &mut self,
-        mut segments: Segments<'_>,
-        class: u8,
-        room: &mut [u8],
+        (class, length): (u8, usize),
+        batch: &mut Batch<W>,
         send: &mut dyn FnMut(Sealed<'_, W>),
+        write: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
     ) -> Result<(), Unsent> {
-        let headroom = self.sa.headroom();
-        let each = self.sa.suite().sealed_length(segments.longest());
-        let at_once = (room.len().min(AT_ONCE) / each).min(DATAGRAMS);
-        loop {
-            let mut length = 0;
-            for _ in 0..at_once {
-                let Some(segment) = room.get_mut(length + headroom..).and_then(|room| segments.write(room)) else {
-                    break;
-                };
-                length += self.seal_one(&mut room[length..], segment)?;
-            }
-            if length == 0 {
-                return Ok(());
-            }
-            send(Sealed {
-                packets: &room[..length],
-                each,
-                class,
-                way: &self.way,
-            });
-        }
+        let of = (self.number, class);
+        let room = batch.room(of, self.sa.suite().sealed_length(length), send);
+        let behind = room.get_mut(self.sa.headroom()..).ok_or(Unsent::Unfinished)?;
+        let written = write(behind).ok_or(Unsent::Unfinished)?;
+        let sealed = tunnel::seal(&mut self.sa, room, written, 0)?;
+        self.counted.packets += 1;
+        self.counted.bytes += written as u64;
+        batch.add(of, sealed, &self.way);
+        Ok(())
     }
 }
 

@@ -1,9 +1,11 @@
-//! A packet of several segments of TCP, as a device hands it over, cut to those; and the checksum of one that was left to a card.
+//! A packet of several segments of TCP, or datagrams of UDP, as a device hands it over, cut to those; and the checksum of one that was left to a card.
 
 use bartizan_wire::checksum;
-use bartizan_wire::ip::TCP;
+use bartizan_wire::ip::{TCP, UDP};
 
-use crate::headers::{CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, addresses};
+use crate::headers::{
+    CHECKSUM, FLAGS, IPV4, IPV6, NUMBER, TCP_HEADER, UDP_CHECKSUM, UDP_HEADER, UDP_LENGTH, addresses,
+};
 use crate::offload::Offload;
 
 /// Of the last segment alone: FIN and PSH. Of the first alone: CWR.
@@ -30,37 +32,45 @@ pub(crate) fn finish(packet: &mut [u8], (begin, at): (u16, u16)) -> bool {
 #[derive(Debug)]
 pub(crate) struct Segments<'a> {
     packet: &'a [u8],
-    /// Where TCP begins, and what it carries.
-    tcp: usize,
+    /// Where TCP or UDP begins, which of them, and what it carries.
+    transport: usize,
+    protocol: u8,
     payload: usize,
     size: usize,
     next: usize,
 }
 
 impl<'a> Segments<'a> {
-    /// Of a packet that its device describes so; none where it is no TCP.
+    /// Of a packet that its device describes so; none where it is neither.
     pub(crate) fn of(packet: &'a [u8], offload: &Offload) -> Option<Self> {
         let size = offload.segment?.into();
         let is_v6 = packet.first()? >> 4 == 6;
-        // Segments of TCP with extension headers are not offered.
-        let (tcp, protocol) = match is_v6 {
+        // Those with extension headers are not offered.
+        let (transport, protocol) = match is_v6 {
             true => (IPV6, packet.get(6)?),
             false => (usize::from(packet.first()? & 0x0f) * 4, packet.get(9)?),
         };
-        let header = usize::from(packet.get(tcp + 12)? >> 4) * 4;
-        let is_whole = tcp >= if is_v6 { IPV6 } else { IPV4 } && header >= TCP_HEADER && packet.len() > tcp + header;
-        (is_whole && *protocol == TCP).then_some(Self {
+        let (header, least) = match *protocol {
+            TCP => (usize::from(packet.get(transport + 12)? >> 4) * 4, TCP_HEADER),
+            UDP => (UDP_HEADER, UDP_HEADER),
+            _ => return None,
+        };
+        let payload = transport + header;
+        let is_whole = transport >= if is_v6 { IPV6 } else { IPV4 } && header >= least && packet.len() > payload;
+        is_whole.then_some(Self {
             packet,
-            tcp,
-            payload: tcp + header,
+            transport,
+            protocol: *protocol,
+            payload,
             size,
             next: 0,
         })
     }
 
-    /// Bytes of the longest segment.
-    pub(crate) fn longest(&self) -> usize {
-        self.packet.len().min(self.payload + self.size)
+    /// Bytes of the next segment; none where there is no more.
+    pub(crate) fn following(&self) -> Option<usize> {
+        let rest = self.packet.len().checked_sub(self.payload + self.next * self.size)?;
+        (rest > 0).then(|| self.payload + rest.min(self.size))
     }
 
     /// Writes the next segment; how many bytes it has, and none where there is no more, or no room.
@@ -80,11 +90,22 @@ impl<'a> Segments<'a> {
             let number = u16::from_be_bytes([segment[4], segment[5]]).wrapping_add(self.next as u16);
             segment[4..6].copy_from_slice(&number.to_be_bytes());
             segment[10..12].fill(0);
-            let sum = checksum::internet(&segment[..self.tcp]);
+            let sum = checksum::internet(&segment[..self.transport]);
             segment[10..12].copy_from_slice(&sum.to_be_bytes());
         }
         let between = addresses(segment)?;
-        let tcp = &mut segment[self.tcp..];
+        let (source, destination) = between;
+        if self.protocol == UDP {
+            let udp = &mut segment[self.transport..];
+            let bytes = udp.len() as u16;
+            udp[UDP_LENGTH].copy_from_slice(&bytes.to_be_bytes());
+            udp[UDP_CHECKSUM].fill(0);
+            let sum = checksum::over_addresses(source, destination, UDP, udp);
+            udp[UDP_CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+            self.next += 1;
+            return Some(length);
+        }
+        let tcp = &mut segment[self.transport..];
         let number = u32::from_be_bytes(*tcp.get(NUMBER)?.first_chunk()?).wrapping_add(done as u32);
         tcp[NUMBER].copy_from_slice(&number.to_be_bytes());
         if !is_first {
@@ -94,7 +115,7 @@ impl<'a> Segments<'a> {
             tcp[FLAGS] &= !OF_LAST;
         }
         tcp[CHECKSUM].fill(0);
-        let sum = checksum::over_addresses(between.0, between.1, TCP, tcp);
+        let sum = checksum::over_addresses(source, destination, TCP, tcp);
         tcp[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
         self.next += 1;
         Some(length)

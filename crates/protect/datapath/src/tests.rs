@@ -71,13 +71,12 @@ fn ports(from: u16, to: u16) -> Vec<u8> {
 
 /// What the CU's end makes of a packet.
 fn sealed(outgoing: &mut Outgoing<&'static str>, packet: &[u8]) -> Result<(Vec<u8>, u8, &'static str), Unsent> {
-    let mut buffer = vec![0xee; HEADROOM + packet.len() + 64];
-    buffer[HEADROOM..][..packet.len()].copy_from_slice(packet);
-    let mut all = Vec::new();
+    let (mut all, mut batch) = (Vec::new(), Batch::default());
     let mut send = |sealed: Sealed<'_, &'static str>| {
         all.push((sealed.packets.to_vec(), sealed.class, *sealed.way));
     };
-    outgoing.seal((&mut buffer, packet.len()), &Offload::default(), &mut [], &mut send)?;
+    outgoing.seal(&mut packet.to_vec(), &Offload::default(), &mut batch, &mut send)?;
+    batch.flush(&mut send);
     assert_eq!(all.len(), 1);
     Ok(all.remove(0))
 }
@@ -237,18 +236,17 @@ fn segments_of_one_packet_are_cut_sealed_opened_and_put_together_again() {
         let ip = if is_v6 { 40 } else { 20 };
         let offload = Offload::of_segments(is_v6, [ip, 32], size);
         assert_eq!(Offload::read(&offload.encode()), Some(offload));
-        let mut buffer = [&[0; HEADROOM][..], &sent].concat();
-        let mut datagrams = Vec::new();
-        let mut room = vec![0; 65_536];
+        let (mut datagrams, mut batch) = (Vec::new(), Batch::default());
         let mut send = |sealed: Sealed<'_, &'static str>| {
             assert!(sealed.packets.len() <= 65_000);
             datagrams.extend(sealed.packets.chunks(sealed.each).map(<[u8]>::to_vec));
         };
         outgoing
-            .seal((&mut buffer, sent.len()), &offload, &mut room, &mut send)
+            .seal(&mut sent.clone(), &offload, &mut batch, &mut send)
             .unwrap();
+        batch.flush(&mut send);
         assert_eq!(datagrams.len(), payload.div_ceil(size.into()));
-        let mut together = Coalesced::default();
+        let mut together = Coalesced::new(true);
         for datagram in &mut datagrams {
             let inner = incoming.open(datagram, 0).unwrap();
             assert!(inner.len() <= ip + 32 + usize::from(size));
@@ -271,6 +269,75 @@ fn segments_of_one_packet_are_cut_sealed_opened_and_put_together_again() {
         assert_eq!(sum, u16::MAX);
         assert_eq!(together.take(), None);
     }
+}
+
+/// A datagram of UDP with its checksum.
+fn datagram(from: u16, payload: &[u8]) -> Vec<u8> {
+    let mut udp = [from, 2152, 8 + payload.len() as u16, 0].map(u16::to_be_bytes).concat();
+    udp.extend(payload);
+    let sum = bartizan_wire::checksum::over_addresses(CU.into(), RIC.into(), UDP, &udp);
+    udp[6..8].copy_from_slice(&sum.to_be_bytes());
+    packet([CU, RIC], UDP, 0x4000, &udp)
+}
+
+#[test]
+fn packets_of_one_length_leave_together_and_arrive_as_one() {
+    let (mut outgoing, mut incoming) = ends(&of_cu(0, None));
+    let (mut sends, mut batch) = (Vec::new(), Batch::default());
+    let mut send = |sealed: Sealed<'_, &'static str>| sends.push((sealed.packets.to_vec(), sealed.each));
+    let payloads = [&[1; 400][..], &[2; 400], &[3; 400], &[4; 100], &[5; 400]];
+    for payload in payloads {
+        let sealed = outgoing.seal(&mut datagram(7, payload), &Offload::default(), &mut batch, &mut send);
+        sealed.unwrap();
+    }
+    batch.flush(&mut send);
+    batch.flush(&mut send);
+    // A shorter one is the last of its batch.
+    let counts: Vec<usize> = sends.iter().map(|(bytes, each)| bytes.len().div_ceil(*each)).collect();
+    assert_eq!(counts, [4, 1]);
+    let mut together = Coalesced::new(true);
+    for datagram in sends[0].0.clone().chunks_mut(sends[0].1) {
+        assert!(together.take_in(incoming.open(datagram, 0).unwrap()));
+    }
+    let taken = together.take().unwrap().to_vec();
+    let (described, arrived) = taken.split_first_chunk().unwrap();
+    let offload = Offload::read(described).unwrap();
+    assert_eq!(offload, Offload::of_datagrams(20, 400));
+    // What a device would hand over so is cut to the datagrams that were sent.
+    let (mut cut, mut batch) = (Vec::new(), Batch::default());
+    let mut send = |sealed: Sealed<'_, &'static str>| {
+        cut.extend(sealed.packets.chunks(sealed.each).map(<[u8]>::to_vec));
+    };
+    outgoing
+        .seal(&mut arrived.to_vec(), &offload, &mut batch, &mut send)
+        .unwrap();
+    batch.flush(&mut send);
+    let opened = cut.iter_mut().map(|packet| incoming.open(packet, 0).unwrap().to_vec());
+    for (opened, payload) in opened.zip(payloads) {
+        let expected = datagram(7, payload);
+        // Numbers of IPv4 follow each other, and its checksum is over them.
+        assert_eq!((&opened[..4], &opened[12..]), (&expected[..4], &expected[12..]));
+    }
+    assert_eq!(cut.len(), 4);
+    // Not without a device that takes them, or of two senders.
+    assert!(!Coalesced::new(false).take_in(&datagram(7, b"one")));
+    let mut together = Coalesced::new(true);
+    assert!(together.take_in(&datagram(7, b"one")) && !together.take_in(&datagram(8, b"one")));
+}
+
+#[test]
+fn what_was_found_for_a_flow_is_not_used_after_the_sas_have_changed() {
+    let (mut outgoing, _) = ends(&of_cu(0, None));
+    let sent = packet([CU, RIC], TCP, 0, &ports(1, 2));
+    assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");
+    assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");
+    let (sender, _) = sa(SPI + 1, 2);
+    outgoing.add(SPI + 1, sender, of_cu(0, None), "elsewhere");
+    assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "elsewhere");
+    assert!(outgoing.remove(SPI + 1, |_| true));
+    assert_eq!(sealed(&mut outgoing, &sent).unwrap().2, "ric");
+    assert!(outgoing.remove(SPI, |_| true));
+    assert_eq!(sealed(&mut outgoing, &sent).unwrap_err(), Unsent::NoLink);
 }
 
 #[test]
@@ -297,16 +364,17 @@ fn what_does_not_follow_or_is_no_plain_segment_is_not_put_together() {
         segment(4, 0x10, b"longer"),
         segment(4, 0x10, b""),
         packet([CU, RIC], UDP, 0x4000, b"12345678next"),
+        datagram(7, b"next"),
         packet([CU, RIC], TCP, 0x2000, b"12345678next"),
     ] {
-        let mut together = Coalesced::default();
+        let mut together = Coalesced::new(true);
         assert!(together.take_in(&segment(0, 0x10, b"that")));
         assert!(!together.take_in(&next), "{next:?}");
         assert!(together.take().is_some_and(|taken| taken[..10] == [0; 10]));
     }
     // A shorter one, or one that is pushed, is the last.
     for last in [segment(4, 0x10, b"two"), segment(4, 0x18, b"next")] {
-        let mut together = Coalesced::default();
+        let mut together = Coalesced::new(true);
         assert!(together.take_in(&segment(0, 0x10, b"that")) && together.take_in(&last));
         assert!(!together.take_in(&segment(8, 0x10, b"more")) && !together.take_in(&segment(7, 0x10, b"more")));
     }
@@ -321,12 +389,12 @@ proptest! {
     ) {
         let (mut outgoing, _) = ends(&of_cu(0, None));
         let packet = [&large(is_v6, 0)[..], &bytes].concat();
-        let mut buffer = [&[0; HEADROOM][..], &packet, &[0; 64]].concat();
         if let Some(offload) = Offload::read(&described) {
-            let mut room = vec![0; 4096];
-            _ = outgoing.seal((&mut buffer, packet.len()), &offload, &mut room, &mut |_| {});
+            let mut batch = Batch::default();
+            _ = outgoing.seal(&mut packet.clone(), &offload, &mut batch, &mut |_| {});
+            batch.flush(&mut |_| {});
         }
-        let mut together = Coalesced::default();
+        let mut together = Coalesced::new(is_v6);
         _ = together.take_in(&packet);
         _ = together.take_in(&bytes);
         _ = together.take();

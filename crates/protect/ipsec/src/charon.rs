@@ -37,17 +37,34 @@ pub struct OwnEsp {
     pub mtu: u16,
     /// Packets that it dropped, by why.
     pub dropped: Vec<(String, u64)>,
+    /// What it has done, and how much of it at once: packets and calls, by name.
+    pub work: Vec<(String, u64)>,
 }
 
 impl OwnEsp {
+    /// Of the engine behind this connection; none where something else does ESP.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not answer.
+    pub fn ask(client: &mut Client) -> Result<Option<Self>, Error> {
+        let stats = client.request("stats", Section::new())?;
+        Ok(stats.section("data-path").and_then(Self::read))
+    }
+
     fn read(section: &Section) -> Option<Self> {
-        let counts = section.entries().filter(|(name, _)| !["device", "mtu"].contains(name));
+        let counts = |name: &str| -> Option<Vec<(String, u64)>> {
+            let counts = section.section(name)?;
+            let named = counts
+                .entries()
+                .filter_map(|(name, _)| Some((name.to_owned(), counts.number(name)?)));
+            Some(named.collect())
+        };
         Some(Self {
             device: section.text("device")?.to_owned(),
             mtu: section.number("mtu")?.try_into().ok()?,
-            dropped: counts
-                .filter_map(|(name, _)| Some((name.to_owned(), section.number(name)?)))
-                .collect(),
+            dropped: counts("dropped")?,
+            work: counts("work")?,
         })
     }
 }

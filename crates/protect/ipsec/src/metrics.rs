@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::charon::OwnEsp;
 use crate::drops;
 use crate::guard::Dropped;
 use crate::watch::{Parted, Sighting};
@@ -34,6 +35,7 @@ pub struct Metrics {
     guard_dropped: Family<Kept, Counter<u64, AtomicU64>>,
     esp_dropped: Family<NotLetThrough, Counter<u64, AtomicU64>>,
     host_xfrm: Family<Named, Counter<u64, AtomicU64>>,
+    userspace_dropped: Family<Why, Counter<u64, AtomicU64>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -52,6 +54,11 @@ struct NotLetThrough {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Named {
     counter: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Why {
+    reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -113,6 +120,7 @@ impl Default for Metrics {
             guard_dropped: Family::default(),
             esp_dropped: Family::default(),
             host_xfrm: Family::default(),
+            userspace_dropped: Family::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -202,6 +210,11 @@ impl Default for Metrics {
             "The kernel's own counters (/proc/net/xfrm_stat) of this network namespace, of whatever link, SA or policy, ours or not",
             metrics.host_xfrm.clone(),
         );
+        registry.register(
+            "userspace_dropped",
+            "Packets that the engine dropped where it does ESP itself, and why",
+            metrics.userspace_dropped.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -263,6 +276,14 @@ impl Metrics {
                 counter: counter.clone(),
             };
             set(&self.host_xfrm.get_or_create(&labels), *count);
+        }
+    }
+
+    /// What the engine has dropped where it does ESP itself.
+    pub fn userspace_dropped(&self, own: &OwnEsp) {
+        for (reason, count) in &own.dropped {
+            let reason = reason.clone();
+            set(&self.userspace_dropped.get_or_create(&Why { reason }), *count);
         }
     }
 

@@ -49,6 +49,14 @@ pub(crate) struct Counters {
     pub(crate) not_opened: AtomicU64,
     /// Packets that the peer has sent by an SA that is not for them.
     pub(crate) of_other_traffic: AtomicU64,
+    /// Packets of the device, of one segment or many; ESP packets that left; and calls by which they did.
+    pub(crate) read: AtomicU64,
+    pub(crate) sealed: AtomicU64,
+    pub(crate) sends: AtomicU64,
+    /// Calls that brought datagrams; these; and packets that the device was given, of one segment or many.
+    pub(crate) receives: AtomicU64,
+    pub(crate) received: AtomicU64,
+    pub(crate) written: AtomicU64,
 }
 
 /// How the ESP packets of a link travel.
@@ -183,6 +191,7 @@ impl Userspace {
             unknown,
             not_opened,
             of_other_traffic,
+            ..
         } = &self.shared.counters;
         [
             ("of-no-link", of_no_link),
@@ -191,6 +200,22 @@ impl Userspace {
             ("unknown-spi", unknown),
             ("not-opened", not_opened),
             ("of-other-traffic", of_other_traffic),
+        ]
+        .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
+    }
+
+    /// How much was done at once, each number by its name: packets of the device, ESP packets and calls that sent them; calls that received,
+    /// datagrams, and packets that the device was given.
+    #[must_use]
+    pub fn work(&self) -> [(&'static str, u64); 6] {
+        let counters = &self.shared.counters;
+        [
+            ("read", &counters.read),
+            ("sealed", &counters.sealed),
+            ("sends", &counters.sends),
+            ("receives", &counters.receives),
+            ("received", &counters.received),
+            ("written", &counters.written),
         ]
         .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
     }

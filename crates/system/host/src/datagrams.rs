@@ -18,6 +18,10 @@ struct Control([u8; 64]);
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
+/// Room of a tunnel's socket in bytes, each way: datagrams that arrive together take 64 kB and more of it, and by what the kernel gives by itself
+/// some of them would be lost while one lot is opened.
+const ROOM: libc::c_int = 4 << 20;
+
 /// A datagram that was received, or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
@@ -39,7 +43,7 @@ fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
     }
 }
 
-/// Prepares a socket for packets of a tunnel: it reports traffic classes, gives datagrams that came together at once, what is too long for the path is fragmented on the way and never lost
+/// Prepares a socket for packets of a tunnel: it reports traffic classes, gives datagrams that came together at once, has room for many, what is too long for the path is fragmented on the way and never lost
 /// without a word, and the kernel's routing rules know its packets by `mark`.
 ///
 /// # Errors
@@ -51,6 +55,9 @@ pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     let on: libc::c_int = 1;
     set(socket.as_fd(), level, reported, &on)?;
     set(socket.as_fd(), libc::IPPROTO_UDP, UDP_GRO, &on)?;
+    for room in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
+        set(socket.as_fd(), libc::SOL_SOCKET, room, &ROOM)?;
+    }
     let (discover, never) = match v4 {
         true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
         false => (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),

@@ -15,6 +15,8 @@ const REQUEST: usize = 40;
 const FLAGS: libc::c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
 /// What the kernel may leave to the reader (linux/if_tun.h): checksums, and segments of TCP over IPv4 and IPv6, with congestion signalled.
 const LEFT: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
+/// The same with datagrams of UDP over IPv4 and IPv6, since Linux 6.2.
+const LEFT_WITH_DATAGRAMS: libc::c_ulong = LEFT | 0x20 | 0x40;
 
 /// A TUN device of this process, whose packets have a description before them (`virtio_net_hdr`, 10 bytes), in the network namespace of the thread that made it. It goes with this value, and with the process whatever
 /// ends that: routes that lead to it go with it.
@@ -22,6 +24,7 @@ const LEFT: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 pub struct Tun {
     file: File,
     name: String,
+    datagrams: bool,
 }
 
 impl Tun {
@@ -48,10 +51,16 @@ impl Tun {
         // SAFETY: the kernel reads and writes a `struct ifreq`, which the buffer is as long as.
         checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) })?;
         // SAFETY: the kernel takes a number and no pointer.
-        checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, LEFT) })?;
+        let leave = |what: libc::c_ulong| checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, what) });
+        // An older kernel does not know the latter.
+        let datagrams = leave(LEFT_WITH_DATAGRAMS).is_ok();
+        if !datagrams {
+            leave(LEFT)?;
+        }
         Ok(Self {
             file,
             name: name.to_owned(),
+            datagrams,
         })
     }
 
@@ -59,6 +68,12 @@ impl Tun {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether several datagrams of UDP pass it at once, both ways, as segments of TCP do.
+    #[must_use]
+    pub fn takes_datagrams(&self) -> bool {
+        self.datagrams
     }
 
     /// The next packet that was routed to it, behind its description; how many bytes of the buffer both have.

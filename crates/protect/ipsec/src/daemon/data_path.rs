@@ -29,14 +29,18 @@ impl DataPath {
         }
     }
 
-    /// The same, with what it is made of and has dropped.
+    /// The same, with what it is made of, has dropped and has done.
     pub(super) fn section(&self) -> Option<Section> {
         let Self::Userspace(userspace) = self else { return None };
         let section = Section::new()
             .with("device", userspace.device())
             .with("mtu", userspace.mtu().to_string());
-        let dropped = userspace.dropped().into_iter();
-        Some(dropped.fold(section, |all, (name, count)| all.with(name, count.to_string())))
+        let counts = |counts: [(&'static str, u64); 6]| {
+            let counts = counts.into_iter();
+            counts.fold(Section::new(), |all, (name, count)| all.with(name, count.to_string()))
+        };
+        let section = section.with_section("dropped", counts(userspace.dropped()));
+        Some(section.with_section("work", counts(userspace.work())))
     }
 
     /// Prepares the sockets of an address, of port 500 and of port 4500.

@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use bartizan_datapath::{Coalesced, HEADROOM, Offload, Refused, Sealed, Unsent};
+use bartizan_datapath::{Batch, Coalesced, Offload, Refused, Sealed, Unsent};
 use bartizan_host::{Interest, ready, receive_datagrams, send_datagrams};
 use bartizan_ike::Ends;
 use bartizan_wire::udp::{Encapsulated, encapsulated};
@@ -20,25 +20,27 @@ use super::{Shared, Way, locked};
 const TURN: Duration = Duration::from_millis(100);
 /// Packets that are read before the end is looked for.
 const AT_ONCE: usize = 64;
-/// The longest IP packet, and room for what stands before and behind one when it is sealed.
-const BUFFER: usize = HEADROOM + u16::MAX as usize + 64;
+/// The longest IP packet with its description.
+const BUFFER: usize = Offload::LENGTH + u16::MAX as usize;
 
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+fn add(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}
+
 /// Seals what is routed to the device, and sends it.
 pub(super) fn send(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     let work = move || {
-        let (mut buffer, mut room) = (vec![0; BUFFER], vec![0; BUFFER]);
+        let (mut buffer, mut batch) = (vec![0; BUFFER], Batch::default());
         while !shared.stop.load(Ordering::Relaxed) {
             // One that cannot be waited for is tried all the same.
             let _ = ready(&[(shared.tun.as_fd(), Interest::Read)], TURN);
             for _ in 0..AT_ONCE {
-                // Its description stands where the header of ESP will; what seals the packet goes behind it.
-                let end = HEADROOM + usize::from(u16::MAX);
-                match shared.tun.read(&mut buffer[HEADROOM - Offload::LENGTH..end]) {
-                    Ok(length) => shared.leave(&mut buffer, length, &mut room),
+                match shared.tun.read(&mut buffer) {
+                    Ok(length) => shared.leave(&mut buffer[..length], &mut batch),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => {
@@ -48,33 +50,24 @@ pub(super) fn send(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
                     }
                 }
             }
+            // Nothing waits for what may come.
+            batch.flush(&mut |sealed| shared.send(&sealed));
         }
     };
     Builder::new().name("esp-out".to_owned()).spawn(work)
 }
 
 impl Shared {
-    /// A packet leaves, sealed or not at all.
-    fn leave(&self, buffer: &mut [u8], length: usize, room: &mut [u8]) {
-        let described = buffer[HEADROOM - Offload::LENGTH..].first_chunk();
-        let length = length.checked_sub(Offload::LENGTH);
-        let Some((offload, length)) = described.and_then(Offload::read).zip(length) else {
+    /// A packet with its description leaves, sealed or not at all.
+    fn leave(&self, described: &mut [u8], batch: &mut Batch<Arc<Way>>) {
+        count(&self.counters.read);
+        let split = described.split_first_chunk_mut();
+        let Some((offload, packet)) = split.and_then(|(bytes, packet)| Some((Offload::read(bytes)?, packet))) else {
             count(&self.counters.not_sent);
             return;
         };
-        let mut send = |sealed: Sealed<'_, Arc<Way>>| {
-            let way = sealed.way;
-            let send = || send_datagrams(&way.socket, way.remote, sealed.packets, sealed.each, sealed.class);
-            // The error of an earlier datagram is reported once, and leaves this one unsent.
-            let sent = send().or_else(|error| match error.kind() {
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => send(),
-                _ => Err(error),
-            });
-            if sent.is_err() {
-                count(&self.counters.not_sent);
-            }
-        };
-        match locked(&self.outgoing).seal((buffer, length), &offload, room, &mut send) {
+        let sealed = locked(&self.outgoing).seal(packet, &offload, batch, &mut |sealed| self.send(&sealed));
+        match sealed {
             Ok(()) => {}
             Err(Unsent::NoSa(number)) => {
                 count(&self.counters.without_sa);
@@ -82,6 +75,24 @@ impl Shared {
             }
             Err(Unsent::NoLink | Unsent::NotIp) => count(&self.counters.of_no_link),
             Err(Unsent::NotSealed(_) | Unsent::Unfinished) => count(&self.counters.not_sent),
+        }
+    }
+
+    fn send(&self, sealed: &Sealed<'_, Arc<Way>>) {
+        let way = sealed.way;
+        let send = || send_datagrams(&way.socket, way.remote, sealed.packets, sealed.each, sealed.class);
+        // The error of an earlier datagram is reported once, and leaves this one unsent.
+        let sent = send().or_else(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => send(),
+            _ => Err(error),
+        });
+        let packets = sealed.packets.len().div_ceil(sealed.each.max(1));
+        match sent {
+            Ok(()) => {
+                add(&self.counters.sealed, packets);
+                count(&self.counters.sends);
+            }
+            Err(_) => add(&self.counters.not_sent, packets),
         }
     }
 
@@ -95,8 +106,7 @@ impl Shared {
                 }
                 self.hand_over(together);
                 if !together.take_in(inner) {
-                    // What the kernel does not take is lost as on the way.
-                    let _ = self.tun.write([&Offload::default().encode(), inner]);
+                    self.write([&Offload::default().encode(), inner]);
                 }
             }
             Err(Refused::NoSa) => count(&self.counters.unknown),
@@ -108,8 +118,14 @@ impl Shared {
     /// Hands the kernel what was put together.
     fn hand_over(&self, together: &mut Coalesced) {
         if let Some(packet) = together.take() {
-            // As above.
-            let _ = self.tun.write([packet, &[]]);
+            self.write([packet, &[]]);
+        }
+    }
+
+    fn write(&self, parts: [&[u8]; 2]) {
+        // What the kernel does not take is lost as on the way.
+        if self.tun.write(parts).is_ok() {
+            count(&self.counters.written);
         }
     }
 }
@@ -126,13 +142,17 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn start(self) -> io::Result<JoinHandle<()>> {
         Builder::new().name("esp-in".to_owned()).spawn(move || {
-            let (mut buffer, mut together) = (vec![0; BUFFER], Coalesced::default());
+            let mut together = Coalesced::new(self.shared.tun.takes_datagrams());
+            let mut buffer = vec![0; BUFFER];
             while !self.stop.load(Ordering::Relaxed) {
                 let _ = ready(&[(self.socket.as_fd(), Interest::Read)], TURN);
                 for _ in 0..AT_ONCE {
                     match receive_datagrams(&self.socket, &mut buffer) {
                         Ok(received) => {
                             let each = received.each.unwrap_or(received.length).max(1);
+                            let counters = &self.shared.counters;
+                            count(&counters.receives);
+                            add(&counters.received, received.length.div_ceil(each));
                             for datagram in buffer[..received.length].chunks_mut(each) {
                                 self.received(received.from, datagram, received.class, &mut together);
                             }
