@@ -55,8 +55,13 @@ pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     let on: libc::c_int = 1;
     set(socket.as_fd(), level, reported, &on)?;
     set(socket.as_fd(), libc::IPPROTO_UDP, UDP_GRO, &on)?;
-    for room in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
-        set(socket.as_fd(), libc::SOL_SOCKET, room, &ROOM)?;
+    for (past_the_limit, room) in [
+        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+    ] {
+        // Past the host's limit where this process may; a container's may not, and has what the limit leaves.
+        set(socket.as_fd(), libc::SOL_SOCKET, past_the_limit, &ROOM)
+            .or_else(|_| set(socket.as_fd(), libc::SOL_SOCKET, room, &ROOM))?;
     }
     let (discover, never) = match v4 {
         true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
