@@ -155,9 +155,9 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
         let mut buffer = vec![0; 10_000];
         assert_eq!(other.recv(&mut buffer).expect("it arrives"), 9000);
     });
-    // None is cut on its way.
+    // None is cut on its way: what follows a first part has no port and would not be counted. Several that leave at once are seen as one.
     assert!(
-        left.protected.len() >= 7 && left.protected.iter().all(|length| *length <= 1500),
+        left.clear.is_empty() && left.protected.iter().sum::<usize>() > 9000,
         "{left:?}"
     );
 
