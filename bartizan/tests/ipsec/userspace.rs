@@ -171,8 +171,8 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     }
 
     // What somebody else sends to port 4500 is of no SA.
-    let stranger = bound(&stage.ric, "10.77.0.2", 0);
-    stranger.send_to(&[0x5a; 64], ("10.77.0.1", 4500)).expect("it is sent");
+    let other = bound(&stage.ric, "10.77.0.2", 0);
+    other.send_to(&[0x5a; 64], ("10.77.0.1", 4500)).expect("it is sent");
     eventually("it is counted", || {
         let counted = "bartizan_ipsec_userspace_dropped_total{reason=\"unknown-spi\"} 1";
         stage.metrics("cu", metrics).contains(counted).then_some(())

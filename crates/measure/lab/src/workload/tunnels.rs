@@ -5,6 +5,7 @@ mod echo;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -136,8 +137,8 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let mut all = BTreeMap::new();
     for levels in setting.combinations {
         let maker = maker(levels)?;
-        if !all.contains_key(&maker) {
-            all.insert(maker, Tunnel::make(maker, setting.tools, &papers, setting.folder)?);
+        if let Entry::Vacant(place) = all.entry(maker) {
+            place.insert(Tunnel::make(maker, setting.tools, &papers, setting.folder)?);
         }
     }
     let milliseconds = |name: &str| Ok::<_, Error>(Duration::from_millis(setting.parameters.count(name)? as u64));
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_through_is_told_by_its_rate_and_what_each_gigabyte_took() {
+    fn what_came_through_is_shown_by_its_rate_and_what_each_gigabyte_took() {
         let carried = Carried {
             bytes: 500_000_000,
             took: Duration::from_secs(2),

@@ -1,4 +1,4 @@
-//! Connections as both IKE daemons are told of them: everything of one stands in networks of its number.
+//! Connections as both IKE daemons are configured with them: everything of one stands in networks of its number.
 
 use std::net::Ipv4Addr;
 

@@ -70,8 +70,8 @@ pub(super) fn carried(
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let sent = sent.map_err(Error::Broken)?;
         ended.map_err(Error::Broken)?;
-        let came = received.load(Ordering::Relaxed) / each;
-        let lost = 100.0 * sent.saturating_sub(came) as f64 / sent.max(1) as f64;
+        let arrived = received.load(Ordering::Relaxed) / each;
+        let lost = 100.0 * sent.saturating_sub(arrived) as f64 / sent.max(1) as f64;
         Ok((carried?, lost))
     })
 }

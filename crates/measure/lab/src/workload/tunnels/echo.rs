@@ -44,7 +44,7 @@ pub(super) fn trips(tunnel: &Tunnel, bytes: usize, messages: usize, deadline: In
         let ended = socket.send(&[]);
         let echoed = echoing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let times = times?;
-        ended.and_then(|_| echoed).map_err(Error::Broken)?;
+        ended.and(echoed).map_err(Error::Broken)?;
         Ok(times)
     })
 }
