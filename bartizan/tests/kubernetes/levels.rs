@@ -31,7 +31,7 @@ fn of_what_is_injected_only_the_rules_want_more_than_the_levels_allow() {
         cluster.works(&format!(
             "label namespace {CORE} --overwrite pod-security.kubernetes.io/enforce={level}"
         ));
-        let said = eventually("the level is in force", || {
+        let said = eventually("the level is in effect", || {
             let said = cluster.give(&format!("--namespace {CORE} create --dry-run=server"), &amf);
             (!said.works).then_some(said)
         });
@@ -52,7 +52,7 @@ fn of_what_is_injected_only_the_rules_want_more_than_the_levels_allow() {
     cluster.works(&format!(
         "label namespace {CORE} --overwrite pod-security.kubernetes.io/enforce=privileged pod-security.kubernetes.io/warn=baseline"
     ));
-    let said = eventually("the level is in force", || {
+    let said = eventually("the level is in effect", || {
         Some(cluster.create(CORE, &amf)).filter(|said| said.works)
     });
     assert!(
