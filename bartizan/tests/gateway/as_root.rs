@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::sctp::{Ordering, Streams};
+use bartizan_host::sctp::{Listener, Ordering, Streams};
 use bartizan_host::{Impairment, LabRoot, Program};
 use bartizan_ledger::Direction;
 use bartizan_testing::{Tshark, eventually};
+
+mod faults;
+mod ngap;
 
 use crate::counted::{Counter, MOVING};
 use crate::function::{Function, Message, Seen, accept, listen, opening, poll};
@@ -582,18 +585,7 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
         );
 
         let amf = stage.start("amf");
-        // The first ones may come before the new sidecar is found.
-        pair = eventually("the association comes about", || {
-            let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
-            loop {
-                if let Some(other) = poll(&waiting) {
-                    return Some((function, other));
-                }
-                if function.next_within(Duration::from_millis(20)).is_some() {
-                    return None;
-                }
-            }
-        });
+        pair = again(&stage, &waiting);
         pair.1.send(&answer);
         assert_eq!(pair.0.next(), Seen::Message(answer));
         let mut amf = amf;
@@ -609,6 +601,30 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
         amf.process.send(libc_signal::CONTINUE);
         assert!(matches!(pair.1.next(), Seen::Lost | Seen::ShutDown));
     }
+}
+
+/// A new association through sidecars that have just been started: the first ones may come before one has found the other.
+fn again(stage: &Stage, waiting: &Listener) -> (Function, Function) {
+    eventually("the association comes about", || {
+        let function = Function::try_open(&stage.gnb, ANY, listener(), opening(10, 10))?;
+        loop {
+            if let Some(other) = poll(waiting) {
+                return Some((function, other));
+            }
+            if function.next_within(Duration::from_millis(20)).is_some() {
+                return None;
+            }
+        }
+    })
+}
+
+/// Waits until a program listens where the AMF's sidecar looks for its function.
+fn listens_behind_the_amf(stage: &Stage) {
+    eventually("it listens", || {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/sctp/eps");
+        let endpoints = stage.amf.enter(read).unwrap().ok()?;
+        endpoints.contains("127.0.0.5").then_some(())
+    });
 }
 
 /// Numbers of signal(7) on every architecture of ours.
@@ -695,11 +711,7 @@ fn programs_of_lksctp_tools_talk_through_two_sidecars() {
             .inside(&stage.amf)
             .start()
             .unwrap();
-        eventually("sctp_test listens", || {
-            let read = || std::fs::read_to_string("/proc/thread-self/net/sctp/eps");
-            let endpoints = stage.amf.enter(read).unwrap().ok()?;
-            endpoints.contains("127.0.0.5").then_some(())
-        });
+        listens_behind_the_amf(&stage);
         // Ten messages of its first test case, in random sizes.
         let client = sctp_test()
             .arguments([

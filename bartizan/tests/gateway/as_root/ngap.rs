@@ -1,0 +1,66 @@
+//! An AMF that nobody here wrote, behind the AMF's sidecar: pycrate's core, which reads streams and identifiers, and answers by what it decodes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_host::Program;
+use bartizan_host::sctp::Ordering;
+
+use super::{ANY, listens_behind_the_amf};
+use crate::function::{Function, Seen, opening};
+use crate::recorded::{self, Speaker};
+use crate::stage::{CARRIERS, Stage, in_a_guest, listener};
+
+/// Successful outcome of procedure 21 (TS 38.413, clause 9.4).
+const NG_SETUP_RESPONSE: [u8; 2] = [0x20, 21];
+
+/// Where pycrate is, which is fetched where it is not.
+fn pycrate() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/peers");
+    let fetched = Program::new(script)
+        .argument("pycrate")
+        .run(Duration::from_secs(300))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let said = fetched.text();
+    let place = said.lines().find_map(|line| line.strip_prefix("peers: "));
+    place.expect(&said).trim_end_matches(" is there").into()
+}
+
+#[test]
+fn an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb() {
+    let pycrate = pycrate();
+    if in_a_guest("ngap::an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb") {
+        return;
+    }
+    let messages = recorded::messages("n2-free5gc-two-registrations.pcap", 38_412);
+    let (speaker, request) = &messages[0];
+    assert_eq!(*speaker, Speaker::Initiator);
+    for carrier in CARRIERS {
+        let stage = Stage::new(carrier);
+        let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
+        let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/ngap_server.py");
+        let server = Program::new("python3")
+            .argument(server)
+            .arguments(["127.0.0.5", "38412"])
+            .environment("PYTHONPATH", &pycrate)
+            .inside(&stage.amf)
+            .start()
+            .unwrap();
+        listens_behind_the_amf(&stage);
+        // One after the other: it takes a gNB back that has gone.
+        for number in 0..2 {
+            let function = Function::open(&stage.gnb, ANY, listener(), opening(2, 2));
+            function.send(request);
+            let Seen::Message((stream, protocol, ordering, octets)) = function.next() else {
+                panic!("no answer: {}", server.tail());
+            };
+            assert_eq!((stream, protocol, ordering), (request.0, 60, Ordering::Ordered));
+            assert!(octets.starts_with(&NG_SETUP_RESPONSE), "{octets:?} {}", server.tail());
+            // Its name.
+            assert!(octets.windows(10).any(|name| name == b"CorenetAMF"), "{octets:?}");
+            function.shut_down();
+            let ended = stage.ended_after("gnb", number);
+            assert_eq!((ended.ending.as_str(), ended.unacknowledged), ("shutdown", 0));
+        }
+    }
+}
