@@ -8,6 +8,7 @@ mod input;
 mod interface;
 mod keys;
 mod merge;
+mod oscal;
 mod output;
 mod packets;
 mod page;
@@ -24,6 +25,7 @@ mod unpack;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::{self, Colour};
@@ -101,7 +103,7 @@ pub(crate) struct Args {
 
     /// Print what is read, known by name and left unread, how it is recognised and which verdicts can come of it; reads no capture
     #[arg(long, conflicts_with_all = [
-        "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "sarif", "coverage", "timing", "interface", "follow",
+        "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "sarif", "oscal", "coverage", "timing", "interface", "follow",
     ])]
     reads: bool,
 
@@ -117,12 +119,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "OUT")]
     sarif: Option<PathBuf>,
 
+    /// Write the findings, each with its remedy and the controls of NIST SP 800-53 that it speaks against, as assessment results of
+    /// OSCAL 1.1 (JSON)
+    #[arg(long, value_name = "OUT")]
+    oscal: Option<PathBuf>,
+
     /// Print every conversation as comma-separated values: its bytes, whether it was judged, and why
     #[arg(long, conflicts_with_all = ["json", "all", "alike", "timing", "follow"])]
     coverage: bool,
 
     /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
-    #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html", "sarif"])]
+    #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html", "sarif", "oscal"])]
     timing: bool,
 
     /// With --timing: one line of comma-separated values for each connection
@@ -136,7 +143,7 @@ pub(crate) struct Args {
     /// Write evidence of the K-th of N parts of the captures to standard output, for --merge; `job` for K is the number of a pod of a
     /// Kubernetes Indexed Job (docs/inspect-parts.md)
     #[arg(long, value_name = "K/N", value_parser = part::Number::parse, conflicts_with_all = [
-        "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "json", "cbom", "html", "sarif", "coverage", "timing", "interface", "follow",
+        "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "json", "cbom", "html", "sarif", "oscal", "coverage", "timing", "interface", "follow",
         "reads", "merge",
     ])]
     part: Option<part::Number>,
@@ -212,8 +219,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             .hint("give --interface, or --follow for a file that grows"));
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
-    // Both documents name the captures by their hashes.
-    let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);
+    // These documents name the captures by their hashes.
+    let hashed = args.cbom.is_some() || args.html.is_some() || args.oscal.is_some();
+    let mut inventory = hashed.then(Inventory::default);
     let ledgers = read_ledgers(&args.ledger, inventory.as_mut())?;
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
     let detail = args.detail();
@@ -289,6 +297,9 @@ fn conclude(
     }
     if let Some(path) = &args.sarif {
         output::write(path, &sarif::render(reports)?)?;
+    }
+    if let Some(path) = &args.oscal {
+        output::write(path, &oscal::render(reports, SystemTime::now())?)?;
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Fa
 }
 
 /// A path as a relative reference of RFC 3986.
-fn uri(file: &Path) -> String {
+pub(super) fn uri(file: &Path) -> String {
     let mut uri = String::new();
     for byte in file.to_string_lossy().bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
