@@ -1,6 +1,6 @@
 //! What is between two nodes: the frames of one association over a TLS connection.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::time::Instant;
 use bartizan_gateway::{Association, Carriage};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
+use super::carry::ROUNDS;
 use crate::dialling::channel::Channel;
 use crate::dialling::session::Session;
 use crate::runtime::scratch::with_scratch;
@@ -44,6 +45,26 @@ fn failed(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "closed by the peer without close_notify".to_owned(),
         _ => error.to_string(),
+    }
+}
+
+impl Channel {
+    /// Whether the peer says nothing more; what it says is not read.
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..ROUNDS {
+            let said = with_scratch(|scratch| {
+                let mut buffer = ReadBuf::new(scratch);
+                let read = Pin::new(&mut *self).poll_read(context, &mut buffer);
+                read.map_ok(|()| buffer.filled().len())
+            });
+            match said {
+                Poll::Ready(Ok(length)) if length > 0 => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -108,9 +129,12 @@ impl Carrier for Channel {
 
     async fn goodbye(&mut self, association: &Association) {
         // Whoever does not take it learns of the end by the connection's.
-        if self.write_all(association.output()).await.is_ok() {
-            let _ = self.shutdown().await;
+        if self.write_all(association.output()).await.is_err() || self.shutdown().await.is_err() {
+            return;
         }
+        // A socket that is closed while something is unread, or before something comes, resets its connection: the last frames would be void where they
+        // have to be sent again. The peer closes its side when it has them.
+        poll_fn(|context| self.poll_ended(context)).await;
     }
 
     fn session(&self) -> &Arc<Session> {

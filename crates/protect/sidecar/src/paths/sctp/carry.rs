@@ -17,7 +17,7 @@ use crate::runtime::reactor::{self, Alarm, Reactor, within};
 use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
-const ROUNDS: usize = 32;
+pub(super) const ROUNDS: usize = 32;
 
 /// An association between the function's socket and the carrier.
 struct Carrying<'a, C> {
@@ -298,6 +298,14 @@ impl<C: Carrier> Carrying<'_, C> {
             return false;
         }
         let written = self.carrier.poll_write(self.association, context);
+        if written.is_err() {
+            // A peer that has gone takes nothing, and what it said last says why: an abort is not to be called a loss.
+            for _ in 0..ROUNDS {
+                let Ok(true) = self.carrier.poll_read(self.association, context, self.now) else {
+                    break;
+                };
+            }
+        }
         self.moved(written)
     }
 
