@@ -22,10 +22,6 @@ const ROUNDS: usize = 12;
 const UNRECORDED: &[&str] = &[
     "fronthaul-replay",
     "handshakes-in-memory",
-    "n2-echo",
-    "n2-head-of-line",
-    "n2-messages",
-    "n2-set-up",
     "new-connection",
     "proxies-hostile",
     "ramp",
