@@ -9,6 +9,7 @@ mod nrf;
 mod progress;
 mod records;
 mod report;
+mod responder;
 mod root;
 mod run;
 mod worker;
@@ -48,6 +49,8 @@ enum Lab {
     CryptoService(crypto_service::Args),
     #[command(hide = true)]
     Nrf(nrf::Args),
+    #[command(hide = true)]
+    Responder(responder::Args),
 }
 
 /// Where experiments are looked for.
@@ -90,5 +93,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         Lab::Guard(args) => worker::guard(&args),
         Lab::CryptoService(args) => crypto_service::run(&args),
         Lab::Nrf(args) => nrf::run(&args),
+        Lab::Responder(args) => responder::run(&args),
     }
 }

@@ -1,4 +1,5 @@
 mod cleartext;
+mod data_paths;
 mod egress;
 mod engine;
 mod faults;

@@ -72,7 +72,14 @@ pub(super) struct Left {
     pub(super) clear: Vec<usize>,
     /// ESP, by itself or in UDP.
     pub(super) protected: Vec<usize>,
+    /// Any other packet that is neither IKE nor what hosts say of themselves (neighbour discovery, multicast listeners).
+    pub(super) other: Vec<usize>,
 }
+
+/// Of ICMPv6: neighbour discovery (RFC 4861), and reports of multicast listeners behind a hop-by-hop header (RFC 3810).
+const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=137;
+const ICMP_V6: u8 = 58;
+const HOP_BY_HOP: u8 = 0;
 
 /// Captures what leaves while `act` runs.
 pub(super) fn leaving(stage: &Stage, name: &str, act: impl FnOnce()) -> Left {
@@ -100,6 +107,7 @@ pub(super) fn counted(capture: Capture) -> Left {
             let mut ports = places.into_iter().map(|at| data.get(at..at + 2));
             ports.any(|known| known == Some(&port.to_be_bytes()))
         };
+        let is_ike = |places: [usize; 2]| [udp::IKE, udp::IKE_NAT].iter().any(|port| to_or_from(places, *port));
         match data.get(12..14) {
             Some(&[0x08, 0x00]) => {}
             Some(&[0x86, 0xdd]) => {
@@ -110,7 +118,18 @@ pub(super) fn counted(capture: Capture) -> Left {
                         left.clear.push(data.len() - 14);
                     }
                     Some(&ip::ESP) => left.protected.push(data.len() - 14),
-                    _ => {}
+                    // From and to port 4500, as below.
+                    Some(&ip::UDP)
+                        if to_or_from([54, 56], udp::IKE_NAT)
+                            && data.get(58..60) != Some(&[0, 9])
+                            && data.get(62..66) != Some(&[0; 4]) =>
+                    {
+                        left.protected.push(data.len() - 14);
+                    }
+                    Some(&ip::UDP) if is_ike([54, 56]) => {}
+                    Some(&HOP_BY_HOP) => {}
+                    Some(&ICMP_V6) if data.get(54).is_some_and(|kind| NEIGHBOURS.contains(kind)) => {}
+                    _ => left.other.push(data.len() - 14),
                 }
                 continue;
             }
@@ -119,6 +138,14 @@ pub(super) fn counted(capture: Capture) -> Left {
         let length = data
             .get(16..18)
             .map_or(0, |length| usize::from(length[0]) << 8 | usize::from(length[1]));
+        // Of a packet that was cut on its way the first piece alone has ports: the others are known by their addresses, which are not those inside.
+        let later = data
+            .get(20..22)
+            .is_some_and(|place| place[0] & 0x1f != 0 || place[1] != 0);
+        if later && data[26..28] == [10, 77] && data[30..32] == [10, 77] {
+            left.protected.push(length);
+            continue;
+        }
         match data.get(23) {
             Some(&ip::SCTP) => left.clear.push(length),
             Some(&ip::UDP) if UNENCRYPTED.iter().any(|port| to_or_from([34, 36], *port)) => {
@@ -133,7 +160,8 @@ pub(super) fn counted(capture: Capture) -> Left {
             {
                 left.protected.push(length);
             }
-            _ => {}
+            Some(&ip::UDP) if is_ike([34, 36]) => {}
+            _ => left.other.push(length),
         }
     }
     left

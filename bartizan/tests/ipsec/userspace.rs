@@ -18,8 +18,10 @@ use crate::stage::*;
 
 const OURS: [&str; 2] = ["bartizan, data-path: userspace"; 2];
 const POST_QUANTUM: &str = "{ profile: hybrid, ipsec: { authentication: post-quantum } }";
-const INNER: [&str; 2] = ["10.78.0.1", "10.78.0.2"];
-const INNER_6: [&str; 2] = ["fd78::1", "fd78::2"];
+pub(super) const INNER: [&str; 2] = ["10.78.0.1", "10.78.0.2"];
+pub(super) const INNER_6: [&str; 2] = ["fd78::1", "fd78::2"];
+pub(super) const BOTH_FAMILIES: &str =
+    "inner: { cu: [10.78.0.1, 'fd78::1'], ric: [10.78.0.2, 'fd78::2'] }, selectors: [{ protocol: any }]";
 const OF_GTP: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [{ protocol: udp, port: 2152 }]";
 const PORT: u16 = 7000;
 /// Packets that are sent in each state.
@@ -61,7 +63,7 @@ fn connect(space: &Namespace, [from, to]: [&str; 2]) -> TcpStream {
 }
 
 /// A socket of UDP.
-fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
+pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     let socket = space.enter(|| UdpSocket::bind((address, port)));
     let socket = socket.expect("a namespace").expect("a socket");
@@ -82,7 +84,7 @@ fn echo(space: &Namespace, address: &str) -> thread::JoinHandle<()> {
 }
 
 /// Sends bytes from the CU to the RIC and back over TCP until `stop`, and at least some; each byte is compared.
-fn transfers([cu, ric]: [&Namespace; 2], between: [&str; 2], stop: impl Fn() -> bool) -> usize {
+pub(super) fn transfers([cu, ric]: [&Namespace; 2], between: [&str; 2], stop: impl Fn() -> bool) -> usize {
     let echo = echo(ric, between[1]);
     let mut stream = connect(cu, between);
     let block: Vec<u8> = (0..64 * 1024_u32).map(|at| (at % 251) as u8).collect();
@@ -101,8 +103,7 @@ fn transfers([cu, ric]: [&Namespace; 2], between: [&str; 2], stop: impl Fn() -> 
 
 #[test]
 fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goes_down() {
-    let stage =
-        stage("inner: { cu: [10.78.0.1, 'fd78::1'], ric: [10.78.0.2, 'fd78::2'] }, selectors: [{ protocol: any }]");
+    let stage = stage(BOTH_FAMILIES);
     let metrics = 9_464;
     let ric = stage.up("ric");
     let cu = stage.up_with("cu", &["--metrics", &format!("127.0.0.1:{metrics}")]);
@@ -184,11 +185,43 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     for (node, process) in [("cu", cu), ("ric", ric)] {
         let status = process.terminate(PATIENCE).expect("it ends");
         assert_eq!(status.code(), Some(0), "{node}");
-        let rules = Program::new("ip").arguments(["-n", stage.space(node).name(), "rule"]);
-        let rules = rules.run(PATIENCE).expect("ip").text();
-        assert!(!rules.contains("10.78.0"), "{rules}");
+        for (family, inner) in [("-4", "10.78.0"), ("-6", "fd78::")] {
+            let rules = Program::new("ip").arguments(["-n", stage.space(node).name(), family, "rule"]);
+            let rules = rules.run(PATIENCE).expect("ip").text();
+            assert!(!rules.contains(inner), "{rules}");
+        }
         let links = Program::new("ip").arguments(["-n", stage.space(node).name(), "link"]);
         assert!(!links.run(PATIENCE).expect("ip").text().contains("esp-"));
+    }
+}
+
+#[test]
+fn a_program_that_binds_no_address_reaches_the_peer_by_the_links_own_and_others_are_not_led_to_it() {
+    let stage = stage(BOTH_FAMILIES);
+    let _both = up(&stage);
+    for ([own, other], any, outer) in [(INNER, "0.0.0.0", "10.77.0.1"), (INNER_6, "::", "fd77::1")] {
+        let there: IpAddr = other.parse().expect("an address");
+        let listener = stage.ric.enter(|| TcpListener::bind((there, PORT)));
+        let _listener = listener.expect("a namespace").expect("a listener");
+        let receiver = bound(&stage.ric, other, PORT);
+        let arrives_from = |socket: &UdpSocket| {
+            socket.send_to(b"a datagram", (there, PORT)).expect("it is sent");
+            let (_, from) = receiver.recv_from(&mut [0; 64]).expect("it arrives");
+            from.ip().to_string()
+        };
+        let left = leaving(&stage, &format!("unbound-{any}"), || {
+            let stream = stage.cu.enter(|| TcpStream::connect((there, PORT)));
+            let stream = stream.expect("a namespace").expect("it is reached");
+            assert_eq!(stream.local_addr().expect("bound by now").ip().to_string(), own);
+            assert_eq!(arrives_from(&bound(&stage.cu, any, 0)), own);
+        });
+        assert!(left.clear.is_empty() && left.other.is_empty(), "{any}: {left:?}");
+        assert!(left.protected.len() >= 3, "{any}: {left:?}");
+        // An address that the link is not for sends as the host routes it.
+        let left = leaving(&stage, &format!("bound-{any}"), || {
+            assert_eq!(arrives_from(&bound(&stage.cu, outer, 0)), outer);
+        });
+        assert!(left.protected.is_empty() && !left.other.is_empty(), "{any}: {left:?}");
     }
 }
 

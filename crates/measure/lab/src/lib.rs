@@ -14,6 +14,7 @@ pub mod captures;
 mod error;
 pub mod inspection;
 pub mod runner;
+mod spent;
 pub mod stand_in;
 pub mod workload;
 

@@ -19,6 +19,7 @@ mod parameters;
 mod proxies;
 mod ramp;
 mod replay;
+mod responder;
 mod sbi;
 mod scale;
 mod service_calls;
@@ -94,6 +95,9 @@ pub const KINDS: &[&Kind] = &[
     &n2::SET_UP,
     &n2::EXCHANGE,
     &tunnels::KIND,
+    &responder::RATE,
+    &responder::HELD,
+    &responder::STORM,
 ];
 
 /// A kind of workload.

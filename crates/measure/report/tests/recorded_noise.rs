@@ -25,6 +25,9 @@ const UNRECORDED: &[&str] = &[
     "new-connection",
     "proxies-hostile",
     "ramp",
+    "responder-rate",
+    "responder-standing",
+    "responder-storm",
     "steady",
     "tunnels",
 ];

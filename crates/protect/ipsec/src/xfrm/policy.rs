@@ -107,6 +107,10 @@ fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<P
             let [Some(local), Some(remote)] = [local, remote].map(Prefix::of) else {
                 return Err(NONE);
             };
+            // No packet has addresses of both families.
+            if local.address.is_ipv4() != remote.address.is_ipv4() {
+                continue;
+            }
             let priority = priority([&local, &remote]);
             let mut add = |from: &Prefix, to: &Prefix, kind| {
                 policies.push(Policy {

@@ -75,6 +75,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "responder",
+        include_str!("../../../../../../experiments/responder/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../../../experiments/peers/experiment.yaml"),
         None,

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bartizan_deployment::{Deployment, Files, InterfaceKind};
 use bartizan_tls::{Credentials, Endpoint, peers};
-use nix::time::{ClockId, clock_gettime};
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection};
 
 use crate::Error;
+use crate::spent::thread_time;
 use crate::stand_in::proxies::papers::{CONSUMER, PRODUCER, Papers};
 
 /// `TLS_AES_256_GCM_SHA384`: what passes over every link.
@@ -166,10 +166,4 @@ fn feed<Data>(connection: &mut ConnectionCommon<Data>, mut bytes: &[u8]) -> Resu
             .map_err(|error| Error::Handshake(error.to_string()))?;
     }
     Ok(())
-}
-
-/// Time this thread has spent on a processor.
-fn thread_time() -> Result<Duration, Error> {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
-    now.map(Duration::from).map_err(|errno| Error::Broken(errno.into()))
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::InterfaceKind;
 use bartizan_tls::Endpoint;
-use nix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
@@ -16,6 +15,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::{Before, Connected, InStorm, METRICS, PARAMETERS, Size, observation};
 use crate::runner::experiment::Levels;
+use crate::spent::thread_time;
 use crate::workload::scale::room_for;
 use crate::workload::tls_connections::{CERTIFICATE, Ends, GROUP};
 use crate::workload::{Error, Kind, Observation, Setting, Targets, Trial, Workload, lacks_nothing};
@@ -262,10 +262,4 @@ async fn answer(endpoint: &Endpoint, stream: TcpStream) -> std::io::Result<()> {
         .map_err(std::io::Error::other)?;
     tls.write_all(b".").await?;
     tls.shutdown().await
-}
-
-fn thread_time() -> Result<Duration, Error> {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map(Duration::from)
-        .map_err(|errno| Error::Broken(errno.into()))
 }

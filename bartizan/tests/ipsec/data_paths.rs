@@ -1,0 +1,248 @@
+//! Links whose ends are in user space, with everything that such a link carries: against strongSwan on what this machine has, which without a kernel's ESP is its own
+//! (kernel-libipsec), and over IPv6.
+
+use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bartizan_host::{Capture, Direction, Process};
+use bartizan_pki::Algorithm;
+use serde_json::Value;
+
+use super::egress::{Left, counted};
+use super::userspace::{BOTH_FAMILIES as ALL, INNER, INNER_6, bound, transfers};
+use crate::stage::*;
+
+const USERSPACE: &str = "bartizan, data-path: userspace";
+const STRONGSWAN: &str = "strongswan";
+const OUTER_6: &str = "outer: { cu: 'fd77::1', ric: 'fd77::2' }";
+/// The suite, as a policy asks for it.
+const GCM: &str = "aes256gcm16]";
+/// Octets of datagrams: short ones, around what the tunnel takes (1438 octets less 28 of headers), what the path takes, and such as are cut.
+const SIZES: [usize; 7] = [1, 200, 1409, 1410, 1411, 1472, 9000];
+/// For datagrams that are not echoed.
+const NUMBERED: u16 = 7001;
+const LAST: u32 = u32::MAX;
+
+fn policy(ciphers: &str, more: &str) -> String {
+    format!("{{ profile: hybrid, ipsec: {{ ciphers: [{ciphers}{more} }} }}")
+}
+
+fn is_in_user_space(engine: &str) -> bool {
+    engine == USERSPACE
+}
+
+/// A link between these two, the CU's engine first, which sets it up.
+struct Between {
+    stage: Stage,
+    engines: [&'static str; 2],
+}
+
+impl Between {
+    fn set_up(engines: [&'static str; 2], ciphers: &str, link: &str) -> Self {
+        let (algorithm, more) = match engines.contains(&STRONGSWAN) {
+            true => (Algorithm::EcdsaP384, ""),
+            false => (Algorithm::MlDsa65, ", authentication: post-quantum"),
+        };
+        let stage = Stage::set_up_engines(engines, algorithm, &policy(ciphers, more), &[("E2", link)]);
+        Self { stage, engines }
+    }
+
+    fn of(&self, node: &str) -> &'static str {
+        self.engines[usize::from(node == "ric")]
+    }
+
+    /// Both ends up, and the link with them; carried in UDP, as both say.
+    fn up(&self) -> [Process; 2] {
+        let both = ["ric", "cu"].map(|node| self.stage.up(node));
+        for node in ["cu", "ric"] {
+            let report = self.stands(node);
+            let sa = &report["links"][0]["children"][0]["sas"][0];
+            assert_eq!((&sa["mode"], &sa["udp"]), (&"TUNNEL".into(), &true.into()), "{report}");
+        }
+        both
+    }
+
+    fn stands(&self, node: &str) -> Value {
+        eventually("the link stands", || {
+            let (code, report) = self.stage.json("status", node, &[]);
+            (code == 0).then_some(report)
+        })
+    }
+
+    /// What passes between the two while `act` runs, in both directions.
+    fn passing(&self, name: &str, act: impl FnOnce()) -> Left {
+        let path = self.stage.path().join(name);
+        let capture = Capture::start(Some(&self.stage.cu), "v0", path, Direction::Both).expect("a capture");
+        act();
+        counted(capture)
+    }
+
+    /// Streams begun by either end, each carried both flows, and datagrams of every size both flows, each family.
+    fn carries_everything(&self) {
+        let Stage { cu, ric, .. } = &self.stage;
+        for [near, far] in [INNER, INNER_6] {
+            assert!(transfers([cu, ric], [near, far], || true) > 0);
+            assert!(transfers([ric, cu], [far, near], || true) > 0);
+            let (one, other) = (bound(cu, near, NUMBERED), bound(ric, far, NUMBERED));
+            for size in SIZES {
+                for (from, to, address) in [(&one, &other, far), (&other, &one, near)] {
+                    arrives(from, to, address, size);
+                }
+            }
+        }
+    }
+
+    /// Each kind of rekey by either end, twice, while a stream and datagrams of both directions pass: none of it is lost.
+    fn is_rekeyed_without_loss(&self) {
+        let Stage { cu, ric, .. } = &self.stage;
+        let done = &AtomicBool::new(false);
+        let (one, other) = (bound(cu, INNER[0], NUMBERED), bound(ric, INNER[1], NUMBERED));
+        thread::scope(|scope| {
+            let stream = scope.spawn(|| transfers([cu, ric], INNER, || done.load(Ordering::Relaxed)));
+            let flows = [(&one, &other, INNER[1]), (&other, &one, INNER[0])];
+            let flows = flows.map(|(from, to, address)| {
+                scope.spawn(move || sends(from, address, done));
+                scope.spawn(move || receives(to))
+            });
+            // What panics here lets the others end.
+            let _done = Done(done);
+            for _ in 0..2 {
+                for (node, more) in [("cu", &[][..]), ("ric", &[]), ("cu", &["--ike"]), ("ric", &["--ike"])] {
+                    let (code, report) = self.stage.json("rekey", node, more);
+                    assert_eq!(code, 0, "{node} {more:?}: {report}");
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            assert!(stream.join().expect("all of it comes back") > 0);
+            for way in flows {
+                let (arrived, sent) = way.join().expect("they are received");
+                assert_eq!(arrived, sent, "datagrams during rekeys");
+            }
+        });
+    }
+
+    /// Nothing was dropped by either end, as it says itself, and segments went many at once.
+    fn has_dropped_nothing(&self) {
+        for node in ["cu", "ric"] {
+            let report = self.stands(node);
+            if is_in_user_space(self.of(node)) {
+                for why in [
+                    "not-opened",
+                    "not-sent",
+                    "of-other-traffic",
+                    "unknown-spi",
+                    "without-sa",
+                ] {
+                    assert_eq!(report["userspace"]["dropped"][why], 0, "{node}, {why}: {report}");
+                }
+                let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
+                for few in ["read", "sends"] {
+                    assert!(2 * work(few) < work("sealed"), "{node}: {few}: {report}");
+                }
+            } else {
+                let dropped = &report["links"][0]["children"][0]["sas"][0]["dropped"];
+                for why in ["replayed", "outside_window", "integrity"] {
+                    assert!(dropped[why].as_u64().unwrap_or(0) == 0, "{node}, {why}: {report}");
+                }
+            }
+        }
+    }
+
+    /// Neither end passes anything that is not encrypted.
+    fn passes_nothing_else(&self, left: &Left) {
+        assert!(
+            left.clear.is_empty() && left.other.is_empty(),
+            "{:?}: {left:?}",
+            self.engines
+        );
+        assert!(left.protected.len() > 20, "{:?}: {left:?}", self.engines);
+    }
+
+    fn goes_down(self, both: [Process; 2]) {
+        assert_eq!(self.stage.json("down", "cu", &[]).0, 0);
+        for process in both {
+            process.terminate(PATIENCE).expect("it ends");
+        }
+    }
+}
+
+/// Set when it goes.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn arrives(from: &UdpSocket, to: &UdpSocket, address: &str, size: usize) {
+    let to_there: IpAddr = address.parse().expect("an address");
+    let datagram: Vec<u8> = (0..size).map(|at| (at % 249) as u8).collect();
+    // The kernel learns from the first that is too long what passes, and cuts the next.
+    let mut buffer = vec![0; 10_000];
+    from.send_to(&datagram, (to_there, NUMBERED)).expect("it is sent");
+    let length = to
+        .recv(&mut buffer)
+        .unwrap_or_else(|error| panic!("{size} octets to {address}: {error}"));
+    assert!(buffer[..length] == datagram, "{size} octets to {address}");
+}
+
+/// Numbers datagrams until `done`; the last of them says how many there were.
+fn sends(from: &UdpSocket, address: &str, done: &AtomicBool) {
+    let to: IpAddr = address.parse().expect("an address");
+    let mut number = 0_u32;
+    let send = |first: u32, second: u32| {
+        let bytes = [first.to_be_bytes(), second.to_be_bytes()].concat();
+        from.send_to(&bytes, (to, NUMBERED)).expect("it is sent");
+    };
+    while !done.load(Ordering::Relaxed) {
+        send(number, 0);
+        number += 1;
+        thread::sleep(Duration::from_millis(2));
+    }
+    send(LAST, number);
+}
+
+/// How many arrive before the last, and how many the last says.
+fn receives(at: &UdpSocket) -> (u32, u32) {
+    let mut arrived = 0;
+    loop {
+        let mut bytes = [0; 8];
+        at.recv(&mut bytes).expect("it arrives");
+        let [a, b, c, d, rest @ ..] = bytes;
+        match u32::from_be_bytes([a, b, c, d]) {
+            LAST => return (arrived, u32::from_be_bytes(rest)),
+            _ => arrived += 1,
+        }
+    }
+}
+
+/// A link of this suite between the two carries everything and is rekeyed, and takes nothing from what passes.
+fn is_carried(engines: [&'static str; 2], ciphers: &str, link: &str) {
+    let between = Between::set_up(engines, ciphers, link);
+    let both = between.up();
+    let left = between.passing("carried", || {
+        between.carries_everything();
+        between.is_rekeyed_without_loss();
+        between.carries_everything();
+    });
+    between.passes_nothing_else(&left);
+    between.has_dropped_nothing();
+    between.goes_down(both);
+}
+
+#[test]
+fn user_space_and_strongswan_on_this_machine_carry_everything_under_the_guards_of_both() {
+    // kernel-libipsec counts with 32 bits.
+    let link = format!("{ALL}, esn: false");
+    for engines in [[USERSPACE, STRONGSWAN], [STRONGSWAN, USERSPACE]] {
+        is_carried(engines, GCM, &link);
+    }
+}
+
+#[test]
+fn two_ends_in_user_space_are_joined_over_addresses_of_ipv6() {
+    is_carried([USERSPACE; 2], GCM, &format!("{ALL}, {OUTER_6}"));
+}
