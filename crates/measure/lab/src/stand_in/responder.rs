@@ -89,7 +89,7 @@ fn config(end: usize, papers: &Papers, methods: &[u16]) -> Result<Config, Error>
     let of = |address: Ipv4Addr| vec![Selector::of(address.into(), address.into())];
     let [certificate, authority] = papers.der(end)?;
     let (_, key) = papers.of(end);
-    let key = SigningKey::from_pkcs8(&PrivateKey::from_pem(key, None)?.to_pkcs8());
+    let key = SigningKey::from_pkcs8(PrivateKey::from_pem(key, None)?.to_pkcs8());
     Ok(Config {
         proposals: vec![ike.into_iter().chain(exchanges.clone()).collect()],
         child: ChildConfig {
@@ -149,6 +149,9 @@ pub(crate) fn to_send(sa: &mut IkeSa) -> Result<Vec<Vec<u8>>, Error> {
         .collect())
 }
 
+/// Datagrams to be sent, and between whom.
+pub(crate) type Answers = Vec<(Ends, Vec<u8>)>;
+
 /// The responder.
 pub(crate) struct Responder {
     endpoint: Endpoint,
@@ -207,17 +210,17 @@ impl Responder {
         now: Instant,
         number: usize,
         datagram: &[u8],
-    ) -> Result<(Vec<(Ends, Vec<u8>)>, Duration), Error> {
+    ) -> Result<(Answers, Duration), Error> {
         let ends = reversed(ends(number));
         self.work(|endpoint| endpoint.receive(now, ends, datagram, &mut chance))
     }
 
     /// Does what is due.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(Vec<(Ends, Vec<u8>)>, Duration), Error> {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(Answers, Duration), Error> {
         self.work(|endpoint| endpoint.handle_timeout(now))
     }
 
-    fn work(&mut self, what: impl FnOnce(&mut Endpoint)) -> Result<(Vec<(Ends, Vec<u8>)>, Duration), Error> {
+    fn work(&mut self, what: impl FnOnce(&mut Endpoint)) -> Result<(Answers, Duration), Error> {
         let began = thread_time()?;
         what(&mut self.endpoint);
         while let Some(report) = self.endpoint.poll_report() {
