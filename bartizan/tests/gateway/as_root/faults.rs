@@ -1,5 +1,7 @@
 //! What happens to both ends at once, and in the middle of a message.
 
+use bartizan_testing::eventually;
+
 use super::{ANY, again, libc_signal, message};
 use crate::function::{Function, Seen, accept, listen, opening};
 use crate::stage::{CARRIERS, PATIENCE, Stage, forward, in_a_guest, listener, protocols};
@@ -28,6 +30,10 @@ fn two_nodes_that_are_killed_and_started_at_once_serve_again() {
             // Each kernel ends the associations of its own.
             for end in [&ends.0, &ends.1] {
                 assert!(matches!(end.next(), Seen::Lost | Seen::ShutDown));
+            }
+            // Until then they have their addresses.
+            for node in &mut nodes {
+                eventually("it is gone", || node.process.ended().expect("a child of ours"));
             }
             nodes = [stage.start("gnb"), stage.start("amf")];
             ends = again(&stage, &waiting);
