@@ -208,8 +208,7 @@ fn an_abort_a_restart_and_an_absent_function_reach_the_other_end() {
         let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
 
         // Nobody listens behind the AMF's sidecar.
-        let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
-        assert_eq!(function.next(), Seen::Lost);
+        Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         let ended = stage.ended_after("gnb", 0);
         assert_eq!(ended.ending, "peer-aborted");
         assert!(
@@ -573,9 +572,7 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
         let ending = if carrier == "quic" { "silent" } else { "carrier-lost" };
         assert_eq!(stage.ended_after("gnb", 0).ending, ending);
         // Nothing leads there now, and no function waits for it.
-        if let Some(refused) = Function::try_open(&stage.gnb, ANY, listener(), opening(10, 10)) {
-            assert_eq!(refused.next(), Seen::Lost);
-        }
+        Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         let ending = stage.ended_after("gnb", 1).ending;
         // Over QUIC a connection that was kept ready may not be known to be dead yet.
         let known = ["no-carrier", "not-opened", "carrier-lost"];
@@ -653,8 +650,7 @@ fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is
         ),
     );
         let gnb = stage.start_by("gnb", "classical.yaml");
-        let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
-        assert_eq!(function.next(), Seen::Lost);
+        Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         assert_eq!(stage.ended_after("gnb", 0).ending, "no-carrier");
         refuses(&stage, "no-common-group");
         gnb.process.terminate(PATIENCE).unwrap();
@@ -678,8 +674,7 @@ fn nothing_passes_to_a_peer_that_offers_classical_or_whose_certificate_was_or_is
 
         amf.process.terminate(PATIENCE).unwrap();
         let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
-        let function = Function::open(&stage.gnb, ANY, listener(), opening(10, 10));
-        assert_eq!(function.next(), Seen::Lost);
+        Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         refuses(&stage, "revoked");
         assert!(waiting.accept().is_err(), "an association reached the function");
         let path = capture.path().to_owned();

@@ -70,7 +70,14 @@ impl Function {
         Self::of(opened.unwrap())
     }
 
-    /// The same with one that may be aborted before the kernel has said that it is there.
+    /// Opens an association that is aborted at once: after the kernel has said that it is there, or before.
+    pub(crate) fn opens_in_vain(space: &Namespace, from: &str, to: SocketAddr, opening: Opening) {
+        if let Some(function) = Self::try_open(space, from, to, opening) {
+            assert_eq!(function.next(), Seen::Lost);
+        }
+    }
+
+    /// Opens an association that may be aborted before the kernel has said that it is there.
     pub(crate) fn try_open(space: &Namespace, from: &str, to: SocketAddr, opening: Opening) -> Option<Self> {
         let from = from.parse().unwrap();
         match space.enter(|| Association::connect(from, to, opening)).unwrap() {
