@@ -422,7 +422,7 @@ impl Daemon {
         if let Some(Err(error)) = self
             .installed
             .get_mut(&(child.connection.clone(), child_name.clone()))
-            .map(|kernel| kernel.deleted(inbound))
+            .map(|kernel| kernel.deleted(now, inbound))
         {
             self.say(id, &format!("removing SAs of a CHILD_SA from the kernel: {error}"));
         }

@@ -15,6 +15,7 @@ const REPLACED: Duration = Duration::from_secs(10);
 
 impl Daemon {
     pub(super) fn keep_up(&mut self, now: Instant) {
+        self.end_receiving(now);
         self.keep_limits(now);
         self.begin_overdue(now);
         self.keep_alive(now);
@@ -29,6 +30,24 @@ impl Daemon {
             }
             // Where it cannot begin, the one that is there goes on.
             let _ = self.begin(&name, None, Some(old));
+        }
+    }
+
+    /// Removes what was replaced and has received for long enough.
+    fn end_receiving(&mut self, now: Instant) {
+        let ended = self
+            .installed
+            .iter_mut()
+            .map(|((name, _), kernel)| (name, kernel.keep_up(Some(now))));
+        let failed: Vec<_> = ended
+            .filter_map(|(name, ended)| Some((name.clone(), ended.err()?)))
+            .collect();
+        for (name, error) in failed {
+            self.say_of(
+                &name,
+                0,
+                &format!("removing SAs of a CHILD_SA from the kernel: {error}"),
+            );
         }
     }
 

@@ -1,8 +1,17 @@
 //! The CHILD_SAs of a link in the kernel, as its IKE_SAs report them.
 
+use std::time::{Duration, Instant};
+
 use bartizan_ike::{Child, Requester};
 
 use super::{Direction, Error, Path};
+
+/// How long a CHILD_SA that another has replaced still receives: packets that the peer has sent by it may be behind its deletion (RFC 7296, section 2.8).
+/// charon's `delete_rekeyed_delay` is as long.
+const RECEIVES: Duration = Duration::from_secs(5);
+/// How long it may send: what has found this SA before there was another may be on its way to it, and a kernel that meets a deleted one there drops
+/// the packet (the sender sees EINVAL). All others take the newest.
+const SENDS: Duration = Duration::from_secs(1);
 
 /// Where the SAs of a link are: in the kernel, or in what does ESP in its place.
 pub trait Associations {
@@ -46,6 +55,8 @@ impl<A: Associations + ?Sized> Associations for Box<A> {
 pub struct Installed<A = Path> {
     path: A,
     children: Vec<Entry>,
+    /// Those that are deleted, and still there for what is on its way; since when.
+    leaving: Vec<(Instant, Entry)>,
 }
 
 #[derive(Debug)]
@@ -62,8 +73,11 @@ impl<A: Associations> Installed<A> {
     /// Nothing of this link yet.
     #[must_use]
     pub fn new(path: A) -> Self {
-        let children = Vec::new();
-        Self { path, children }
+        Self {
+            path,
+            children: Vec::new(),
+            leaving: Vec::new(),
+        }
     }
 
     /// A CHILD_SA was made. That its traffic must be protected is said by [`Path::require`], before it is negotiated.
@@ -90,12 +104,13 @@ impl<A: Associations> Installed<A> {
         Ok(())
     }
 
-    /// A CHILD_SA was deleted, by the SPI by which this end received.
+    /// A CHILD_SA was deleted, by the SPI by which this end received. Where another is there, this one stays for some seconds for what is on its
+    /// way ([`keep_up`](Self::keep_up) ends that).
     ///
     /// # Errors
     ///
     /// What the kernel says.
-    pub fn deleted(&mut self, inbound: u32) -> Result<(), Error> {
+    pub fn deleted(&mut self, now: Instant, inbound: u32) -> Result<(), Error> {
         let Some(place) = self.children.iter().position(|entry| entry.inbound == inbound) else {
             return Ok(());
         };
@@ -114,8 +129,37 @@ impl<A: Associations> Installed<A> {
                 Err(error) => all = Err(error),
             }
         }
-        // Whatever became of that: what is deleted is not to stay.
-        self.remove(&gone).and(all)
+        if all.is_ok() && self.children.iter().any(|entry| entry.sends) {
+            self.leaving.push((now, gone));
+            return all;
+        }
+        // Nothing takes its place: what is deleted is not to stay.
+        let before = if self.children.is_empty() {
+            self.keep_up(None)
+        } else {
+            Ok(())
+        };
+        self.remove(&gone).and(before).and(all)
+    }
+
+    /// Removes what was deleted long enough ago, or all such without a time.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn keep_up(&mut self, now: Option<Instant>) -> Result<(), Error> {
+        let is_over = |since: Instant, limit| now.is_none_or(|now| now.saturating_duration_since(since) >= limit);
+        let mut all = Ok(());
+        for (since, entry) in &mut self.leaving {
+            if entry.sends && is_over(*since, SENDS) {
+                entry.sends = false;
+                all = self.path.remove(entry.outbound, Direction::Out).and(all);
+            }
+        }
+        for (_, entry) in self.leaving.extract_if(.., |(since, _)| is_over(*since, RECEIVES)) {
+            all = self.path.remove(entry.inbound, Direction::In).and(all);
+        }
+        all
     }
 
     /// All have ended, with their IKE_SA.
@@ -125,7 +169,7 @@ impl<A: Associations> Installed<A> {
     /// What the kernel says.
     pub fn ended(&mut self) -> Result<(), Error> {
         let gone = std::mem::take(&mut self.children);
-        let mut all = Ok(());
+        let mut all = self.keep_up(None);
         for entry in &gone {
             all = self.remove(entry).and(all);
         }
@@ -146,5 +190,82 @@ impl<A: Associations> Installed<A> {
             Ok(())
         };
         self.path.remove(entry.inbound, Direction::In).and(sending)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use bartizan_esp::{SequenceNumbers, Suite};
+    use bartizan_ike::{Mode, Secret};
+
+    use super::*;
+
+    /// What is there, by SPI and direction.
+    type There = Rc<RefCell<Vec<(u32, Direction)>>>;
+
+    struct Kernel(There);
+
+    impl Associations for Kernel {
+        fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
+            let end = if direction == Direction::In {
+                &child.inbound
+            } else {
+                &child.outbound
+            };
+            self.0.borrow_mut().push((end.0, direction));
+            Ok(())
+        }
+
+        fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
+            self.0.borrow_mut().retain(|known| *known != (spi, direction));
+            Ok(())
+        }
+    }
+
+    fn child(inbound: u32, replaces: Option<u32>, requester: Requester) -> Child {
+        Child {
+            place: 0,
+            transforms: Vec::new(),
+            suite: Suite::of(20, Some(256), None).expect("AES-256-GCM"),
+            numbers: SequenceNumbers::Extended,
+            mode: Mode::Tunnel,
+            inbound: (inbound, Secret::default()),
+            outbound: (inbound + 100, Secret::default()),
+            local: Vec::new(),
+            remote: Vec::new(),
+            in_udp: false,
+            requester,
+            replaces,
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_stays_for_what_is_on_its_way_and_the_last_ends_with_all_of_that() {
+        use Direction::{In, Out};
+        let there = There::default();
+        let mut link = Installed::new(Kernel(Rc::clone(&there)));
+        let now = Instant::now();
+        link.made(&child(1, None, Requester::ThisEnd)).expect("installed");
+        link.made(&child(2, Some(1), Requester::Peer)).expect("installed");
+        // The peer has not deleted the first, and may not have the second's keys yet.
+        assert_eq!(*there.borrow(), [(1, In), (101, Out), (2, In)]);
+        link.deleted(now, 1).expect("removed");
+        assert_eq!(*there.borrow(), [(1, In), (101, Out), (2, In), (102, Out)]);
+        let later = |seconds| Some(now + Duration::from_secs(seconds));
+        link.keep_up(Some(now)).expect("nothing is due");
+        assert_eq!(there.borrow().len(), 4);
+        link.keep_up(later(1)).expect("removed");
+        assert_eq!(*there.borrow(), [(1, In), (2, In), (102, Out)]);
+        link.keep_up(later(5)).expect("removed");
+        assert_eq!(*there.borrow(), [(2, In), (102, Out)]);
+
+        link.made(&child(3, Some(2), Requester::ThisEnd)).expect("installed");
+        link.deleted(now, 2).expect("removed");
+        assert_eq!(*there.borrow(), [(2, In), (102, Out), (3, In), (103, Out)]);
+        link.deleted(now, 3).expect("removed");
+        assert!(there.borrow().is_empty(), "{there:?}");
     }
 }

@@ -258,7 +258,7 @@ impl Driver {
             while let Some(event) = sa.poll_event() {
                 let done = match (&event, &mut self.kernel) {
                     (Event::Child(child), Some(kernel)) => kernel.made(child),
-                    (Event::ChildDeleted { inbound }, Some(kernel)) => kernel.deleted(*inbound),
+                    (Event::ChildDeleted { inbound }, Some(kernel)) => kernel.deleted(now, *inbound),
                     (Event::Closed(failure), Some(kernel)) if *failure != Failure::Replaced => kernel.ended(),
                     _ => Ok(()),
                 };
