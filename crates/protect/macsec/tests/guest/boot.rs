@@ -8,7 +8,7 @@ use bartizan_testing::{GuestTests, Results};
 static TESTS: GuestTests = GuestTests {
     kernel: GuestKernel::UserMode,
     needs: &[Feature::Macsec],
-    at_once: "1",
+    at_once: "2",
     // A minute where nothing else runs.
     patience: Duration::from_secs(900),
     results: Results::new(),
