@@ -17,6 +17,7 @@ const REMEMBERED: usize = 4096;
 /// The SAs that this end sends by, each with the way that its packets take.
 #[derive(Debug)]
 pub struct Outgoing<W> {
+    /// The newest last: it is found first.
     sas: Vec<Sending<W>>,
     required: Vec<(u32, Traffic)>,
     fragments: Fragments,
@@ -119,8 +120,7 @@ impl<W: Clone> Outgoing<W> {
             way,
             counted: Counted::default(),
         };
-        // The newest is found first.
-        self.sas.insert(0, sending);
+        self.sas.push(sending);
         self.forget();
     }
 
@@ -140,7 +140,7 @@ impl<W: Clone> Outgoing<W> {
 
     /// What an SA has done.
     pub fn counted(&self, spi: u32, is_it: impl Fn(&W) -> bool) -> Option<Counted> {
-        let mut sas = self.sas.iter();
+        let mut sas = self.sas.iter().rev();
         sas.find(|sa| sa.spi == spi && is_it(&sa.way)).map(|sa| sa.counted)
     }
 
@@ -206,7 +206,7 @@ impl<W: Clone> Outgoing<W> {
     fn search(&self, flow: &Flow) -> Option<usize> {
         let of_it =
             |sa: &Sending<W>| sa.traffic.has_leaving(flow) || sa.has_ports && self.fragments.is_of(flow, sa.spi);
-        self.sas.iter().position(of_it)
+        self.sas.iter().rposition(of_it)
     }
 
     fn lacking(&self, flow: &Flow) -> Unsent {

@@ -137,13 +137,13 @@ impl Daemon {
             None => DataPath::Kernel(None),
             Some((device, mtu)) => DataPath::Userspace(Box::new(Userspace::start(device, *mtu)?)),
         };
-        // As of a charon of ours: each peer may have one, and one more attempt.
+        // As of a charon of ours: each peer may have one, and one more attempt. Cookies are asked for well before attempts are dropped.
         let cookies_from = usize::try_from(options.peers)
             .unwrap_or(usize::MAX)
             .saturating_mul(2)
             .max(30);
         let half_open = HalfOpen {
-            cookies_from: cookies_from.min(HALF_OPEN),
+            cookies_from: cookies_from.min(HALF_OPEN / 2),
             most: HALF_OPEN,
             ..HalfOpen::default()
         };
