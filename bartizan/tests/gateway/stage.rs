@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(crate) use bartizan_testing::eventually;
 
 const LONG: Duration = Duration::from_secs(400);
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_GATEWAY_GUEST_TEST";
 /// The port of NGAP (TS 38.412, clause 7).

@@ -23,7 +23,8 @@ use crate::stage::*;
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_IPSEC_GUEST_TEST";
-const LONG: Duration = Duration::from_secs(480);
+/// Longer than a test waits for one thing.
+const LONG: Duration = Duration::from_secs(900);
 /// Attempts in each state, each of at least one packet.
 pub(super) const MANY: usize = 5;
 

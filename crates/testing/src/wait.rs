@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long anything is waited for. A guest under emulation takes ten to thirty times as long as this machine, and a machine that
 /// builds meanwhile as many times as it has jobs; a test that passes never waits that long.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(480);
 
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long a program may take here, at emulated speed.
-pub(super) const LONG: Duration = Duration::from_secs(180);
+pub(super) const LONG: Duration = bartizan_testing::PATIENCE;
 /// Packets of each attempt.
 pub(super) const MANY: usize = 3;
 pub(super) const GTP_U: u16 = 2152;
