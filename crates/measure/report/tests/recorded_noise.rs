@@ -29,7 +29,6 @@ const UNRECORDED: &[&str] = &[
     "responder-standing",
     "responder-storm",
     "steady",
-    "tunnels",
 ];
 
 /// Every experiment with the records that are kept of it, read once.
