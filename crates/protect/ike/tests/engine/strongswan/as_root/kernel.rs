@@ -128,13 +128,16 @@ fn the_kernel_carries_what_this_engine_negotiates_with_strongswan() {
             driver.until("traffic passes", |_| Instant::now() > end);
         };
         wait(&mut driver);
+        let mut replaced = Vec::new();
         for _ in 0..2 {
             let child = driver.installed()[0].inbound.0;
+            replaced.push(child);
             driver.current().rekey_child(Instant::now(), child);
             driver.until("it is replaced", |driver| {
                 driver.installed().len() == 1 && driver.installed()[0].inbound.0 != child
             });
-            assert_eq!(PATH.counted(child, Direction::In).expect("asked"), None);
+            // For what is on its way.
+            assert!(PATH.counted(child, Direction::In).expect("asked").is_some(), "{theirs}");
             wait(&mut driver);
             rekeyed_by_charon(&stage, &mut driver, "child");
             wait(&mut driver);
@@ -142,10 +145,17 @@ fn the_kernel_carries_what_this_engine_negotiates_with_strongswan() {
             wait(&mut driver);
         }
         let (sent, lost) = traffic.stop();
-        // In two of 19 runs one datagram was not answered; at which of the two ends it was lost is not known yet.
+        // charon's kernel refuses what is on its way to the SA that charon deletes; this end's leaves such as it is for a second.
         assert!(lost <= 1, "{theirs}: {lost} of {sent}");
         assert!(sent > 100, "{theirs}: {sent}");
         echo.join().expect("it ends");
+        let kernel = driver.kernel.as_mut().expect("it does ESP");
+        kernel
+            .keep_up(Some(Instant::now() + Duration::from_secs(6)))
+            .expect("removed");
+        for child in replaced {
+            assert_eq!(PATH.counted(child, Direction::In).expect("asked"), None, "{theirs}");
+        }
         let newest = (driver.installed()[0].inbound.0, driver.installed()[0].outbound.0);
         for (spi, direction) in [(newest.0, Direction::In), (newest.1, Direction::Out)] {
             let counted: Counted = PATH.counted(spi, direction).expect("asked").expect("it is there");
