@@ -57,14 +57,16 @@ pub struct Installed<A = Path> {
     children: Vec<Entry>,
     /// Those that are deleted, and still there for what is on its way; since when.
     leaving: Vec<(Instant, Entry)>,
+    /// How many SAs to send by there have been.
+    sending: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
     inbound: u32,
     outbound: u32,
-    /// Whether the SA to send by is there.
-    sends: bool,
+    /// Where the SA to send by is there: how many were before it. Of two the kernel takes the newest.
+    sends: Option<u64>,
     /// Where it is not: the CHILD_SA, with the keys of that SA.
     waits: Option<Box<Child>>,
 }
@@ -77,6 +79,7 @@ impl<A: Associations> Installed<A> {
             path,
             children: Vec::new(),
             leaving: Vec::new(),
+            sending: 0,
         }
     }
 
@@ -95,17 +98,18 @@ impl<A: Associations> Installed<A> {
             let _ = self.path.remove(child.inbound.0, Direction::In);
             return Err(error);
         }
+        let sends = (!waits).then(|| self.newest());
         self.children.push(Entry {
             inbound: child.inbound.0,
             outbound: child.outbound.0,
-            sends: !waits,
+            sends,
             waits: waits.then(|| Box::new(child.clone())),
         });
         Ok(())
     }
 
     /// A CHILD_SA was deleted, by the SPI by which this end received. Where another is there, this one stays for some seconds for what is on its
-    /// way ([`keep_up`](Self::keep_up) ends that).
+    /// way ([`keep_up`](Self::keep_up) ends that); to send by only where the other is newer, which all else is then sent by.
     ///
     /// # Errors
     ///
@@ -114,7 +118,7 @@ impl<A: Associations> Installed<A> {
         let Some(place) = self.children.iter().position(|entry| entry.inbound == inbound) else {
             return Ok(());
         };
-        let gone = self.children.remove(place);
+        let mut gone = self.children.remove(place);
         // What replaces it sends before it is gone: no packet waits for an SA.
         let of = |child: &mut Box<Child>| child.replaces == Some(inbound);
         let waiting: Vec<_> = self
@@ -129,7 +133,12 @@ impl<A: Associations> Installed<A> {
                 Err(error) => all = Err(error),
             }
         }
-        if all.is_ok() && self.children.iter().any(|entry| entry.sends) {
+        let newest = self.children.iter().filter_map(|entry| entry.sends).max();
+        if all.is_ok() && newest.is_some() {
+            // The redundant one of two that both ends have made may be the newest: nothing is to be sent by it any more.
+            if gone.sends > newest {
+                all = self.remove_sending(&mut gone);
+            }
             self.leaving.push((now, gone));
             return all;
         }
@@ -139,7 +148,7 @@ impl<A: Associations> Installed<A> {
         } else {
             Ok(())
         };
-        self.remove(&gone).and(before).and(all)
+        self.remove(&mut gone).and(before).and(all)
     }
 
     /// Removes what was deleted long enough ago, or all such without a time.
@@ -150,15 +159,14 @@ impl<A: Associations> Installed<A> {
     pub fn keep_up(&mut self, now: Option<Instant>) -> Result<(), Error> {
         let is_over = |since: Instant, limit| now.is_none_or(|now| now.saturating_duration_since(since) >= limit);
         let mut all = Ok(());
-        for (since, entry) in &mut self.leaving {
-            if entry.sends && is_over(*since, SENDS) {
-                entry.sends = false;
-                all = self.path.remove(entry.outbound, Direction::Out).and(all);
-            }
+        let mut leaving = std::mem::take(&mut self.leaving);
+        for (_, entry) in leaving.iter_mut().filter(|(since, _)| is_over(*since, SENDS)) {
+            all = self.remove_sending(entry).and(all);
         }
-        for (_, entry) in self.leaving.extract_if(.., |(since, _)| is_over(*since, RECEIVES)) {
+        for (_, entry) in leaving.extract_if(.., |(since, _)| is_over(*since, RECEIVES)) {
             all = self.path.remove(entry.inbound, Direction::In).and(all);
         }
+        self.leaving = leaving;
         all
     }
 
@@ -168,28 +176,38 @@ impl<A: Associations> Installed<A> {
     ///
     /// What the kernel says.
     pub fn ended(&mut self) -> Result<(), Error> {
-        let gone = std::mem::take(&mut self.children);
+        let mut gone = std::mem::take(&mut self.children);
         let mut all = self.keep_up(None);
-        for entry in &gone {
+        for entry in &mut gone {
             all = self.remove(entry).and(all);
         }
         all
     }
 
     fn sends(&mut self, inbound: u32) {
+        let newest = self.newest();
         let mut entries = self.children.iter_mut();
         if let Some(entry) = entries.find(|entry| entry.inbound == inbound) {
-            entry.sends = true;
+            entry.sends = Some(newest);
         }
     }
 
-    fn remove(&self, entry: &Entry) -> Result<(), Error> {
-        let sending = if entry.sends {
-            self.path.remove(entry.outbound, Direction::Out)
-        } else {
-            Ok(())
-        };
+    /// The place of one more SA to send by.
+    fn newest(&mut self) -> u64 {
+        self.sending += 1;
+        self.sending
+    }
+
+    fn remove(&self, entry: &mut Entry) -> Result<(), Error> {
+        let sending = self.remove_sending(entry);
         self.path.remove(entry.inbound, Direction::In).and(sending)
+    }
+
+    fn remove_sending(&self, entry: &mut Entry) -> Result<(), Error> {
+        match entry.sends.take() {
+            Some(_) => self.path.remove(entry.outbound, Direction::Out),
+            None => Ok(()),
+        }
     }
 }
 
@@ -267,5 +285,19 @@ mod tests {
         assert_eq!(*there.borrow(), [(2, In), (102, Out), (3, In), (103, Out)]);
         link.deleted(now, 3).expect("removed");
         assert!(there.borrow().is_empty(), "{there:?}");
+    }
+
+    #[test]
+    fn of_two_that_were_made_for_one_the_newest_sends_no_more_once_it_is_deleted() {
+        use Direction::{In, Out};
+        let there = There::default();
+        let mut link = Installed::new(Kernel(Rc::clone(&there)));
+        let now = Instant::now();
+        link.made(&child(1, None, Requester::ThisEnd)).expect("installed");
+        link.made(&child(2, Some(1), Requester::ThisEnd)).expect("installed");
+        link.made(&child(3, Some(1), Requester::ThisEnd)).expect("installed");
+        link.deleted(now, 3).expect("removed");
+        let left = [(1, In), (101, Out), (2, In), (102, Out), (3, In)];
+        assert_eq!(*there.borrow(), left, "it still receives");
     }
 }
