@@ -34,8 +34,8 @@ pub struct Config {
     pub trust: Arc<dyn Trust>,
     /// How long to wait for what.
     pub timing: Timing,
-    /// The longest datagram of IKE, in bytes behind its UDP header; longer messages are sent in fragments where the peer
-    /// takes them. Below 128 nothing fits.
+    /// The longest datagram of IKE, in bytes behind its UDP header, a non-ESP marker among them; longer messages are sent in fragments where the
+    /// peer takes them. Below 128 nothing fits.
     pub longest: usize,
     /// Whether ESP is to be carried in UDP though nothing on the way asks for that: this end says that its address is translated, as RFC 7296,
     /// section 2.23 allows, so that the peer sends by port 4500 too.

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use bartizan_registry::Header as Layer;
 use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, Payload, PayloadType};
 
 use super::init::notify;
-use super::{IkeSa, State, Transmit};
+use super::{IkeSa, Port, State, Transmit};
 use crate::error::Failure;
 
 /// A request of this end that is not answered yet; there is one at most.
@@ -160,10 +161,21 @@ impl IkeSa {
         payloads: Vec<Payload<'_>>,
     ) -> Result<(Content, Vec<Vec<u8>>), Failure> {
         let (first, bytes) = Message { payloads }.encode().ok_or(Failure::Cryptography)?;
-        let limit = self.peer.fragments.then_some(self.config.longest);
+        let limit = self.peer.fragments.then(|| self.longest(header.exchange));
         let security = self.security.as_mut().ok_or(Failure::Cryptography)?;
         let datagrams = security.protection.seal(header, first, &bytes, limit)?;
         Ok((Content { header, first, bytes }, datagrams))
+    }
+
+    /// The longest datagram of this exchange: behind a non-ESP marker there is room for less.
+    fn longest(&self, exchange: ExchangeType) -> usize {
+        match self.port(exchange) {
+            Port::Ike => self.config.longest,
+            Port::Nat => self
+                .config
+                .longest
+                .saturating_sub(usize::from(Layer::NON_ESP_MARKER.bytes)),
+        }
     }
 
     /// Sends a request; what was sealed is given back.

@@ -87,7 +87,8 @@ fn every_cipher_protects_messages_whole_and_in_fragments() {
         cbc(256, "sha512"),
     ] {
         for prf in ["prfsha256", "prfsha384", "prfsha512"] {
-            for longest in [300, 1232, 60_000] {
+            // In UDP of port 4500 a marker goes before each message.
+            for (longest, in_udp) in [(300, false), (1232, false), (1232, true), (60_000, false)] {
                 let mut configs = both(Algorithm::Ed25519, &[HYBRID]);
                 for config in &mut configs {
                     let exchanges = [transform(4, "x25519", None), transform(6, "mlkem768", None)];
@@ -95,6 +96,7 @@ fn every_cipher_protects_messages_whole_and_in_fragments() {
                     config.proposals = vec![cipher.iter().copied().chain(rest).collect()];
                     config.child.proposals = vec![cipher.clone()];
                     config.longest = longest;
+                    config.always_in_udp = in_udp;
                 }
                 let [one, other] = configs;
                 let mut link = Link::new(one, other, 3);
@@ -103,8 +105,11 @@ fn every_cipher_protects_messages_whole_and_in_fragments() {
                 for (_, transmit) in &link.sent {
                     let header = Header::read(&transmit.datagram).unwrap();
                     // IKE_SA_INIT is never fragmented (RFC 7383, section 2).
-                    let bounded = header.exchange == ExchangeType::IKE_SA_INIT || transmit.datagram.len() <= longest;
-                    assert!(bounded, "{header:?}");
+                    let marker = if transmit.port == Port::Nat { 4 } else { 0 };
+                    let length = transmit.datagram.len() + marker;
+                    let is_first = header.exchange == ExchangeType::IKE_SA_INIT;
+                    assert!(is_first || length <= longest, "{length} octets: {header:?}");
+                    assert_eq!(marker > 0, in_udp && !is_first, "{header:?}");
                 }
                 // The public key of ML-KEM-768 takes 1184 bytes: with headers and check value it is over 1232.
                 let intermediate = link.sent.iter().filter(|(from, transmit)| {

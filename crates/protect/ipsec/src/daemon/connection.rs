@@ -10,7 +10,7 @@ use bartizan_ike::{
     Allowance, ChildConfig, Config, Ends, Identity, Lifetime, Mode, Pace, Prf, Revocation, Selector, Timing,
     key_exchange,
 };
-use bartizan_registry::{TransformKind, transform_named};
+use bartizan_registry::{Header, TransformKind, transform_named};
 use bartizan_wire::ike::{KeyExchangeMethod, Transform};
 use bartizan_wire::udp::IKE;
 
@@ -26,8 +26,6 @@ use crate::xfrm::Path;
 const RETRANSMIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(4);
 const ATTEMPTS: u32 = 6;
-/// Bytes of an IPv6 header, a UDP header and a non-ESP marker.
-const AROUND: usize = 40 + 8 + 4;
 /// Longer than any message: nothing is fragmented.
 const WHOLE: usize = 65_000;
 /// CHILD_SAs of an IKE_SA at most.
@@ -161,7 +159,7 @@ impl Connection {
                 ..Timing::default()
             },
             longest: match fragments {
-                true => usize::from(options.fragment_size).saturating_sub(AROUND),
+                true => usize::from(options.fragment_size.saturating_sub(around(local))),
                 false => WHOLE,
             },
             always_in_udp: options.userspace.is_some(),
@@ -267,6 +265,12 @@ impl Protected {
 }
 
 /// Seconds; zero is never.
+/// Bytes of the headers around a datagram from this address.
+fn around(local: IpAddr) -> u16 {
+    let ip = if local.is_ipv4() { Header::IPV4 } else { Header::IPV6 };
+    ip.bytes + Header::UDP.bytes
+}
+
 fn period(section: &Section, name: &str) -> Option<Duration> {
     section
         .number(name)

@@ -115,7 +115,7 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
     let connection = read(section, &store).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(connection.config.certificates.len(), 2, "its own and the intermediate");
     assert_eq!(connection.identities, ["cu", "ric"]);
-    assert_eq!(connection.config.longest, 1280 - 40 - 8 - 4);
+    assert_eq!(connection.config.longest, 1280 - 20 - 8, "over IPv4");
     let [child] = &connection.children[..] else {
         panic!("one CHILD_SA is rendered");
     };
