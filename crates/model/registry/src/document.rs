@@ -136,6 +136,8 @@ documents! {
 pub(crate) const OQS: Status = private("OQS test point");
 /// FrodoKEM, BIKE and others as strongSwan's branches number them.
 pub(crate) const STRONGSWAN_BRANCH: Status = private("strongSwan branch frodokem");
+/// KEMs that no daemon but ours has, for research alone: of the numbers for private use (RFC 7296) those that Bartizan takes.
+pub(crate) const RESEARCH: Status = private("RFC 7296, private use of Bartizan");
 /// Names of SSH with a domain behind them.
 pub(crate) const SSH_PRIVATE: Status = private("RFC 4251, private name");
 /// A range for private use.

@@ -3,6 +3,9 @@
 //! One trait for Diffie-Hellman and KEMs: an initiator begins and finishes, a responder answers. Of a KEM the initiator's data are an
 //! encapsulation key, the responder's a ciphertext.
 
+#[cfg(feature = "research-kems")]
+mod research;
+
 use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey};
 use aws_lc_rs::kem::{self, DecapsulationKey, EncapsulationKey};
 use bartizan_wire::ike::KeyExchangeMethod;
@@ -63,6 +66,9 @@ pub fn key_exchange(method: KeyExchangeMethod) -> Option<&'static dyn KeyExchang
         "ml-kem-512" => &Encapsulation(&kem::ML_KEM_512),
         "ml-kem-768" => &Encapsulation(&kem::ML_KEM_768),
         "ml-kem-1024" => &Encapsulation(&kem::ML_KEM_1024),
+        #[cfg(feature = "research-kems")]
+        name => research::named(name)?,
+        #[cfg(not(feature = "research-kems"))]
         _ => return None,
     })
 }
@@ -146,6 +152,8 @@ mod tests {
 
     use super::*;
 
+    const IMPLEMENTED: usize = if cfg!(feature = "research-kems") { 15 } else { 7 };
+
     fn implemented() -> Vec<(KeyExchangeMethod, &'static dyn KeyExchange)> {
         let known = TRANSFORMS
             .iter()
@@ -158,7 +166,7 @@ mod tests {
 
     #[test]
     fn both_ends_agree_and_send_as_much_as_the_registry_says() {
-        assert_eq!(implemented().len(), 7);
+        assert_eq!(implemented().len(), IMPLEMENTED);
         for (method, exchange) in implemented() {
             let known = method.known().unwrap();
             let (data, pending) = exchange.begin().unwrap();
@@ -189,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_data_make_it_panic(which in 0..7_usize, whole in any::<bool>(), seed in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn no_data_make_it_panic(which in 0..IMPLEMENTED, whole in any::<bool>(), seed in prop::collection::vec(any::<u8>(), 0..64)) {
             let (method, exchange) = implemented()[which];
             let length = if whole { usize::from(method.known().unwrap().initiator.unwrap()) } else { seed.len() };
             let data: Vec<u8> = seed.iter().copied().cycle().take(length).collect();

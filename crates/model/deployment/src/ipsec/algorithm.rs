@@ -10,8 +10,8 @@ use crate::error::Fault;
 use crate::nearest::nearest;
 
 /// Key exchanges that a policy may name: those of TS 33.310, of RFC 8031 and of RFC 9370, and FrodoKEM, which unreleased
-/// strongSwan has. Groups below 128 bits of strength are left out.
-const KEY_EXCHANGES: [&str; 18] = [
+/// strongSwan has. Groups below 128 bits of strength are left out. The last are those that the engine of Bartizan has for research.
+const KEY_EXCHANGES: [&str; 26] = [
     "x25519",
     "x448",
     "ecp256",
@@ -30,6 +30,14 @@ const KEY_EXCHANGES: [&str; 18] = [
     "frodos1",
     "frodos3",
     "frodos5",
+    "efrodo640",
+    "efrodo976",
+    "efrodo1344",
+    "bike1r4",
+    "bike3r4",
+    "hqc128r4",
+    "hqc192r4",
+    "hqc256r4",
 ];
 
 /// Ciphers that a policy may name: TS 33.210 and the ones of the published measurements. None that does not encrypt.

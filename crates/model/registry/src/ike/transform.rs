@@ -84,7 +84,7 @@ pub struct Transform {
     pub recording: Option<Safety>,
     /// The defining document.
     pub status: Status,
-    /// strongSwan's keyword in a proposal; for a cipher whose key length is an attribute, that of 256 bits.
+    /// strongSwan's keyword in a proposal, of a method for research ours; for a cipher whose key length is an attribute, that of 256 bits.
     pub strongswan: Option<&'static str>,
     /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +105,12 @@ impl Transform {
     #[must_use]
     pub fn encrypts(&self) -> bool {
         self.kind == TransformKind::Encryption && !["NULL", "_MAC_"].iter().any(|mode| self.name.contains(mode))
+    }
+
+    /// Whether its number is one that Bartizan takes for research: a KEM that is no standard, and that no other daemon knows by it.
+    #[must_use]
+    pub fn is_research(&self) -> bool {
+        self.status == RESEARCH
     }
 
     /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the length is no attribute of it.
@@ -233,6 +239,15 @@ pub static TRANSFORMS: &[Transform] = transforms! {
         1086 "FrodoKEM-640-SHAKE"                   9616  9752 1 safe   STRONGSWAN_BRANCH "frodos1"      "in no release";
         1087 "FrodoKEM-976-SHAKE"                  15632 15792 3 safe   STRONGSWAN_BRANCH "frodos3"      "in no release";
         1088 "FrodoKEM-1344-SHAKE"                 21520 21696 5 safe   STRONGSWAN_BRANCH "frodos5"      "in no release";
+        4096 "eFrodoKEM-640-AES"                    9616  9720 1 safe   RESEARCH          "efrodo640"    "round 3, without salt, as liboqs 0.13 has it: not FrodoKEM of ISO";
+        4097 "eFrodoKEM-976-AES"                   15632 15744 3 safe   RESEARCH          "efrodo976"    "round 3, without salt, as liboqs 0.13 has it: not FrodoKEM of ISO";
+        4098 "eFrodoKEM-1344-AES"                  21520 21632 5 safe   RESEARCH          "efrodo1344"   "round 3, without salt, as liboqs 0.13 has it: not FrodoKEM of ISO";
+        4112 "BIKE-L1 (round 4)"                    1541  1573 1 safe   RESEARCH          "bike1r4"      "round 4, as liboqs 0.13 has it; not selected";
+        4113 "BIKE-L3 (round 4)"                    3083  3115 3 safe   RESEARCH          "bike3r4"      "round 4, as liboqs 0.13 has it; not selected";
+        4128 "HQC-128 (round 4)"                    2249  4433 1 safe   RESEARCH          "hqc128r4"     "round 4, as liboqs 0.13 has it: not the HQC that NIST standardises";
+        4129 "HQC-192 (round 4)"                    4522  8978 3 safe   RESEARCH          "hqc192r4"     "round 4, as liboqs 0.13 has it: not the HQC that NIST standardises";
+        4130 "HQC-256 (round 4)"                    7245 14421 5 safe   RESEARCH          "hqc256r4"     "round 4, as liboqs 0.13 has it: not the HQC that NIST standardises";
+        4144 "Classic-McEliece-348864"                 -    96 1 safe   RESEARCH          "mceliece348864" "round 4; its key of 261120 octets is longer than a payload of IKE can be (65535): never sent";
     }
     SequenceNumbers {
         0 "32-bit Sequential Numbers"                       - - - - RFC_9827 "noesn";

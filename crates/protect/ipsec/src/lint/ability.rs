@@ -13,7 +13,12 @@ pub(super) fn lacks(charon: &Charon, algorithm: IkeAlgorithm) -> Option<(String,
     if charon.has(algorithm) {
         return None;
     }
+    let is_research = algorithm.known().is_research();
     if charon.engine == IkeEngine::Bartizan {
+        if is_research {
+            let hint = "it is for research: a build with `--features research-kems` has it, but Classic McEliece, whose key no payload of IKE has room for";
+            return Some((format!("{} has no {algorithm}", charon.shown()), hint));
+        }
         let hint = "it has x25519, ecp256, ecp384, ecp521 and ML-KEM, AES-GCM, AES-CBC with HMAC and ChaCha20-Poly1305";
         return Some((format!("{} has no {algorithm}", charon.shown()), hint));
     }
@@ -22,6 +27,9 @@ pub(super) fn lacks(charon: &Charon, algorithm: IkeAlgorithm) -> Option<(String,
         charon.version
     );
     let hint = match algorithm.known().note {
+        _ if is_research => {
+            "it is for research, by the engine of Bartizan alone: `engine: bartizan` of both nodes, in a build with `--features research-kems`"
+        }
         // FrodoKEM: the registry says it is in no release.
         Some("in no release") => "it is in no release of strongSwan: write mlkem768 or mlkem1024",
         _ if algorithm.kind() == TransformKind::KeyExchange && algorithm.is_quantum_safe() => {
