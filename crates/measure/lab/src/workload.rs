@@ -95,9 +95,11 @@ pub const KINDS: &[&Kind] = &[
     &n2::SET_UP,
     &n2::EXCHANGE,
     &tunnels::KIND,
+    &tunnels::KEYED,
     &responder::RATE,
     &responder::HELD,
     &responder::STORM,
+    &responder::KEYED,
 ];
 
 /// A kind of workload.

@@ -12,13 +12,14 @@ use bartizan_host::{LabRoot, Namespace, Usage};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive, vici};
 use bartizan_registry::{TRANSFORMS, TransformKind};
+use bartizan_wire::ike::KeyExchangeMethod;
 use nix::sys::signal::Signal;
 
 use crate::Error;
 use crate::stand_in::Lack;
 use crate::stand_in::proxies::Tools;
 
-pub(crate) use connections::{child, connection, described, inner};
+pub(crate) use connections::{child, connection, described, described_with, inner};
 pub(crate) use papers::Papers;
 pub(crate) use seen::{Rekey, ike_sa, negotiated, seen, span};
 
@@ -211,6 +212,28 @@ pub(crate) fn lack(tools: &Tools) -> Option<Lack> {
         return lack("strongSwan", "there is no lab root with strongSwan 6.1", hint);
     }
     None
+}
+
+/// What this build lacks of a key exchange that the registry knows; none where the engine of Bartizan has it.
+pub(crate) fn lacks_research(key_exchange: &str) -> Option<Lack> {
+    let methods = methods(key_exchange).ok()?;
+    let missing = methods
+        .into_iter()
+        .map(KeyExchangeMethod)
+        .find(|method| bartizan_ike::key_exchange(*method).is_none())?;
+    Some(Lack {
+        what: format!("{missing} of the engine of Bartizan"),
+        reason: "this build has no KEMs for research".to_owned(),
+        hint: "cargo build --release --features research-kems (docs/ike-engine.md)".to_owned(),
+        feature: None,
+    })
+}
+
+/// Whether it has a method of the numbers that Bartizan takes for research: no other daemon knows them.
+pub(crate) fn is_research(key_exchange: &str) -> bool {
+    let known = |id: u16| bartizan_registry::transform(TransformKind::KeyExchange, id);
+    let methods = methods(key_exchange).unwrap_or_default();
+    methods.into_iter().filter_map(known).any(|one| one.is_research())
 }
 
 /// The lab root they are from; [`lack`] has said that there is one.

@@ -1,17 +1,21 @@
 //! IKE_SAs between initiators and a responder of Bartizan's engine in one thread, without sockets and without a kernel's ESP. What the responder spends on
 //! a processor is counted apart from what initiators do.
 
+mod keyed;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::rand;
+use bartizan_deployment::IkeAlgorithm;
 use bartizan_host::Usage;
 use bartizan_ike::{
     Anchors, Child, ChildConfig, Config, Endpoint, Ends, Event, HalfOpen, Identity, IkeSa, Mode, Report, SaId,
     Selector, SigningKey, Timing,
 };
+use bartizan_ipsec::proposal::Proposal;
 use bartizan_pki::{PrivateKey, Profile};
 use bartizan_registry::{Header, IPV6_MTU_LEAST, TransformKind, transform_named};
 use bartizan_wire::ike::Transform;
@@ -23,6 +27,8 @@ use crate::Error;
 use crate::spent::thread_time;
 use crate::stand_in::charons::{Papers, methods};
 
+pub(crate) use keyed::{Keyed, keyed};
+
 const ENDS: [&str; 2] = ["initiator", "responder"];
 /// The responder's address; initiators are those of 10.0.0.0/8, from its first on.
 const RESPONDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -31,6 +37,8 @@ const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const MOST: usize = 1_000_000;
 /// What each CHILD_SA protects, the initiator's end first.
 const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
+/// What protects them where nothing else is asked for.
+const ESP: &str = "aes256gcm16";
 /// Packets that may arrive out of order.
 const WINDOW: u16 = 64;
 /// Messages of a set-up at most: two of each exchange and their fragments are far fewer.
@@ -53,17 +61,38 @@ fn failed(error: impl std::fmt::Display) -> Error {
 impl Pair {
     /// Of this key exchange in strongSwan's words and certificates by this algorithm, whose files go to the folder.
     pub(crate) fn make(folder: &Path, key_exchange: &str, authentication: &str) -> Result<Self, Error> {
+        Self::with_esp(folder, key_exchange, authentication, ESP)
+    }
+
+    /// The same with these algorithms of ESP, in strongSwan's words too.
+    pub(crate) fn with_esp(folder: &Path, key_exchange: &str, authentication: &str, esp: &str) -> Result<Self, Error> {
         let papers = Papers::issue(folder, authentication, ENDS, Profile::Ipsec)?;
         let methods = methods(key_exchange)?;
+        let esp = transforms(esp)?;
         Ok(Self([
-            Arc::new(config(0, &papers, &methods)?),
-            Arc::new(config(1, &papers, &methods)?),
+            Arc::new(config(0, &papers, &methods, &esp)?),
+            Arc::new(config(1, &papers, &methods, &esp)?),
         ]))
     }
 }
 
-/// What an end is configured with, the initiator being end 0: AES-256-GCM, the timing of the daemon.
-fn config(end: usize, papers: &Papers, methods: &[u16]) -> Result<Config, Error> {
+/// Cipher and, where it has none of its own, integrity.
+fn transforms(esp: &str) -> Result<Vec<Transform>, Error> {
+    let read = Proposal::parse(esp);
+    if let Some(unknown) = read.unknown.first() {
+        return Err(Error::Configuration(format!("no algorithm is called `{unknown}`")));
+    }
+    let algorithms = read.ciphers.iter().chain(&read.integrity);
+    let transform = |algorithm: &IkeAlgorithm| Transform {
+        kind: algorithm.kind().code(),
+        id: algorithm.id(),
+        key_length: algorithm.key_bits(),
+    };
+    Ok(algorithms.map(transform).collect())
+}
+
+/// What an end is configured with, the initiator being end 0: AES-256-GCM for IKE, the timing of the daemon.
+fn config(end: usize, papers: &Papers, methods: &[u16], esp: &[Transform]) -> Result<Config, Error> {
     let unknown = || Error::Configuration("an algorithm that the registry does not have".to_owned());
     let transform = |kind: TransformKind, name: &str, key_length| {
         let known = transform_named(kind, name).ok_or_else(unknown)?;
@@ -85,7 +114,8 @@ fn config(end: usize, papers: &Papers, methods: &[u16]) -> Result<Config, Error>
         cipher,
         transform(TransformKind::PseudoRandomFunction, "prfsha384", None)?,
     ];
-    let esp = [cipher, transform(TransformKind::SequenceNumbers, "esn", None)?];
+    let numbers = transform(TransformKind::SequenceNumbers, "esn", None)?;
+    let esp = esp.iter().copied().chain([numbers]);
     let of = |address: Ipv4Addr| vec![Selector::of(address.into(), address.into())];
     let [certificate, authority] = papers.der(end)?;
     let (_, key) = papers.of(end);
@@ -93,7 +123,7 @@ fn config(end: usize, papers: &Papers, methods: &[u16]) -> Result<Config, Error>
     Ok(Config {
         proposals: vec![ike.into_iter().chain(exchanges.clone()).collect()],
         child: ChildConfig {
-            proposals: vec![esp.into_iter().chain(exchanges).collect()],
+            proposals: vec![esp.chain(exchanges).collect()],
             mode: Mode::Tunnel,
             local: of(INNER[end]),
             remote: of(INNER[1 - end]),

@@ -133,6 +133,14 @@ impl Tunnel {
         Ok(Self { carrier, ends, program })
     }
 
+    /// Has its engine set its SAs up anew, by this key exchange and with this cipher.
+    pub(crate) fn key(&self, papers: &Papers, key_exchange: &str, cipher: &str) -> Result<(), Error> {
+        match &self.carrier {
+            Carrier::Esp(charons) => esp::key(charons, papers, &self.ends, key_exchange, cipher),
+            _ => Err(Error::Configuration("a tunnel that IKE does not key".to_owned())),
+        }
+    }
+
     /// The namespace of an end, and its address inside.
     pub(crate) fn end(&self, end: usize) -> (&Namespace, Ipv4Addr) {
         (&self.ends[end], inner(NUMBER, end))

@@ -165,6 +165,14 @@ fn is_ours(levels: &Levels) -> bool {
     level(levels, &ENGINE) == "bartizan"
 }
 
+/// Which IKE daemon both ends of a combination have.
+fn engine_of(levels: &Levels) -> IkeEngine {
+    match is_ours(levels) {
+        true => IkeEngine::Bartizan,
+        false => IkeEngine::Strongswan,
+    }
+}
+
 /// The pair of charons of a combination, which must take the ML-KEM that it names, or of engines of this program.
 fn pair_of(
     levels: &Levels,

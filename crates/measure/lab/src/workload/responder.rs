@@ -2,6 +2,7 @@
 //! at once.
 
 mod held;
+mod keyed;
 mod rate;
 mod storm;
 
@@ -12,6 +13,7 @@ use super::{Error, FactorKind, Levels};
 use crate::stand_in::responder::Pair;
 
 pub(super) use held::KIND as HELD;
+pub(super) use keyed::{CIPHER, KEY_EXCHANGE as RESEARCHED, KIND as KEYED};
 pub(super) use rate::KIND as RATE;
 pub(super) use storm::KIND as STORM;
 

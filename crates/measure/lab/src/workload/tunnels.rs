@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod echo;
+mod keyed;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ const TUNNEL: FactorKind = FactorKind {
     levels: Maker::NAMES,
 };
 
+pub(super) use keyed::KIND as KEYED;
+
 const TRAFFIC: FactorKind = FactorKind {
     name: "traffic",
     about: "stream: one connection of TCP, as much as goes; datagrams: UDP at the rate of `offered`; echo: a datagram there and back, one at a time",
@@ -35,79 +38,88 @@ const TRAFFIC: FactorKind = FactorKind {
 pub(super) static KIND: Kind = Kind {
     name: "tunnels",
     about: "Sends through tunnels in user space between two namespaces, all of which stand from the first trial to the last.",
-    factors: &[
-        TUNNEL,
-        TRAFFIC,
-        FactorKind {
-            name: "size",
-            about: "octets of a full IP packet in the tunnel, 1400 at most",
-            levels: &[],
-        },
-        FactorKind {
-            name: "offered",
-            about: "megabits per second that `datagrams` offers, without headers; 0 for as much as goes",
-            levels: &[],
-        },
-    ],
-    parameters: &[
-        ParameterKind {
-            name: "lasting",
-            about: "milliseconds for which is counted",
-            default: Some(Default::Number(1000.0)),
-        },
-        ParameterKind {
-            name: "warming",
-            about: "milliseconds for which is sent before",
-            default: Some(Default::Number(200.0)),
-        },
-        ParameterKind {
-            name: "messages",
-            about: "round trips of `echo`",
-            default: Some(Default::Number(1000.0)),
-        },
-    ],
-    metrics: &[
-        MetricKind {
-            name: "throughput",
-            unit: "Mb/s",
-            about: "what the receiving program got, without headers",
-            better: Better::Higher,
-        },
-        MetricKind {
-            name: "cpu-by-gb",
-            unit: "s/GB",
-            about: "time on a processor of the tunnel's two processes, over what the receiving program got; a kernel's work in their system calls is in it",
-            better: Better::Lower,
-        },
-        MetricKind {
-            name: "machine-by-gb",
-            unit: "s/GB",
-            about: "time of all processors that was not idle, over the same: sender, receiver and kernel are in it",
-            better: Better::Lower,
-        },
-        MetricKind {
-            name: "lost",
-            unit: "%",
-            about: "datagrams that the sender's kernel took and the receiving program did not get",
-            better: Better::Lower,
-        },
-        MetricKind {
-            name: "round-trip",
-            unit: "us",
-            about: "from handing a datagram to the kernel to having it back",
-            better: Better::Lower,
-        },
-        MetricKind {
-            name: "round-trip-p99",
-            unit: "us",
-            about: "what one of a hundred of them exceeds, of a trial",
-            better: Better::Lower,
-        },
-    ],
+    factors: &[TUNNEL, TRAFFIC, SIZE, OFFERED],
+    parameters: PARAMETERS,
+    metrics: METRICS,
     targets: Targets::Own,
     lacks,
     start,
 };
+
+const SIZE: FactorKind = FactorKind {
+    name: "size",
+    about: "octets of a full IP packet in the tunnel, 1400 at most",
+    levels: &[],
+};
+
+const OFFERED: FactorKind = FactorKind {
+    name: "offered",
+    about: "megabits per second that `datagrams` offers, without headers; 0 for as much as goes",
+    levels: &[],
+};
+
+const PARAMETERS: &[ParameterKind] = &[
+    ParameterKind {
+        name: "lasting",
+        about: "milliseconds for which is counted",
+        default: Some(Default::Number(1000.0)),
+    },
+    ParameterKind {
+        name: "warming",
+        about: "milliseconds for which is sent before",
+        default: Some(Default::Number(200.0)),
+    },
+    ParameterKind {
+        name: "messages",
+        about: "round trips of `echo`",
+        default: Some(Default::Number(1000.0)),
+    },
+];
+
+const METRICS: &[MetricKind] = &[
+    MetricKind {
+        name: "throughput",
+        unit: "Mb/s",
+        about: "what the receiving program got, without headers",
+        better: Better::Higher,
+    },
+    MetricKind {
+        name: "cpu-by-gb",
+        unit: "s/GB",
+        about: "time on a processor of the tunnel's two processes, over what the receiving program got; a kernel's work in their system calls is in it",
+        better: Better::Lower,
+    },
+    MetricKind {
+        name: "machine-by-gb",
+        unit: "s/GB",
+        about: "time of all processors that was not idle, over the same: sender, receiver and kernel are in it",
+        better: Better::Lower,
+    },
+    MetricKind {
+        name: "lost",
+        unit: "%",
+        about: "datagrams that the sender's kernel took and the receiving program did not get",
+        better: Better::Lower,
+    },
+    MetricKind {
+        name: "round-trip",
+        unit: "us",
+        about: "from handing a datagram to the kernel to having it back",
+        better: Better::Lower,
+    },
+    MetricKind {
+        name: "round-trip-p99",
+        unit: "us",
+        about: "what one of a hundred of them exceeds, of a trial",
+        better: Better::Lower,
+    },
+    MetricKind {
+        name: "jitter",
+        unit: "us",
+        about: "by how much a round trip differs from the one before it, the mean of a trial",
+        better: Better::Lower,
+    },
+];
 
 /// Bytes of a header of IPv4 and of UDP, and of TCP with its time stamps.
 const UDP_IN_IP: usize = 20 + 8;
@@ -118,9 +130,51 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Tunnels {
     // In the order of their makers.
     all: BTreeMap<Maker, Tunnel>,
+    sending: Sending,
+}
+
+/// What is sent through a tunnel.
+struct Sending {
     lasting: Duration,
     warming: Duration,
     messages: usize,
+}
+
+impl Sending {
+    fn of(setting: &Setting<'_>) -> Result<Self, Error> {
+        let milliseconds = |name: &str| Ok::<_, Error>(Duration::from_millis(setting.parameters.count(name)? as u64));
+        Ok(Self {
+            lasting: milliseconds("lasting")?.max(Duration::from_millis(1)),
+            warming: milliseconds("warming")?,
+            messages: setting.parameters.count("messages")?,
+        })
+    }
+
+    fn through(&self, tunnel: &mut Tunnel, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let size = number(trial.levels, SIZE.name, f64::from(INSIDE))? as usize;
+        if !(68..=usize::from(INSIDE)).contains(&size) {
+            return Err(Error::Configuration(format!("`size` is 68 to {INSIDE} octets")));
+        }
+        let mut observation = Observation::default();
+        let values = &mut observation.values;
+        let times = (self.warming, self.lasting);
+        match trial.levels.level(TRAFFIC.name).unwrap_or(TRAFFIC.levels[0]) {
+            "echo" => {
+                let trips = echo::trips(tunnel, size - UDP_IN_IP, self.messages, trial.deadline)?;
+                values.insert("round-trip-p99", p99(&trips));
+                values.insert("jitter", jitter(&trips));
+                values.insert("round-trip", trips);
+            }
+            "datagrams" => {
+                let offered = number(trial.levels, OFFERED.name, 0.0)?;
+                let (carried, lost) = datagrams::carried(tunnel, size - UDP_IN_IP, offered, times)?;
+                values.insert("lost", vec![lost]);
+                carried.put(values)?;
+            }
+            _ => stream::carried(tunnel, size - TCP_IN_IP, times)?.put(values)?,
+        }
+        Ok(observation)
+    }
 }
 
 fn maker(levels: &Levels) -> Result<Maker, Error> {
@@ -141,42 +195,17 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             place.insert(Tunnel::make(maker, setting.tools, &papers, setting.folder)?);
         }
     }
-    let milliseconds = |name: &str| Ok::<_, Error>(Duration::from_millis(setting.parameters.count(name)? as u64));
     Ok(Box::new(Tunnels {
         all,
-        lasting: milliseconds("lasting")?.max(Duration::from_millis(1)),
-        warming: milliseconds("warming")?,
-        messages: setting.parameters.count("messages")?,
+        sending: Sending::of(setting)?,
     }))
 }
 
 impl Workload for Tunnels {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let size = number(trial.levels, "size", f64::from(INSIDE))? as usize;
-        if !(68..=usize::from(INSIDE)).contains(&size) {
-            return Err(Error::Configuration(format!("`size` is 68 to {INSIDE} octets")));
-        }
-        let maker = maker(trial.levels)?;
-        let tunnel = self.all.get_mut(&maker);
+        let tunnel = self.all.get_mut(&maker(trial.levels)?);
         let tunnel = tunnel.ok_or_else(|| Error::Configuration("a tunnel that was not made".to_owned()))?;
-        let mut observation = Observation::default();
-        let values = &mut observation.values;
-        let times = (self.warming, self.lasting);
-        match trial.levels.level(TRAFFIC.name).unwrap_or(TRAFFIC.levels[0]) {
-            "echo" => {
-                let trips = echo::trips(tunnel, size - UDP_IN_IP, self.messages, trial.deadline)?;
-                values.insert("round-trip-p99", p99(&trips));
-                values.insert("round-trip", trips);
-            }
-            "datagrams" => {
-                let offered = number(trial.levels, "offered", 0.0)?;
-                let (carried, lost) = datagrams::carried(tunnel, size - UDP_IN_IP, offered, times)?;
-                values.insert("lost", vec![lost]);
-                carried.put(values)?;
-            }
-            _ => stream::carried(tunnel, size - TCP_IN_IP, times)?.put(values)?,
-        }
-        Ok(observation)
+        self.sending.through(tunnel, trial)
     }
 
     fn programs(&self) -> Vec<String> {
@@ -189,6 +218,14 @@ fn p99(trips: &[f64]) -> Vec<f64> {
     sorted.sort_unstable_by(f64::total_cmp);
     let place = (sorted.len() * 99).div_ceil(100).checked_sub(1);
     place.and_then(|place| sorted.get(place).copied()).into_iter().collect()
+}
+
+/// The mean difference of two that follow each other.
+fn jitter(trips: &[f64]) -> Vec<f64> {
+    let steps = trips.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let count = steps.len();
+    let sum: f64 = steps.sum();
+    (count > 0).then(|| sum / count as f64).into_iter().collect()
 }
 
 /// What came through in a time, and what that took.
@@ -260,5 +297,11 @@ mod tests {
         let trips: Vec<f64> = (1..=200).rev().map(f64::from).collect();
         assert_eq!(p99(&trips), [198.0]);
         assert!(p99(&[]).is_empty());
+    }
+
+    #[test]
+    fn jitter_is_the_mean_of_what_round_trips_differ_by() {
+        assert_eq!(jitter(&[10.0, 14.0, 12.0]), [3.0]);
+        assert!(jitter(&[10.0]).is_empty());
     }
 }

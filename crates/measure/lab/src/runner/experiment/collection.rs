@@ -70,6 +70,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "kem-ipsec",
+        include_str!("../../../../../../experiments/kem-ipsec/experiment.yaml"),
+        Some(include_str!("../../../../../../experiments/kem-ipsec/published.yaml")),
+    ),
+    (
         "esp-dataplane",
         include_str!("../../../../../../experiments/esp-dataplane/experiment.yaml"),
         None,

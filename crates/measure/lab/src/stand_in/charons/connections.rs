@@ -23,8 +23,23 @@ pub(crate) fn inner(number: u8, end: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, number, if end == 0 { 1 } else { 2 })
 }
 
+/// Cipher of an IKE_SA, and of a CHILD_SA where nothing else is asked for.
+const CIPHER: &str = "aes256gcm16";
+
 /// `load-conn` at one of the ends.
 pub(crate) fn described(
+    engine: IkeEngine,
+    place: (u8, usize),
+    ike: &str,
+    children: &[&str],
+    papers: &Papers,
+) -> Result<Section, Error> {
+    described_with(CIPHER, engine, place, ike, children, papers)
+}
+
+/// The same with these algorithms of ESP.
+pub(crate) fn described_with(
+    esp: &str,
     engine: IkeEngine,
     (number, end): (u8, usize),
     ike: &str,
@@ -35,8 +50,8 @@ pub(crate) fn described(
     let address = |network: u8, end: usize| format!("10.{network}.{number}.{}", end + 1);
     let party = |end: usize| Section::new().with("auth", "pubkey").with("id", papers.identity(end));
     let proposal = |key_exchange: &&str| match *key_exchange {
-        "" => "aes256gcm16".to_owned(),
-        key_exchange => format!("aes256gcm16-{key_exchange}"),
+        "" => esp.to_owned(),
+        key_exchange => format!("{esp}-{key_exchange}"),
     };
     let child_sa = |network: u8| {
         Section::new()
@@ -72,7 +87,7 @@ pub(crate) fn described(
         .with("mobike", "no")
         .with_list("local_addrs", [address(77, end)])
         .with_list("remote_addrs", [address(77, other)])
-        .with_list("proposals", [format!("aes256gcm16-prfsha384-{ike}")])
+        .with_list("proposals", [format!("{CIPHER}-prfsha384-{ike}")])
         .with("send_cert", "always")
         .with_section("local", own)
         .with_section("remote", peer)

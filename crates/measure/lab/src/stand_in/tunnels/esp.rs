@@ -9,10 +9,11 @@ use bartizan_ipsec::{Engine, Kernel};
 
 use super::{INSIDE, Maker, NUMBER, PATH, ip};
 use crate::Error;
-use crate::stand_in::charons::{self, Charons, PATIENCE, Papers, child, connection, described, refused};
+use crate::stand_in::charons::{self, Charons, PATIENCE, Papers, child, connection, described_with, refused};
 use crate::stand_in::proxies::Tools;
 
 const KEY_EXCHANGE: &str = "x25519-ke1_mlkem768";
+const CIPHER: &str = "aes256gcm16";
 /// The devices: ours, and charon's.
 const DEVICE: &str = "esp-tunnel";
 const OF_CHARON: &str = "ipsec0";
@@ -49,8 +50,27 @@ pub(super) fn start(
         for (command, message) in credentials {
             client.command(command, message).map_err(refused)?;
         }
-        let described = described(kind, (NUMBER, end), KEY_EXCHANGE, &[KEY_EXCHANGE], papers)?;
+    }
+    load_and_initiate(&charons, kind, papers, (KEY_EXCHANGE, CIPHER))?;
+    for namespace in ends {
+        ip(namespace, &["link", "set", "dev", device, "mtu", &INSIDE.to_string()])?;
+    }
+    // What they carry they carry by several threads.
+    charons.spread()?;
+    Ok(charons)
+}
+
+/// Makes the connection known to both ends, and has its SAs set up.
+fn load_and_initiate(
+    charons: &Charons,
+    kind: IkeEngine,
+    papers: &Papers,
+    (key_exchange, cipher): (&str, &str),
+) -> Result<(), Error> {
+    for end in [0, 1] {
+        let described = described_with(cipher, kind, (NUMBER, end), key_exchange, &[key_exchange], papers)?;
         let message = Section::new().with_section(connection(NUMBER), described);
+        let mut client = charons.client(end)?;
         client.command("load-conn", message).map_err(refused)?;
     }
     let ask = Section::new()
@@ -59,10 +79,22 @@ pub(super) fn start(
         .with("timeout", PATIENCE.as_millis().to_string());
     let initiated = charons.client(0)?.command_within("initiate", ask, PATIENCE * 2);
     initiated.map_err(refused)?;
+    Ok(())
+}
+
+/// Ends the SAs of two engines of Bartizan, and has others set up by this key exchange and with this cipher.
+pub(super) fn key(
+    charons: &Charons,
+    papers: &Papers,
+    ends: &[Namespace; 2],
+    key_exchange: &str,
+    cipher: &str,
+) -> Result<(), Error> {
+    charons.delete_all()?;
+    load_and_initiate(charons, IkeEngine::Bartizan, papers, (key_exchange, cipher))?;
+    // Each cipher leaves another room; packets are to be the same.
     for namespace in ends {
-        ip(namespace, &["link", "set", "dev", device, "mtu", &INSIDE.to_string()])?;
+        ip(namespace, &["link", "set", "dev", DEVICE, "mtu", &INSIDE.to_string()])?;
     }
-    // What they carry they carry by several threads.
-    charons.spread()?;
-    Ok(charons)
+    Ok(())
 }

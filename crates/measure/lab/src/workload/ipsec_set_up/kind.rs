@@ -23,6 +23,14 @@ pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {
         "ecp384",
         "ecp521",
         "ecp384-ke1_mlkem1024",
+        "x25519-ke1_bike1r4",
+        "x25519-ke1_bike3r4",
+        "x25519-ke1_hqc128r4",
+        "x25519-ke1_hqc192r4",
+        "x25519-ke1_hqc256r4",
+        "x25519-ke1_efrodo640",
+        "x25519-ke1_efrodo976",
+        "x25519-ke1_efrodo1344",
     ],
 };
 
@@ -254,6 +262,18 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
         return Some(lack);
     }
     let is_ours = levels.level(ENGINE.name) == Some("bartizan");
+    let key_exchange = levels.level(KEY_EXCHANGE.name).unwrap_or(KEY_EXCHANGE.levels[0]);
+    if let Some(lack) = charons::lacks_research(key_exchange) {
+        return Some(lack);
+    }
+    if !is_ours && charons::is_research(key_exchange) {
+        return Some(Lack {
+            what: format!("{key_exchange} of strongSwan"),
+            reason: "no release of it has that key exchange".to_owned(),
+            hint: "with `engine: bartizan` both ends do".to_owned(),
+            feature: None,
+        });
+    }
     let is_ml_dsa = levels
         .level(AUTHENTICATION.name)
         .is_some_and(|name| name.starts_with("ml-dsa"));

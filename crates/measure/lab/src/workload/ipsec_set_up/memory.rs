@@ -5,13 +5,15 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use bartizan_deployment::IkeEngine;
 use bartizan_host::LabRoot;
+use bartizan_ipsec::Engine;
 use bartizan_ipsec::drive;
 use bartizan_ipsec::vici::Section;
 
-use super::kind::{AUTHENTICATION, KEY_EXCHANGE, lacks};
+use super::kind::{AUTHENTICATION, ENGINE, KEY_EXCHANGE, lacks};
 use super::link::{self, Link};
-use super::{issue, level};
+use super::{engine_of, issue, level};
 use crate::stand_in::charons::{self, PATIENCE, Papers, refused};
 use crate::workload::{
     Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
@@ -31,8 +33,8 @@ const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> 
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "ipsec-memory",
-    about: "IKE_SAs with a CHILD_SA each, set up by two charons that were just started and kept: what they take of the memory of both.",
-    factors: &[KEY_EXCHANGE, AUTHENTICATION],
+    about: "IKE_SAs with a CHILD_SA each, set up by two charons or two engines of Bartizan that were just started and kept: what they take of the memory of both.",
+    factors: &[KEY_EXCHANGE, AUTHENTICATION, ENGINE],
     parameters: &[ParameterKind {
         name: "sas",
         about: "IKE_SAs that stand in the end, 1 to 250",
@@ -42,12 +44,12 @@ pub(in crate::workload) static KIND: Kind = Kind {
         metric(
             "idle",
             "MB",
-            "resident memory of the responder's charon with its connections loaded, after one IKE_SA came and went",
+            "resident memory of the responder's daemon with its connections loaded, after one IKE_SA came and went",
         ),
         metric(
             "initiator-per-sa",
             "kB",
-            "what resident memory of the initiator's charon grew by, over IKE_SAs",
+            "what resident memory of the initiator's daemon grew by, over IKE_SAs",
         ),
         metric("responder-per-sa", "kB", "the same of the responder's"),
         metric(
@@ -65,6 +67,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
 struct Memory {
     folder: PathBuf,
     root: LabRoot,
+    own: PathBuf,
     papers: BTreeMap<String, Papers>,
     sas: u8,
     program: Option<String>,
@@ -85,6 +88,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     Ok(Box::new(Memory {
         folder: setting.folder.to_owned(),
         root: charons::root(setting.tools)?.clone(),
+        own: setting.tools.own.clone(),
         papers,
         program: None,
         sas: sas.ok_or_else(|| Error::Configuration(format!("`sas` is 1 to {MOST}")))?,
@@ -96,7 +100,13 @@ impl Workload for Memory {
         let key_exchange = level(trial.levels, &KEY_EXCHANGE);
         let papers = self.papers.get(level(trial.levels, &AUTHENTICATION));
         let papers = papers.ok_or_else(|| Error::Configuration("a combination that was not announced".to_owned()))?;
-        let mut link = Link::make(&self.folder, &self.root, "memory", |_| {}, 1500, false)?;
+        let kind = engine_of(trial.levels);
+        let engine = match kind {
+            IkeEngine::Strongswan => Engine::LabRoot(self.root.clone()),
+            IkeEngine::Bartizan => Engine::Bartizan(self.own.clone()),
+        };
+        let place = (&*self.folder, "memory");
+        let mut link = Link::make_with((&engine, kind), place, &self.root, |_| {}, (1500, false))?;
         for number in 1..=self.sas {
             link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
         }

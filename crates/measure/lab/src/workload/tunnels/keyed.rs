@@ -1,0 +1,60 @@
+//! Whether the key exchange that keyed a tunnel changes what it carries: two engines of Bartizan that do ESP themselves, whose SAs are set up anew for
+//! each trial.
+
+use bartizan_pki::Profile;
+
+use super::{METRICS, OFFERED, PARAMETERS, SIZE, Sending, TRAFFIC};
+use crate::stand_in::charons::{Papers, lacks_research};
+use crate::stand_in::proxies::Tools;
+use crate::stand_in::tunnels::{Maker, Tunnel};
+use crate::workload::responder::{CIPHER, RESEARCHED};
+use crate::workload::{Error, FactorKind, Kind, Lack, Levels, Observation, Setting, Targets, Trial, Workload};
+
+pub(in crate::workload) static KIND: Kind = Kind {
+    name: "tunnel-by-key-exchange",
+    about: "Sends through a tunnel in user space between two engines of Bartizan, whose SAs each trial sets up anew by another key exchange.",
+    factors: &[RESEARCHED, CIPHER, TRAFFIC, SIZE, OFFERED],
+    parameters: PARAMETERS,
+    metrics: METRICS,
+    targets: Targets::Own,
+    lacks,
+    start,
+};
+
+fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
+    levels.level(factor.name).unwrap_or(factor.levels[0])
+}
+
+fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    Maker::Bartizan
+        .lacks(tools)
+        .or_else(|| lacks_research(level(levels, &RESEARCHED)))
+}
+
+struct Keyed {
+    // Before the certificates.
+    tunnel: Tunnel,
+    papers: Papers,
+    sending: Sending,
+}
+
+fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
+    let papers = Papers::issue(setting.folder, "ecdsa-p256", ["near", "far"], Profile::Ipsec)?;
+    Ok(Box::new(Keyed {
+        tunnel: Tunnel::make(Maker::Bartizan, setting.tools, &papers, setting.folder)?,
+        papers,
+        sending: Sending::of(setting)?,
+    }))
+}
+
+impl Workload for Keyed {
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let [key_exchange, cipher] = [&RESEARCHED, &CIPHER].map(|factor| level(trial.levels, factor));
+        self.tunnel.key(&self.papers, key_exchange, cipher)?;
+        self.sending.through(&mut self.tunnel, trial)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        vec![self.tunnel.program().to_owned()]
+    }
+}
