@@ -17,13 +17,15 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::IkeEngine;
 use bartizan_host::{Capture, Captured, Direction, LabRoot, Namespace, Usage};
 use bartizan_ipsec::vici::{Client, Section};
-use bartizan_ipsec::{Engine, Settings};
+use bartizan_ipsec::{Engine, Kernel, Settings};
 use bartizan_pki::Profile;
 use serde_json::Value;
 
 pub(super) use self::breach::KIND as BREACH;
 pub(super) use self::kind::KIND;
-use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, ENGINE, KEY_EXCHANGE, LOG, LOSS, PROVIDER, ROUND_TRIP};
+use self::kind::{
+    AUTHENTICATION, CONFIGURATION, DRIVER, ENGINE, KEY_EXCHANGE, LOG, LOSS, PROVIDER, ROUND_TRIP, USERSPACE,
+};
 use self::link::{ENDS, INTERFACE, Link};
 use self::measure::{Measured, Reached};
 pub(super) use self::memory::KIND as MEMORY;
@@ -68,16 +70,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let mut connections: Vec<Connection> = Vec::new();
     let mut whole = None;
     let mut papers: BTreeMap<&str, Papers> = BTreeMap::new();
-    // Where engines are compared both have certificates as `bartizan ca` issues them for IPsec.
-    let compared = setting
-        .combinations
-        .iter()
-        .any(|levels| levels.level(ENGINE.name).is_some());
-    let profile = if compared {
-        Profile::Ipsec
-    } else {
-        Profile::NetworkFunction
-    };
+    let profile = profile(setting.combinations);
     for levels in setting.combinations {
         let known = without_path(levels);
         if connections.iter().any(|connection| connection.levels == known) {
@@ -143,13 +136,32 @@ const WHOLE: &str = "whole";
 /// The pair of engines of Bartizan, of which strongSwan's factors say nothing.
 const OURS: &str = "ours";
 
+/// Of the certificates of both ends: where engines are compared, what `bartizan ca` issues for IPsec.
+fn profile(combinations: &[Levels]) -> Profile {
+    match combinations.iter().any(|levels| levels.level(ENGINE.name).is_some()) {
+        true => Profile::Ipsec,
+        false => Profile::NetworkFunction,
+    }
+}
+
+/// The device of engines that do ESP themselves.
+const DEVICE: &str = "esp-set-up";
+
+/// Has an engine of Bartizan do ESP itself, where the combination says so.
+fn data_path(levels: &Levels, settings: &mut Settings, mtu: u16) {
+    if level(levels, &ENGINE) == USERSPACE {
+        settings.kernel = Kernel::Userspace;
+        settings.userspace = Some((DEVICE.to_owned(), mtu));
+    }
+}
+
 /// Which pair of charons a combination is taken with.
 fn pair(levels: &Levels) -> String {
     if is_whole(levels) {
         return WHOLE.to_owned();
     }
     if is_ours(levels) {
-        return OURS.to_owned();
+        return format!("{OURS}-{}", level(levels, &ENGINE));
     }
     let own = [&CONFIGURATION, &PROVIDER, &LOG].map(|factor| level(levels, factor));
     own.join("-")
@@ -162,7 +174,7 @@ fn is_whole(levels: &Levels) -> bool {
 
 /// Whether both ends have the engine of Bartizan.
 fn is_ours(levels: &Levels) -> bool {
-    level(levels, &ENGINE) == "bartizan"
+    level(levels, &ENGINE) != ENGINE.levels[0]
 }
 
 /// Which IKE daemon both ends of a combination have.
@@ -183,7 +195,13 @@ fn pair_of(
 ) -> Result<Link, Error> {
     if is_ours(levels) {
         let engine = (&Engine::Bartizan(own.to_owned()), IkeEngine::Bartizan);
-        return Link::make_with(engine, (folder, OURS), root, |_| {}, (mtu, impaired));
+        return Link::make_with(
+            engine,
+            (folder, &pair(levels)),
+            root,
+            |settings| data_path(levels, settings, mtu),
+            (mtu, impaired),
+        );
     }
     let provider = level(levels, &PROVIDER);
     let log_level = level(levels, &LOG).parse();

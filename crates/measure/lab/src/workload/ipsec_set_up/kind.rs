@@ -5,6 +5,7 @@ use bartizan_host::{Feature, Support};
 use super::start;
 use crate::stand_in::charons;
 use crate::stand_in::proxies::Tools;
+use crate::stand_in::tunnels::Maker;
 use crate::workload::Levels;
 use crate::workload::{Better, Default, FactorKind, Kind, Lack, MetricKind, ParameterKind, Targets};
 
@@ -22,6 +23,7 @@ pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {
         "ecp256",
         "ecp384",
         "ecp521",
+        "ecp256-ke1_mlkem768",
         "ecp384-ke1_mlkem1024",
         "x25519-ke1_bike1r4",
         "x25519-ke1_bike3r4",
@@ -34,10 +36,13 @@ pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {
     ],
 };
 
+/// The engine of Bartizan that does ESP itself, as charon does where the kernel has none.
+pub(super) const USERSPACE: &str = "bartizan-userspace";
+
 pub(super) const ENGINE: FactorKind = FactorKind {
     name: "engine",
-    about: "which IKE daemon both ends have: strongSwan's charon, or Bartizan's own on a kernel that does ESP",
-    levels: &["strongswan", "bartizan"],
+    about: "which IKE daemon both ends have: strongSwan's charon, or Bartizan's own, on a kernel that does ESP or with ESP in user space",
+    levels: &["strongswan", "bartizan", USERSPACE],
 };
 
 pub(super) const AUTHENTICATION: FactorKind = FactorKind {
@@ -261,7 +266,8 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     if let Some(lack) = charons::lack(tools) {
         return Some(lack);
     }
-    let is_ours = levels.level(ENGINE.name) == Some("bartizan");
+    let engine = levels.level(ENGINE.name).unwrap_or(ENGINE.levels[0]);
+    let is_ours = engine != ENGINE.levels[0];
     let key_exchange = levels.level(KEY_EXCHANGE.name).unwrap_or(KEY_EXCHANGE.levels[0]);
     if let Some(lack) = charons::lacks_research(key_exchange) {
         return Some(lack);
@@ -285,7 +291,14 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
             feature: None,
         });
     }
-    if is_ours && let Support::Absent(reason) | Support::Unknown(reason) = Feature::Esp.tried() {
+    if engine == USERSPACE
+        && let Some(lack) = Maker::Bartizan.lacks(tools)
+    {
+        return Some(lack);
+    }
+    if engine == "bartizan"
+        && let Support::Absent(reason) | Support::Unknown(reason) = Feature::Esp.tried()
+    {
         return Some(Lack {
             what: "ESP of the kernel".to_owned(),
             reason,

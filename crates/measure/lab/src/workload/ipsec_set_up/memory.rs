@@ -13,12 +13,14 @@ use bartizan_ipsec::vici::Section;
 
 use super::kind::{AUTHENTICATION, ENGINE, KEY_EXCHANGE, lacks};
 use super::link::{self, Link};
-use super::{engine_of, issue, level};
+use super::{data_path, engine_of, issue_as, level, profile};
 use crate::stand_in::charons::{self, PATIENCE, Papers, refused};
 use crate::workload::{
     Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
+/// Of the cable.
+const MTU: u16 = 1500;
 /// Addresses of a network, less that of the network and that for all.
 const MOST: usize = 250;
 
@@ -82,7 +84,10 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     for levels in setting.combinations {
         let authentication = level(levels, &AUTHENTICATION);
         if !papers.contains_key(authentication) {
-            papers.insert(authentication.to_owned(), issue(setting.folder, authentication)?);
+            papers.insert(
+                authentication.to_owned(),
+                issue_as(setting.folder, authentication, profile(setting.combinations))?,
+            );
         }
     }
     Ok(Box::new(Memory {
@@ -106,7 +111,13 @@ impl Workload for Memory {
             IkeEngine::Bartizan => Engine::Bartizan(self.own.clone()),
         };
         let place = (&*self.folder, "memory");
-        let mut link = Link::make_with((&engine, kind), place, &self.root, |_| {}, (1500, false))?;
+        let mut link = Link::make_with(
+            (&engine, kind),
+            place,
+            &self.root,
+            |settings| data_path(trial.levels, settings, MTU),
+            (MTU, false),
+        )?;
         for number in 1..=self.sas {
             link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
         }
