@@ -260,6 +260,8 @@ impl IkeSa {
             return;
         };
         let again = match (kind, wanted) {
+            // The path has doubled what it is an answer to, or it: this cookie is returned already.
+            (NotifyType::COOKIE, _) if !data.is_empty() && starting.cookie == data => return,
             (NotifyType::COOKIE, _) if (1..=64).contains(&data.len()) && starting.cookies < COOKIES => {
                 starting.cookies += 1;
                 starting.cookie = data.to_vec();

@@ -35,6 +35,19 @@ fn path(fortunes: Vec<Fortune>) -> impl FnMut(usize, &[u8]) -> Fate {
     }
 }
 
+#[test]
+fn a_cookie_that_comes_twice_is_no_refusal() {
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    let [one, other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let mut link = Link::new(one, other, 0);
+    link.must_return = true;
+    // Some of its requests arrive twice, and some of the answers, the cookie: nothing else does.
+    let mut fortunes = vec![Fortune::Twice(490, 764), Fortune::Twice(1, 1)];
+    fortunes.extend([Fortune::Lost; 11]);
+    link.run(Duration::from_secs(400), &mut path(fortunes));
+    assert!(matches!(link.closed(0), Some(Failure::Unanswered)), "{:?}", link.events);
+}
+
 /// What an owner asks of its end.
 #[derive(Debug, Clone, Copy)]
 enum Wish {
