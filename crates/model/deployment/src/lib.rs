@@ -37,6 +37,7 @@ pub use macsec::{Cak, Confidentiality, Keying, MacsecLink, Unencrypted};
 pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;
+pub use place::key_path;
 pub use policy::{
     CipherSuite, Exception, Module, Policy, PostQuantum, Profile, Resumption, Revocation, USABLE_GROUPS,
     USABLE_SIGNATURES, day_of,

@@ -83,6 +83,36 @@ impl Places {
     }
 }
 
+/// The path of keys to the key or the value at a line and a column (both from 1) of a text: for files that were written from other data, whose author
+/// knows keys and no lines. None where it is no YAML, or nothing is there.
+#[must_use]
+pub fn key_path(text: &str, line: u64, column: u64) -> Option<String> {
+    let wanted = Place { line, column };
+    let places = Places::of(text)?;
+    let (mut at, mut path) = (&places, String::new());
+    loop {
+        let step = match &at.0.value {
+            Shape::Plain => None,
+            Shape::List(values) => values
+                .iter()
+                .enumerate()
+                .rfind(|(_, value)| place(&value.0).is_some_and(|place| place <= wanted))
+                .map(|(index, value)| (format!("[{index}]"), value)),
+            Shape::Map(entries) => entries
+                .iter()
+                .rfind(|(key, _)| place(key).is_some_and(|place| place <= wanted))
+                .map(|(key, value)| {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    (format!("{dot}{}", key.value), value)
+                }),
+        };
+        let Some((step, next)) = step else { break };
+        path.push_str(&step);
+        at = next;
+    }
+    (!path.is_empty()).then_some(path)
+}
+
 /// `[3]` in front of a path, and what follows.
 fn index(path: &str) -> Option<(usize, &str)> {
     let (number, rest) = path.strip_prefix('[')?.split_once(']')?;

@@ -1,0 +1,191 @@
+//! What is observed of a namespace, and under which circumstances it is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+/// SHA-256 of a PEM text.
+pub type Digest = [u8; 32];
+
+/// What is used of an object's metadata.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Its name.
+    pub name: String,
+    /// Its uid, which no other object ever has.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub version: String,
+    /// Its generation: counts changes of its spec.
+    pub generation: i64,
+    /// When it was created, as the API server writes it (RFC 3339, UTC), so that texts sort by time.
+    pub created: String,
+    /// Whether it is labelled as this controller's.
+    pub managed: bool,
+    /// The uid of its owner that is a Network.
+    pub owner: Option<String>,
+}
+
+/// A Network: the deployment file of its namespace.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Network {
+    /// Its metadata.
+    pub meta: Meta,
+    /// The deployment file.
+    pub spec: Value,
+    /// Its status as it is stored.
+    pub status: Value,
+}
+
+/// An Exception: classical handshakes at one interface, for a reason, until a day.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exception {
+    /// Its metadata.
+    pub meta: Meta,
+    /// Network, interface, nodes, reason and last day.
+    pub spec: Value,
+    /// Its status as it is stored.
+    pub status: Value,
+}
+
+/// The ConfigMap that pods mount.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigMap {
+    /// Its metadata.
+    pub meta: Meta,
+    /// Its deployment file, where it has one.
+    pub file: Option<String>,
+}
+
+/// A Secret that is labelled as this controller's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Secret {
+    /// Its metadata.
+    pub meta: Meta,
+    /// Its certificate, where it has one that can be read.
+    pub certificate: Option<Certificate>,
+    /// Its `ca.crt`.
+    pub root: Option<Digest>,
+    /// Its `ca.crl`.
+    pub list: Option<Digest>,
+}
+
+/// What is known of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// Subject alternative names, `DNS:amf`.
+    pub names: BTreeSet<String>,
+    /// First second of validity.
+    pub not_before: SystemTime,
+    /// Last second of validity.
+    pub not_after: SystemTime,
+    /// Its serial number as the authority writes it.
+    pub serial: String,
+    /// Whether the authority's issuing certificate has signed it.
+    pub of_this_authority: bool,
+    /// Whether the key next to it is its key.
+    pub key_matches: bool,
+}
+
+/// Pods of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pods {
+    /// Pods that have not ended.
+    pub all: usize,
+    /// Those whose sidecar answers `/ready`.
+    pub ready: usize,
+}
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Why.
+    pub reason: String,
+    /// Not attempted again before.
+    pub again: SystemTime,
+}
+
+/// A namespace as it is observed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    /// Its name.
+    pub namespace: String,
+    /// Its Networks.
+    pub networks: Vec<Network>,
+    /// Its Exceptions.
+    pub exceptions: Vec<Exception>,
+    /// The ConfigMap of the configured name.
+    pub config_map: Option<ConfigMap>,
+    /// This controller's Secrets, by name.
+    pub secrets: BTreeMap<String, Secret>,
+    /// Names of Secrets that are somebody else's.
+    pub foreign: BTreeSet<String>,
+    /// Pods by the node that their annotation names.
+    pub pods: BTreeMap<String, Pods>,
+    /// Attempts to issue that failed, by node.
+    pub failures: BTreeMap<String, Failure>,
+    /// Nodes whose Secret was written a moment ago, and may not be observed yet.
+    pub held: BTreeSet<String>,
+}
+
+/// The certificate authority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authority {
+    /// It issues.
+    Ready {
+        /// Its root certificate.
+        root: Digest,
+        /// Its newest revocation lists, where it has signed some.
+        list: Option<Digest>,
+        /// Serial numbers on them.
+        revoked: BTreeSet<String>,
+    },
+    /// It cannot be used, for this reason.
+    Unavailable(String),
+}
+
+/// What is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Name of the ConfigMap.
+    pub config_map: String,
+    /// What comes before the node's name in a Secret's name.
+    pub secret_prefix: String,
+    /// How long before its end a certificate is renewed; a third of its lifetime where this is left out.
+    pub renew_before: Option<Duration>,
+    /// How far this machine's clock may be from the API server's. Certificates are valid from five minutes before they are issued.
+    pub clock_tolerance: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            config_map: "bartizan".to_owned(),
+            secret_prefix: "bartizan-".to_owned(),
+            renew_before: None,
+            clock_tolerance: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What a decision depends on besides the namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// This machine's time.
+    pub now: SystemTime,
+    /// How far it is from the API server's, in seconds: positive where this machine's clock is ahead.
+    pub skew: i64,
+    /// The authority.
+    pub authority: &'a Authority,
+    /// What is configured.
+    pub settings: &'a Settings,
+}
+
+impl Circumstances<'_> {
+    /// Whether the clock may be trusted with certificates' dates.
+    #[must_use]
+    pub fn clock_is_right(&self) -> bool {
+        self.skew.unsigned_abs() <= self.settings.clock_tolerance.as_secs()
+    }
+}

@@ -1,0 +1,211 @@
+//! Which deployment file a namespace has: from its Network and Exceptions, or from a ConfigMap of somebody's own.
+
+use std::path::Path;
+
+use bartizan_deployment::{Deployment, Error, key_path};
+use serde_json::Value;
+use time::Date;
+
+use crate::FILE;
+use crate::exception::Spec;
+use crate::objects::{Exception, Network, Observed};
+
+/// Where the file in effect comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// There is none.
+    Nothing,
+    /// A Network: name and uid.
+    Network(String, String),
+    /// A ConfigMap that is not this controller's: it is read, and never written.
+    ConfigMap,
+}
+
+/// What became of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is in the file.
+    Accepted,
+    /// It cannot be applied: place, cause and hint.
+    Refused(String),
+    /// Its last day is over.
+    Expired,
+    /// The Network of this name has the namespace, or is another one than the Exception names.
+    AnotherNetwork(String),
+    /// The namespace has a ConfigMap of somebody's own.
+    ForeignConfigMap,
+    /// There is no Network that it could be applied to, or that one is refused.
+    NoNetwork,
+}
+
+/// The file in effect, and what became of each resource. It changes with Networks, Exceptions, the ConfigMap and the day alone.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The file in effect: of the Network, or the last one that was accepted, or the ConfigMap's.
+    pub deployment: Option<Deployment>,
+    /// The file to be written into the ConfigMap.
+    pub rendered: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+    /// What became of each Network, in the order observed.
+    pub networks: Vec<Verdict>,
+    /// What became of each Exception, in the order observed.
+    pub exceptions: Vec<Verdict>,
+    /// What is wrong with a ConfigMap of somebody's own.
+    pub complaint: Option<String>,
+}
+
+impl Reading {
+    /// Reads what is observed on this day (UTC).
+    #[must_use]
+    pub fn of(observed: &Observed, today: Date) -> Self {
+        let foreign = observed.config_map.as_ref().filter(|map| !map.meta.managed);
+        if let Some(map) = foreign {
+            let read = match &map.file {
+                Some(text) => parse(text),
+                None => Err(format!("it has no key {FILE}")),
+            };
+            let complaint = read
+                .as_ref()
+                .err()
+                .map(|why| format!("ConfigMap {}: {why}", map.meta.name));
+            return Self {
+                deployment: read.ok(),
+                rendered: None,
+                source: Source::ConfigMap,
+                networks: vec![Verdict::ForeignConfigMap; observed.networks.len()],
+                exceptions: vec![Verdict::ForeignConfigMap; observed.exceptions.len()],
+                complaint,
+            };
+        }
+        let oldest = |network: &&Network| (network.meta.created.clone(), network.meta.name.clone());
+        let Some(network) = observed.networks.iter().min_by_key(oldest) else {
+            return Self {
+                deployment: None,
+                rendered: None,
+                source: Source::Nothing,
+                networks: Vec::new(),
+                exceptions: vec![Verdict::NoNetwork; observed.exceptions.len()],
+                complaint: None,
+            };
+        };
+        Self::of_network(network, observed, today)
+    }
+
+    fn of_network(network: &Network, observed: &Observed, today: Date) -> Self {
+        let mut exceptions = vec![Verdict::NoNetwork; observed.exceptions.len()];
+        let read = accepted(&network.spec).map(|base| {
+            let whole = with_exceptions(network, base, &observed.exceptions, today, &mut exceptions);
+            (whole.deployment, whole.text)
+        });
+        let verdict = match &read {
+            Ok(_) => Verdict::Accepted,
+            Err(why) => Verdict::Refused(why.clone()),
+        };
+        let networks = observed
+            .networks
+            .iter()
+            .map(|one| match one.meta.uid == network.meta.uid {
+                true => verdict.clone(),
+                false => Verdict::AnotherNetwork(network.meta.name.clone()),
+            });
+        let networks = networks.collect();
+        let (deployment, rendered) = match read {
+            Ok((deployment, text)) => (Some(deployment), Some(text)),
+            // The last file that was accepted, which is the controller's own.
+            Err(_) => {
+                let last = observed.config_map.as_ref().and_then(|map| map.file.as_deref());
+                (last.and_then(|text| parse(text).ok()), None)
+            }
+        };
+        Self {
+            deployment,
+            rendered,
+            source: Source::Network(network.meta.name.clone(), network.meta.uid.clone()),
+            networks,
+            exceptions,
+            complaint: None,
+        }
+    }
+}
+
+/// A file that the parser takes.
+#[derive(Clone)]
+struct Accepted {
+    value: Value,
+    text: String,
+    deployment: Deployment,
+}
+
+fn accepted(value: &Value) -> Result<Accepted, String> {
+    let text = serde_saphyr::to_string(value).map_err(|error| format!("it cannot be written as YAML: {error}"))?;
+    let deployment = parse(&text)?;
+    Ok(Accepted {
+        value: value.clone(),
+        text,
+        deployment,
+    })
+}
+
+/// The file with each Exception that it takes. One that the parser refuses is left out, and the others are not.
+fn with_exceptions(
+    network: &Network,
+    base: Accepted,
+    exceptions: &[Exception],
+    today: Date,
+    verdicts: &mut [Verdict],
+) -> Accepted {
+    let mut order: Vec<usize> = (0..exceptions.len()).collect();
+    order.sort_by_key(|&at| (&exceptions[at].meta.created, &exceptions[at].meta.name));
+    let mut file = base;
+    for at in order {
+        verdicts[at] = match judge(network, &exceptions[at], &file, today) {
+            Ok(with) => {
+                file = with;
+                Verdict::Accepted
+            }
+            Err(verdict) => verdict,
+        };
+    }
+    file
+}
+
+fn judge(network: &Network, exception: &Exception, file: &Accepted, today: Date) -> Result<Accepted, Verdict> {
+    let spec = Spec::read(&exception.spec).map_err(Verdict::Refused)?;
+    if let Some(name) = spec.network.as_ref().filter(|name| **name != network.meta.name) {
+        return Err(Verdict::AnotherNetwork(name.clone()));
+    }
+    if today > spec.last_day().map_err(Verdict::Refused)? {
+        return Err(Verdict::Expired);
+    }
+    let mut value = file.value.clone();
+    spec.apply(&mut value).map_err(Verdict::Refused)?;
+    accepted(&value).map_err(Verdict::Refused)
+}
+
+/// Reads a file; what is wrong with it in one line: place, cause, hint.
+fn parse(text: &str) -> Result<Deployment, String> {
+    Deployment::parse(text, FILE, Path::new("")).map_err(|error| {
+        let said = match &error {
+            // Nobody has written the lines of a rendered file: keys are what its author knows.
+            Error::Syntax { file, detail, .. } => {
+                let cause = detail.lines().next().unwrap_or_default();
+                let mut place = file
+                    .rsplitn(3, ':')
+                    .map(|number| number.parse::<u64>().unwrap_or_default());
+                let (column, line) = (place.next().unwrap_or_default(), place.next().unwrap_or_default());
+                // What is missing has no place of its own, and the cause begins with where it is missing.
+                let place = key_path(text, line, column).filter(|_| !cause.contains("missing field"));
+                match place {
+                    Some(path) => format!("{path}: {cause}"),
+                    None => cause.to_owned(),
+                }
+            }
+            Error::Meaning { place, cause, .. } => format!("{place}: {cause}"),
+        };
+        match error.hint() {
+            Some(hint) => format!("{said}; hint: {hint}"),
+            None => said,
+        }
+    })
+}

@@ -1,0 +1,205 @@
+//! What the status of each resource says.
+
+use serde_json::{Value, json};
+
+use crate::action::{Action, Object};
+use crate::condition::{Condition, State};
+use crate::objects::{Authority, Circumstances, Meta, Observed};
+use crate::reading::{Reading, Verdict};
+use crate::reconcile::Progress;
+
+/// Obstacles of this many nodes are named.
+const NAMED: usize = 5;
+
+/// The statuses that differ from what is stored.
+pub(crate) fn all(
+    reading: &Reading,
+    observed: &Observed,
+    circumstances: &Circumstances<'_>,
+    progress: &Progress,
+) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for (network, verdict) in observed.networks.iter().zip(&reading.networks) {
+        let is_in_charge = matches!(verdict, Verdict::Accepted | Verdict::Refused(_));
+        let mut conditions = vec![valid(verdict, observed)];
+        let mut status = json!({});
+        if is_in_charge {
+            let (ready, pods) = pods(reading, observed);
+            conditions.extend([issued(reading, circumstances, progress), is_ready(reading, observed)]);
+            status["nodes"] = json!(reading.deployment.as_ref().map_or(0, |file| file.nodes().count()));
+            status["issued"] = json!(format!("{}/{}", progress.issued, progress.nodes));
+            status["ready"] = json!(format!("{ready}/{pods}"));
+        }
+        actions.extend(write(
+            Object::Network,
+            &network.meta,
+            &network.status,
+            status,
+            &conditions,
+            circumstances,
+        ));
+    }
+    for (exception, verdict) in observed.exceptions.iter().zip(&reading.exceptions) {
+        let conditions = [effective(verdict)];
+        actions.extend(write(
+            Object::Exception,
+            &exception.meta,
+            &exception.status,
+            json!({}),
+            &conditions,
+            circumstances,
+        ));
+    }
+    actions
+}
+
+fn write(
+    object: Object,
+    meta: &Meta,
+    stored: &Value,
+    mut status: Value,
+    conditions: &[Condition],
+    circumstances: &Circumstances<'_>,
+) -> Option<Action> {
+    let conditions = conditions
+        .iter()
+        .map(|one| one.json(stored, meta.generation, circumstances.now));
+    status["conditions"] = Value::Array(conditions.collect());
+    (status != *stored).then(|| Action::WriteStatus {
+        object,
+        name: meta.name.clone(),
+        status,
+    })
+}
+
+fn valid(verdict: &Verdict, observed: &Observed) -> Condition {
+    let new = |state, reason, message| Condition::new("Valid", state, reason, message);
+    match verdict {
+        Verdict::Accepted => new(
+            State::True,
+            "Accepted",
+            "the deployment file is in the ConfigMap".to_owned(),
+        ),
+        Verdict::Refused(why) => {
+            let stays = if observed.config_map.is_some() {
+                "; the last file that was accepted stays"
+            } else {
+                ""
+            };
+            new(State::False, "Refused", format!("spec.{why}{stays}"))
+        }
+        Verdict::AnotherNetwork(name) => {
+            let message = format!("a namespace has one Network, and {name} is older; hint: delete one of the two");
+            new(State::False, "AnotherNetwork", message)
+        }
+        Verdict::ForeignConfigMap => {
+            let name = observed.config_map.as_ref().map_or("", |map| map.meta.name.as_str());
+            let message = format!(
+                "ConfigMap {name} is not labelled as this controller's, so it is the deployment file and is not written; hint: delete it"
+            );
+            new(State::False, "ForeignConfigMap", message)
+        }
+        Verdict::Expired | Verdict::NoNetwork => new(State::Unknown, "Unknown", String::new()),
+    }
+}
+
+fn issued(reading: &Reading, circumstances: &Circumstances<'_>, progress: &Progress) -> Condition {
+    let new = |state, reason, message: String| Condition::new("Issued", state, reason, message);
+    let counted = format!(
+        "{} of {} certificates are as the file wants them",
+        progress.issued, progress.nodes
+    );
+    if reading.deployment.is_none() {
+        return new(
+            State::Unknown,
+            "NoFile",
+            "no deployment file was accepted yet".to_owned(),
+        );
+    }
+    let complete = progress.issued == progress.nodes;
+    let due = !complete || progress.ending > 0;
+    if let Authority::Unavailable(why) = circumstances.authority
+        && due
+    {
+        return new(
+            State::False,
+            "NoAuthority",
+            format!("{counted}; nothing can be issued: {why}"),
+        );
+    }
+    if !circumstances.clock_is_right() && due {
+        let side = if circumstances.skew > 0 { "ahead of" } else { "behind" };
+        let message = format!(
+            "{counted}; nothing is issued while the controller's clock is {} s {side} the API server's; hint: set the clock by NTP",
+            circumstances.skew.unsigned_abs()
+        );
+        return new(State::False, "ClockSkew", message);
+    }
+    if !progress.obstacles.is_empty() {
+        let named = progress
+            .obstacles
+            .iter()
+            .take(NAMED)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
+        let rest = progress.obstacles.len().saturating_sub(NAMED);
+        let rest = if rest > 0 {
+            format!("\nand {rest} more")
+        } else {
+            String::new()
+        };
+        let reason = if progress.foreign { "ForeignSecret" } else { "Failed" };
+        return new(State::False, reason, format!("{counted}\n{named}{rest}"));
+    }
+    if complete {
+        new(State::True, "AllIssued", counted)
+    } else {
+        new(State::False, "Issuing", counted)
+    }
+}
+
+/// Pods of the file's nodes: those that are ready, and all.
+fn pods(reading: &Reading, observed: &Observed) -> (usize, usize) {
+    let nodes = reading.deployment.iter().flat_map(|file| file.nodes());
+    let pods = nodes.filter_map(|node| observed.pods.get(node.name.as_str()));
+    pods.fold((0, 0), |(ready, all), pods| (ready + pods.ready, all + pods.all))
+}
+
+fn is_ready(reading: &Reading, observed: &Observed) -> Condition {
+    let new = |state, reason, message: String| Condition::new("Ready", state, reason, message);
+    let (ready, all) = pods(reading, observed);
+    if all == 0 {
+        return new(State::Unknown, "NoPods", "no pod of a node runs".to_owned());
+    }
+    let counted = format!("{ready} of {all} sidecars answer /ready");
+    if ready == all {
+        return new(State::True, "AllReady", counted);
+    }
+    let unready = observed.pods.iter().filter(|(_, pods)| pods.ready < pods.all);
+    let unready: Vec<_> = unready.map(|(node, _)| node.as_str()).take(NAMED).collect();
+    new(
+        State::False,
+        "NotReady",
+        format!("{counted}; not ready are pods of {}", unready.join(", ")),
+    )
+}
+
+fn effective(verdict: &Verdict) -> Condition {
+    let new = |state, reason, message: &str| Condition::new("Effective", state, reason, message);
+    match verdict {
+        Verdict::Accepted => new(State::True, "InEffect", "the interface's policy is transition"),
+        Verdict::Refused(why) => new(State::False, "Refused", why),
+        Verdict::Expired => new(State::False, "Expired", "the last day is over; hint: delete it"),
+        Verdict::AnotherNetwork(name) => {
+            let message = format!("the namespace's Network is not {name}; hint: correct spec.network, or leave it out");
+            new(State::False, "AnotherNetwork", &message)
+        }
+        Verdict::ForeignConfigMap => new(
+            State::False,
+            "ForeignConfigMap",
+            "the ConfigMap is not this controller's, and has its own exceptions",
+        ),
+        Verdict::NoNetwork => new(State::False, "NoNetwork", "there is no Network that is valid"),
+    }
+}
