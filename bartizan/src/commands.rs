@@ -9,6 +9,8 @@ pub(crate) mod check;
 #[cfg(feature = "full")]
 pub(crate) mod completions;
 #[cfg(feature = "full")]
+pub(crate) mod controller;
+#[cfg(feature = "full")]
 pub(crate) mod demo;
 mod deployment_file;
 #[cfg(feature = "full")]

@@ -39,6 +39,8 @@ enum Command {
     #[cfg(feature = "full")]
     Completions(commands::completions::Args),
     #[cfg(feature = "full")]
+    Controller(commands::controller::Args),
+    #[cfg(feature = "full")]
     Demo(commands::demo::Args),
     #[cfg(feature = "full")]
     Doctor(commands::doctor::Args),
@@ -95,6 +97,8 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         #[cfg(feature = "full")]
         Command::Completions(args) => commands::completions::run(&args),
+        #[cfg(feature = "full")]
+        Command::Controller(args) => commands::controller::run(args),
         #[cfg(feature = "full")]
         Command::Demo(args) => commands::demo::run(args),
         #[cfg(feature = "full")]

@@ -6,7 +6,7 @@ mod invite;
 mod issue;
 pub(crate) mod leaf;
 mod lists;
-mod passphrase;
+pub(crate) mod passphrase;
 mod renew;
 mod revoke;
 mod serve;

@@ -39,10 +39,38 @@ rules:
 pub(crate) struct Cluster {
     pub(crate) place: Place,
     // Ended in this order, then the namespace with whatever is left inside.
-    _server: Process,
+    server: Option<Process>,
     _etcd: Process,
     pub(crate) namespace: Namespace,
     _store: tempfile::TempDir,
+}
+
+const SERVER: [&str; 15] = [
+    "--etcd-servers=http://127.0.0.1:2379",
+    "--service-cluster-ip-range=10.96.0.0/24",
+    "--bind-address=127.0.0.1",
+    "--secure-port=6443",
+    "--advertise-address=10.96.0.254",
+    "--endpoint-reconciler-type=none",
+    "--tls-cert-file=cluster/api.crt.pem",
+    "--tls-private-key-file=cluster/api.key.pem",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    "--service-account-key-file=cluster/api.crt.pem",
+    "--service-account-signing-key-file=cluster/api.key.pem",
+    "--token-auth-file=tokens.csv",
+    "--authorization-mode=RBAC",
+    "--audit-policy-file=audit.yaml",
+    "--audit-log-path=audit.log",
+];
+
+fn run(place: &Place, namespace: &Namespace, program: &Path, arguments: &[&str]) -> Process {
+    Program::new(program)
+        .arguments(arguments)
+        .directory(place)
+        .inside(namespace)
+        .log(place.path(&format!("{}.log", program.file_name().unwrap().display())))
+        .start()
+        .unwrap()
 }
 
 /// What a program said.
@@ -80,17 +108,9 @@ impl Cluster {
         std::os::unix::fs::symlink(document::repository().join("deploy"), place.path("deploy")).unwrap();
         let memory = Path::new("/dev/shm");
         let store = tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()).unwrap();
-        let run = |program: &Path, arguments: &[&str]| {
-            Program::new(program)
-                .arguments(arguments)
-                .directory(&place)
-                .inside(&namespace)
-                .log(place.path(&format!("{}.log", program.file_name().unwrap().display())))
-                .start()
-                .unwrap()
-        };
-        let folder = tools::folder();
         let etcd = run(
+            &place,
+            &namespace,
             Path::new("etcd"),
             &[
                 &format!("--data-dir={}", store.path().display()),
@@ -99,40 +119,40 @@ impl Cluster {
                 "--listen-peer-urls=http://127.0.0.1:2380",
             ],
         );
-        let server = run(
-            &folder.join("kube-apiserver"),
-            &[
-                "--etcd-servers=http://127.0.0.1:2379",
-                "--service-cluster-ip-range=10.96.0.0/24",
-                "--bind-address=127.0.0.1",
-                "--secure-port=6443",
-                "--advertise-address=10.96.0.254",
-                "--endpoint-reconciler-type=none",
-                "--tls-cert-file=cluster/api.crt.pem",
-                "--tls-private-key-file=cluster/api.key.pem",
-                "--service-account-issuer=https://kubernetes.default.svc",
-                "--service-account-key-file=cluster/api.crt.pem",
-                "--service-account-signing-key-file=cluster/api.key.pem",
-                "--token-auth-file=tokens.csv",
-                "--authorization-mode=RBAC",
-                "--audit-policy-file=audit.yaml",
-                "--audit-log-path=audit.log",
-            ],
-        );
         let mut cluster = Self {
             place,
-            _server: server,
+            server: None,
             _etcd: etcd,
             namespace,
             _store: store,
         };
-        cluster
-            ._server
-            .wait_for_port("127.0.0.1:6443".parse().unwrap(), LONG)
-            .unwrap();
-        until("the API server is ready", || cluster.kubectl("get --raw /readyz").works);
+        cluster.start_server();
         cluster.has_account("default");
         cluster
+    }
+
+    fn start_server(&mut self) {
+        let mut server = run(
+            &self.place,
+            &self.namespace,
+            &tools::folder().join("kube-apiserver"),
+            &SERVER,
+        );
+        server.wait_for_port("127.0.0.1:6443".parse().unwrap(), LONG).unwrap();
+        self.server = Some(server);
+        until("the API server is ready", || self.kubectl("get --raw /readyz").works);
+    }
+
+    /// Ends the API server; the store stays.
+    pub(crate) fn stop_server(&mut self) {
+        let mut server = self.server.take().unwrap();
+        server.send(libc::SIGKILL);
+        drop(server);
+    }
+
+    /// Starts it again.
+    pub(crate) fn restart_server(&mut self) {
+        self.start_server();
     }
 
     /// Gives a namespace the ServiceAccount that a controller would: pods can be created from then on.

@@ -17,7 +17,7 @@ const LARGEST: u64 = 4096;
 
 /// Where the passphrase comes from; without it the environment variable BARTIZAN_CA_PASSPHRASE, then the terminal.
 #[derive(clap::Args)]
-pub(super) struct PassphraseArgs {
+pub(crate) struct PassphraseArgs {
     /// File whose first line is the passphrase of the authority's keys; without it BARTIZAN_CA_PASSPHRASE, then the
     /// terminal
     #[arg(long, value_name = "FILE")]
@@ -26,7 +26,7 @@ pub(super) struct PassphraseArgs {
 
 impl PassphraseArgs {
     /// The passphrase, if one is given without asking.
-    pub(super) fn given(&self) -> Result<Option<Passphrase>, Failure> {
+    pub(crate) fn given(&self) -> Result<Option<Passphrase>, Failure> {
         if let Some(path) = &self.passphrase_file {
             return from_file(path).map(Some);
         }

@@ -1,5 +1,6 @@
 //! What the status of each resource says.
 
+use bartizan_deployment::Deployment;
 use serde_json::{Value, json};
 
 use crate::action::{Action, Object};
@@ -161,7 +162,7 @@ fn issued(reading: &Reading, circumstances: &Circumstances<'_>, progress: &Progr
 
 /// Pods of the file's nodes: those that are ready, and all.
 fn pods(reading: &Reading, observed: &Observed) -> (usize, usize) {
-    let nodes = reading.deployment.iter().flat_map(|file| file.nodes());
+    let nodes = reading.deployment.iter().flat_map(Deployment::nodes);
     let pods = nodes.filter_map(|node| observed.pods.get(node.name.as_str()));
     pods.fold((0, 0), |(ready, all), pods| (ready + pods.ready, all + pods.all))
 }

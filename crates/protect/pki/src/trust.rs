@@ -9,8 +9,8 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::revocation_list::CertificateRevocationList;
 use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
-use crate::Error;
 use crate::algorithm::oid;
+use crate::{Error, Serial};
 
 /// PKCS #1 (RFC 8017, appendix C).
 const RSA: &str = "1.2.840.113549.1.1.1";
@@ -175,6 +175,25 @@ impl RevocationList {
             next_update,
             der: der.to_vec(),
         })
+    }
+
+    /// Those of a PEM text, as an authority writes them to `crl.pem`.
+    #[must_use]
+    pub fn all_of(text: &[u8]) -> Vec<Self> {
+        let blocks = pem::parse_many(text).unwrap_or_default();
+        let lists = blocks.iter().filter(|block| block.tag() == "X509 CRL");
+        lists.filter_map(|block| Self::from_der(block.contents())).collect()
+    }
+
+    /// The serial numbers on it, of the size that this authority gives.
+    #[must_use]
+    pub fn serials(&self) -> Vec<Serial> {
+        let Some(list) = list(&self.der) else {
+            return Vec::new();
+        };
+        list.iter_revoked_certificates()
+            .filter_map(|revoked| Serial::from_bytes(revoked.raw_serial()).ok())
+            .collect()
     }
 
     /// The distinguished name of its authority.

@@ -1,4 +1,4 @@
-//! Servers that no deployment names: a user's own network function, judged by roots that the user gives.
+//! Servers that no deployment names: a user's own network function, or an API server of Kubernetes, judged by roots that the user gives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,19 @@ use crate::credentials::trusted_certificates;
 /// # Errors
 /// Where the file cannot be read or has no certificate that can be a root.
 pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
+    client(roots, b"h2")
+}
+
+/// The configuration for a client of an API server of Kubernetes: TLS 1.3, X25519MLKEM768 first and the provider's other groups behind it, `http/1.1`
+/// by ALPN, the server judged by its chain to these roots and by the name asked for, no certificate of our own.
+///
+/// # Errors
+/// Where the file cannot be read or has no certificate that can be a root.
+pub fn api_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
+    client(roots, b"http/1.1")
+}
+
+fn client(roots: &Path, protocol: &[u8]) -> Result<Arc<ClientConfig>, Error> {
     let mut store = RootCertStore::empty();
     for certificate in trusted_certificates(roots)? {
         store.add(certificate).map_err(|error| Error::Credentials {
@@ -31,6 +44,6 @@ pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
         .with_protocol_versions(&[&TLS13])?
         .with_root_certificates(store)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(Arc::new(config))
 }

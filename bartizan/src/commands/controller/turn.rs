@@ -1,0 +1,266 @@
+//! A turn of the leader: each namespace is judged, and what is to be written is written.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bartizan_controller::{Action, Budget, Circumstances, Order, Settings, reconcile_read};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::api::{Api, Problem};
+use super::issuing::Issuing;
+use super::numbers::Numbers;
+use super::store::Store;
+use super::writing::Writing;
+
+/// The Lease has to hold for so much longer before something is written.
+const MARGIN: Duration = Duration::from_secs(1);
+
+pub(super) struct Turns {
+    pub(super) api: Arc<Api>,
+    pub(super) numbers: Arc<Numbers>,
+    pub(super) writing: Writing,
+    pub(super) settings: Settings,
+    /// Elsewhere while it issues on another thread.
+    pub(super) issuing: Option<Issuing>,
+    pub(super) leading: watch::Receiver<Option<Instant>>,
+    /// Which namespace is first: each in its turn.
+    pub(super) first: usize,
+}
+
+/// What a turn left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Left {
+    /// Writes left by the budget, or that failed.
+    pub(super) waiting: usize,
+    /// What was written.
+    pub(super) written: usize,
+}
+
+impl Turns {
+    pub(super) fn is_leading(&self) -> bool {
+        self.leading
+            .borrow()
+            .is_some_and(|until| Instant::now() + MARGIN < until)
+    }
+
+    /// One turn, over the namespaces that changed or over all.
+    pub(super) async fn turn(&mut self, store: &mut Store, all: bool) -> Result<Left, crate::Failure> {
+        self.numbers.turns.inc();
+        let now = SystemTime::now();
+        let skew = self.api.skew();
+        self.numbers.skew.set(skew);
+        let authority = self.with_authority(move |issuing| issuing.look(now)).await?;
+        let circumstances = Circumstances {
+            now,
+            skew,
+            authority: &authority,
+            settings: &self.settings,
+        };
+        let mut names: Vec<String> = store.namespaces.keys().cloned().collect();
+        let at = self.first % names.len().max(1);
+        names.rotate_left(at);
+        self.first = self.first.wrapping_add(1);
+        let (mut budget, mut left) = (Budget::TURN, Left::default());
+        let mut actions = Vec::new();
+        for name in names {
+            let Some(namespace) = store.namespaces.get_mut(&name) else {
+                continue;
+            };
+            if !all && !namespace.changed {
+                continue;
+            }
+            let (observed, reading) = namespace.read(now);
+            let turn = reconcile_read(reading, observed, &circumstances, &mut budget);
+            namespace.changed = turn.waiting > 0;
+            left.waiting += turn.waiting;
+            namespace.counted = (turn.nodes, turn.issued);
+            if turn.complaint != namespace.complaint {
+                if let Some(why) = &turn.complaint {
+                    tracing::warn!(namespace = name, why, "the deployment file");
+                }
+                namespace.complaint = turn.complaint;
+            }
+            actions.extend(turn.actions.into_iter().map(|action| (name.clone(), action)));
+        }
+        self.count(store, left);
+        let (orders, others): (Vec<_>, Vec<_>) = actions
+            .into_iter()
+            .partition(|(_, action)| matches!(action, Action::Issue(_)));
+        for (namespace, action) in others {
+            if !self.is_leading() {
+                left.waiting += 1;
+                break;
+            }
+            self.write(store, &namespace, action, &mut left).await;
+        }
+        let orders = orders.into_iter().filter_map(|(namespace, action)| match action {
+            Action::Issue(order) => Some((namespace, order)),
+            _ => None,
+        });
+        self.issue(store, orders.collect(), now, &mut left).await?;
+        Ok(left)
+    }
+
+    fn count(&self, store: &Store, left: Left) {
+        let (mut nodes, mut issued, mut refused) = (0, 0, 0);
+        for namespace in store.namespaces.values() {
+            nodes += namespace.counted.0;
+            issued += namespace.counted.1;
+            refused += i64::from(namespace.complaint.is_some());
+        }
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.numbers.nodes.set(number(nodes));
+        self.numbers.issued.set(number(issued));
+        self.numbers.waiting.set(number(left.waiting));
+        self.numbers.refused.set(refused);
+    }
+
+    async fn write(&self, store: &mut Store, namespace: &str, action: Action, left: &mut Left) {
+        let (what, answer) = match &action {
+            Action::WriteFile { text, owner, replaces } => {
+                let written = self.writing.file(namespace, text, owner, replaces.as_deref());
+                ("the deployment file", written.await)
+            }
+            Action::WriteStatus { object, name, status } => {
+                ("a status", self.writing.status(namespace, *object, name, status).await)
+            }
+            Action::WriteList { secret, replaces } => {
+                let list = self.issuing.as_ref().map(Issuing::list).unwrap_or_default();
+                (
+                    "revocation lists",
+                    self.writing.list(namespace, secret, replaces, list).await,
+                )
+            }
+            Action::Issue(_) => return,
+        };
+        match answer {
+            Ok(named) => {
+                left.written += 1;
+                store.put(named);
+            }
+            Err(problem) => self.failed(store, namespace, what, &problem, left),
+        }
+    }
+
+    /// Whatever failed is decided anew from what is observed then.
+    fn failed(&self, store: &mut Store, namespace: &str, what: &str, problem: &Problem, left: &mut Left) {
+        left.waiting += 1;
+        if let Some(namespace) = store.namespaces.get_mut(namespace) {
+            namespace.changed = true;
+        }
+        if problem.code() == Some(409) {
+            tracing::debug!(namespace, what, %problem, "somebody else has written it meanwhile");
+        } else {
+            tracing::warn!(namespace, what, %problem, "not written");
+        }
+    }
+
+    async fn issue(
+        &mut self,
+        store: &mut Store,
+        orders: Vec<(String, Order)>,
+        now: SystemTime,
+        left: &mut Left,
+    ) -> Result<(), crate::Failure> {
+        let mut free = Vec::new();
+        for (namespace, order) in orders {
+            if order.replaces.is_none() {
+                match self.writing.is_taken(&namespace, &order.secret).await {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        if let Some(namespace) = store.namespaces.get_mut(&namespace) {
+                            namespace.observed.foreign.insert(order.secret.clone());
+                            namespace.changed = true;
+                        }
+                        left.waiting += 1;
+                        continue;
+                    }
+                    Err(problem) => {
+                        self.failed(store, &namespace, "a certificate", &problem, left);
+                        continue;
+                    }
+                }
+            }
+            free.push((namespace, order));
+        }
+        if free.is_empty() || !self.is_leading() {
+            left.waiting += free.len();
+            return Ok(());
+        }
+        let (free, made) = self
+            .with_authority(move |issuing| {
+                let made = issuing.issue(&free, now);
+                (free, made)
+            })
+            .await?;
+        for ((namespace, order), made) in free.into_iter().zip(made) {
+            let made = match made {
+                Ok(made) => made,
+                Err(why) => {
+                    tracing::warn!(namespace, node = order.node, why, "no certificate could be issued");
+                    self.numbers.failures.inc();
+                    left.waiting += 1;
+                    if let Some(namespace) = store.namespaces.get_mut(&namespace) {
+                        namespace.failed(&order.node, why, now);
+                    }
+                    continue;
+                }
+            };
+            if !self.is_leading() {
+                left.waiting += 1;
+                continue;
+            }
+            match self.writing.secret(&namespace, &order, &made).await {
+                Ok(named) => {
+                    left.written += 1;
+                    self.numbers.certificates.inc();
+                    let until = humantime::format_rfc3339_seconds(made.not_after);
+                    tracing::info!(namespace, node = order.node, why = %order.why, serial = made.serial, %until, "issued");
+                    store.put(named);
+                    if let Some(namespace) = store.namespaces.get_mut(&namespace) {
+                        namespace.hold(&order.node);
+                        namespace.changed = true;
+                    }
+                }
+                Err(problem) => {
+                    self.numbers.failures.inc();
+                    self.failed(store, &namespace, "a certificate", &problem, left);
+                    // Each attempt costs a certificate.
+                    if let Some(namespace) = store.namespaces.get_mut(&namespace) {
+                        namespace.failed(&order.node, problem.to_string(), now);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of others' Secrets that are gone are free again.
+    pub(super) async fn look_at_others(&self, store: &mut Store) {
+        for (name, namespace) in &mut store.namespaces {
+            for secret in namespace.observed.foreign.clone() {
+                if matches!(self.writing.is_taken(name, &secret).await, Ok(false)) {
+                    namespace.observed.foreign.remove(&secret);
+                    namespace.changed = true;
+                }
+            }
+        }
+    }
+
+    /// Works with the authority on a thread of its own: its lock, its disk and its signatures take their time.
+    async fn with_authority<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Issuing) -> T + Send + 'static,
+    ) -> Result<T, crate::Failure> {
+        let gone = || crate::Failure::new("the certificate authority is not at hand any more");
+        let mut issuing = self.issuing.take().ok_or_else(gone)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(&mut issuing);
+            (issuing, result)
+        });
+        let (issuing, result) = done.await.map_err(|_| gone())?;
+        self.issuing = Some(issuing);
+        Ok(result)
+    }
+}
