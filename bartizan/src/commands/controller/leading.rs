@@ -73,7 +73,7 @@ impl Leading {
         (leading, receiver)
     }
 
-    /// Holds the Lease, or waits for it, until it is told to end; then it is released.
+    /// Holds the Lease, or waits for it, until `end` is true; then it is released.
     pub(super) async fn run(mut self, mut end: watch::Receiver<bool>) {
         let retry = self.election.timing().retry;
         loop {

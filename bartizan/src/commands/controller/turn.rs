@@ -226,8 +226,10 @@ impl Turns {
                 Err(problem) => {
                     self.numbers.failures.inc();
                     self.failed(store, &namespace, "a certificate", &problem, left);
-                    // Each attempt costs a certificate.
-                    if let Some(namespace) = store.namespaces.get_mut(&namespace) {
+                    // Each attempt costs a certificate; after a conflict what is there is looked at first.
+                    if problem.code() != Some(409)
+                        && let Some(namespace) = store.namespaces.get_mut(&namespace)
+                    {
                         namespace.failed(&order.node, problem.to_string(), now);
                     }
                 }

@@ -1,0 +1,97 @@
+//! `bartizan controller` against a stand-in of the API server, for faults that a real one cannot be made to have.
+
+#[path = "api_server/mod.rs"]
+mod api_server;
+#[path = "authority/mod.rs"]
+mod authority;
+
+use std::time::Duration;
+
+use bartizan_host::Program;
+use bartizan_testing::until;
+
+use api_server::{ApiServer, Fault};
+use authority::Place;
+
+/// A controller over a stand-in with these faults, each for the first request that its text is found in.
+fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
+    let place = Place::new();
+    place.ca_works("init --dir cluster-ca --algorithm ecdsa-p256");
+    place.ca_works("issue --dir cluster-ca --name api --dns api.test --ip 127.0.0.1 --out cluster");
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    std::fs::write(place.path("token"), "a-token\n").unwrap();
+    let server = ApiServer::start(&place.path("cluster"), faults);
+    let url = format!("--server=https://{}", server.address());
+    let controller = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arguments(["controller", "--ca=ca", "--namespace=core", "--lease-namespace=core"])
+        .arguments([url.as_str(), "--ca-file=cluster/ca.crt.pem", "--token-file=token"])
+        .environment("BARTIZAN_LOG", "debug")
+        .directory(&place)
+        .start()
+        .unwrap();
+    until("everything is written", || {
+        server.is_written() && server.unmet().is_empty()
+    });
+    // Each fault was met, and nothing was issued twice because of it.
+    assert_eq!(server.created("bartizan-amf"), 1);
+    assert_eq!(server.created("bartizan-nrf"), 1);
+    until("the second Network's file is there", || {
+        server.rename_node();
+        server.created("bartizan-smf") == 1
+    });
+    for wanted in log {
+        assert!(
+            controller.stderr().contains(wanted),
+            "{wanted}: {}",
+            controller.stderr()
+        );
+    }
+    assert!(controller.terminate(Duration::from_secs(20)).unwrap().success());
+    assert_eq!(server.holder(), "");
+}
+
+#[test]
+fn refused_requests_are_repeated_and_nothing_is_issued_twice() {
+    recovers_from(
+        &[
+            ("GET /api/v1/namespaces/core/secrets?limit", Fault::Status(401)),
+            (
+                "GET /apis/bartizan.internal/v1alpha1/namespaces/core/networks?limit",
+                Fault::Status(500),
+            ),
+            (
+                "POST /apis/coordination.k8s.io/v1/namespaces/core/leases",
+                Fault::Status(409),
+            ),
+            ("POST /api/v1/namespaces/core/configmaps", Fault::Status(500)),
+            (
+                "PATCH /apis/bartizan.internal/v1alpha1/namespaces/core/networks/core/status",
+                Fault::Busy,
+            ),
+        ],
+        &["the API server answers 401", "the API server answers 500"],
+    );
+}
+
+#[test]
+fn a_watch_that_is_too_old_lists_again_whichever_way_it_is_said() {
+    recovers_from(
+        &[
+            ("networks?watch", Fault::Status(410)),
+            ("secrets?watch", Fault::TooOldEvent),
+        ],
+        &["the version is too old: listing again"],
+    );
+}
+
+#[test]
+fn half_an_event_is_none_and_is_read_again() {
+    recovers_from(
+        &[
+            ("networks?watch", Fault::HalfEvent),
+            ("pods?watch", Fault::Closed),
+            ("configmaps?watch", Fault::NoJson),
+        ],
+        &["a watch broke"],
+    );
+}
