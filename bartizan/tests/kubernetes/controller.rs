@@ -29,7 +29,7 @@ pub(crate) fn install(cluster: &Cluster) {
 }
 
 /// The program that starts one, as a kubelet would.
-pub(crate) fn program(cluster: &Cluster, program: &str, more: &[&str]) -> Program {
+pub(crate) fn program(cluster: &Cluster, more: &[&str]) -> Program {
     let deployment = cluster.get(&format!("--namespace {SYSTEM} deployment {NAME}"));
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let arguments: Vec<String> = container["args"]
@@ -45,21 +45,19 @@ pub(crate) fn program(cluster: &Cluster, program: &str, more: &[&str]) -> Progra
         "--ca-file=cluster/ca.crt.pem",
         "--token-file=token",
     ];
-    let mut start = Program::new(program).environment("BARTIZAN_LOG", "debug");
-    if program != BINARY {
-        start = start.arguments(more).arguments([BINARY]);
-    }
-    start = start.arguments(arguments).arguments(api);
-    if program == BINARY {
-        start = start.arguments(more);
-    }
-    start.directory(&cluster.place).inside(&cluster.namespace)
+    Program::new(BINARY)
+        .environment("BARTIZAN_LOG", "debug")
+        .arguments(arguments)
+        .arguments(api)
+        .arguments(more)
+        .directory(&cluster.place)
+        .inside(&cluster.namespace)
 }
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_bartizan");
 
 pub(crate) fn start(cluster: &Cluster, more: &[&str]) -> Process {
-    let mut process = program(cluster, BINARY, more).start().unwrap();
+    let mut process = program(cluster, more).start().unwrap();
     process.wait_for_line("ready: everything is listed", LONG).unwrap();
     process
 }
