@@ -25,9 +25,6 @@ const UNRECORDED: &[&str] = &[
     "new-connection",
     "proxies-hostile",
     "ramp",
-    "responder-rate",
-    "responder-standing",
-    "responder-storm",
     "steady",
 ];
 
