@@ -45,7 +45,10 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("ca serve", "serves: its audit log is JSON"),
     ("ca withdraw", "ca invitations --json says what came of it"),
     ("completions", "prints a script"),
-    ("controller", "its objects are those of the API server: kubectl --output json"),
+    (
+        "controller",
+        "its objects are those of the API server: kubectl --output json",
+    ),
     ("guard install", "guard show --json says what came of it"),
     ("guard remove", "guard show --json says what came of it"),
     ("init", "writes a file, and prints commands for a shell"),
