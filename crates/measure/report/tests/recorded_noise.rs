@@ -25,6 +25,7 @@ const UNRECORDED: &[&str] = &[
     "new-connection",
     "proxies-hostile",
     "ramp",
+    "responder-storm",
     "steady",
 ];
 
