@@ -200,7 +200,6 @@ impl Api {
     }
 
     /// The answer, or the refusal with the pause that the API server asks for.
-    #[expect(clippy::type_complexity, reason = "a refusal with its pause, used once")]
     async fn attempt(&self, call: &Call) -> Result<Result<Zeroizing<Vec<u8>>, (Problem, Option<Duration>)>, Problem> {
         // The Lease must not wait for the page of a list, so none is held while another waits.
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();

@@ -69,7 +69,11 @@ fn one_link_of_many_is_excepted_and_the_others_are_not() {
         assert_eq!(with.interfaces().len(), whole.interfaces().len());
         for (before, after) in whole.interfaces().iter().zip(with.interfaces()) {
             assert_eq!((before.kind, &before.between), (after.kind, &after.between));
-            let mut ends: Vec<_> = after.between.iter().map(|node| node.as_str()).collect();
+            let mut ends: Vec<_> = after
+                .between
+                .iter()
+                .map(bartizan_deployment::NodeName::as_str)
+                .collect();
             ends.sort_unstable();
             if ends == ["amf", "nrf"] {
                 assert_eq!(after.policy.profile, Profile::Transition);

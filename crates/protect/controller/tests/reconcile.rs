@@ -143,14 +143,14 @@ fn each_reason_to_issue_again_is_one_and_a_revoked_certificate_goes_first() {
     let cases: [(Why, Change); 5] = [
         (Why::Unreadable, |secret| secret.certificate = None),
         (Why::AnotherKey, |secret| {
-            secret.certificate.as_mut().unwrap().key_matches = false
+            secret.certificate.as_mut().unwrap().key_matches = false;
         }),
         (Why::AnotherAuthority, |secret| {
             secret.certificate.as_mut().unwrap().of_this_authority = false;
         }),
         (Why::AnotherAuthority, |secret| secret.root = Some([9; 32])),
         (Why::OtherNames, |secret| {
-            secret.certificate = Some(certificate(&["DNS:nrf", "DNS:amf"]))
+            secret.certificate = Some(certificate(&["DNS:nrf", "DNS:amf"]));
         }),
     ];
     for (why, change) in cases {

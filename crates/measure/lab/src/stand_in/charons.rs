@@ -233,7 +233,10 @@ pub(crate) fn lacks_research(key_exchange: &str) -> Option<Lack> {
 pub(crate) fn is_research(key_exchange: &str) -> bool {
     let known = |id: u16| bartizan_registry::transform(TransformKind::KeyExchange, id);
     let methods = methods(key_exchange).unwrap_or_default();
-    methods.into_iter().filter_map(known).any(|one| one.is_research())
+    methods
+        .into_iter()
+        .filter_map(known)
+        .any(bartizan_registry::Transform::is_research)
 }
 
 /// The lab root they are from; [`lack`] has said that there is one.
