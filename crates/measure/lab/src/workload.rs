@@ -134,6 +134,15 @@ pub struct FactorKind {
     pub levels: &'static [&'static str],
 }
 
+impl FactorKind {
+    /// Its level in a combination, or its first where the experiment does not vary it; none of a factor of numbers.
+    #[must_use]
+    pub fn of<'a>(&self, levels: &'a Levels) -> &'a str {
+        let first = || self.levels.first().copied().unwrap_or_default();
+        levels.level(self.name).unwrap_or_else(first)
+    }
+}
+
 /// Something a workload measures.
 #[derive(Debug, PartialEq)]
 pub struct MetricKind {
@@ -145,6 +154,18 @@ pub struct MetricKind {
     pub about: &'static str,
     /// Which way is good.
     pub better: Better,
+}
+
+impl MetricKind {
+    /// One of which small values are good.
+    const fn lower(name: &'static str, unit: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            unit,
+            about,
+            better: Better::Lower,
+        }
+    }
 }
 
 /// Which values of a metric are good.

@@ -58,9 +58,14 @@ impl Places {
 
     /// The path of keys that leads to what stands at a place, as far as maps and lists go.
     pub(crate) fn path_to(&self, wanted: Place) -> String {
+        // A block map begins with its first key, which does not hold it.
+        self.path(wanted, |key| key < wanted)
+    }
+
+    /// Of those that begin before the place, the last one holds it; of keys, those for which `before` is true.
+    fn path(&self, wanted: Place, before: impl Fn(Place) -> bool) -> String {
         let (mut at, mut path) = (self, String::new());
         loop {
-            // Of those that begin before the place, the last one holds it. A block map begins with its first key, which does not.
             let step = match &at.0.value {
                 Shape::Plain => None,
                 Shape::List(values) => values
@@ -70,7 +75,7 @@ impl Places {
                     .map(|(index, value)| (format!("[{index}]"), value)),
                 Shape::Map(entries) => entries
                     .iter()
-                    .rfind(|(key, _)| place(key).is_some_and(|place| place < wanted))
+                    .rfind(|(key, _)| place(key).is_some_and(&before))
                     .map(|(key, value)| (key.value.clone(), value)),
             };
             let Some((step, next)) = step else { return path };
@@ -88,28 +93,7 @@ impl Places {
 #[must_use]
 pub fn key_path(text: &str, line: u64, column: u64) -> Option<String> {
     let wanted = Place { line, column };
-    let places = Places::of(text)?;
-    let (mut at, mut path) = (&places, String::new());
-    loop {
-        let step = match &at.0.value {
-            Shape::Plain => None,
-            Shape::List(values) => values
-                .iter()
-                .enumerate()
-                .rfind(|(_, value)| place(&value.0).is_some_and(|place| place <= wanted))
-                .map(|(index, value)| (format!("[{index}]"), value)),
-            Shape::Map(entries) => entries
-                .iter()
-                .rfind(|(key, _)| place(key).is_some_and(|place| place <= wanted))
-                .map(|(key, value)| {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    (format!("{dot}{}", key.value), value)
-                }),
-        };
-        let Some((step, next)) = step else { break };
-        path.push_str(&step);
-        at = next;
-    }
+    let path = Places::of(text)?.path(wanted, |key| key <= wanted);
     (!path.is_empty()).then_some(path)
 }
 

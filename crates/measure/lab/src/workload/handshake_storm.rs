@@ -4,49 +4,40 @@ mod tls;
 
 use std::time::Duration;
 
-use super::{Better, Default, Error, MetricKind, Observation, ParameterKind, Setting};
+use super::{Default, Error, MetricKind, Observation, ParameterKind, Setting};
 
 pub(super) use tls::KIND as TLS;
 
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
-
 pub(super) const METRICS: &[MetricKind] = &[
-    metric(
+    MetricKind::lower(
         "connected-after",
         "s",
         "from the beginning of the storm until a client was connected, of each client",
     ),
-    metric("all-connected", "s", "until the last one was"),
-    metric(
+    MetricKind::lower("all-connected", "s", "until the last one was"),
+    MetricKind::lower(
         "began-within",
         "s",
         "from the first client's first packet to the last one's, where one program begins one after the other",
     ),
-    metric(
+    MetricKind::lower(
         "client-cpu",
         "us",
         "processor time of the client's end for a set-up, a few at a time just before the storm",
     ),
-    metric("responder-cpu", "us", "the same of the responder"),
-    metric(
+    MetricKind::lower("responder-cpu", "us", "the same of the responder"),
+    MetricKind::lower(
         "storm-client-cpu",
         "us",
         "processor time of the client's end for a set-up of the storm itself: more than a few at a time where its tables grow",
     ),
-    metric("storm-responder-cpu", "us", "the same of the responder"),
-    metric(
+    MetricKind::lower("storm-responder-cpu", "us", "the same of the responder"),
+    MetricKind::lower(
         "beyond-cpu",
         "us",
         "what a set-up that is alone takes on the clock beyond the processor time of both ends",
     ),
-    metric(
+    MetricKind::lower(
         "retransmissions",
         "messages",
         "IKE messages that were sent again in the storm; those of TCP are not counted",

@@ -34,7 +34,7 @@ pub(super) use self::storm::KIND as STORM;
 use self::whole::Whole;
 use crate::stand_in::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
 use crate::workload::Levels;
-use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
+use crate::workload::{Error, Observation, Setting, Trial, Workload};
 
 struct IpsecSetUp {
     set_ups: usize,
@@ -85,11 +85,11 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             let place = (setting.folder, setting.tools.own.as_path());
             links.insert(pair.clone(), pair_of(levels, place, root, mtu, impaired)?);
         }
-        let authentication = level(levels, &AUTHENTICATION);
+        let authentication = AUTHENTICATION.of(levels);
         if !papers.contains_key(authentication) {
             papers.insert(authentication, issue_as(setting.folder, authentication, profile)?);
         }
-        let key_exchange = level(levels, &KEY_EXCHANGE);
+        let key_exchange = KEY_EXCHANGE.of(levels);
         if let (Some(link), Some(papers)) = (links.get_mut(&pair), papers.get(authentication)) {
             if is_whole(levels) && is_ours(levels) {
                 let cause = "whole commands are taken with strongSwan alone".to_owned();
@@ -149,7 +149,7 @@ const DEVICE: &str = "esp-set-up";
 
 /// Has an engine of Bartizan do ESP itself, where the combination says so.
 fn data_path(levels: &Levels, settings: &mut Settings, mtu: u16) {
-    if level(levels, &ENGINE) == USERSPACE {
+    if ENGINE.of(levels) == USERSPACE {
         settings.kernel = Kernel::Userspace;
         settings.userspace = Some((DEVICE.to_owned(), mtu));
     }
@@ -161,20 +161,20 @@ fn pair(levels: &Levels) -> String {
         return WHOLE.to_owned();
     }
     if is_ours(levels) {
-        return format!("{OURS}-{}", level(levels, &ENGINE));
+        return format!("{OURS}-{}", ENGINE.of(levels));
     }
-    let own = [&CONFIGURATION, &PROVIDER, &LOG].map(|factor| level(levels, factor));
+    let own = [&CONFIGURATION, &PROVIDER, &LOG].map(|factor| factor.of(levels));
     own.join("-")
 }
 
 /// Whether whoever asks loads everything himself.
 fn is_whole(levels: &Levels) -> bool {
-    matches!(level(levels, &DRIVER), "up" | "swanctl-load-all")
+    matches!(DRIVER.of(levels), "up" | "swanctl-load-all")
 }
 
 /// Whether both ends have the engine of Bartizan.
 fn is_ours(levels: &Levels) -> bool {
-    level(levels, &ENGINE) != ENGINE.levels[0]
+    ENGINE.of(levels) != ENGINE.levels[0]
 }
 
 /// Which IKE daemon both ends of a combination have.
@@ -203,11 +203,11 @@ fn pair_of(
             (mtu, impaired),
         );
     }
-    let provider = level(levels, &PROVIDER);
-    let log_level = level(levels, &LOG).parse();
+    let provider = PROVIDER.of(levels);
+    let log_level = LOG.of(levels).parse();
     let log_level = log_level.map_err(|_| Error::Configuration("`log` is a number".to_owned()))?;
     let vary = |settings: &mut Settings| {
-        settings.defaults = level(levels, &CONFIGURATION) == "default";
+        settings.defaults = CONFIGURATION.of(levels) == "default";
         settings.log_level = log_level;
         settings.asked_first = (provider == "ml").then_some("ml");
     };
@@ -224,11 +224,6 @@ fn pair_of(
 /// What charons know of a combination.
 fn without_path(levels: &Levels) -> Levels {
     levels.clone().without(ROUND_TRIP.name).without(LOSS.name)
-}
-
-/// The level of a factor, or its first where the experiment does not vary it.
-fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
-    levels.level(factor.name).unwrap_or(factor.levels[0])
 }
 
 /// An authority and certificates by this algorithm.
@@ -252,7 +247,7 @@ impl Workload for IpsecSetUp {
         let link = self.links.get_mut(&pair(trial.levels)).ok_or_else(unknown)?;
         let mut asked = Asked {
             connection,
-            driver: level(trial.levels, &DRIVER),
+            driver: DRIVER.of(trial.levels),
             whole: self.whole.as_ref().filter(|_| is_whole(trial.levels)),
             // Their names for it are others.
             rekeys: self.rekeys && !is_whole(trial.levels),

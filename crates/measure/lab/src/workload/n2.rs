@@ -27,7 +27,7 @@ use crate::stand_in::n2::protection::Places;
 use crate::stand_in::n2::{Message, Protection};
 use crate::stand_in::proxies::{Proxy, Tools};
 use crate::workload::{
-    Better, Default, Error, FactorKind, Lack, Levels, MetricKind, ParameterKind, Setting, lacks_feature, number,
+    Default, Error, FactorKind, Lack, Levels, MetricKind, ParameterKind, Setting, lacks_feature, number,
 };
 
 pub(super) use self::echo::KIND as ECHO;
@@ -69,17 +69,8 @@ const fn parameter(name: &'static str, about: &'static str, default: f64) -> Par
     }
 }
 
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
-
 const fn count(name: &'static str, about: &'static str) -> MetricKind {
-    metric(name, "", about)
+    MetricKind::lower(name, "", about)
 }
 
 fn protection_of(levels: &Levels) -> Result<Protection, Error> {

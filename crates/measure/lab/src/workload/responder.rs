@@ -42,11 +42,6 @@ const AUTHENTICATION: FactorKind = FactorKind {
     ],
 };
 
-/// The level of a factor, or its first where the experiment does not vary it.
-fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
-    levels.level(factor.name).unwrap_or(factor.levels[0])
-}
-
 /// Both ends of each combination, by key exchange and signature.
 struct Pairs(BTreeMap<[String; 2], Pair>);
 
@@ -75,5 +70,5 @@ impl Pairs {
 
 /// Key exchange and signature.
 fn named(levels: &Levels) -> [&str; 2] {
-    [level(levels, &KEY_EXCHANGE), level(levels, &AUTHENTICATION)]
+    [KEY_EXCHANGE.of(levels), AUTHENTICATION.of(levels)]
 }

@@ -11,7 +11,7 @@ use crate::stand_in::sbi::{
     Authority, Client, Connections, Deployment, Function, Handshakes, Papers, Session, Spent, Stage, Target, Wanted,
 };
 use crate::workload::Levels;
-use crate::workload::{Better, Error, FactorKind, Lack, MetricKind, Observation, Setting, Trial};
+use crate::workload::{Error, FactorKind, Lack, MetricKind, Observation, Setting, Trial};
 
 pub(super) const DEPLOYMENT: FactorKind = FactorKind {
     name: "deployment",
@@ -66,43 +66,34 @@ impl Placement {
     }
 }
 
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
-
-pub(super) const LATENCY: MetricKind = metric(
+pub(super) const LATENCY: MetricKind = MetricKind::lower(
     "latency",
     "ms",
     "from just before a request is sent (with `connection: new`: before its connection is opened) until its answer is whole",
 );
-pub(super) const CPU_CONSUMER: MetricKind = metric(
+pub(super) const CPU_CONSUMER: MetricKind = MetricKind::lower(
     "cpu-consumer",
     "us",
     "processor time of the consumer's sidecar per transaction",
 );
-pub(super) const CPU_PRODUCER: MetricKind = metric(
+pub(super) const CPU_PRODUCER: MetricKind = MetricKind::lower(
     "cpu-producer",
     "us",
     "processor time of the NRF's sidecar per transaction",
 );
-pub(super) const CPU_NRF: MetricKind = metric("cpu-nrf", "us", "processor time of our NRF per transaction");
-pub(super) const MEMORY_CONSUMER: MetricKind = metric(
+pub(super) const CPU_NRF: MetricKind = MetricKind::lower("cpu-nrf", "us", "processor time of our NRF per transaction");
+pub(super) const MEMORY_CONSUMER: MetricKind = MetricKind::lower(
     "memory-consumer",
     "MB",
     "resident memory of the consumer's sidecar after the transactions",
 );
-pub(super) const MEMORY_PRODUCER: MetricKind = metric(
+pub(super) const MEMORY_PRODUCER: MetricKind = MetricKind::lower(
     "memory-producer",
     "MB",
     "resident memory of the NRF's sidecar after the transactions",
 );
 pub(super) const MEMORY_NRF: MetricKind =
-    metric("memory-nrf", "MB", "resident memory of our NRF after the transactions");
+    MetricKind::lower("memory-nrf", "MB", "resident memory of our NRF after the transactions");
 
 /// What a trial asks for, of the factors that workloads with an NRF have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

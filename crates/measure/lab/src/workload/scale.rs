@@ -30,14 +30,6 @@ const fn metric(name: &'static str, unit: &'static str, about: &'static str, bet
     }
 }
 
-/// The level of a factor, or its first where the experiment does not vary it.
-fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
-    levels
-        .level(factor.name)
-        .or_else(|| factor.levels.first().copied())
-        .unwrap_or_default()
-}
-
 fn lacks_openssl_root(_: &Levels, tools: &Tools) -> Option<Lack> {
     tools.root.is_none().then(|| Lack {
         what: "nghttpd".to_owned(),

@@ -194,7 +194,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let link = Link::make(mtu)?;
     let mut servers = Vec::new();
     for levels in setting.combinations {
-        let of = |factor: &FactorKind| level(levels, factor);
+        let of = |factor: &FactorKind| factor.of(levels);
         let ends = Ends::make(setting.folder, of(&GROUP), of(&CERTIFICATE), of(&CHAIN))?;
         let server = match of(&SERVER) {
             "bartizan" => Server::own(ends, &link, servers.len())?,
@@ -216,11 +216,6 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         folder: setting.folder.to_owned(),
         program: openssl,
     }))
-}
-
-/// The level of a factor, or its first where the experiment does not vary it.
-fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
-    levels.level(factor.name).unwrap_or(factor.levels[0])
 }
 
 impl Workload for TlsConnections {

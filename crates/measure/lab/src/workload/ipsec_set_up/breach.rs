@@ -18,13 +18,12 @@ use bartizan_wire::esp::EspSa;
 
 use super::kind::AUTHENTICATION;
 use super::link::{ENDS, INTERFACE, Link};
-use super::{complete, issue, level, link, milliseconds};
+use super::{complete, issue, link, milliseconds};
 use crate::stand_in::charons::{self, PATIENCE, methods, negotiated, refused, seen};
 use crate::stand_in::proxies::Tools;
 use crate::workload::Levels;
 use crate::workload::{
-    Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
-    Workload,
+    Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
 /// What the SA is made with, and what its rekey should be.
@@ -39,15 +38,6 @@ const REKEY: FactorKind = FactorKind {
     about: "the key exchange that the responder's configuration has left for the CHILD_SA's rekey; none keys it from the IKE_SA",
     levels: &["x25519", "none"],
 };
-
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "ipsec-breach",
@@ -66,18 +56,18 @@ pub(in crate::workload) static KIND: Kind = Kind {
         },
     ],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "gone",
             "ms",
             "from charon's event that the CHILD_SA was rekeyed to its event that the new one is gone, by a connection to charon next to the watch's",
         ),
-        metric(
+        MetricKind::lower(
             "carried-packets",
             "packets",
             "ESP packets with the SPIs of that CHILD_SA in either direction, at the watched end's interface",
         ),
-        metric("carried-bytes", "B", "of them, bytes of ESP"),
-        metric(
+        MetricKind::lower("carried-bytes", "B", "of them, bytes of ESP"),
+        MetricKind::lower(
             "carried-for",
             "ms",
             "from the last packet of the exchange that made it to the last ESP packet with its SPIs, where there was one",
@@ -108,7 +98,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let papers = issue(setting.folder, AUTHENTICATION.levels[0])?;
     let mut connections = Vec::new();
     for (number, levels) in (1..).zip(setting.combinations) {
-        let left = level(levels, &REKEY);
+        let left = REKEY.of(levels);
         let what_is_left = match left {
             "none" => "",
             key_exchange => key_exchange,
@@ -133,7 +123,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Breach {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let left = level(trial.levels, &REKEY);
+        let left = REKEY.of(trial.levels);
         let known = self.connections.iter().find(|(level, _)| level == left);
         let (_, number) = known.ok_or_else(|| Error::Configuration(format!("{left} was not announced")))?;
         let capture = self.folder.join("breach.pcap");

@@ -13,25 +13,16 @@ use bartizan_ipsec::vici::Section;
 
 use super::kind::{AUTHENTICATION, ENGINE, KEY_EXCHANGE, lacks};
 use super::link::{self, Link};
-use super::{data_path, engine_of, issue_as, level, profile};
+use super::{data_path, engine_of, issue_as, profile};
 use crate::stand_in::charons::{self, PATIENCE, Papers, refused};
 use crate::workload::{
-    Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
+    Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
 /// Of the cable.
 const MTU: u16 = 1500;
 /// Addresses of a network, less that of the network and that for all.
 const MOST: usize = 250;
-
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "ipsec-memory",
@@ -43,18 +34,18 @@ pub(in crate::workload) static KIND: Kind = Kind {
         default: Some(Default::Number(100.0)),
     }],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "idle",
             "MB",
             "resident memory of the responder's daemon with its connections loaded, after one IKE_SA came and went",
         ),
-        metric(
+        MetricKind::lower(
             "initiator-per-sa",
             "kB",
             "what resident memory of the initiator's daemon grew by, over IKE_SAs",
         ),
-        metric("responder-per-sa", "kB", "the same of the responder's"),
-        metric(
+        MetricKind::lower("responder-per-sa", "kB", "the same of the responder's"),
+        MetricKind::lower(
             "kernel-per-sa",
             "kB",
             "what the kernel's slabs that cannot be reclaimed and its per-processor memory grew by, for one end: two SAs of ESP and their policies; only where the kernel does ESP",
@@ -82,7 +73,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         .filter(|sas| (1..=MOST).contains(&usize::from(*sas)));
     let mut papers = BTreeMap::new();
     for levels in setting.combinations {
-        let authentication = level(levels, &AUTHENTICATION);
+        let authentication = AUTHENTICATION.of(levels);
         if !papers.contains_key(authentication) {
             papers.insert(
                 authentication.to_owned(),
@@ -102,8 +93,8 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Memory {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let key_exchange = level(trial.levels, &KEY_EXCHANGE);
-        let papers = self.papers.get(level(trial.levels, &AUTHENTICATION));
+        let key_exchange = KEY_EXCHANGE.of(trial.levels);
+        let papers = self.papers.get(AUTHENTICATION.of(trial.levels));
         let papers = papers.ok_or_else(|| Error::Configuration("a combination that was not announced".to_owned()))?;
         let kind = engine_of(trial.levels);
         let engine = match kind {

@@ -10,7 +10,7 @@ use bartizan_wire::ike::{ExchangeType, IkeSa};
 
 use super::kind::{AUTHENTICATION, KEY_EXCHANGE, lacks};
 use super::link::{self, INTERFACE, Link};
-use super::{complete, issue, level, spent};
+use super::{complete, issue, spent};
 use crate::stand_in::charons::{self, PATIENCE, Papers, methods, negotiated, refused, seen};
 use crate::workload::handshake_storm::{Before, Connected, METRICS, PARAMETERS, Size, observation};
 use crate::workload::{Error, Kind, Observation, Setting, Targets, Trial, Workload};
@@ -43,7 +43,7 @@ struct Storm {
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let mut papers: Vec<(String, Papers)> = Vec::new();
     for levels in setting.combinations {
-        let authentication = level(levels, &AUTHENTICATION);
+        let authentication = AUTHENTICATION.of(levels);
         if !papers.iter().any(|(known, _)| known == authentication) {
             papers.push((authentication.to_owned(), issue(setting.folder, authentication)?));
         }
@@ -59,8 +59,8 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Storm {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let key_exchange = level(trial.levels, &KEY_EXCHANGE);
-        let authentication = level(trial.levels, &AUTHENTICATION);
+        let key_exchange = KEY_EXCHANGE.of(trial.levels);
+        let authentication = AUTHENTICATION.of(trial.levels);
         let papers = self.papers.iter().find(|(known, _)| known == authentication);
         let (_, papers) =
             papers.ok_or_else(|| Error::Configuration("a combination that was not announced".to_owned()))?;

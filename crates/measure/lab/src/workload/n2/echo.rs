@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::Namespace;
 
-use super::{LOSS, ROUND_TRIP, Stage, lacks, metric, number, numbered, p99, parameter, protection_of, soon};
+use super::{LOSS, ROUND_TRIP, Stage, lacks, number, numbered, p99, parameter, protection_of, soon};
 use crate::stand_in::n2::function::{Function, Waiting};
 use crate::stand_in::n2::protection::Places;
 use crate::workload::e2::microseconds;
@@ -35,8 +35,8 @@ pub(in crate::workload) static KIND: Kind = Kind {
         parameter("pause", "before each, in microseconds", 0.0),
     ],
     metrics: &[
-        metric("loop", "us", "from handing a message to the kernel to having it back"),
-        metric("loop-p99", "us", "what one of a hundred of them exceeds, of a trial"),
+        MetricKind::lower("loop", "us", "from handing a message to the kernel to having it back"),
+        MetricKind::lower("loop-p99", "us", "what one of a hundred of them exceeds, of a trial"),
         MetricKind {
             name: "returned",
             unit: "%",

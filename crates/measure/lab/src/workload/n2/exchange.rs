@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{
-    HYBRID, PROTECTION, ROUND_TRIP, Stage, count, lacks, metric, milliseconds, parameter, protection_of, soon,
-};
+use super::{HYBRID, PROTECTION, ROUND_TRIP, Stage, count, lacks, milliseconds, parameter, protection_of, soon};
 use crate::stand_in::n2::function::{Function, Waiting};
 use crate::stand_in::n2::play::{Changed, play};
 use crate::stand_in::n2::{End, Exchange, Procedure};
 use crate::workload::e2::{Egress, microseconds};
-use crate::workload::{Error, FactorKind, Kind, Observation, Setting, Targets, Trial, Workload};
+use crate::workload::{Error, FactorKind, Kind, MetricKind, Observation, Setting, Targets, Trial, Workload};
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "n2-exchange",
@@ -34,27 +32,27 @@ pub(in crate::workload) static KIND: Kind = Kind {
         ),
     ],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "start",
             "ms",
             "from asking the kernel for an association to having the NG Setup Response, at the gNB",
         ),
-        metric(
+        MetricKind::lower(
             "ng-setup",
             "us",
             "from sending the NG Setup Request to having its response, at the gNB",
         ),
-        metric(
+        MetricKind::lower(
             "registration",
             "us",
             "from sending the registration request to the last message of that UE, at the gNB or the AMF; the functions' own time is not in it",
         ),
-        metric(
+        MetricKind::lower(
             "wire-bytes",
             "B",
             "of frames in both directions for an association with the exchange, its beginning and end, and one connection of the programs that carry it",
         ),
-        metric("wire-packets", "", "the frames themselves"),
+        MetricKind::lower("wire-packets", "", "the frames themselves"),
         count(
             "boundaries-changed",
             "of the 20 messages of an association, those that did not arrive as one message with their octets",

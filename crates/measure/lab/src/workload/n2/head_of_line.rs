@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use bartizan_host::Impairment;
 
 use super::{
-    LOSS, PROTECTION, ROUND_TRIP, Stage, count, lacks, metric, milliseconds, number, number_of, numbered, p99,
-    parameter,
+    LOSS, PROTECTION, ROUND_TRIP, Stage, count, lacks, milliseconds, number, number_of, numbered, p99, parameter,
 };
 use super::{round_trip, soon};
 use crate::stand_in::e2::link::INTERFACE;
 use crate::stand_in::n2::function::{Function, Waiting};
 use crate::stand_in::proxies::Tools;
-use crate::workload::{Error, FactorKind, Kind, Lack, Levels, Observation, Setting, Targets, Trial, Workload};
+use crate::workload::{
+    Error, FactorKind, Kind, Lack, Levels, MetricKind, Observation, Setting, Targets, Trial, Workload,
+};
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "n2-head-of-line",
@@ -39,13 +40,13 @@ pub(in crate::workload) static KIND: Kind = Kind {
         parameter("quiet-every", "microseconds between two of them", 5300.0),
     ],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "quiet",
             "ms",
             "from handing a message of the quiet stream to the kernel to having it at the AMF",
         ),
-        metric("quiet-p99", "ms", "what one of a hundred of them exceeds, of a trial"),
-        metric("busy-p99", "ms", "the same of the busy stream"),
+        MetricKind::lower("quiet-p99", "ms", "what one of a hundred of them exceeds, of a trial"),
+        MetricKind::lower("busy-p99", "ms", "the same of the busy stream"),
         count(
             "lost",
             "messages of either stream that did not arrive, or not as they were sent",

@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use bartizan_host::sctp::Ordering;
 
-use super::{
-    LOSS, PROTECTION, ROUND_TRIP, Stage, count, lacks, metric, milliseconds, ngap, parameter, round_trip, soon,
-};
+use super::{LOSS, PROTECTION, ROUND_TRIP, Stage, count, lacks, milliseconds, ngap, parameter, round_trip, soon};
 use crate::stand_in::n2::Message;
 use crate::stand_in::n2::function::{Function, STREAMS, Waiting};
 use crate::workload::{Better, Error, Kind, MetricKind, Observation, Setting, Targets, Trial, Workload};
@@ -57,7 +55,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
             "ordered messages that arrived behind a later one of the stream they were sent on",
         ),
         count("twice", "messages that arrived again"),
-        metric(
+        MetricKind::lower(
             "lasted",
             "ms",
             "from the first message's being sent to the end of the association",

@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{PROTECTION, ROUND_TRIP, Stage, lacks, metric, milliseconds, numbered, parameter, round_trip, soon};
+use super::{PROTECTION, ROUND_TRIP, Stage, lacks, milliseconds, numbered, parameter, round_trip, soon};
 use crate::stand_in::n2::function::{Function, Waiting};
-use crate::workload::{Error, Kind, Observation, Setting, Targets, Trial, Workload};
+use crate::workload::{Error, Kind, MetricKind, Observation, Setting, Targets, Trial, Workload};
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "n2-set-up",
@@ -20,12 +20,12 @@ pub(in crate::workload) static KIND: Kind = Kind {
         ),
     ],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "first-answer",
             "ms",
             "from asking the kernel for an association to having the first message back",
         ),
-        metric(
+        MetricKind::lower(
             "round-trips",
             "",
             "the same in round trips of the cable, where it delays",

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use bartizan_host::Program;
 
-use super::{AUTHENTICATION, KEY_EXCHANGE, level, named};
+use super::{AUTHENTICATION, KEY_EXCHANGE, named};
 use crate::stand_in::responder::{Held, MOST};
 use crate::workload::{
-    Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
-    Workload, lacks_nothing,
+    Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
+    lacks_nothing,
 };
 
 const KEPT: FactorKind = FactorKind {
@@ -17,15 +17,6 @@ const KEPT: FactorKind = FactorKind {
     about: "what the process has of each: the IKE_SA, as where the kernel does ESP, or the ESP of its CHILD_SA too, as in user space",
     levels: &["ike", "ike-and-esp"],
 };
-
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "responder-standing",
@@ -37,18 +28,18 @@ pub(in crate::workload) static KIND: Kind = Kind {
         default: Some(Default::Number(100_000.0)),
     }],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "per-sa",
             "kB",
             "what resident memory grew by, over IKE_SAs: the peer's own acceptor of first requests is in it",
         ),
-        metric("all", "MB", "resident memory with all of them"),
-        metric(
+        MetricKind::lower("all", "MB", "resident memory with all of them"),
+        MetricKind::lower(
             "first-cpu",
             "us",
             "processor time of the responder for a set-up, of the first tenth",
         ),
-        metric(
+        MetricKind::lower(
             "last-cpu",
             "us",
             "the same of the last tenth, next to which the others stand",
@@ -83,7 +74,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 impl Workload for Stands {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let [key_exchange, authentication] = named(trial.levels);
-        let esp: &[&str] = match level(trial.levels, &KEPT) {
+        let esp: &[&str] = match KEPT.of(trial.levels) {
             "ike" => &[],
             _ => &["--esp"],
         };

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use bartizan_stats::Sample;
+
 use super::super::number;
-use super::level;
 use crate::stand_in::charons;
 use crate::stand_in::proxies::Tools;
 use crate::stand_in::responder::{Keyed, Pair, keyed};
 use crate::workload::{
-    Better, Default, Error, FactorKind, Kind, Lack, Levels, MetricKind, Observation, ParameterKind, Setting, Targets,
-    Trial, Workload,
+    Default, Error, FactorKind, Kind, Lack, Levels, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
+    Workload,
 };
 
 pub(in crate::workload) const KEY_EXCHANGE: FactorKind = FactorKind {
@@ -52,15 +53,6 @@ pub(in crate::workload) const CIPHER: FactorKind = FactorKind {
     ],
 };
 
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
-
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "esp-by-key-exchange",
     about: "An IKE_SA with a CHILD_SA set up in memory by Bartizan's engine at both ends, and packets sealed and opened under the keys that came of it.",
@@ -79,20 +71,20 @@ pub(in crate::workload) static KIND: Kind = Kind {
         default: Some(Default::Number(2000.0)),
     }],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "encryption",
             "us",
             "sealing one packet, of 20 that are timed together; the median of a trial",
         ),
-        metric("decryption", "us", "opening one, alike"),
-        metric("initiator-cpu", "us", "processor time of the initiator for the set-up"),
-        metric("responder-cpu", "us", "the same of the responder"),
-        metric(
+        MetricKind::lower("decryption", "us", "opening one, alike"),
+        MetricKind::lower("initiator-cpu", "us", "processor time of the initiator for the set-up"),
+        MetricKind::lower("responder-cpu", "us", "the same of the responder"),
+        MetricKind::lower(
             "bytes",
             "B",
             "of IKE messages of the set-up, both directions, without headers of UDP and IP",
         ),
-        metric("datagrams", "datagrams", "these messages, or their fragments"),
+        MetricKind::lower("datagrams", "datagrams", "these messages, or their fragments"),
     ],
     targets: Targets::Own,
     lacks,
@@ -100,7 +92,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
 };
 
 fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
-    charons::lacks_research(level(levels, &KEY_EXCHANGE))
+    charons::lacks_research(KEY_EXCHANGE.of(levels))
 }
 
 /// Packets that are timed together: a clock is read twice for each lot.
@@ -132,7 +124,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 }
 
 fn named(levels: &Levels) -> [String; 2] {
-    [&KEY_EXCHANGE, &CIPHER].map(|factor| level(levels, factor).to_owned())
+    [&KEY_EXCHANGE, &CIPHER].map(|factor| factor.of(levels).to_owned())
 }
 
 fn pair(folder: &Path, [key_exchange, cipher]: &[String; 2]) -> Result<Pair, Error> {
@@ -167,8 +159,8 @@ impl Workload for ByKeyExchange {
         let microseconds = |time: std::time::Duration| vec![time.as_secs_f64() * 1e6];
         let mut observation = Observation::default();
         observation.values.extend([
-            ("encryption", vec![median(&mut sealed)]),
-            ("decryption", vec![median(&mut opened)]),
+            ("encryption", vec![median(sealed)?]),
+            ("decryption", vec![median(opened)?]),
             ("initiator-cpu", microseconds(keyed.spent[0])),
             ("responder-cpu", microseconds(keyed.spent[1])),
             ("bytes", vec![keyed.bytes as f64]),
@@ -214,7 +206,7 @@ impl Lots {
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(values: Vec<f64>) -> Result<f64, Error> {
+    let sample = Sample::new(values).map_err(|error| Error::Protocol(error.to_string()))?;
+    Ok(sample.median())
 }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use bartizan_ike::{HalfOpen, IkeSa};
 use bartizan_wire::ike::Header;
 
-use super::{AUTHENTICATION, KEY_EXCHANGE, Pairs, level};
+use super::{AUTHENTICATION, KEY_EXCHANGE, Pairs};
 use crate::stand_in::responder::{MOST, Pair, Responder, initiator, set_up_and_forget, to_send};
 use crate::workload::{
-    Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
-    Workload, lacks_nothing,
+    Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
+    lacks_nothing,
 };
 
 const COOKIES: FactorKind = FactorKind {
@@ -20,15 +20,6 @@ const COOKIES: FactorKind = FactorKind {
     about: "from when on first requests must come again with a cookie: while 30 IKE_SAs are half open, 1024 being the most, or never, without a bound",
     levels: &["from-30", "never"],
 };
-
-const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better: Better::Lower,
-    }
-}
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "responder-storm",
@@ -47,24 +38,24 @@ pub(in crate::workload) static KIND: Kind = Kind {
         },
     ],
     metrics: &[
-        metric(
+        MetricKind::lower(
             "connected-after",
             "s",
             "from the beginning of the storm until an initiator's SAs were up, of each",
         ),
-        metric("all-connected", "s", "until the last one's were"),
-        metric(
+        MetricKind::lower("all-connected", "s", "until the last one's were"),
+        MetricKind::lower(
             "responder-cpu",
             "us",
             "processor time of the responder over set-ups: cookies and messages that came again are in it",
         ),
-        metric("cookies", "messages", "answers that ask for a cookie, over set-ups"),
-        metric(
+        MetricKind::lower("cookies", "messages", "answers that ask for a cookie, over set-ups"),
+        MetricKind::lower(
             "retransmissions",
             "messages",
             "datagrams that initiators sent again, over set-ups",
         ),
-        metric("half-open", "SAs", "IKE_SAs that were half open at once, at most"),
+        MetricKind::lower("half-open", "SAs", "IKE_SAs that were half open at once, at most"),
     ],
     targets: Targets::Own,
     lacks: lacks_nothing,
@@ -100,7 +91,7 @@ impl Workload for Storm {
         let pair = self.pairs.of(trial.levels)?;
         let last = self.processors.last().map_or(&[][..], std::slice::from_ref);
         bartizan_host::pin_this_thread(last)?;
-        let half_open = match level(trial.levels, &COOKIES) {
+        let half_open = match COOKIES.of(trial.levels) {
             "never" => HalfOpen {
                 cookies_from: usize::MAX,
                 most: usize::MAX,

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::peers;
 use super::stage::{self, CONSUMER, PRODUCER, Papers, Places, Terms};
-use super::{lacks_openssl_root, level, metric};
+use super::{lacks_openssl_root, metric};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
@@ -102,7 +102,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let papers = Papers::make(setting.folder)?;
     let mut pairs = Vec::new();
     for path in ["splice", "http2"] {
-        if !setting.combinations.iter().any(|levels| level(levels, &PATH) == path) {
+        if !setting.combinations.iter().any(|levels| PATH.of(levels) == path) {
             continue;
         }
         let places = Places {
@@ -135,7 +135,7 @@ fn size(levels: &crate::workload::Levels) -> Result<usize, Error> {
 
 impl Workload for Body {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let path = level(trial.levels, &PATH);
+        let path = PATH.of(trial.levels);
         let bytes = size(trial.levels)?;
         let pair = self.pairs.iter().find(|(name, ..)| name == path);
         let entry = pair.map_or(self.server, |(_, places, _)| places.entry);

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::peers::{self, Peer};
 use super::stage::{self, CONSUMER, PRODUCER, Papers, Places, Terms};
-use super::{PATH, level, metric};
+use super::{PATH, metric};
 use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
@@ -110,7 +110,7 @@ fn held(levels: &Levels) -> Result<usize, Error> {
 impl Workload for Hold {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let terms = Terms {
-            path: level(trial.levels, &PATH),
+            path: PATH.of(trial.levels),
             resumption: false,
         };
         let wanted = held(trial.levels)?;

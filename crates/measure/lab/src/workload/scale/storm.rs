@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::peers::{self, Peer, Served};
 use super::stage::{self, PRODUCER, Papers, Places, Terms};
-use super::{PATH, level, metric};
+use super::{PATH, metric};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
     lacks_nothing,
@@ -97,10 +97,10 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 impl Workload for Storm {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let terms = Terms {
-            path: level(trial.levels, &PATH),
-            resumption: level(trial.levels, &RESUMPTION) == "on",
+            path: PATH.of(trial.levels),
+            resumption: RESUMPTION.of(trial.levels) == "on",
         };
-        let restart = level(trial.levels, &AFTER) == "restart";
+        let restart = AFTER.of(trial.levels) == "restart";
         let start = || self.papers.sidecar(&self.sidecar, PRODUCER, &self.places, terms);
         let mut producer = start()?;
         let peer_terms = self.papers.peer(&self.places, terms)?;

@@ -8,7 +8,7 @@ use crate::stand_in::charons::{Papers, lacks_research};
 use crate::stand_in::proxies::Tools;
 use crate::stand_in::tunnels::{Maker, Tunnel};
 use crate::workload::responder::{CIPHER, RESEARCHED};
-use crate::workload::{Error, FactorKind, Kind, Lack, Levels, Observation, Setting, Targets, Trial, Workload};
+use crate::workload::{Error, Kind, Lack, Levels, Observation, Setting, Targets, Trial, Workload};
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "tunnel-by-key-exchange",
@@ -21,14 +21,10 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
-    levels.level(factor.name).unwrap_or(factor.levels[0])
-}
-
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     Maker::Bartizan
         .lacks(tools)
-        .or_else(|| lacks_research(level(levels, &RESEARCHED)))
+        .or_else(|| lacks_research(RESEARCHED.of(levels)))
 }
 
 struct Keyed {
@@ -49,7 +45,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Keyed {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let [key_exchange, cipher] = [&RESEARCHED, &CIPHER].map(|factor| level(trial.levels, factor));
+        let [key_exchange, cipher] = [&RESEARCHED, &CIPHER].map(|factor| factor.of(trial.levels));
         self.tunnel.key(&self.papers, key_exchange, cipher)?;
         self.sending.through(&mut self.tunnel, trial)
     }
