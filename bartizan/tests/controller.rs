@@ -5,6 +5,9 @@ mod api_server;
 #[path = "authority/mod.rs"]
 mod authority;
 
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use bartizan_host::Program;
@@ -24,6 +27,7 @@ fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
     let url = format!("--server=https://{}", server.address());
     let controller = Program::new(env!("CARGO_BIN_EXE_bartizan"))
         .arguments(["controller", "--ca=ca", "--namespace=core", "--lease-namespace=core"])
+        .arguments(["--listen=127.0.0.1:0"])
         .arguments([url.as_str(), "--ca-file=cluster/ca.crt.pem", "--token-file=token"])
         .environment("BARTIZAN_LOG", "debug")
         .directory(&place)
@@ -39,6 +43,30 @@ fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
         server.rename_node();
         server.created("bartizan-smf") == 1
     });
+    let printed = controller.stderr();
+    let address = printed
+        .split("address=")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
+    assert_eq!(get(address, "/live").0, 200);
+    assert_eq!(get(address, "/ready").0, 200);
+    let counted = [
+        "certificates_total 3",
+        "leading 1",
+        "refused_namespaces 0",
+        "writes_total{object=\"secret\"} 3",
+    ];
+    // They count once the answer is there.
+    until("what was written is counted", || {
+        let (status, metrics) = get(address, "/metrics");
+        assert_eq!(status, 200);
+        counted
+            .iter()
+            .all(|line| metrics.contains(&format!("bartizan_controller_{line}\n")))
+    });
     for wanted in log {
         assert!(
             controller.stderr().contains(wanted),
@@ -48,6 +76,32 @@ fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
     }
     assert!(controller.terminate(Duration::from_secs(20)).unwrap().success());
     assert_eq!(server.holder(), "");
+}
+
+/// Status and body.
+fn get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn the_charts_definitions_are_what_the_command_prints() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["controller", "--print-crds"])
+        .output()
+        .unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/bartizan/crds");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let stored = format!("{}---\n{}", read("networks.yaml"), read("exceptions.yaml"));
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), stored);
 }
 
 #[test]
