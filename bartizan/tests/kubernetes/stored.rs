@@ -16,7 +16,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 /// The volumes that containers have at the place of the token.
-fn token_of<'a>(container: &'a Value) -> Vec<&'a str> {
+fn token_of(container: &Value) -> Vec<&str> {
     let mounts = container["volumeMounts"].as_array().unwrap().iter();
     mounts
         .filter(|mount| mount["mountPath"] == TOKEN)

@@ -45,7 +45,7 @@ fn pods_that_cannot_be_protected_are_refused_with_what_to_do_and_dry_runs_too() 
         ),
         (
             with(node(), |spec| {
-                context(spec, "capabilities", json!({ "add": ["NET_ADMIN"] }))
+                context(spec, "capabilities", json!({ "add": ["NET_ADMIN"] }));
             }),
             "amf has NET_ADMIN, with which it could pass or remove the rules",
         ),
