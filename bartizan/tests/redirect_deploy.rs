@@ -170,7 +170,10 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
             .or_default()
             .push((instruction.to_owned(), rest));
     }
-    assert_eq!(stages.keys().collect::<Vec<_>>(), ["build", "redirect", "sidecar"]);
+    assert_eq!(
+        stages.keys().collect::<Vec<_>>(),
+        ["build", "build-controller", "controller", "redirect", "sidecar"]
+    );
     for (_, copied) in stages
         .values()
         .flatten()
@@ -184,8 +187,10 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
             }
         }
     }
-    let user = stages["sidecar"].iter().find(|(instruction, _)| instruction == "USER");
-    assert_eq!(user.unwrap().1, format!("{IMAGE_USER}:{IMAGE_USER}"));
+    for stage in ["sidecar", "controller"] {
+        let user = stages[stage].iter().find(|(instruction, _)| instruction == "USER");
+        assert_eq!(user.unwrap().1, format!("{IMAGE_USER}:{IMAGE_USER}"), "{stage}");
+    }
     // The compiler of the image is the one the workspace is built with.
     let toolchain = std::fs::read_to_string(deploy("../rust-toolchain.toml")).unwrap();
     let channel = toolchain.split('"').nth(1).unwrap();

@@ -1,6 +1,6 @@
 //! What a set of IKEv2 key exchange methods is worth together.
 
-use bartizan_registry::{Safety, TRANSFORMS, Transform, TransformKind};
+use bartizan_registry::{Safety, TRANSFORMS, TransformKind};
 use bartizan_wire::ike::KeyExchangeMethod;
 
 /// Methods whose secrets are mixed: one that holds is enough (RFC 9370, section 4).
@@ -62,16 +62,14 @@ pub(crate) enum Room {
 impl Room {
     /// Of so many bytes in request and response.
     pub(crate) fn of((request, response): (u64, u64)) -> Self {
-        let least = |size: fn(&Transform) -> Option<u16>| sizes(Safety::QuantumSafe, size).min();
-        let most = sizes(Safety::Vulnerable, |known| known.initiator.max(known.responder)).max();
-        let (Some(initiator), Some(responder), Some(classical)) =
-            (least(|known| known.initiator), least(|known| known.responder), most)
-        else {
-            return Self::Either;
-        };
-        if request < initiator || response < responder {
+        let fits_post_quantum =
+            sizes(Safety::QuantumSafe).any(|(initiator, responder)| request >= initiator && response >= responder);
+        let classical = sizes(Safety::Vulnerable)
+            .map(|(initiator, responder)| initiator.max(responder))
+            .max();
+        if !fits_post_quantum {
             Self::NoPostQuantum
-        } else if request.min(response) > classical {
+        } else if classical.is_some_and(|most| request.min(response) > most) {
             Self::PostQuantum
         } else {
             Self::Either
@@ -79,13 +77,12 @@ impl Room {
     }
 }
 
-/// Sizes of key exchange data of all methods of that safety.
-fn sizes(safety: Safety, size: fn(&Transform) -> Option<u16>) -> impl Iterator<Item = u64> {
+/// Sizes of the key exchange data of each method of that safety, from the initiator and from the responder; without those whose data no payload has room for.
+fn sizes(safety: Safety) -> impl Iterator<Item = (u64, u64)> {
     TRANSFORMS
         .iter()
         .filter(move |known| known.kind == TransformKind::KeyExchange && known.recording == Some(safety))
-        .filter_map(size)
-        .map(u64::from)
+        .filter_map(|known| Some((known.initiator?.into(), known.responder?.into())))
 }
 
 #[cfg(test)]
