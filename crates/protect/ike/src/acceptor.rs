@@ -29,19 +29,30 @@ pub enum Admission {
 /// Answers first requests without keeping anything of those that it does not admit.
 pub struct Acceptor {
     config: Arc<Config>,
-    secret: hmac::Key,
+    cookies: Cookies,
+}
+
+/// What cookies are made with. An endpoint has one for all of its peers: a cookie names the address that it is for.
+#[derive(Clone)]
+pub(crate) struct Cookies(Arc<hmac::Key>);
+
+impl Cookies {
+    pub(crate) fn new(random: &mut dyn Random) -> Self {
+        let mut secret = Zeroizing::new([0; SECRET]);
+        random.fill(&mut secret[..]);
+        Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &secret[..])))
+    }
 }
 
 impl Acceptor {
     /// One for IKE_SAs of this configuration.
     #[must_use]
     pub fn new(config: Arc<Config>, random: &mut dyn Random) -> Self {
-        let mut secret = Zeroizing::new([0; SECRET]);
-        random.fill(&mut secret[..]);
-        Self {
-            config,
-            secret: hmac::Key::new(hmac::HMAC_SHA256, &secret[..]),
-        }
+        Self::with(config, Cookies::new(random))
+    }
+
+    pub(crate) fn with(config: Arc<Config>, cookies: Cookies) -> Self {
+        Self { config, cookies }
     }
 
     /// A datagram that belongs to no IKE_SA. `must_return` demands a cookie: many IKE_SAs are half open, and who comes from an address that is
@@ -99,7 +110,7 @@ impl Acceptor {
 
     /// A digest of what comes again unchanged, under a secret: nothing needs to be kept to know it.
     fn cookie(&self, header: &Header, ends: Ends, nonce: &[u8]) -> hmac::Tag {
-        let mut context = hmac::Context::with_key(&self.secret);
+        let mut context = hmac::Context::with_key(&self.cookies.0);
         context.update(&header.initiator_spi.to_be_bytes());
         context.update(ends.remote.to_string().as_bytes());
         context.update(nonce);

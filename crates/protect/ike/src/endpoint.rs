@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_wire::ike::Header;
 
-use crate::acceptor::{Acceptor, Admission};
+use crate::acceptor::{Acceptor, Admission, Cookies};
 use crate::allowance::{Allowance, Pace};
 use crate::config::Config;
 use crate::error::Failure;
@@ -61,7 +61,7 @@ pub enum Report {
 }
 
 struct Held {
-    sa: IkeSa,
+    sa: Box<IkeSa>,
     due: Option<Instant>,
     /// The first request's SPI and sender, as long as its peer is not authenticated.
     first: Option<(u64, SocketAddr)>,
@@ -77,6 +77,7 @@ struct Accepting {
 pub struct Endpoint {
     /// By the addresses of this end and of the peer.
     accepts: HashMap<(IpAddr, IpAddr), Accepting>,
+    cookies: Option<Cookies>,
     half_open: HalfOpen,
     held: BTreeMap<SaId, Held>,
     by_spi: HashMap<u64, SaId>,
@@ -94,6 +95,7 @@ impl Endpoint {
     pub fn new(half_open: HalfOpen) -> Self {
         Self {
             accepts: HashMap::new(),
+            cookies: None,
             half_open,
             held: BTreeMap::new(),
             by_spi: HashMap::new(),
@@ -107,7 +109,8 @@ impl Endpoint {
 
     /// Accepts IKE_SAs of this configuration between an address of this end and one of a peer from now on.
     pub fn accept(&mut self, (local, remote): (IpAddr, IpAddr), config: Arc<Config>, random: &mut dyn Random) {
-        let acceptor = Acceptor::new(config, random);
+        let cookies = self.cookies.get_or_insert_with(|| Cookies::new(random));
+        let acceptor = Acceptor::with(config, cookies.clone());
         let before = self.accepts.remove(&(local, remote));
         let allowance = before.and_then(|before| before.allowance);
         self.accepts.insert((local, remote), Accepting { acceptor, allowance });
@@ -130,7 +133,7 @@ impl Endpoint {
         now: Instant,
     ) -> Result<SaId, Failure> {
         let sa = IkeSa::initiate(config, ends, random, now)?;
-        Ok(self.hold(sa, None))
+        Ok(self.hold(Box::new(sa), None))
     }
 
     /// Does something with an IKE_SA that has not ended: replaces it, replaces or deletes a CHILD_SA of it, closes it.
@@ -144,12 +147,12 @@ impl Endpoint {
     /// An IKE_SA that has not ended.
     #[must_use]
     pub fn sa(&self, id: SaId) -> Option<&IkeSa> {
-        self.held.get(&id).map(|held| &held.sa)
+        self.held.get(&id).map(|held| &*held.sa)
     }
 
     /// IKE_SAs that have not ended.
     pub fn sas(&self) -> impl Iterator<Item = (SaId, &IkeSa)> {
-        self.held.iter().map(|(id, held)| (*id, &held.sa))
+        self.held.iter().map(|(id, held)| (*id, &*held.sa))
     }
 
     /// How many IKE_SAs have not ended, and how many of them are half open.
@@ -202,7 +205,7 @@ impl Endpoint {
                 allowance.take(now);
                 let id = SaId(self.next);
                 self.reports.push_back(Report::Admitted(id, ends));
-                self.hold(*sa, Some(first));
+                self.hold(sa, Some(first));
             }
             Admission::Answered(datagram) => {
                 let port = Port::Ike;
@@ -240,14 +243,14 @@ impl Endpoint {
         self.reports.pop_front()
     }
 
-    fn hold(&mut self, sa: IkeSa, first: Option<(u64, SocketAddr)>) -> SaId {
+    fn hold(&mut self, sa: Box<IkeSa>, first: Option<(u64, SocketAddr)>) -> SaId {
         let id = SaId(self.next);
         self.next += 1;
         self.hold_as(id, sa, first);
         id
     }
 
-    fn hold_as(&mut self, id: SaId, sa: IkeSa, first: Option<(u64, SocketAddr)>) {
+    fn hold_as(&mut self, id: SaId, sa: Box<IkeSa>, first: Option<(u64, SocketAddr)>) {
         self.by_spi.insert(sa.own_spi(), id);
         if let Some(first) = first {
             self.by_first.insert(first, id);
@@ -272,7 +275,7 @@ impl Endpoint {
                     let new = SaId(self.next);
                     self.next += 1;
                     self.reports.push_back(Report::Rekeyed { old: id, new });
-                    successors.push((new, *successor));
+                    successors.push((new, successor));
                 }
                 event => self.reports.push_back(Report::Event(id, event)),
             }

@@ -20,7 +20,8 @@ impl<F: FnMut(&mut [u8])> Random for F {
 /// What an IKE_SA draws SPIs, nonces and delays from as long as it exists: HMAC-SHA-256 of a counter under a key that is drawn when it begins. All
 /// that comes out of it is sent, or shows in when something is; keys are never drawn from it.
 pub(crate) struct Chance {
-    key: hmac::Key,
+    /// Bytes, since what the library makes of them takes twenty times as much, and there is one for each IKE_SA.
+    key: Zeroizing<[u8; Self::KEY]>,
     drawn: u64,
 }
 
@@ -31,10 +32,7 @@ impl Chance {
     pub(crate) fn new(random: &mut dyn Random) -> Self {
         let mut key = Zeroizing::new([0; Self::KEY]);
         random.fill(&mut key[..]);
-        Self {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key[..]),
-            drawn: 0,
-        }
+        Self { key, drawn: 0 }
     }
 
     /// A time below this one.
@@ -47,9 +45,10 @@ impl Chance {
 
 impl Random for Chance {
     fn fill(&mut self, bytes: &mut [u8]) {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.key[..]);
         for piece in bytes.chunks_mut(Self::KEY) {
             self.drawn += 1;
-            let drawn = hmac::sign(&self.key, &self.drawn.to_be_bytes());
+            let drawn = hmac::sign(&key, &self.drawn.to_be_bytes());
             piece.copy_from_slice(&drawn.as_ref()[..piece.len()]);
         }
     }

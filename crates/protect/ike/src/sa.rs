@@ -39,7 +39,7 @@ pub(crate) use init::{Init, encode};
 use initiating::Initiating;
 use life::Task;
 pub(crate) use messages::unknown_critical;
-use messages::{Answered, Outgoing};
+use messages::{Answered, Fingerprint, Outgoing, fingerprint};
 use replacing::Contest;
 use responding::Responding;
 
@@ -92,7 +92,7 @@ pub struct IkeSa {
     /// Of requests and of responses.
     assemblies: [Assembly; 2],
     /// The first fragment, or all, of the request that is arriving.
-    arriving: Vec<u8>,
+    arriving: Fingerprint,
     children: Vec<ChildSa>,
     /// Whether this end says that it has no other IKE_SA with the peer.
     is_initial: bool,
@@ -183,6 +183,15 @@ struct Transcript {
     intermediate: [Vec<u8>; 2],
 }
 
+/// The first of a queue. One that is empty then gives its memory back: there are many IKE_SAs, and most of them have nothing to say.
+fn next_of<T>(queue: &mut VecDeque<T>) -> Option<T> {
+    let first = queue.pop_front();
+    if queue.is_empty() {
+        *queue = VecDeque::new();
+    }
+    first
+}
+
 impl std::fmt::Debug for IkeSa {
     /// Prints no key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -234,7 +243,7 @@ impl IkeSa {
             expected: 0,
             answered: None,
             assemblies: [Assembly::new(), Assembly::new()],
-            arriving: Vec::new(),
+            arriving: Fingerprint::default(),
             children: Vec::new(),
             is_initial: false,
             first: 0,
@@ -316,12 +325,12 @@ impl IkeSa {
 
     /// The next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
+        next_of(&mut self.transmits)
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        next_of(&mut self.events)
     }
 
     /// Ends it: a peer that is authenticated receives a deletion, and [`Event::Closed`] follows its answer. Where it is being replaced the one

@@ -10,7 +10,7 @@ use bartizan_wire::ike::{
     Transform,
 };
 
-use super::{Abilities, Ends, IkeSa, Security, State};
+use super::{Abilities, Ends, IkeSa, Security, State, fingerprint};
 use crate::config::Config;
 use crate::credential::hashes;
 use crate::error::Failure;
@@ -374,7 +374,7 @@ impl IkeSa {
         let message = encode(sa.header(ExchangeType::IKE_SA_INIT, Flags::RESPONSE, 0), payloads)?;
         sa.transcript.init = [datagram.to_vec(), message.clone()];
         sa.secure(agreed, &secret, [init.nonce, &nonce])?;
-        sa.arriving = datagram.to_vec();
+        sa.arriving = fingerprint(datagram);
         sa.send_response(ExchangeType::IKE_SA_INIT, 0, vec![message]);
         Ok(sa)
     }

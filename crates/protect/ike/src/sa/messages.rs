@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use aws_lc_rs::digest;
 use bartizan_registry::Header as Layer;
 use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, Payload, PayloadType};
 
@@ -23,9 +24,18 @@ pub(super) struct Outgoing {
 /// The peer's last request, and what was answered: answered again where it comes again.
 pub(super) struct Answered {
     exchange: ExchangeType,
-    /// All of it, or its first fragment (RFC 7383, section 2.6.1).
-    request: Vec<u8>,
+    /// Of all of it, or of its first fragment (RFC 7383, section 2.6.1).
+    request: Fingerprint,
     datagrams: Vec<Vec<u8>>,
+}
+
+/// SHA-256 of a datagram: whether another is the same is all that is asked of it.
+pub(super) type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
+
+pub(super) fn fingerprint(datagram: &[u8]) -> Fingerprint {
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.copy_from_slice(digest::digest(&digest::SHA256, datagram).as_ref());
+    fingerprint
 }
 
 /// Content of a proven message.
@@ -83,7 +93,10 @@ impl IkeSa {
     }
 
     fn receive_request(&mut self, now: Instant, header: &Header, datagram: &[u8]) {
-        if let Some(answered) = self.answered.as_ref().filter(|answered| answered.request == datagram) {
+        let is_again = |answered: &&Answered| {
+            header.message_id.checked_add(1) == Some(self.expected) && answered.request == fingerprint(datagram)
+        };
+        if let Some(answered) = self.answered.as_ref().filter(is_again) {
             let port = self.port(answered.exchange);
             let again = answered.datagrams.iter().map(|datagram| Transmit {
                 port,
@@ -128,7 +141,7 @@ impl IkeSa {
         self.taken += 1;
         let is_response = header.flags.is_response();
         if !is_response && part.fragment.0 == 1 {
-            self.arriving = datagram.to_vec();
+            self.arriving = fingerprint(datagram);
         }
         let assembly = &mut self.assemblies[usize::from(is_response)];
         let (first, bytes) = assembly.take(header.message_id, part)?;
