@@ -42,13 +42,17 @@ pub struct Config {
     pub always_in_udp: bool,
 }
 
-/// A post-quantum pre-shared key (RFC 8784). Where there is one it is required of the peer: every key of a CHILD_SA, and of each IKE_SA that takes the
-/// place of the first, follows from it.
+/// A post-quantum pre-shared key. Where both ends have it, every key of a CHILD_SA, and of each IKE_SA that takes the place of the first, follows from it.
 pub struct Ppk {
     /// What both ends call it, PPK_ID_FIXED.
     pub identity: Vec<u8>,
     /// At least as many bytes as the key of the cipher that it is to protect.
     pub secret: Secret,
+    /// Whether a peer that does not have it is refused.
+    pub required: bool,
+    /// Whether it is mixed in by IKE_INTERMEDIATE where the peer can do that (RFC 9867): who the ends are, and all else of IKE_AUTH, is then protected by it
+    /// too. Otherwise, or where this is false, it is mixed in by IKE_AUTH (RFC 8784).
+    pub early: bool,
 }
 
 /// What a CHILD_SA protects, and how.

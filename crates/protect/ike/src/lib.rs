@@ -7,16 +7,17 @@
 //! soon as it has the answer that makes it.
 //!
 //! Key exchanges are those of IKE_SA_INIT and, as additional ones (RFC 9370), of IKE_INTERMEDIATE (RFC 9242). Ends prove who they are by
-//! digital signatures (RFC 7427), ML-DSA among them, and may share a post-quantum key as well (RFC 8784). Payloads are those of
+//! digital signatures (RFC 7427), ML-DSA among them, each over IKE_SA_INIT of both where both can do that
+//! (draft-ietf-ipsecme-ikev2-downgrade-prevention), and may share a post-quantum key as well (RFC 8784, RFC 9867). Payloads are those of
 //! `bartizan_wire::ike`, where reader and encoder of each stand next to each other and serve the inspector too.
 //!
-//! An IKE_SA has a CHILD_SA for each kind of traffic that it is configured with: one comes with IKE_AUTH, others by CREATE_CHILD_SA.
+//! An IKE_SA has a CHILD_SA for each kind of traffic that it is configured with: one comes with IKE_AUTH, unless that is to have none (RFC 6023), others by CREATE_CHILD_SA.
 //!
 //! An end replaces CHILD_SAs and the IKE_SA when their lifetimes say so or its owner does, and lets the peer do so (CREATE_CHILD_SA, with the
 //! additional key exchanges of IKE_FOLLOWUP_KE); where both replace one SA at once, both end with the same one. An IKE_SA that takes the place
 //! of another is another [`IkeSa`], which [`Event::Rekeyed`] gives.
 //!
-//! Not here yet: pre-shared keys that are optional, or mixed in before IKE_AUTH (RFC 9867), childless IKE_SAs.
+//! Not here yet: pre-shared keys in CREATE_CHILD_SA (RFC 9867, section 3.2).
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -24,8 +24,10 @@ pub struct Agreed {
     pub first: KeyExchangeMethod,
     /// Those of IKE_INTERMEDIATE or IKE_FOLLOWUP_KE, in their order.
     pub additional: Vec<KeyExchangeMethod>,
-    /// Whether a post-quantum pre-shared key went into the keys of CHILD_SAs (RFC 8784).
+    /// Whether a post-quantum pre-shared key went into the keys of CHILD_SAs (RFC 8784, RFC 9867).
     pub ppk: bool,
+    /// Whether each end has signed IKE_SA_INIT of both (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+    pub full_transcript: bool,
 }
 
 impl Agreed {
@@ -47,6 +49,7 @@ impl Agreed {
             first,
             additional,
             ppk: false,
+            full_transcript: false,
             transforms: chosen.transforms.clone(),
         })
     }

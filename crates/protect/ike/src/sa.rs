@@ -9,6 +9,7 @@ mod initiating;
 mod life;
 mod messages;
 mod open;
+mod preshared;
 mod replacing;
 mod responding;
 #[cfg(test)]
@@ -96,8 +97,8 @@ pub struct IkeSa {
     children: Vec<ChildSa>,
     /// Whether this end says that it has no other IKE_SA with the peer.
     is_initial: bool,
-    /// The place of the CHILD_SA that IKE_AUTH asks for.
-    first: usize,
+    /// The place of the CHILD_SA that IKE_AUTH asks for, if it asks for one.
+    first: Option<usize>,
     /// How often the peer may ask for SAs yet.
     asked: Allowance,
     /// By which signatures this end and the peer have proven who they are.
@@ -137,7 +138,8 @@ enum State {
     /// Initiator: the additional key exchange of this place is on its way.
     Exchanging {
         index: usize,
-        pending: Box<dyn Pending>,
+        /// None where it is for a pre-shared key alone.
+        pending: Option<Box<dyn Pending>>,
     },
     /// Initiator: IKE_AUTH is on its way.
     Authenticating,
@@ -157,6 +159,8 @@ enum State {
 struct Security {
     agreed: Agreed,
     keys: Keys,
+    /// Those without the pre-shared key, as long as the responder has not said whether it has that.
+    unmixed: Option<Box<Keys>>,
     protection: Protection,
     nonces: Nonces,
 }
@@ -166,8 +170,12 @@ struct Security {
 struct Abilities {
     fragments: bool,
     intermediate: bool,
-    /// Whether it shares a post-quantum key.
+    /// Whether it takes a post-quantum pre-shared key in IKE_AUTH, and whether in IKE_INTERMEDIATE.
     ppk: bool,
+    early_ppk: bool,
+    /// Whether it signs IKE_SA_INIT of both.
+    full_transcript: bool,
+    childless: bool,
     /// Hash algorithms of signatures that it verifies.
     hashes: Vec<u16>,
     /// Whether this end, and whether it, is behind a translation of addresses; none where it has not said what it sees.
@@ -181,6 +189,10 @@ struct Transcript {
     init: [Vec<u8>; 2],
     /// What was computed over IKE_INTERMEDIATE messages of both (RFC 9242, section 3.3.2); empty where there were none.
     intermediate: [Vec<u8>; 2],
+    /// How many exchanges those were.
+    exchanges: u32,
+    /// Whether a pre-shared key was named in the last of them.
+    named: bool,
 }
 
 /// The first of a queue. One that is empty then gives its memory back: there are many IKE_SAs, and most of them have nothing to say.
@@ -246,7 +258,7 @@ impl IkeSa {
             arriving: Fingerprint::default(),
             children: Vec::new(),
             is_initial: false,
-            first: 0,
+            first: Some(0),
             asked,
             proofs: [Vec::new(), Vec::new()],
             tasks: VecDeque::new(),
@@ -353,7 +365,13 @@ impl IkeSa {
 
     /// Asks for the CHILD_SA of this place in IKE_AUTH, instead of the first one. For one that has just begun.
     pub fn begin_with(&mut self, place: usize) {
-        self.first = place;
+        self.first = Some(place);
+    }
+
+    /// Asks for no CHILD_SA in IKE_AUTH where the peer can do that (RFC 6023), so that each is made by CREATE_CHILD_SA with key exchanges of its own. For one
+    /// that has just begun.
+    pub fn begin_childless(&mut self) {
+        self.first = None;
     }
 
     /// Ends it here, without a message to the peer.

@@ -98,6 +98,7 @@ impl Nonces {
 }
 
 /// The keys of an IKE_SA, but those of its cipher, which are given to it.
+#[derive(Clone)]
 pub(crate) struct Keys {
     pub(crate) prf: Prf,
     pub(crate) derive: Secret,
@@ -152,6 +153,12 @@ impl Keys {
         for key in [&mut self.derive, initiator, responder] {
             *key = self.prf.plus(ppk, &[&key[..]], key.len());
         }
+    }
+
+    /// Those behind an IKE_INTERMEDIATE in which both ends have named a post-quantum pre-shared key (RFC 9867, section 3.1).
+    pub(crate) fn mixed(&self, suite: Suite, ppk: &[u8], nonces: &Nonces) -> (Self, CipherKeys) {
+        let seed = self.prf.plus(ppk, &[&self.derive[..]], self.prf.length());
+        Self::expand(self.prf, suite, &seed, nonces)
     }
 
     /// Those of an IKE_SA that replaces this one: its first seed by this one's prf, the rest by its own (RFC 7296, section 2.18; RFC 9370,

@@ -46,7 +46,8 @@ use crate::xfrm::{Associations, Installed};
 const TURN: Duration = Duration::from_millis(100);
 /// How long peers may take to answer that their IKE_SAs end, when the daemon does.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Half-open IKE_SAs at most: further first requests are dropped, and their senders try again.
+/// Half-open IKE_SAs at most, or twice the number of peers where that is more, so that all of them may begin at once: further first requests are dropped,
+/// and their senders try again. From half of this number on each of them has brought a cookie.
 const HALF_OPEN: usize = 1024;
 /// How often what SAs have carried and how old they are is compared with their limits.
 const UPKEEP: Duration = Duration::from_secs(1);
@@ -138,13 +139,10 @@ impl Daemon {
             Some((device, mtu)) => DataPath::Userspace(Box::new(Userspace::start(device, *mtu)?)),
         };
         // As of a charon of ours: each peer may have one, and one more attempt. Cookies are asked for well before attempts are dropped.
-        let cookies_from = usize::try_from(options.peers)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(2)
-            .max(30);
+        let all = usize::try_from(options.peers).unwrap_or(usize::MAX).saturating_mul(2);
         let half_open = HalfOpen {
-            cookies_from: cookies_from.min(HALF_OPEN / 2),
-            most: HALF_OPEN,
+            cookies_from: all.clamp(30, HALF_OPEN / 2),
+            most: all.max(HALF_OPEN),
             ..HalfOpen::default()
         };
         Ok(Self {

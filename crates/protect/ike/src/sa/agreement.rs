@@ -165,6 +165,7 @@ impl IkeSa {
         let nonces = Nonces::new([&nonces[0], &nonces[1]], spis);
         let security = self.security.as_ref().ok_or(Failure::Cryptography)?;
         agreed.ppk = security.agreed.ppk;
+        agreed.full_transcript = security.agreed.full_transcript;
         let (keys, cipher) = security.keys.replaced(agreed.prf, agreed.suite, secrets, &nonces);
         let protection = Protection::new(agreed.suite, &cipher, role == Party::Initiator)?;
         let chance = Chance::new(&mut self.chance);
@@ -176,6 +177,7 @@ impl IkeSa {
         sa.security = Some(Security {
             agreed,
             keys,
+            unmixed: None,
             protection,
             nonces,
         });

@@ -8,7 +8,7 @@ use super::child::{Made, Offered, Selectors};
 use super::init::{notify, payload};
 use super::messages::Content;
 use super::{IkeSa, State};
-use crate::config::{Mode, Ppk};
+use crate::config::Mode;
 use crate::credential::Identity;
 use crate::error::Failure;
 use crate::event::{Event, Requester};
@@ -19,8 +19,9 @@ use crate::trust::Claim;
 const X509: u8 = 4;
 /// Digital Signature (RFC 7427, section 3).
 const DIGITAL_SIGNATURE: u8 = 14;
-/// Type of a pre-shared key's identity that both ends were configured with (RFC 8784, section 5.1).
-const PPK_ID_FIXED: u8 = 2;
+/// In front of what is signed of both messages of IKE_SA_INIT: no message begins like that, its SPI is not zero
+/// (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+const NO_MESSAGE: [u8; 8] = [0; 8];
 /// Certificates of one chain that are looked at.
 const CHAIN: usize = 8;
 
@@ -32,6 +33,8 @@ struct Auth<'a> {
     proof: Option<(u8, &'a [u8])>,
     /// What it says of a post-quantum pre-shared key.
     ppk: Option<&'a [u8]>,
+    /// The same as `proof`'s data, without that key.
+    without_ppk: Option<&'a [u8]>,
     /// Whether this is its only IKE_SA with this end.
     is_initial: bool,
 }
@@ -47,6 +50,9 @@ impl<'a> Auth<'a> {
                 }
                 (_, Body::Authentication { method, data }) => read.proof = Some((*method, data)),
                 (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::PPK_IDENTITY => read.ppk = Some(data),
+                (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::NO_PPK_AUTH => {
+                    read.without_ppk = Some(data)
+                }
                 (_, Body::Notify { kind, .. }) if *kind == NotifyType::INITIAL_CONTACT => read.is_initial = true,
                 _ => {}
             }
@@ -59,15 +65,24 @@ impl IkeSa {
     /// An initiator's IKE_AUTH.
     pub(super) fn send_auth(&mut self, now: Instant) -> Result<(), Failure> {
         let config = self.config.clone();
-        self.mix();
         let (kind, data) = config.identity.encode();
+        let ppk = self.ppk_of_auth();
+        let mut without = None;
+        if ppk.is_some() {
+            if !self.requires_ppk() {
+                without = Some(self.prove(kind, &data)?);
+            }
+            self.mix();
+        }
         let proof = self.prove(kind, &data)?;
-        let ppk = config.ppk.as_ref().map(named);
         let authorities = config.trust.authorities().concat();
         let (peer, peer_data) = config.peer.encode();
         let spi = self.esp_spi.to_be_bytes();
-        let child = config.child_of(self.first);
-        let selectors = Selectors::new([&child.local, &child.remote]);
+        // A peer that cannot do without is asked for the first one.
+        let place = self.first.or((!self.peer.childless).then_some(0));
+        self.first = place;
+        let child = place.map(|place| config.child_of(place));
+        let selectors = child.map(|child| Selectors::new([&child.local, &child.remote]));
         let identification = |kind, data| Body::Identification { kind, data };
         let mut payloads = vec![payload(PayloadType::ID_INITIATOR, identification(kind, &data))];
         payloads.extend(certificates(&config.certificates));
@@ -80,14 +95,17 @@ impl IkeSa {
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
         payloads.extend(ppk.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY, named)));
+        payloads.extend(without.as_ref().map(|proof| notify(NotifyType::NO_PPK_AUTH, proof)));
         payloads.extend(self.is_initial.then(|| notify(NotifyType::INITIAL_CONTACT, &[])));
-        if child.mode == Mode::Transport {
-            payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
+        if let (Some(child), Some(selectors)) = (child, &selectors) {
+            if child.mode == Mode::Transport {
+                payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
+            }
+            let proposals = proposal::without_key_exchanges(&child.proposals);
+            let proposals = proposal::offer(&proposals, ESP, &spi);
+            payloads.push(payload(PayloadType::SA, Body::Proposals(proposals)));
+            payloads.extend(selectors.payloads());
         }
-        let proposals = proposal::without_key_exchanges(&child.proposals);
-        let proposals = proposal::offer(&proposals, ESP, &spi);
-        payloads.push(payload(PayloadType::SA, Body::Proposals(proposals)));
-        payloads.extend(selectors.payloads());
         self.ask(now, ExchangeType::IKE_AUTH, payloads)?;
         self.state = State::Authenticating;
         Ok(())
@@ -102,35 +120,52 @@ impl IkeSa {
     ) -> Result<(), Failure> {
         let config = self.config.clone();
         let auth = Auth::of(message, PayloadType::ID_INITIATOR);
-        self.mix();
-        let known = config.ppk.as_ref().map(named);
-        if let Err(failure) = shares(known.as_deref(), auth.ppk).and_then(|()| self.verify(&auth)) {
-            self.refuse(&content.header, &[notify(NotifyType::AUTHENTICATION_FAILED, &[])]);
-            return Err(failure);
-        }
+        let mixes = self.mixes(auth.ppk);
+        let verified = mixes.and_then(|mixes| {
+            if mixes {
+                self.mix();
+                self.verify(&auth, auth.proof)?;
+            } else if auth.ppk.is_some() {
+                // It has mixed in another one, and says who it is without that too where it can do without.
+                let proof = auth.without_ppk.map(|proof| (DIGITAL_SIGNATURE, proof));
+                self.verify(&auth, proof)?;
+            } else {
+                self.verify(&auth, auth.proof)?;
+            }
+            Ok(mixes)
+        });
+        let mixes = match verified {
+            Ok(mixes) => mixes,
+            Err(failure) => {
+                self.refuse(&content.header, &[notify(NotifyType::AUTHENTICATION_FAILED, &[])]);
+                return Err(failure);
+            }
+        };
         let (kind, data) = config.identity.encode();
         let proof = self.prove(kind, &data)?;
         let offered = Offered::of(message);
         let place = self.place_of(&offered).unwrap_or(0);
         let ours = proposal::without_key_exchanges(&config.child_of(place).proposals);
-        let made = self.choose_child(&offered, place, &ours);
+        // None where the initiator asks for none (RFC 6023).
+        let made = (!offered.is_none()).then(|| self.choose_child(&offered, place, &ours));
         let data = &data[..];
         let mut payloads = vec![payload(PayloadType::ID_RESPONDER, Body::Identification { kind, data })];
         payloads.extend(certificates(&config.certificates));
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
-        payloads.extend(known.map(|_| notify(NotifyType::PPK_IDENTITY, &[])));
-        let selectors = made.as_ref().ok().map(Made::selectors);
+        payloads.extend(mixes.then(|| notify(NotifyType::PPK_IDENTITY, &[])));
+        let selectors = made.as_ref().and_then(|made| made.as_ref().ok()).map(Made::selectors);
         match (&made, &selectors) {
-            (Ok(made), Some(selectors)) => payloads.extend(self.chosen_child(made, self.esp_spi, selectors)),
-            (Err(kind), _) => payloads.push(notify(*kind, &[])),
-            (Ok(_), None) => {}
+            (Some(Ok(made)), Some(selectors)) => payloads.extend(self.chosen_child(made, self.esp_spi, selectors)),
+            (Some(Err(kind)), _) => payloads.push(notify(*kind, &[])),
+            (Some(Ok(_)), None) | (None, _) => {}
         }
         self.answer(&content.header, payloads)?;
         self.established(now, &auth);
         match made {
-            Ok(made) => self.first_child(now, made),
-            Err(kind) => {
+            None => Ok(()),
+            Some(Ok(made)) => self.first_child(now, made),
+            Some(Err(kind)) => {
                 self.events.push_back(Event::ChildRefused { place, kind });
                 Ok(())
             }
@@ -144,15 +179,20 @@ impl IkeSa {
         if auth.proof.is_none() {
             super::open::refusal(&message)?;
         }
-        let expected = self.config.ppk.as_ref().map(|_| &[][..]);
-        if let Err(failure) = shares(expected, auth.ppk).and_then(|()| self.verify(&auth)) {
+        let mixed = match self.ppk_of_auth() {
+            Some(_) => self.mixed_or_not(auth.ppk == Some(&[])),
+            None => Ok(()),
+        };
+        if let Err(failure) = mixed.and_then(|()| self.verify(&auth, auth.proof)) {
             // The peer believes that all is well (RFC 7296, section 2.21.2).
             self.state = State::Closing(failure);
             let failed = notify(NotifyType::AUTHENTICATION_FAILED, &[]);
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
         self.established(now, &auth);
-        let place = self.first;
+        let Some(place) = self.first else {
+            return Ok(());
+        };
         let offered = Offered::of(&message);
         if offered.proposals.is_none() {
             let kind = super::open::refusal(&message).err();
@@ -173,14 +213,6 @@ impl IkeSa {
                 self.delete(now, Failure::NoProposal);
                 Ok(())
             }
-        }
-    }
-
-    /// Mixes the pre-shared key in, where there is one: neither end proves who it is without it from here on.
-    fn mix(&mut self) {
-        if let (Some(ppk), Some(security)) = (&self.config.ppk, &mut self.security) {
-            security.keys.mix(&ppk.secret);
-            security.agreed.ppk = true;
         }
     }
 
@@ -211,20 +243,25 @@ impl IkeSa {
         Ok(())
     }
 
-    /// What an end signs: its IKE_SA_INIT, the other's nonce, its identity, and what was exchanged in between (RFC 7296, section 2.15; RFC
+    /// What an end signs: its IKE_SA_INIT, behind the other's where both can do that, the other's nonce, its identity, and what was exchanged in between (RFC 7296, section 2.15; RFC
     /// 9242, section 3.3.2).
     fn octets(&self, by: usize, kind: u8, data: &[u8]) -> Option<Vec<u8>> {
         let security = self.security.as_ref()?;
         let (keys, nonces) = (&security.keys, &security.nonces);
-        let mut octets = self.transcript.init[by].clone();
+        let mut octets = Vec::new();
+        if security.agreed.full_transcript {
+            octets.extend(NO_MESSAGE);
+            octets.extend(&self.transcript.init[1 - by]);
+        }
+        octets.extend(&self.transcript.init[by]);
         octets.extend(if by == 0 { &nonces.responder } else { &nonces.initiator });
         octets.extend(&keys.prf.prf(&keys.prove[by], &[&[kind, 0, 0, 0], data])[..]);
         let [initiator, responder] = &self.transcript.intermediate;
         if !initiator.is_empty() {
             octets.extend(initiator);
             octets.extend(responder);
-            // IKE_AUTH comes behind IKE_SA_INIT and one IKE_INTERMEDIATE for each additional key exchange.
-            let message_id = security.agreed.additional.len() as u32 + 1;
+            // IKE_AUTH comes behind IKE_SA_INIT and these.
+            let message_id = self.transcript.exchanges + 1;
             octets.extend(message_id.to_be_bytes());
         }
         Some(octets)
@@ -240,7 +277,7 @@ impl IkeSa {
         key.authenticate(&octets).ok_or(Failure::Cryptography)
     }
 
-    fn verify(&self, auth: &Auth<'_>) -> Result<(), Failure> {
+    fn verify(&self, auth: &Auth<'_>, proof: Option<(u8, &[u8])>) -> Result<(), Failure> {
         let (kind, data) = auth
             .identity
             .ok_or(Failure::Incomplete("IKE_AUTH without an identity"))?;
@@ -248,7 +285,7 @@ impl IkeSa {
         if identity != self.config.peer {
             return Err(Failure::Authentication("it is somebody else than who was expected"));
         }
-        let (method, proof) = auth.proof.ok_or(Failure::Incomplete("IKE_AUTH without a proof"))?;
+        let (method, proof) = proof.ok_or(Failure::Incomplete("IKE_AUTH without a proof"))?;
         if method != DIGITAL_SIGNATURE {
             return Err(Failure::Authentication("it does not use digital signatures (RFC 7427)"));
         }
@@ -271,19 +308,6 @@ impl IkeSa {
 fn parts(proof: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = proof.split_first()?;
     rest.split_at_checked(usize::from(*length))
-}
-
-/// What an initiator calls the pre-shared key.
-fn named(ppk: &Ppk) -> Vec<u8> {
-    [&[PPK_ID_FIXED], &ppk.identity[..]].concat()
-}
-
-/// Whether the peer says of the pre-shared key what it must where there is one.
-fn shares(expected: Option<&[u8]>, said: Option<&[u8]>) -> Result<(), Failure> {
-    if expected.is_some() && expected != said {
-        return Err(Failure::Authentication("it does not use the pre-shared key"));
-    }
-    Ok(())
 }
 
 fn certificates(all: &[Vec<u8>]) -> impl Iterator<Item = Payload<'_>> {

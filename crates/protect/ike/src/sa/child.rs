@@ -66,6 +66,13 @@ impl<'a> Offered<'a> {
     }
 }
 
+impl Offered<'_> {
+    /// Whether nothing is said of one.
+    pub(super) fn is_none(&self) -> bool {
+        self.proposals.is_none() && self.selectors.iter().all(Option::is_none)
+    }
+}
+
 /// A CHILD_SA as both ends agree on it.
 pub(super) struct Made {
     /// Its place in the configuration.

@@ -1,32 +1,42 @@
-//! Additional key exchanges in IKE_INTERMEDIATE (RFC 9242, RFC 9370).
+//! Additional key exchanges, and pre-shared keys, in IKE_INTERMEDIATE (RFC 9242, RFC 9370, RFC 9867).
 
 use std::time::Instant;
 
-use bartizan_wire::ike::{Body, ExchangeType, KeyExchangeMethod, Message, PayloadType};
+use bartizan_wire::ike::{Body, ExchangeType, KeyExchangeMethod, Message, NotifyType, PayloadType};
 
-use super::init::{begin, payload};
+use super::init::{begin, notify, payload};
 use super::messages::Content;
-use super::{IkeSa, State};
+use super::{IkeSa, Security, State};
 use crate::error::Failure;
-use crate::key_exchange::key_exchange;
+use crate::key_exchange::{Secret, key_exchange};
 use crate::protection::{Protection, intermediate};
+use crate::schedule::{CipherKeys, Keys};
 
 impl IkeSa {
     /// An initiator's next step behind the key exchanges before this place.
     pub(super) fn go_on(&mut self, now: Instant, index: usize) -> Result<(), Failure> {
-        let Some(method) = self.additional(index) else {
+        if index >= self.exchanges() {
             return self.send_auth(now);
+        }
+        let begun = match self.additional(index) {
+            Some(method) => Some((method, begin(method)?)),
+            None => None,
         };
-        let (data, pending) = begin(method)?;
-        let data = &data[..];
-        let exchange = payload(PayloadType::KE, Body::KeyExchange { method, data });
-        let sent = self.ask(now, ExchangeType::IKE_INTERMEDIATE, vec![exchange])?;
+        let named = self.names_ppk(index).then(|| self.named_ppk()).flatten();
+        let mut payloads = Vec::new();
+        if let Some((method, (data, _))) = &begun {
+            let body = Body::KeyExchange { method: *method, data };
+            payloads.push(payload(PayloadType::KE, body));
+        }
+        payloads.extend(named.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY_KEY, named)));
+        let sent = self.ask(now, ExchangeType::IKE_INTERMEDIATE, payloads)?;
+        let pending = begun.map(|(_, (_, pending))| pending);
         self.authenticate_intermediate(0, &sent);
         self.state = State::Exchanging { index, pending };
         Ok(())
     }
 
-    fn additional(&self, index: usize) -> Option<KeyExchangeMethod> {
+    pub(super) fn additional(&self, index: usize) -> Option<KeyExchangeMethod> {
         self.security.as_ref()?.agreed.additional.get(index).copied()
     }
 
@@ -36,11 +46,20 @@ impl IkeSa {
         };
         let message = Message::read(content.first, &content.bytes)?;
         super::open::refusal(&message)?;
-        let method = self.additional(index).ok_or(Failure::Cryptography)?;
-        let data = data_of(&message, method)?;
-        let secret = pending.finish(data).map_err(|_| Failure::KeyExchange(method))?;
+        let secret = match (self.additional(index), pending) {
+            (Some(method), Some(pending)) => {
+                let data = data_of(&message, method)?;
+                Some(pending.finish(data).map_err(|_| Failure::KeyExchange(method))?)
+            }
+            _ => None,
+        };
         self.authenticate_intermediate(1, content);
-        self.secure_again(&secret)?;
+        if let Some(secret) = secret {
+            self.secure_again(&secret)?;
+        }
+        if self.names_ppk(index) {
+            self.ppk_answered(&message)?;
+        }
         self.go_on(now, index + 1)
     }
 
@@ -48,28 +67,37 @@ impl IkeSa {
         let State::Awaiting { index } = self.state else {
             return Ok(());
         };
-        let method = self
-            .additional(index)
-            .ok_or(Failure::Incomplete("an IKE_INTERMEDIATE too many"))?;
-        let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
-        let answered = data_of(message, method).and_then(|data| {
-            let answer = exchange.answer(data);
-            answer.map_err(|_| Failure::KeyExchange(method))
-        });
-        let (answer, secret) = match answered {
-            Ok(answered) => answered,
+        let exchanged = match self.additional(index) {
+            None => Ok(None),
+            Some(method) => answered(method, message).map(Some),
+        };
+        let named = exchanged.and_then(|exchanged| Ok((exchanged, self.ppk_named(index, message)?)));
+        let (exchanged, ppk) = match named {
+            Ok(both) => both,
             Err(failure) => {
-                let syntax = super::init::notify(bartizan_wire::ike::NotifyType::INVALID_SYNTAX, &[]);
-                self.refuse(&content.header, &[syntax]);
+                let kind = match failure {
+                    Failure::Authentication(_) => NotifyType::AUTHENTICATION_FAILED,
+                    _ => NotifyType::INVALID_SYNTAX,
+                };
+                self.refuse(&content.header, &[notify(kind, &[])]);
                 return Err(failure);
             }
         };
         self.authenticate_intermediate(0, content);
-        let data = &answer[..];
-        let exchange = payload(PayloadType::KE, Body::KeyExchange { method, data });
-        let sent = self.answer(&content.header, vec![exchange])?;
+        let mut payloads = Vec::new();
+        if let Some((method, data, _)) = &exchanged {
+            let body = Body::KeyExchange { method: *method, data };
+            payloads.push(payload(PayloadType::KE, body));
+        }
+        payloads.extend(ppk.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY, named)));
+        let sent = self.answer(&content.header, payloads)?;
         self.authenticate_intermediate(1, &sent);
-        self.secure_again(&secret)?;
+        if let Some((_, _, secret)) = &exchanged {
+            self.secure_again(secret)?;
+        }
+        if ppk.is_some() {
+            self.mix_early()?;
+        }
         self.state = State::Awaiting { index: index + 1 };
         Ok(())
     }
@@ -84,17 +112,30 @@ impl IkeSa {
         let keys = &security.keys;
         let proof = keys.prf.prf(&keys.prove[by], &[before, &message]);
         self.transcript.intermediate[by] = proof.to_vec();
+        self.transcript.exchanges += by as u32;
     }
 
     fn secure_again(&mut self, secret: &[u8]) -> Result<(), Failure> {
+        self.secure_by(|security| security.keys.next(security.agreed.suite, secret, &security.nonces))
+    }
+
+    /// Goes on with these keys.
+    pub(super) fn secure_by(&mut self, keys: impl FnOnce(&Security) -> (Keys, CipherKeys)) -> Result<(), Failure> {
         let is_initiator = self.is_initiator();
         let security = self.security.as_mut().ok_or(Failure::Cryptography)?;
-        let suite = security.agreed.suite;
-        let (keys, cipher) = security.keys.next(suite, secret, &security.nonces);
-        security.protection = Protection::new(suite, &cipher, is_initiator)?;
+        let (keys, cipher) = keys(security);
+        security.protection = Protection::new(security.agreed.suite, &cipher, is_initiator)?;
         security.keys = keys;
         Ok(())
     }
+}
+
+/// The responder's data of the key exchange that a message has, and the secret.
+fn answered(method: KeyExchangeMethod, message: &Message<'_>) -> Result<(KeyExchangeMethod, Vec<u8>, Secret), Failure> {
+    let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
+    let answer = exchange.answer(data_of(message, method)?);
+    let (data, secret) = answer.map_err(|_| Failure::KeyExchange(method))?;
+    Ok((method, data, secret))
 }
 
 /// The data of the one key exchange that a message has.

@@ -10,6 +10,7 @@ use bartizan_wire::ike::{
     Transform,
 };
 
+use super::preshared::By;
 use super::{Abilities, Ends, IkeSa, Security, State, fingerprint};
 use crate::config::Config;
 use crate::credential::hashes;
@@ -144,6 +145,9 @@ impl<'a> Init<'a> {
             fragments: self.has(NotifyType::IKEV2_FRAGMENTATION_SUPPORTED),
             intermediate: self.has(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED),
             ppk: self.has(NotifyType::USE_PPK),
+            early_ppk: self.has(NotifyType::USE_PPK_INT),
+            full_transcript: self.has(NotifyType::IKE_SA_INIT_FULL_TRANSCRIPT_AUTH),
+            childless: self.has(NotifyType::CHILDLESS_IKEV2_SUPPORTED),
             hashes: hashes.map(|bytes| u16::from_be_bytes(*bytes)).collect(),
             translated: local.zip(remote),
         }
@@ -183,19 +187,16 @@ impl Said {
         }
     }
 
-    fn payloads(&self, intermediate: bool, ppk: bool) -> Vec<Payload<'_>> {
+    fn payloads(&self, more: &[NotifyType]) -> Vec<Payload<'_>> {
         let mut payloads = vec![
             notify(NotifyType::NAT_DETECTION_SOURCE_IP, &self.source),
             notify(NotifyType::NAT_DETECTION_DESTINATION_IP, &self.destination),
             notify(NotifyType::IKEV2_FRAGMENTATION_SUPPORTED, &[]),
             notify(NotifyType::SIGNATURE_HASH_ALGORITHMS, &self.hashes),
+            // Said whatever the peer says: who takes it away changes what both sign.
+            notify(NotifyType::IKE_SA_INIT_FULL_TRANSCRIPT_AUTH, &[]),
         ];
-        if intermediate {
-            payloads.push(notify(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED, &[]));
-        }
-        if ppk {
-            payloads.push(notify(NotifyType::USE_PPK, &[]));
-        }
+        payloads.extend(more.iter().map(|kind| notify(*kind, &[])));
         payloads
     }
 }
@@ -224,7 +225,13 @@ impl IkeSa {
             payload(PayloadType::KE, Body::KeyExchange { method, data }),
             payload(PayloadType::NONCE, Body::Nonce(&starting.nonce)),
         ]);
-        payloads.extend(said.payloads(hybrid, self.config.ppk.is_some()));
+        let ppk = self.config.ppk.as_ref();
+        let early = ppk.is_some_and(|ppk| ppk.early);
+        let mut more = Vec::new();
+        more.extend((hybrid || early).then_some(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED));
+        more.extend(ppk.map(|_| NotifyType::USE_PPK));
+        more.extend(early.then_some(NotifyType::USE_PPK_INT));
+        payloads.extend(said.payloads(&more));
         let message = encode(self.header(ExchangeType::IKE_SA_INIT, Flags::INITIATOR, 0), payloads)?;
         self.transcript.init[0].clone_from(&message);
         self.send_request(now, ExchangeType::IKE_SA_INIT, 0, vec![message]);
@@ -313,7 +320,7 @@ impl IkeSa {
         if !agreed.additional.is_empty() && !self.peer.intermediate {
             return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
         }
-        if self.config.ppk.is_some() && !self.peer.ppk {
+        if self.requires_ppk() && self.ppk_by().is_none() {
             return Err(Failure::Unsupported("a post-quantum pre-shared key"));
         }
         self.transcript.init[1] = datagram.to_vec();
@@ -324,13 +331,15 @@ impl IkeSa {
         self.go_on(now, 0)
     }
 
-    fn secure(&mut self, agreed: Agreed, secret: &[u8], nonces: [&[u8]; 2]) -> Result<(), Failure> {
+    fn secure(&mut self, mut agreed: Agreed, secret: &[u8], nonces: [&[u8]; 2]) -> Result<(), Failure> {
         let nonces = Nonces::new(nonces, self.spis);
+        agreed.full_transcript = self.peer.full_transcript;
         let (keys, cipher) = Keys::first(agreed.prf, agreed.suite, secret, &nonces);
         self.security = Some(Security {
             protection: Protection::new(agreed.suite, &cipher, self.is_initiator())?,
             agreed,
             keys,
+            unmixed: None,
             nonces,
         });
         Ok(())
@@ -370,7 +379,11 @@ impl IkeSa {
             payload(PayloadType::KE, Body::KeyExchange { method, data }),
             payload(PayloadType::NONCE, Body::Nonce(&nonce)),
         ];
-        payloads.extend(said.payloads(hybrid, sa.config.ppk.is_some() && sa.peer.ppk));
+        let by = sa.ppk_by();
+        let mut more = vec![NotifyType::CHILDLESS_IKEV2_SUPPORTED];
+        more.extend((hybrid || by == Some(By::Intermediate)).then_some(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED));
+        more.extend(by.map(By::announced));
+        payloads.extend(said.payloads(&more));
         let message = encode(sa.header(ExchangeType::IKE_SA_INIT, Flags::RESPONSE, 0), payloads)?;
         sa.transcript.init = [datagram.to_vec(), message.clone()];
         sa.secure(agreed, &secret, [init.nonce, &nonce])?;

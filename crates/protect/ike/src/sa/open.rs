@@ -6,6 +6,7 @@ use bartizan_wire::ike::{Body, ExchangeType, Message, NotifyType, Payload, Paylo
 
 use super::init::{notify, payload};
 use super::messages::Content;
+use super::preshared::By;
 use super::{IkeSa, State};
 use crate::error::Failure;
 use crate::proposal::{ESP, IKE};
@@ -41,12 +42,17 @@ impl IkeSa {
 
     pub(super) fn request(&mut self, now: Instant, content: &Content, message: &Message<'_>) -> Result<(), Failure> {
         let header = &content.header;
-        let last = self.security.as_ref().map(|security| security.agreed.additional.len());
+        let last = self
+            .security
+            .as_ref()
+            .map_or(0, |security| security.agreed.additional.len());
+        // The pre-shared key comes along with the last key exchange, or in an exchange of its own behind it.
+        let is_ppk_to_come = self.ppk_by() == Some(By::Intermediate) && !self.transcript.named;
         match (&self.state, header.exchange) {
-            (State::Awaiting { index }, ExchangeType::IKE_INTERMEDIATE) if Some(*index) < last => {
+            (State::Awaiting { index }, ExchangeType::IKE_INTERMEDIATE) if *index < last || is_ppk_to_come => {
                 self.intermediate_request(content, message)
             }
-            (State::Awaiting { index }, ExchangeType::IKE_AUTH) if Some(*index) == last => {
+            (State::Awaiting { index }, ExchangeType::IKE_AUTH) if *index >= last => {
                 self.auth_request(now, content, message)
             }
             (State::Awaiting { .. }, _) => {

@@ -109,7 +109,8 @@ impl IkeSa {
         }
         outgoing.sent_again += 1;
         outgoing.wait = self.config.timing.longer(outgoing.wait);
-        outgoing.due = now + outgoing.wait;
+        // Many that began at once do not all come again at once.
+        outgoing.due = now + outgoing.wait - self.chance.within(outgoing.wait / 10);
         let (exchange, datagrams) = (outgoing.exchange, outgoing.datagrams.clone());
         let port = self.port(exchange);
         let again = datagrams.into_iter().map(|datagram| Transmit { port, datagram });

@@ -1,9 +1,11 @@
 //! Both roles against each other: what they agree on, what they refuse, and what neither makes of anything else.
 
 mod endpoint;
+mod extensions;
 mod hostile;
 mod link;
 mod lossy;
+mod preshared;
 mod rekey;
 mod several;
 mod strongswan;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Ppk, Revocation, Selector, SigningKey};
+use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Revocation, Selector, SigningKey};
 use bartizan_wire::ike::{ExchangeType, Header, KeyExchangeMethod, NotifyType};
 use rustls_pki_types::{AlgorithmIdentifier, UnixTime, alg_id};
 
@@ -366,62 +368,6 @@ fn transport_mode_is_agreed_on_where_both_ask_for_it_and_not_otherwise() {
     assert!(link.child(0).is_none());
     assert_eq!(link.closed(0), Some(&Failure::NoProposal));
     assert_eq!(link.closed(1), Some(&Failure::Deleted));
-}
-
-#[test]
-fn a_post_quantum_pre_shared_key_is_required_of_both_ends_and_goes_into_every_key() {
-    let key = |identity: &str, byte: u8| {
-        let (identity, secret) = (identity.into(), vec![byte; 32].into());
-        Some(Ppk { identity, secret })
-    };
-    let cases = [
-        (key("ours", 1), key("ours", 1), None),
-        // Both believe each other's certificates all the same.
-        (key("ours", 1), key("ours", 2), Some("its signature is wrong")),
-        (
-            key("ours", 1),
-            key("theirs", 1),
-            Some("it does not use the pre-shared key"),
-        ),
-        (None, key("ours", 1), Some("it does not use the pre-shared key")),
-    ];
-    for (mine, theirs, why) in cases {
-        let [mut one, mut other] = both(Algorithm::MlDsa65, &[&["x25519"]]);
-        (one.ppk, other.ppk) = (mine, theirs);
-        let mut link = Link::new(one, other, 36);
-        link.run_well(SOON);
-        match why {
-            None => {
-                link.assert_settled();
-                assert!(link.agreed(0).expect("established").ppk && link.agreed(1).expect("established").ppk);
-                // An IKE_SA that takes the place of this one follows from it too.
-                let now = link.now;
-                link.current(1).expect("an IKE_SA").rekey(now);
-                link.run_well(SOON);
-                link.assert_settled();
-                let agreed = link.events[0].iter().rev().find_map(|event| match event {
-                    Event::Established { agreed, .. } => Some(agreed.ppk),
-                    _ => None,
-                });
-                assert_eq!(agreed, Some(true));
-            }
-            Some(why) => {
-                assert_eq!(link.closed(1), Some(&Failure::Authentication(why)));
-                let refused = Failure::Refused(NotifyType::AUTHENTICATION_FAILED);
-                assert_eq!(link.closed(0), Some(&refused));
-            }
-        }
-    }
-    // One that has none does not answer with one, which the initiator sees before it says who it is.
-    let [mut one, other] = both(Algorithm::MlDsa65, &[&["x25519"]]);
-    one.ppk = key("ours", 1);
-    let mut link = Link::new(one, other, 37);
-    link.run_well(SOON);
-    assert_eq!(
-        link.closed(0),
-        Some(&Failure::Unsupported("a post-quantum pre-shared key"))
-    );
-    assert_eq!(link.requests(0, ExchangeType::IKE_AUTH), 0);
 }
 
 #[test]

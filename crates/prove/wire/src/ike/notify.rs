@@ -39,6 +39,8 @@ impl NotifyType {
     pub const USE_TRANSPORT_MODE: Self = Self(16391);
     /// The SA that is to be replaced.
     pub const REKEY_SA: Self = Self(16393);
+    /// An IKE_SA can be set up without a CHILD_SA (RFC 6023).
+    pub const CHILDLESS_IKEV2_SUPPORTED: Self = Self(16418);
     /// IKE fragments can be read (RFC 7383).
     pub const IKEV2_FRAGMENTATION_SUPPORTED: Self = Self(16430);
     /// Hash algorithms for digital signatures (RFC 7427).
@@ -47,12 +49,18 @@ impl NotifyType {
     pub const USE_PPK: Self = Self(16435);
     /// Which post-quantum pre-shared key is mixed in; of a responder, that it was (RFC 8784).
     pub const PPK_IDENTITY: Self = Self(16436);
+    /// The proof of who the initiator is without the pre-shared key, for a responder that does not have it (RFC 8784).
+    pub const NO_PPK_AUTH: Self = Self(16437);
     /// IKE_INTERMEDIATE is understood (RFC 9242).
     pub const INTERMEDIATE_EXCHANGE_SUPPORTED: Self = Self(16438);
     /// Links IKE_FOLLOWUP_KE to what it follows (RFC 9370).
     pub const ADDITIONAL_KEY_EXCHANGE: Self = Self(16441);
     /// A post-quantum pre-shared key may be mixed in during IKE_INTERMEDIATE (RFC 9867).
     pub const USE_PPK_INT: Self = Self(16445);
+    /// Which pre-shared key may be mixed in during IKE_INTERMEDIATE, and a proof of having it (RFC 9867).
+    pub const PPK_IDENTITY_KEY: Self = Self(16446);
+    /// IKE_SA_INIT of both ends is what each of them signs (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+    pub const IKE_SA_INIT_FULL_TRANSCRIPT_AUTH: Self = Self(16447);
 
     /// Whether it reports an error: those have types below 16384.
     #[must_use]

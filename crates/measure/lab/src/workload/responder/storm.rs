@@ -17,7 +17,7 @@ use crate::workload::{
 
 const COOKIES: FactorKind = FactorKind {
     name: "cookies",
-    about: "from when on first requests must come again with a cookie: while 30 IKE_SAs are half open, 1024 being the most, or never, without a bound",
+    about: "from when on first requests must come again with a cookie: while 30 IKE_SAs are half open, twice as many as there are initiators being the most, as in the daemon, or never, without a bound",
     levels: &["from-30", "never"],
 };
 
@@ -99,6 +99,7 @@ impl Workload for Storm {
             },
             _ => HalfOpen {
                 cookies_from: 30,
+                most: 2 * self.clients,
                 ..HalfOpen::default()
             },
         };

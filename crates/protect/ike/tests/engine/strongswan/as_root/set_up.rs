@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use bartizan_ike::{Failure, Ppk};
+use bartizan_ike::{Event, Failure, Ppk};
 use bartizan_ipsec::vici::Section;
 use bartizan_testing::eventually;
 
@@ -137,12 +137,14 @@ fn both_require_a_post_quantum_pre_shared_key_of_each_other() {
     let stage = Stage::set_up();
     let authority = Authority::new(Algorithm::EcdsaP384);
     for (ours_is, begins) in [(7, true), (7, false), (8, true), (8, false)] {
-        stage.load_with_ppk(&authority, "x25519-ke1_mlkem768", ("oran-1", &[7; 32]));
+        stage.load_with_ppk(&authority, "x25519-ke1_mlkem768", ("oran-1", &[7; 32], true));
         let config = Arc::into_inner(ours(&authority, &["x25519", "mlkem768"]));
         let mut config = config.expect("it is nobody else's");
         config.ppk = Some(Ppk {
             identity: b"oran-1".to_vec(),
             secret: vec![ours_is; 32].into(),
+            required: true,
+            early: true,
         });
         let config = Arc::new(config);
         let mut driver = Driver::new(&stage, Arc::clone(&config));
@@ -174,6 +176,106 @@ fn both_require_a_post_quantum_pre_shared_key_of_each_other() {
             driver.current().close(Instant::now());
             driver.until("it is closed", |driver| driver.closed().is_some());
         }
+        eventually("charon has none", || stage.listed().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn where_a_pre_shared_key_is_optional_both_use_it_or_go_on_without() {
+    let stage = Stage::set_up();
+    let authority = Authority::new(Algorithm::Ed25519);
+    for (name, begins) in [
+        (Some("oran-1"), true),
+        (Some("oran-1"), false),
+        // One that charon does not have, and whose connection names none: it takes the proof without. Where it names another it refuses.
+        (Some("oran-2"), true),
+        (Some("oran-2"), false),
+        (None, true),
+        (None, false),
+    ] {
+        if begins && name == Some("oran-2") {
+            stage.load(&authority, "x25519-ke1_mlkem768");
+            stage.load_ppk("oran-1", &[7; 32]);
+        } else {
+            stage.load_with_ppk(&authority, "x25519-ke1_mlkem768", ("oran-1", &[7; 32], false));
+        }
+        let config = Arc::into_inner(ours(&authority, &["x25519", "mlkem768"]));
+        let mut config = config.expect("it is nobody else's");
+        config.ppk = name.map(|name| Ppk {
+            identity: name.as_bytes().to_vec(),
+            secret: vec![7; 32].into(),
+            required: false,
+            early: true,
+        });
+        let config = Arc::new(config);
+        let mut driver = Driver::new(&stage, Arc::clone(&config));
+        let is_up = |driver: &Driver| !driver.installed().is_empty();
+        if begins {
+            driver.initiate(config);
+            driver.until("both agree", is_up);
+        } else {
+            thread::scope(|scope| {
+                let initiated = scope.spawn(|| {
+                    let child = Section::new().with("child", "e2");
+                    stage.client().command("initiate", child).expect("set up");
+                });
+                driver.until("both agree", is_up);
+                driver.until("charon knows too", |_| initiated.is_finished());
+            });
+        }
+        let listed = eventually("charon lists it", || stage.listed().into_iter().next());
+        let expected = (name == Some("oran-1")).then_some("yes");
+        assert_eq!(listed.text("ppk"), expected, "{name:?}, {begins}");
+        driver.ping();
+        driver.current().close(Instant::now());
+        driver.until("it is closed", |driver| driver.closed().is_some());
+        eventually("charon has none", || stage.listed().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn an_ike_sa_is_set_up_without_a_child_sa_and_then_has_one() {
+    let stage = Stage::set_up();
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    for (begins, settings) in [(true, &[][..]), (false, &[("childless", "force")])] {
+        stage.load_with_settings(&authority, "x25519-ke1_mlkem768", settings);
+        let config = ours(&authority, &["x25519", "mlkem768"]);
+        let mut driver = Driver::new(&stage, Arc::clone(&config));
+        let is_up = |driver: &Driver| !driver.installed().is_empty();
+        if begins {
+            driver.initiate(config);
+            driver.sas.last_mut().expect("it has begun").begin_childless();
+            driver.until("it is established", |driver| {
+                driver.open().iter().any(|sa| sa.is_established())
+            });
+            assert!(!is_up(&driver));
+            driver.current().make_child(Instant::now(), 0);
+            driver.until("it has a CHILD_SA", is_up);
+        } else {
+            thread::scope(|scope| {
+                let initiated = scope.spawn(|| {
+                    let child = Section::new().with("child", "e2");
+                    stage.client().command("initiate", child).expect("set up");
+                });
+                driver.until("charon has asked for a CHILD_SA", is_up);
+                driver.until("charon knows too", |_| initiated.is_finished());
+            });
+        }
+        driver.ping();
+        let established = driver
+            .events
+            .iter()
+            .position(|event| matches!(event, Event::Established { .. }));
+        let made = driver.events.iter().position(|event| matches!(event, Event::Child(_)));
+        assert!(
+            established < made
+                && !driver
+                    .events
+                    .iter()
+                    .any(|event| matches!(event, Event::ChildRefused { .. }))
+        );
+        driver.current().close(Instant::now());
+        driver.until("it is closed", |driver| driver.closed().is_some());
         eventually("charon has none", || stage.listed().is_empty().then_some(()));
     }
 }

@@ -67,18 +67,38 @@ impl Stage {
 
     /// The same, with this proposal of ESP.
     pub(crate) fn load_with(&self, authority: &Authority, key_exchanges: &str, esp: &str) {
-        self.load_all(authority, key_exchanges, (esp, None));
+        self.load_all(authority, key_exchanges, (esp, &[]));
     }
 
-    /// The same, with a post-quantum pre-shared key of this name, which is required.
-    pub(crate) fn load_with_ppk(&self, authority: &Authority, key_exchanges: &str, (name, secret): (&str, &[u8])) {
-        self.load_all(authority, key_exchanges, ("aes256gcm16", Some(name)));
+    /// The same, with these settings of the connection besides.
+    pub(crate) fn load_with_settings(&self, authority: &Authority, key_exchanges: &str, settings: &[(&str, &str)]) {
+        self.load_all(authority, key_exchanges, ("aes256gcm16", settings));
+    }
+
+    /// The same, with a post-quantum pre-shared key of this name, which is required or not.
+    pub(crate) fn load_with_ppk(
+        &self,
+        authority: &Authority,
+        key_exchanges: &str,
+        (name, secret, required): (&str, &[u8], bool),
+    ) {
+        let required = if required { "yes" } else { "no" };
+        self.load_with_settings(
+            authority,
+            key_exchanges,
+            &[("ppk_id", name), ("ppk_required", required)],
+        );
+        self.load_ppk(name, secret);
+    }
+
+    /// Gives charon a pre-shared key.
+    pub(crate) fn load_ppk(&self, name: &str, secret: &[u8]) {
         let shared = Section::new().with("type", "PPK").with("data", secret);
         let shared = shared.with_list("owners", [name]);
         self.client().command("load-shared", shared).expect("the secret");
     }
 
-    fn load_all(&self, authority: &Authority, key_exchanges: &str, (esp, ppk): (&str, Option<&str>)) {
+    fn load_all(&self, authority: &Authority, key_exchanges: &str, (esp, settings): (&str, &[(&str, &str)])) {
         let mut client = self.client();
         let certificate = |flag: &str, der: Vec<u8>| {
             let section = Section::new().with("type", "X509").with("flag", flag);
@@ -105,10 +125,9 @@ impl Stage {
             .with_section("children", Section::new().with_section("e2", child))
             .with("rekey_time", "0")
             .with("dpd_delay", "0");
-        let connection = match ppk {
-            Some(name) => connection.with("ppk_id", name).with("ppk_required", "yes"),
-            None => connection,
-        };
+        let connection = settings
+            .iter()
+            .fold(connection, |connection, (name, value)| connection.with(*name, *value));
         client.command("clear-creds", Section::new()).expect("cleared");
         client
             .command("load-cert", certificate("CA", authority.certificate()))

@@ -1,0 +1,112 @@
+//! IKE_SAs without a CHILD_SA (RFC 6023), and proofs of the whole of IKE_SA_INIT (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+
+use bartizan_ike::{Failure, IkeSa};
+use bartizan_wire::ike::{Body, ExchangeType, Header, Message, NotifyType, Payload, PayloadType};
+
+use crate::link::{Algorithm, DELAY, HYBRID, Link};
+use crate::{SOON, both};
+
+/// IKE_SA_INIT of this end as the other sees it.
+fn changing_init(of: usize, change: fn(&mut Vec<Payload<'_>>)) -> Link {
+    let [one, other] = both(Algorithm::EcdsaP256, &[HYBRID]);
+    let mut link = Link::new(one, other, 5);
+    link.run(SOON, &mut |from, datagram| {
+        let header = Header::read(datagram).unwrap();
+        if from != of || header.exchange != ExchangeType::IKE_SA_INIT {
+            return vec![(DELAY, datagram.to_vec())];
+        }
+        let mut message = Message::read(header.next, &datagram[Header::LENGTH..]).unwrap();
+        change(&mut message.payloads);
+        let (next, bytes) = message.encode().unwrap();
+        let length = (Header::LENGTH + bytes.len()) as u32;
+        let header = Header { next, length, ..header };
+        vec![(DELAY, [&header.encode()[..], &bytes].concat())]
+    });
+    link
+}
+
+fn is_notify(payload: &Payload<'_>, wanted: NotifyType) -> bool {
+    matches!(payload.body, Body::Notify { kind, .. } if kind == wanted)
+}
+
+#[test]
+fn each_end_signs_what_both_have_sent_first() {
+    let [one, other] = both(Algorithm::MlDsa65, &[HYBRID]);
+    let mut link = Link::new(one, other, 4);
+    link.run_well(SOON);
+    link.assert_settled();
+    assert!(
+        [0, 1]
+            .iter()
+            .all(|end| link.agreed(*end).expect("established").full_transcript)
+    );
+}
+
+#[test]
+fn whatever_the_path_changes_in_either_message_is_found_out_by_the_end_that_has_sent_it() {
+    let wrong = Failure::Authentication("its signature is wrong");
+    // Of what the responder has said. Without the initiator's signature of it the responder would not know.
+    for change in [
+        |payloads: &mut Vec<Payload<'_>>| {
+            let body = Body::Notify {
+                protocol: 0,
+                spi: &[],
+                kind: NotifyType(40_000),
+                data: &[],
+            };
+            payloads.push(Payload {
+                kind: PayloadType::NOTIFY,
+                critical: false,
+                body,
+            });
+        },
+        |payloads: &mut Vec<Payload<'_>>| {
+            payloads.retain(|payload| !is_notify(payload, NotifyType::IKE_SA_INIT_FULL_TRANSCRIPT_AUTH));
+        },
+        |payloads: &mut Vec<Payload<'_>>| {
+            payloads.retain(|payload| !is_notify(payload, NotifyType::CHILDLESS_IKEV2_SUPPORTED));
+        },
+    ] {
+        let link = changing_init(1, change);
+        assert_eq!(link.closed(1), Some(&wrong), "{:?}", link.events);
+    }
+    // That the initiator can is taken away: it sees no difference, and its peer does.
+    let link = changing_init(0, |payloads| {
+        payloads.retain(|payload| !is_notify(payload, NotifyType::IKE_SA_INIT_FULL_TRANSCRIPT_AUTH));
+    });
+    assert_eq!(link.closed(1), Some(&wrong), "{:?}", link.events);
+}
+
+#[test]
+fn an_ike_sa_begins_without_a_child_sa_and_each_then_has_key_exchanges_of_its_own() {
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let mut link = Link::new(one, other, 6);
+    link.initiator.begin_childless();
+    link.run_well(SOON);
+    assert!(link.initiator.is_established() && link.responder.as_ref().is_some_and(IkeSa::is_established));
+    assert!(
+        [0, 1]
+            .iter()
+            .all(|end| link.child(*end).is_none() && link.closed(*end).is_none())
+    );
+    assert!(
+        !link
+            .events
+            .iter()
+            .flatten()
+            .any(|event| matches!(event, bartizan_ike::Event::ChildRefused { .. }))
+    );
+    let now = link.now;
+    link.initiator.make_child(now, 0);
+    link.run_well(SOON);
+    link.assert_settled();
+    assert_eq!(link.requests(0, ExchangeType::CREATE_CHILD_SA), 1);
+    let with_its_own = |end| {
+        link.child(end)
+            .expect("a CHILD_SA")
+            .transforms
+            .iter()
+            .any(|one| one.is_additional())
+    };
+    assert!(with_its_own(0) && with_its_own(1));
+}
