@@ -7,6 +7,7 @@
 
 mod carry;
 mod routes;
+mod rule;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};

@@ -10,7 +10,7 @@ use std::ptr;
 use std::time::Duration;
 
 use crate::socket_option::{self, checked};
-use crate::{Error, interface::interface_number};
+use crate::{Error, interface_number};
 
 /// Room in the kernel for frames not yet read, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 
 use crate::socket_option::{self, checked};
-use crate::{Error, interface::interface_number};
+use crate::{Error, interface_number};
 
 /// Where the frames of a port's own protocols go (IEEE 802.1X, clause 11.1.1): no bridge forwards them.
 pub const PAE_GROUP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x03];

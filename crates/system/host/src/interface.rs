@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 15;
 /// # Errors
 ///
 /// [`Error::Unfit`] for what is no name; else `action` failed, with `ENODEV` where there is no such interface.
-pub(crate) fn interface_number(name: &str, action: &str) -> Result<libc::c_int, Error> {
+pub fn interface_number(name: &str, action: &str) -> Result<libc::c_int, Error> {
     if name.contains('\0') {
         return Err(Error::Unfit {
             what: format!("interface name {name:?}"),

@@ -1,35 +1,31 @@
-//! What leads packets of the links to the device: a routing table of its own, and a rule for each pair of selectors.
+//! What leads packets of the links to the device: a routing table of its own, and rules that lead to that.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use bartizan_host::Program;
-use bartizan_host::netlink::{Family, Request};
+use bartizan_host::netlink::{Family, Request, attributes};
+use bartizan_host::{Program, interface_number};
 use bartizan_ike::Selector;
 
-use super::MARK;
+use super::rule::{Network, Rule, rules};
 use crate::reqid::fingerprint;
 use crate::xfrm::Error;
 
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Before the rules of the host, of which the first is that for its own addresses.
-const PRIORITY: u32 = 218;
-/// From linux/fib_rules.h: the action that looks in a table, the flag that is said of [`Rule::add_for_any_source`], attributes.
-const TO_TABLE: u8 = 1;
-const FIND_SOURCE: u32 = 0x0001_0000;
+/// From linux/rtnetlink.h: who has made a route, how far it reaches, its type; attributes of routes and of addresses.
+const BY_A_PROGRAM: u8 = 3;
+const LINK: u8 = 253;
+const UNICAST: u8 = 1;
 const DESTINATION: u16 = 1;
-const SOURCE: u16 = 2;
-const RANK: u16 = 6;
-const MARKED: u16 = 10;
+const OUT: u16 = 4;
+const PREFERRED_SOURCE: u16 = 7;
 const TABLE: u16 = 15;
-const MASK: u16 = 16;
-const PROTOCOL: u16 = 22;
-const SOURCE_PORTS: u16 = 23;
-const DESTINATION_PORTS: u16 = 24;
+const LOCAL: u16 = 2;
+/// Bytes in front of the attributes of an address (`struct ifaddrmsg`).
+const ADDRESS: usize = 8;
 /// The longest name of a network device.
 const NAME: usize = 15;
 
@@ -93,21 +89,18 @@ impl Routes {
         let table = table(&self.device);
         let mut new = rules(local, remote);
         new.retain(|rule| !self.rules.contains(rule));
-        let of_v4 = new.iter().filter(|rule| rule.is_v4());
-        let lines: String = of_v4.clone().map(|rule| rule.line("add", table)).collect();
-        ip(&lines)?;
-        for rule in new.iter().filter(|rule| !rule.is_v4()) {
-            rule.add_for_any_source(table)?;
-        }
-        self.rules.extend(new.iter().copied());
-        for rule in of_v4 {
-            self.lead_unbound(rule)?;
+        for rule in new {
+            rule.add(table)?;
+            self.rules.insert(rule);
+            if rule.is_v4() {
+                self.lead_unbound(&rule)?;
+            }
         }
         Ok(())
     }
 
     /// The same of IPv4 packets whose route is looked for before their sender is known, as those of a socket that is bound to no address: they
-    /// get the address of this host that the rule is for, where there is one. For IPv6 rules have a flag ([`Rule::add_for_any_source`]).
+    /// get the address of this host that the rule is for, where there is one. Rules of IPv6 have a flag for that.
     fn lead_unbound(&mut self, rule: &Rule) -> Result<(), Error> {
         let unbound = rule.unbound();
         // Where all of the world is behind the peer, what has no sender yet is not the link's alone.
@@ -119,10 +112,10 @@ impl Routes {
             let Some(source) = own_address(rule.from) else {
                 return Ok(());
             };
-            ip(&format!("route replace {to} dev {device} src {source} table {table}\n"))?;
+            route(device, to, source, table)?;
             self.sources.insert(to);
         }
-        ip(&unbound.line("add", table))?;
+        unbound.add(table)?;
         self.rules.insert(unbound);
         Ok(())
     }
@@ -136,187 +129,68 @@ impl Routes {
         let unbound: BTreeSet<Rule> = gone.iter().map(Rule::unbound).collect();
         gone.extend(unbound.difference(&needed).filter(|rule| self.rules.remove(*rule)));
         let table = table(&self.device);
-        let lines: String = gone.iter().map(|rule| rule.line("delete", table)).collect();
-        ip(&lines)
+        gone.iter().try_for_each(|rule| rule.remove(table))
     }
 }
 
 impl Drop for Routes {
     fn drop(&mut self) {
         let table = table(&self.device);
-        let lines: String = self.rules.iter().map(|rule| rule.line("delete", table)).collect();
-        // Where it fails, they lead to a device that is gone.
-        let _ = ip(&lines);
-    }
-}
-
-/// Addresses with a common beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Network {
-    first: IpAddr,
-    bits: u32,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.first, self.bits)
-    }
-}
-
-/// Which packets a rule leads to the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rule {
-    from: Network,
-    to: Network,
-    /// Zero for all.
-    protocol: u8,
-    /// Of sender and receiver.
-    ports: [(u16, u16); 2],
-}
-
-/// A rule for each pair of selectors of one family.
-fn rules(local: &[Selector], remote: &[Selector]) -> Vec<Rule> {
-    let pairs = local
-        .iter()
-        .flat_map(|local| remote.iter().map(move |remote| (local, remote)));
-    let is_v4 = |selector: &Selector| selector.addresses.0.is_ipv4();
-    let mut rules = Vec::new();
-    for (local, remote) in pairs.filter(|(local, remote)| is_v4(local) == is_v4(remote)) {
-        for from in networks(local.addresses) {
-            for to in networks(remote.addresses) {
-                let rule = Rule {
-                    from,
-                    to,
-                    protocol: local.protocol.max(remote.protocol),
-                    ports: [local.ports, remote.ports],
-                };
-                if !rules.contains(&rule) {
-                    rules.push(rule);
-                }
-            }
+        for rule in &self.rules {
+            // Where it fails, it leads to a device that is gone.
+            let _ = rule.remove(table);
         }
-    }
-    rules
-}
-
-impl Rule {
-    fn is_v4(&self) -> bool {
-        self.from.first.is_ipv4()
-    }
-
-    /// The rule for such packets of which the sender is not known yet.
-    fn unbound(&self) -> Self {
-        let from = Network {
-            first: Ipv4Addr::UNSPECIFIED.into(),
-            bits: 32,
-        };
-        Self { from, ..*self }
-    }
-
-    /// A line of a batch of `ip`. What carries the tunnel itself is not led into it.
-    fn line(&self, action: &str, table: u32) -> String {
-        let Self {
-            from,
-            to,
-            protocol,
-            ports,
-        } = self;
-        let family = if self.is_v4() { "-4" } else { "-6" };
-        let mut line = format!("{family} rule {action} priority {PRIORITY} from {from} to {to} fwmark 0/{MARK:#x}");
-        if *protocol != 0 {
-            // Writing to a string cannot fail.
-            let _ = write!(line, " ipproto {protocol}");
-        }
-        for (word, (first, last)) in ["sport", "dport"].into_iter().zip(ports) {
-            if (*first, *last) != (0, u16::MAX) {
-                let _ = write!(line, " {word} {first}-{last}");
-            }
-        }
-        let _ = writeln!(line, " table {table}");
-        line
-    }
-
-    /// Adds a rule of IPv6 that also takes packets whose route is looked for before their sender is known, where the sender that the kernel then chooses is of
-    /// the rule. `ip` has no word for that.
-    fn add_for_any_source(&self, table: u32) -> Result<(), Error> {
-        let Self {
-            from,
-            to,
-            protocol,
-            ports,
-        } = self;
-        let bits = [to, from].map(|network| network.bits as u8);
-        // `fib_rule_hdr`: family, bits of receiver and sender, no class, no table of a byte, two reserved, action, flags.
-        let mut fixed = vec![libc::AF_INET6 as u8, bits[0], bits[1], 0, 0, 0, 0, TO_TABLE];
-        fixed.extend(FIND_SOURCE.to_ne_bytes());
-        let mut request = Request::new(Family::Route, libc::RTM_NEWRULE, &fixed);
-        for (kind, network) in [(DESTINATION, to), (SOURCE, from)] {
-            if let IpAddr::V6(address) = network.first {
-                request = request.attribute(kind, &address.octets());
-            }
-        }
-        for (kind, value) in [(RANK, PRIORITY), (MARKED, 0), (MASK, MARK), (TABLE, table)] {
-            request = request.attribute(kind, &value.to_ne_bytes());
-        }
-        if *protocol != 0 {
-            request = request.attribute(PROTOCOL, &[*protocol]);
-        }
-        for (kind, (first, last)) in [SOURCE_PORTS, DESTINATION_PORTS].into_iter().zip(ports) {
-            if (*first, *last) != (0, u16::MAX) {
-                let range = [first.to_ne_bytes(), last.to_ne_bytes()].concat();
-                request = request.attribute(kind, &range);
-            }
-        }
-        let added = request.order((libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16);
-        added.map_err(|refused| Error::Userspace(format!("a rule of routing from {from} to {to}: {refused}")))
     }
 }
 
 /// The first address of this host in a network, where it has one.
-fn own_address(network: Network) -> Option<IpAddr> {
-    let listed = Program::new("ip")
-        .package("iproute2")
-        .arguments(["-oneline", "address", "show", "to", &network.to_string()])
-        .run(PATIENCE);
-    let listed = listed.ok()?.text();
-    let mut words = listed.split_whitespace().skip_while(|word| *word != "inet");
-    words.nth(1)?.split('/').next()?.parse().ok()
-}
-
-/// The networks that a range of addresses is made of.
-fn networks((first, last): (IpAddr, IpAddr)) -> Vec<Network> {
-    let (mut next, end, width) = match (first, last) {
-        (IpAddr::V4(first), IpAddr::V4(last)) => (u128::from(first.to_bits()), u128::from(last.to_bits()), 32),
-        (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits(), last.to_bits(), 128),
-        _ => return Vec::new(),
+fn own_address(network: Network) -> Option<Ipv4Addr> {
+    let IpAddr::V4(first) = network.first else {
+        return None;
     };
-    let mut networks = Vec::new();
-    while next <= end {
-        // The largest that begins here and ends within.
-        let mut bits = next.trailing_zeros().min(width);
-        while bits > 0 && last_of(next, bits).is_none_or(|last| last > end) {
-            bits -= 1;
-        }
-        let first = match width {
-            32 => IpAddr::from((next as u32).to_be_bytes()),
-            _ => IpAddr::from(next.to_be_bytes()),
-        };
-        networks.push(Network {
-            first,
-            bits: width - bits,
-        });
-        match last_of(next, bits).and_then(|last| last.checked_add(1)) {
-            Some(behind) => next = behind,
-            None => break,
-        }
-    }
-    networks
+    let mut found = None;
+    let mut fixed = [0; ADDRESS];
+    fixed[0] = libc::AF_INET as u8;
+    let listed = Request::new(Family::Route, libc::RTM_GETADDR, &fixed).list(&mut |message| {
+        let local = attributes(message.get(ADDRESS..).unwrap_or_default()).find(|(kind, _)| *kind == LOCAL);
+        let address = local.and_then(|(_, bytes)| Some(Ipv4Addr::from(*bytes.first_chunk::<4>()?)));
+        let shared = u32::MAX.checked_shl(32 - network.bits).unwrap_or(0);
+        let is_in = |address: &Ipv4Addr| address.to_bits() & shared == first.to_bits() & shared;
+        found = found.or(address.filter(is_in));
+    });
+    listed.ok()?;
+    found
 }
 
-/// The last address of the network of so many open bits that begins here.
-fn last_of(first: u128, bits: u32) -> Option<u128> {
-    let open = u128::MAX.checked_shr(u128::BITS - bits).unwrap_or(0);
-    first.checked_add(open)
+/// Makes the way to a network lead to the device, and what is sent by it have this address where it has none.
+fn route(device: &str, to: Network, source: Ipv4Addr, table: u32) -> Result<(), Error> {
+    let number =
+        interface_number(device, "looking for the device").map_err(|error| Error::Userspace(error.to_string()))?;
+    let IpAddr::V4(first) = to.first else {
+        return Ok(());
+    };
+    // `rtmsg`: family, bits of receiver and sender, no class, no table of a byte, who made it, how far it reaches, its type, no flags.
+    let fixed = [
+        libc::AF_INET as u8,
+        to.bits as u8,
+        0,
+        0,
+        0,
+        BY_A_PROGRAM,
+        LINK,
+        UNICAST,
+        0,
+        0,
+        0,
+        0,
+    ];
+    let request = Request::new(Family::Route, libc::RTM_NEWROUTE, &fixed)
+        .attribute(DESTINATION, &first.octets())
+        .attribute(OUT, &number.to_ne_bytes())
+        .attribute(PREFERRED_SOURCE, &source.octets())
+        .attribute(TABLE, &table.to_ne_bytes());
+    let replaced = request.order((libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16);
+    replaced.map_err(|refused| Error::Userspace(format!("a route to {to}: {refused}")))
 }
 
 /// Removes the rules of a device that a process which was killed has left.
@@ -379,47 +253,6 @@ fn ip(lines: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_is_the_networks_it_is_made_of() {
-        let of = |first: &str, last: &str| -> Vec<String> {
-            let all = networks((first.parse().unwrap(), last.parse().unwrap()));
-            all.iter().map(ToString::to_string).collect()
-        };
-        assert_eq!(of("10.78.0.1", "10.78.0.1"), ["10.78.0.1/32"]);
-        assert_eq!(of("10.78.0.0", "10.78.255.255"), ["10.78.0.0/16"]);
-        assert_eq!(of("0.0.0.0", "255.255.255.255"), ["0.0.0.0/0"]);
-        assert_eq!(
-            of("10.0.0.1", "10.0.0.4"),
-            ["10.0.0.1/32", "10.0.0.2/31", "10.0.0.4/32"]
-        );
-        assert_eq!(of("::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"), ["::/0"]);
-        assert_eq!(of("fd00::", "fd00::ffff"), ["fd00::/112"]);
-        assert_eq!(of("255.255.255.254", "255.255.255.255"), ["255.255.255.254/31"]);
-    }
-
-    #[test]
-    fn a_rule_is_for_all_that_its_selectors_have_and_not_for_what_carries_the_tunnel() {
-        let address = |text: &str| text.parse::<IpAddr>().unwrap();
-        let of = |text: &str| Selector::of(address(text), address(text));
-        let remote = Selector {
-            protocol: 17,
-            ports: (2152, 2152),
-            ..of("10.78.0.2")
-        };
-        // One of another family has no part in it.
-        let rules = rules(&[of("10.78.0.1"), of("fd78::1")], &[remote]);
-        let [rule] = rules[..] else { panic!("{rules:?}") };
-        let rest = "to 10.78.0.2/32 fwmark 0/0x2000000 ipproto 17 dport 2152-2152 table 7\n";
-        assert_eq!(
-            rule.line("add", 7),
-            format!("-4 rule add priority 218 from 10.78.0.1/32 {rest}")
-        );
-        assert_eq!(
-            rule.unbound().line("delete", 7),
-            format!("-4 rule delete priority 218 from 0.0.0.0/32 {rest}")
-        );
-    }
 
     #[test]
     fn a_device_has_the_name_of_its_node_where_that_is_short_and_a_number_where_it_is_not() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::socket::{PacketSocket, Received, Side};
 use super::{Direction, WAIT, wanted};
-use crate::{Error, interface::interface_number, pcap};
+use crate::{Error, interface_number, pcap};
 
 /// Bytes and packets of a batch: one that is full is handed over although more are waiting.
 const BATCH_BYTES: usize = 256 << 10;

@@ -7,7 +7,7 @@ use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::socket_option;
-use crate::{Error, interface::interface_number};
+use crate::{Error, interface_number};
 
 /// Room in the kernel for packets not yet read, in bytes: 32 MiB, a quarter of a second at 1 Gb/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
