@@ -1,4 +1,5 @@
-//! What seals and opens a packet in place: AES-GCM and ChaCha20-Poly1305 (RFC 4106, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
+//! What seals and opens a packet in place: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 4106, RFC 4309, RFC 7634), AES-CBC with HMAC (RFC 3602,
+//! RFC 4868).
 //!
 //! Both work on what stands behind a header: initialization vector, content, integrity check value. That of IKEv2's encrypted payload is
 //! laid out in the same way (RFC 5282), so that both protocols have one implementation.
@@ -9,6 +10,7 @@ use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::{constant_time, hmac, rand};
 use zeroize::Zeroizing;
 
+use crate::ccm::Ccm;
 use crate::error::{OpenError, SealError, Unusable};
 use crate::suite::{Encryption, Integrity, Suite};
 
@@ -24,6 +26,7 @@ pub struct Sealing {
 
 enum SealingKey {
     Aead(Aead),
+    Ccm(Ccm),
     Cbc(Box<CbcSealing>),
 }
 
@@ -35,6 +38,7 @@ pub struct Opening {
 
 enum OpeningKey {
     Aead(Aead),
+    Ccm(Ccm),
     Cbc(Box<CbcOpening>),
 }
 
@@ -109,6 +113,7 @@ impl Aead {
 
 enum Kind {
     Aead(&'static aead::Algorithm),
+    Ccm,
     Cbc(&'static cipher::Algorithm, Integrity),
 }
 
@@ -117,6 +122,7 @@ fn kind(suite: Suite) -> Result<Kind, Unusable> {
         (Encryption::AesGcm128, _) => Kind::Aead(&aead::AES_128_GCM),
         (Encryption::AesGcm192, _) => Kind::Aead(&aead::AES_192_GCM),
         (Encryption::AesGcm256, _) => Kind::Aead(&aead::AES_256_GCM),
+        (Encryption::AesCcm128 | Encryption::AesCcm192 | Encryption::AesCcm256, _) => Kind::Ccm,
         (Encryption::ChaCha20Poly1305, _) => Kind::Aead(&aead::CHACHA20_POLY1305),
         (Encryption::AesCbc128, Some(integrity)) => Kind::Cbc(&cipher::AES_128, integrity),
         (Encryption::AesCbc192, Some(integrity)) => Kind::Cbc(&cipher::AES_192, integrity),
@@ -162,6 +168,7 @@ impl Sealing {
         let (encryption, integrity) = split(suite, keys)?;
         let key = match kind(suite)? {
             Kind::Aead(algorithm) => SealingKey::Aead(Aead::new(algorithm, encryption)?),
+            Kind::Ccm => SealingKey::Ccm(Ccm::new(encryption, suite.icv)?),
             Kind::Cbc(algorithm, with) => {
                 let key = |algorithm, bytes| UnboundCipherKey::new(algorithm, bytes).map_err(|_| Unusable::Refused);
                 let vectors = key(&cipher::AES_128, &vectors[..])?;
@@ -206,6 +213,11 @@ impl Sealing {
                 let seal = |header: &[u8]| aead.key.seal_in_place_separate_tag(nonce, Aad::from(header), content);
                 icv.copy_from_slice(associated.for_aead(seal).map_err(|_| FAILED)?.as_ref());
             }
+            SealingKey::Ccm(ccm) => {
+                let (vector, content) = authenticated.split_first_chunk_mut::<EXPLICIT>().ok_or(FAILED)?;
+                let seal = |header: &[u8]| ccm.seal(*vector, header, content, icv);
+                associated.for_aead(seal).ok_or(FAILED)?;
+            }
             SealingKey::Cbc(cbc) => {
                 let (vector, content) = authenticated.split_first_chunk_mut::<BLOCK>().ok_or(FAILED)?;
                 let context = EncryptionContext::Iv128(FixedLength::from(*vector));
@@ -227,6 +239,7 @@ impl Opening {
         let (encryption, integrity) = split(suite, keys)?;
         let key = match kind(suite)? {
             Kind::Aead(algorithm) => OpeningKey::Aead(Aead::new(algorithm, encryption)?),
+            Kind::Ccm => OpeningKey::Ccm(Ccm::new(encryption, suite.icv)?),
             Kind::Cbc(algorithm, with) => {
                 let key = UnboundCipherKey::new(algorithm, encryption).map_err(|_| Unusable::Refused)?;
                 OpeningKey::Cbc(Box::new(CbcOpening {
@@ -252,6 +265,14 @@ impl Opening {
                 let nonce = aead.nonce(*vector);
                 let opened = associated.for_aead(|header| aead.key.open_in_place(nonce, Aad::from(header), content));
                 opened.map(|_| ()).map_err(|_| WRONG)?;
+            }
+            OpeningKey::Ccm(ccm) => {
+                let (authenticated, icv) = behind.split_at_mut(end);
+                let (vector, content) = authenticated
+                    .split_first_chunk_mut::<EXPLICIT>()
+                    .ok_or(OpenError::Length)?;
+                let open = |header: &[u8]| ccm.open(*vector, header, content, icv);
+                associated.for_aead(open).ok_or(WRONG)?;
             }
             OpeningKey::Cbc(cbc) => {
                 let (authenticated, icv) = behind.split_at_mut(end);

@@ -29,6 +29,7 @@
 //! (RFC 4301, section 5.2), fragments, and when an SA has protected enough to be rekeyed.
 #![forbid(unsafe_code)]
 
+mod ccm;
 mod cipher;
 mod error;
 mod inbound;

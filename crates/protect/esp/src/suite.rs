@@ -3,7 +3,7 @@
 use bartizan_registry::{EspEncryption, EspIntegrity, TransformKind, esp_encryption, esp_integrity, transform};
 
 use crate::error::Unusable;
-use crate::{HEADER, TRAILER};
+use crate::{HEADER, TRAILER, ccm};
 
 /// How many bits the sequence numbers of an SA have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +29,9 @@ pub(crate) enum Encryption {
     AesGcm128,
     AesGcm192,
     AesGcm256,
+    AesCcm128,
+    AesCcm192,
+    AesCcm256,
     ChaCha20Poly1305,
     AesCbc128,
     AesCbc192,
@@ -54,12 +57,15 @@ impl Integrity {
 }
 
 impl Encryption {
-    /// Bytes of its key, and of the salt behind that (RFC 4106, section 8.1; RFC 7634, section 2).
+    /// Bytes of its key, and of the salt behind that (RFC 4106, section 8.1; RFC 4309, section 7.1; RFC 7634, section 2).
     pub(crate) const fn key(self) -> (usize, usize) {
         match self {
             Self::AesGcm128 => (16, 4),
             Self::AesGcm192 => (24, 4),
             Self::AesGcm256 | Self::ChaCha20Poly1305 => (32, 4),
+            Self::AesCcm128 => (16, ccm::SALT),
+            Self::AesCcm192 => (24, ccm::SALT),
+            Self::AesCcm256 => (32, ccm::SALT),
             Self::AesCbc128 => (16, 0),
             Self::AesCbc192 => (24, 0),
             Self::AesCbc256 => (32, 0),
@@ -92,12 +98,24 @@ impl Suite {
             ("ENCR_AES_GCM_16", Some(128)) => Encryption::AesGcm128,
             ("ENCR_AES_GCM_16", Some(192)) => Encryption::AesGcm192,
             ("ENCR_AES_GCM_16", Some(256)) => Encryption::AesGcm256,
+            // How long the integrity check value is, the framing says.
+            ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(128)) => Encryption::AesCcm128,
+            ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(192)) => Encryption::AesCcm192,
+            ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(256)) => Encryption::AesCcm256,
             ("ENCR_AES_CBC", Some(128)) => Encryption::AesCbc128,
             ("ENCR_AES_CBC", Some(192)) => Encryption::AesCbc192,
             ("ENCR_AES_CBC", Some(256)) => Encryption::AesCbc256,
             // Its key length is fixed, and no attribute (RFC 7634, section 4).
             ("ENCR_CHACHA20_POLY1305", None) => Encryption::ChaCha20Poly1305,
-            ("ENCR_AES_GCM_16" | "ENCR_AES_CBC" | "ENCR_CHACHA20_POLY1305", bits) => {
+            (
+                "ENCR_AES_GCM_16"
+                | "ENCR_AES_CCM_8"
+                | "ENCR_AES_CCM_12"
+                | "ENCR_AES_CCM_16"
+                | "ENCR_AES_CBC"
+                | "ENCR_CHACHA20_POLY1305",
+                bits,
+            ) => {
                 let bits = bits.unwrap_or_default();
                 return Err(Unusable::KeyLength { bits });
             }

@@ -2,3 +2,4 @@
 
 mod associations;
 mod published;
+mod wycheproof;

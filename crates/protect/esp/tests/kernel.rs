@@ -38,9 +38,12 @@ mod as_root {
         &'static str,
         &'static str,
     );
-    const SUITES: [Algorithms; 7] = [
+    const SUITES: [Algorithms; 10] = [
         ("ENCR_AES_GCM_16", Some(128), None, "rfc4106(gcm(aes))", ""),
         ("ENCR_AES_GCM_16", Some(256), None, "rfc4106(gcm(aes))", ""),
+        ("ENCR_AES_CCM_16", Some(128), None, "rfc4309(ccm(aes))", ""),
+        ("ENCR_AES_CCM_16", Some(256), None, "rfc4309(ccm(aes))", ""),
+        ("ENCR_AES_CCM_8", Some(192), None, "rfc4309(ccm(aes))", ""),
         (
             "ENCR_CHACHA20_POLY1305",
             None,
@@ -126,7 +129,7 @@ mod as_root {
 
     /// Gives the kernel an SA of this mode in each direction, and policies that ask for them.
     fn install(space: &Namespace, of: Algorithms, numbers: SequenceNumbers, is_tunnel: bool) {
-        let (_, bits, _, cipher, proof) = of;
+        let (name, bits, _, cipher, proof) = of;
         let suite = suite(of);
         let mode = if is_tunnel { "tunnel" } else { "transport" };
         for (spi, [from, to], counts) in [(0x1001_u32, [0, 1], "seq"), (0x2002, [1, 0], "oseq")] {
@@ -138,9 +141,10 @@ mod as_root {
                 usize::from(bits.unwrap()) / 8
             });
             let (key, proved) = (hexadecimal(key), hexadecimal(proved));
-            let icv = match proof {
-                "hmac(sha384)" => "192",
-                "hmac(sha512)" => "256",
+            let icv = match (name, proof) {
+                ("ENCR_AES_CCM_8", _) => "64",
+                (_, "hmac(sha384)") => "192",
+                (_, "hmac(sha512)") => "256",
                 _ => "128",
             };
             let algorithms: Vec<&str> = if proof.is_empty() {

@@ -146,6 +146,9 @@ impl Pending for PendingEncapsulation {
 }
 
 #[cfg(test)]
+mod wycheproof;
+
+#[cfg(test)]
 mod tests {
     use bartizan_registry::{TRANSFORMS, TransformKind};
     use proptest::prelude::*;

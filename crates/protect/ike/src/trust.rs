@@ -199,3 +199,6 @@ impl Trust for Anchors {
         self.verify_at(claim, self.time)
     }
 }
+
+#[cfg(test)]
+mod wycheproof;

@@ -182,9 +182,10 @@ fn algorithms(request: Request, child: &Child, keys: &[u8]) -> Result<Request, E
     };
     let id = of(TransformKind::Encryption).ok_or(UNKNOWN)?;
     let framing = esp_encryption(id).ok_or(UNKNOWN)?;
-    // RFC 4106 and RFC 7634: the salt stands behind the key.
+    // RFC 4106, RFC 4309 and RFC 7634: the salt stands behind the key.
     let name = match framing.transform().ok_or(UNKNOWN)?.name {
         "ENCR_AES_GCM_16" => "rfc4106(gcm(aes))",
+        "ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16" => "rfc4309(ccm(aes))",
         "ENCR_CHACHA20_POLY1305" => "rfc7539esp(chacha20,poly1305)",
         "ENCR_AES_CBC" => "cbc(aes)",
         _ => return Err(UNKNOWN),

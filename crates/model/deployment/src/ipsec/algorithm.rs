@@ -41,11 +41,12 @@ const KEY_EXCHANGES: [&str; 26] = [
 ];
 
 /// Ciphers that a policy may name: TS 33.210 and the ones of the published measurements. None that does not encrypt.
-pub(crate) const CIPHERS: [&str; 10] = [
+pub(crate) const CIPHERS: [&str; 11] = [
     "aes256gcm16",
     "aes192gcm16",
     "aes128gcm16",
     "aes256ccm16",
+    "aes192ccm16",
     "aes128ccm16",
     "chacha20poly1305",
     "aes256ctr",

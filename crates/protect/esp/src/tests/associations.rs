@@ -35,7 +35,10 @@ fn pair(suite: Suite, numbers: SequenceNumbers, after: u64) -> (Outbound, Inboun
 }
 
 fn gcm() -> Suite {
-    suites()[2]
+    let id = bartizan_registry::transform_named(bartizan_registry::TransformKind::Encryption, "ENCR_AES_GCM_16")
+        .unwrap()
+        .id;
+    Suite::of(id, Some(256), None).unwrap()
 }
 
 fn seal(sender: &mut Outbound, payload: &[u8], next_header: u8) -> Vec<u8> {
@@ -67,8 +70,8 @@ fn ip(v6: bool, class: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_suites_are_those_that_say_so() {
-    // AES-GCM and AES-CBC with three keys each, the latter with three proofs, and ChaCha20-Poly1305.
-    assert_eq!(suites().len(), 3 + 3 * 3 + 1);
+    // AES-GCM, AES-CCM and AES-CBC with three keys each, CCM with three lengths of check values, CBC with three proofs, and ChaCha20-Poly1305.
+    assert_eq!(suites().len(), 3 + 3 * 3 + 3 * 3 + 1);
     let of = |name, bits, integrity| {
         let id = bartizan_registry::transform_named(bartizan_registry::TransformKind::Encryption, name)
             .unwrap()
@@ -77,6 +80,8 @@ fn the_suites_are_those_that_say_so() {
     };
     assert_eq!(of("ENCR_AES_GCM_16", None, None), Unusable::KeyLength { bits: 0 });
     assert_eq!(of("ENCR_AES_GCM_16", Some(256), Some(12)), Unusable::Combination);
+    assert_eq!(of("ENCR_AES_CCM_16", None, None), Unusable::KeyLength { bits: 0 });
+    assert_eq!(of("ENCR_AES_CCM_16", Some(256), Some(12)), Unusable::Combination);
     assert_eq!(of("ENCR_AES_CBC", Some(256), None), Unusable::Combination);
     assert_eq!(of("ENCR_AES_CBC", Some(256), Some(2)), Unusable::Integrity(2));
     assert_eq!(of("ENCR_AES_GCM_8", Some(256), None), Unusable::Encryption(18));

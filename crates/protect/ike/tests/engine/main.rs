@@ -79,10 +79,14 @@ fn every_key_exchange_is_made_alone_and_as_an_additional_one() {
 fn every_cipher_protects_messages_whole_and_in_fragments() {
     let gcm = |bits| vec![transform(1, "ENCR_AES_GCM_16", Some(bits))];
     let cbc = |bits, proof| vec![transform(1, "ENCR_AES_CBC", Some(bits)), transform(3, proof, None)];
+    let ccm = |name, bits| vec![transform(1, name, Some(bits))];
     let chacha = vec![transform(1, "ENCR_CHACHA20_POLY1305", None)];
     for cipher in [
         gcm(128),
         gcm(256),
+        ccm("ENCR_AES_CCM_16", 128),
+        ccm("ENCR_AES_CCM_16", 192),
+        ccm("ENCR_AES_CCM_12", 256),
         chacha,
         cbc(128, "sha256"),
         cbc(256, "sha384"),

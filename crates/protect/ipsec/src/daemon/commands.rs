@@ -610,6 +610,7 @@ mod tests {
         let has = |kind, name: &str| charon.has(IkeAlgorithm::named(kind, name).expect(name));
         for (kind, name) in [
             (TransformKind::Encryption, "aes256gcm16"),
+            (TransformKind::Encryption, "aes256ccm16"),
             (TransformKind::Encryption, "chacha20poly1305"),
             (TransformKind::Encryption, "aes256"),
             (TransformKind::Integrity, "sha384"),
@@ -622,7 +623,7 @@ mod tests {
         }
         for (kind, name) in [
             (TransformKind::Encryption, "aes256ctr"),
-            (TransformKind::Encryption, "aes256ccm16"),
+            (TransformKind::Encryption, "aes256gcm8"),
             (TransformKind::KeyExchange, "frodoa3"),
             (TransformKind::KeyExchange, "modp3072"),
         ] {

@@ -130,7 +130,7 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
             list(&["aes256gcm16-prfsha384-modp3072"]),
             "has no modp3072",
         ),
-        ("esp_proposals", list(&["aes256ccm16-x25519"]), "has no aes256ccm16"),
+        ("esp_proposals", list(&["aes256ctr-x25519"]), "has no aes256ctr"),
         (
             "signatures",
             list(&["rsa_pss_rsae_sha256"]),

@@ -19,7 +19,7 @@ pub(super) fn lacks(charon: &Charon, algorithm: IkeAlgorithm) -> Option<(String,
             let hint = "it is for research: a build with `--features research-kems` has it, but Classic McEliece, whose key no payload of IKE has room for";
             return Some((format!("{} has no {algorithm}", charon.shown()), hint));
         }
-        let hint = "it has x25519, ecp256, ecp384, ecp521 and ML-KEM, AES-GCM, AES-CBC with HMAC and ChaCha20-Poly1305";
+        let hint = "it has x25519, ecp256, ecp384, ecp521 and ML-KEM, AES-GCM, AES-CCM, AES-CBC with HMAC and ChaCha20-Poly1305";
         return Some((format!("{} has no {algorithm}", charon.shown()), hint));
     }
     let cause = format!(

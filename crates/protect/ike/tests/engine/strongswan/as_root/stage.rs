@@ -20,6 +20,8 @@ use crate::link::{Authority, config, random, transform};
 pub(crate) const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(crate) const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 pub(crate) const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
+/// The ciphers that charon takes for messages of IKE.
+const CIPHERS: [&str; 3] = ["aes256gcm16", "aes256ccm16", "chacha20poly1305"];
 const PORTS: [u16; 2] = [500, 4500];
 /// Where datagrams through the CHILD_SA are answered.
 pub(crate) const ECHO: u16 = 7;
@@ -118,7 +120,10 @@ impl Stage {
             .with("mobike", "no")
             .with_list("local_addrs", [THEIRS.to_string()])
             .with_list("remote_addrs", [OURS.to_string()])
-            .with_list("proposals", [format!("aes256gcm16-prfsha384-{key_exchanges}")])
+            .with_list(
+                "proposals",
+                CIPHERS.map(|cipher| format!("{cipher}-prfsha384-{key_exchanges}")),
+            )
             .with("send_cert", "always")
             .with_section("local-1", end("other.test"))
             .with_section("remote-1", end("one.test"))
