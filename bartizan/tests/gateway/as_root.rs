@@ -11,6 +11,7 @@ use bartizan_ledger::Direction;
 use bartizan_testing::{Tshark, eventually};
 
 mod faults;
+mod interfaces;
 mod ngap;
 
 use crate::counted::{Counter, MOVING};
