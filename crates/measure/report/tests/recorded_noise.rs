@@ -25,7 +25,6 @@ const UNRECORDED: &[&str] = &[
     "new-connection",
     "proxies-hostile",
     "ramp",
-    "responder-storm",
     "steady",
 ];
 
