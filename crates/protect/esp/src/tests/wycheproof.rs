@@ -7,8 +7,11 @@ use bartizan_registry::{TransformKind, transform_named};
 use crate::cipher::{Associated, Opening, Sealing};
 use crate::suite::Suite;
 
+/// What a cipher of keys of so many bits and check values of so many octets is called in the registry, with its length where that is said.
+type Named = fn(usize, usize) -> Option<(&'static str, Option<u16>)>;
+
 /// Vectors of the nonce, tag and key lengths that ESP has, and how many of them are to be opened and how many are not.
-fn hold(name: TestName, encryption: fn(usize, usize) -> Option<(&'static str, Option<u16>)>, least: [usize; 2]) {
+fn hold(name: TestName, encryption: Named, least: [usize; 2]) {
     let mut counted = [0; 2];
     for group in TestSet::load(name).expect("vectors").test_groups {
         let (bits, icv) = (group.key_size, group.tag_size / 8);

@@ -51,7 +51,7 @@ impl<'a> Auth<'a> {
                 (_, Body::Authentication { method, data }) => read.proof = Some((*method, data)),
                 (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::PPK_IDENTITY => read.ppk = Some(data),
                 (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::NO_PPK_AUTH => {
-                    read.without_ppk = Some(data)
+                    read.without_ppk = Some(data);
                 }
                 (_, Body::Notify { kind, .. }) if *kind == NotifyType::INITIAL_CONTACT => read.is_initial = true,
                 _ => {}
