@@ -38,11 +38,12 @@ mod as_root {
         &'static str,
         &'static str,
     );
-    const SUITES: [Algorithms; 10] = [
+    const SUITES: [Algorithms; 11] = [
         ("ENCR_AES_GCM_16", Some(128), None, "rfc4106(gcm(aes))", ""),
         ("ENCR_AES_GCM_16", Some(256), None, "rfc4106(gcm(aes))", ""),
         ("ENCR_AES_CCM_16", Some(128), None, "rfc4309(ccm(aes))", ""),
         ("ENCR_AES_CCM_16", Some(256), None, "rfc4309(ccm(aes))", ""),
+        ("ENCR_AES_CCM_12", Some(256), None, "rfc4309(ccm(aes))", ""),
         ("ENCR_AES_CCM_8", Some(192), None, "rfc4309(ccm(aes))", ""),
         (
             "ENCR_CHACHA20_POLY1305",
@@ -143,6 +144,7 @@ mod as_root {
             let (key, proved) = (hexadecimal(key), hexadecimal(proved));
             let icv = match (name, proof) {
                 ("ENCR_AES_CCM_8", _) => "64",
+                ("ENCR_AES_CCM_12", _) => "96",
                 (_, "hmac(sha384)") => "192",
                 (_, "hmac(sha512)") => "256",
                 _ => "128",

@@ -187,3 +187,6 @@ fn around<'a>(secrets: &'a [Secret], nonces: [&'a [u8]; 2]) -> Vec<&'a [u8]> {
     let all = first.iter().map(bytes).chain(nonces);
     all.chain(additional.iter().map(bytes)).collect()
 }
+
+#[cfg(test)]
+mod published;
