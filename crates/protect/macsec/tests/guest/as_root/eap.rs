@@ -44,16 +44,20 @@ fn ckn(status: &Status) -> String {
     status.mka.as_ref().and_then(|mka| mka.ckn.clone()).unwrap_or_default()
 }
 
-/// Waits until both ends have a key that is another than this.
+/// Waits until both ends have a key that is another than this, and the same. Where both begin at once there are two authentications, of which
+/// the second replaces the key of the first at one end before the other.
 fn another(stage: &Stage, before: &str) -> String {
-    for end in [AUTHENTICATOR, PEER] {
-        stage.until(end, "another key", |status| {
-            status.up && status.peer_answers && !key(status).is_empty() && key(status) != before
-        });
+    let keyed = |status: &Status| status.up && status.peer_answers && !key(status).is_empty() && key(status) != before;
+    let deadline = Instant::now() + LONG;
+    loop {
+        let both = [AUTHENTICATOR, PEER].map(|end| stage.status(end));
+        let [one, other] = both.each_ref().map(key);
+        if one == other && both.iter().all(keyed) {
+            return one;
+        }
+        assert!(Instant::now() < deadline, "another key of both: {both:#?}");
+        std::thread::sleep(Duration::from_millis(20));
     }
-    let [one, other] = [AUTHENTICATOR, PEER].map(|end| key(&stage.status(end)));
-    assert_eq!(one, other);
-    one
 }
 
 /// Frames that pass in one direction, all of them.
