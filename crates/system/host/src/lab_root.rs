@@ -58,8 +58,8 @@ impl LabRoot {
     }
 
     /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none), nginx 1.30 (HTTP/2 to
-    /// its upstreams) with OpenSSL 3.6, and the kernel of a [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and
-    /// has no nftables). Built only when it is asked for; what was unpacked, and when it is old, its package list
+    /// its upstreams) with OpenSSL 3.6, Libreswan 5.2 (which Debian does not let into one system with strongSwan: it is unpacked besides), and the
+    /// kernel of a [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and has no nftables). Built only when it is asked for; what was unpacked, and when it is old, its package list
     /// says.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl LabRoot {
             "tcpdump",
             "user-mode-linux",
         ];
-        Ok(Blueprint::new("sid", 3, PACKAGES, cache()?))
+        Ok(Blueprint::new("sid", 4, PACKAGES, cache()?).with_besides(&["libreswan"]))
     }
 
     /// The directory, an absolute path.
@@ -189,7 +189,7 @@ impl LabRoot {
     }
 
     fn find(&self, program: &str) -> Result<PathBuf, Error> {
-        ["usr/bin", "usr/sbin"]
+        ["usr/bin", "usr/sbin", "usr/libexec/ipsec"]
             .into_iter()
             .map(|directory| self.directory.join(directory).join(program))
             .find(|path| !program.contains('/') && fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")))

@@ -3,6 +3,7 @@
 mod endpoint;
 mod extensions;
 mod hostile;
+mod libreswan;
 mod link;
 mod lossy;
 mod preshared;

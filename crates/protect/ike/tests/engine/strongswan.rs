@@ -1,11 +1,11 @@
 //! strongSwan at the other end, in both roles: what it says of the IKE_SA and the CHILD_SAs.
 
-mod as_root {
+pub(crate) mod as_root {
     // A test runs itself again in a kernel that has ESP.
     #[path = "../../../../../ipsec/tests/charon/guest.rs"]
-    mod guest;
+    pub(crate) mod guest;
     mod kernel;
     mod life;
     mod set_up;
-    mod stage;
+    pub(crate) mod stage;
 }

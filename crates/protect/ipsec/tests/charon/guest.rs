@@ -10,7 +10,7 @@ const INSIDE: &str = "BARTIZAN_CHARON_GUEST_TEST";
 const LONG: Duration = Duration::from_secs(480);
 
 /// Runs the test of this path in a guest; false in the guest.
-pub(super) fn in_a_guest(path: &str) -> bool {
+pub(crate) fn in_a_guest(path: &str) -> bool {
     if env::var_os(INSIDE).is_some() {
         assert!(Feature::Esp.tried().present());
         return false;

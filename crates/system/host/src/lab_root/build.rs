@@ -1,5 +1,7 @@
 //! Building a lab root: in a directory next to its place, by one builder at a time, moved there when it is whole.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,8 +16,11 @@ const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// How long a question to apt may take.
 const APT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Space that a build takes at its height, in bytes: 600 MB unpacked and packed, and some to spare.
+/// Space that a build takes at its height, in bytes: 640 MB unpacked and packed, and some to spare.
 const SPACE: u64 = 1 << 30;
+
+/// Where a root has, while it is built, the packages that are unpacked over it.
+const BESIDES: &str = "var/cache/apt/besides";
 
 /// What a lab root is to be made of, and where it belongs.
 #[derive(Debug, Clone)]
@@ -23,6 +28,8 @@ pub struct Blueprint {
     suite: &'static str,
     version: u32,
     packages: &'static [&'static str],
+    /// Those that Debian does not let into one system with the others.
+    besides: &'static [&'static str],
     cache: PathBuf,
 }
 
@@ -51,8 +58,19 @@ impl Blueprint {
             suite,
             version,
             packages,
+            besides: &[],
             cache,
         }
+    }
+
+    /// The same with packages whose files are unpacked over the others', with what they depend on: for those that conflict with one of the others in
+    /// Debian and share no file with it. They are not configured.
+    pub(super) fn with_besides(self, besides: &'static [&'static str]) -> Self {
+        Self { besides, ..self }
+    }
+
+    fn asked(&self) -> impl Iterator<Item = &'static str> {
+        self.packages.iter().chain(self.besides).copied()
     }
 
     /// Where the root is or will be.
@@ -66,7 +84,7 @@ impl Blueprint {
     pub fn present(&self) -> Option<LabRoot> {
         let directory = self.directory();
         let stamp = Stamp::read(&directory)?;
-        let fits = stamp.suite == self.suite && stamp.version == self.version && stamp.asked == self.packages;
+        let fits = stamp.suite == self.suite && stamp.version == self.version && stamp.asked.iter().eq(self.asked());
         fits.then_some(LabRoot { directory, stamp })
     }
 
@@ -113,14 +131,21 @@ impl Blueprint {
             directory: self.directory(),
             mirror: mirror.clone(),
         });
-        if let Err(error) = self.debootstrap(&place, &packages, mirror.as_deref(), progress) {
-            // The cause is what the user must hear; the next build removes what this leaves.
-            let _ = remove(&place);
-            return Err(error);
-        }
+        let unpacked = self
+            .debootstrap(&place, &packages, mirror.as_deref(), progress)
+            .and_then(|()| self.unpack_besides(&place, progress));
+        let besides = match unpacked {
+            Ok(besides) => besides,
+            Err(error) => {
+                // The cause is what the user must hear; the next build removes what this leaves.
+                let _ = remove(&place);
+                return Err(error);
+            }
+        };
         // The packages are in the cache; a second copy in the root is of no use.
         empty(&place.join("var/cache/apt/archives"));
-        let stamp = Stamp::write(&place, self.suite, self.version, self.packages, mirror)?;
+        let asked: Vec<&str> = self.asked().collect();
+        let stamp = Stamp::write(&place, self.suite, self.version, &asked, besides, mirror)?;
         let root = LabRoot {
             directory: place,
             stamp,
@@ -176,6 +201,71 @@ impl Blueprint {
         let log = fs::read_to_string(place.join("debootstrap/debootstrap.log")).unwrap_or_default();
         Err(diagnose(&said, &log, mirror, self.slot().folder()).unwrap_or_else(|| finished.into_error()))
     }
+
+    /// Fetches and unpacks what the root has besides; the names of these packages with their versions. The root's own apt, with the lists that
+    /// debootstrap has left, says what they depend on; it would remove what they conflict with, so that it only fetches.
+    fn unpack_besides(
+        &self,
+        place: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<BTreeMap<String, String>, Error> {
+        if self.besides.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let archives = place.join(BESIDES);
+        let partial = archives.join("partial");
+        fs::create_dir_all(&partial).map_err(Error::io(format!("making {}", partial.display())))?;
+        let inside = |program: &str| {
+            let chroot = Program::new("chroot").package("coreutils").argument(place);
+            chroot.argument(program).shown_as(program).environment("LC_ALL", "C")
+        };
+        let mut program = inside("apt-get")
+            .arguments(["install", "--yes", "--download-only", "--no-install-recommends"])
+            .argument(format!("--option=Dir::Cache::archives=/{BESIDES}"))
+            .arguments(self.besides);
+        if let Some(proxy) = proxy() {
+            program = program.environment("http_proxy", proxy);
+        }
+        let fetched = program.start()?.follow(BUILD_TIMEOUT, &mut |line| {
+            if line.starts_with("Get:") {
+                progress(Progress::Step(line.to_owned()));
+            }
+        })?;
+        if !fetched.status.success() {
+            return Err(fetched.into_error());
+        }
+        let mut unpacked = BTreeMap::new();
+        for file in packages_in(&archives)? {
+            let file = Path::new("/").join(BESIDES).join(file);
+            let shown = inside("dpkg-deb").argument("--show").argument(&file).run(APT_TIMEOUT)?;
+            let extracted = inside("dpkg-deb")
+                .arguments(["--extract".as_ref(), file.as_os_str(), "/".as_ref()])
+                .run(BUILD_TIMEOUT)?;
+            if !extracted.status.success() {
+                return Err(extracted.into_error());
+            }
+            if let Some((name, version)) = shown.text().trim().split_once('\t') {
+                unpacked.insert(name.to_owned(), version.to_owned());
+            }
+        }
+        remove(&archives)?;
+        Ok(unpacked)
+    }
+}
+
+/// Names of the packages in a directory, sorted.
+fn packages_in(directory: &Path) -> Result<Vec<OsString>, Error> {
+    let reading = || format!("reading {}", directory.display());
+    let entries = fs::read_dir(directory).map_err(Error::io(reading()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(Error::io(reading()))?.file_name();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "deb") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// What a failure of debootstrap means, by its words and its log.

@@ -39,13 +39,14 @@ impl Stamp {
         serde_json::from_slice(&fs::read(root.join(FILE)).ok()?).ok()
     }
 
-    /// Writes the stamp of a root that has just been unpacked, from what its package manager says; durable before it
-    /// returns.
+    /// Writes the stamp of a root that has just been unpacked, from what its package manager says and what was unpacked besides; durable before
+    /// it returns.
     pub(super) fn write(
         root: &Path,
         suite: &str,
         version: u32,
         asked: &[&str],
+        besides: BTreeMap<String, String>,
         mirror: Option<String>,
     ) -> Result<Self, Error> {
         let unusable = |reason: String| Error::LabRoot {
@@ -54,7 +55,8 @@ impl Stamp {
         };
         let status = fs::read_to_string(root.join("var/lib/dpkg/status"))
             .map_err(|error| unusable(format!("its package list cannot be read: {error}")))?;
-        let packages = installed(&status);
+        let mut packages = installed(&status);
+        packages.extend(besides);
         if let Some(missing) = asked.iter().find(|name| !packages.contains_key(**name)) {
             return Err(unusable(format!("the package {missing} is not installed in it")));
         }
@@ -114,13 +116,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("var/lib/dpkg")).unwrap();
         fs::write(root.path().join("var/lib/dpkg/status"), STATUS).unwrap();
-        let error = Stamp::write(root.path(), "trixie", 1, &["openssl", "half"], None).unwrap_err();
+        let error = Stamp::write(root.path(), "trixie", 1, &["openssl", "half"], BTreeMap::new(), None).unwrap_err();
         assert!(
             error.to_string().ends_with("the package half is not installed in it"),
             "{error}"
         );
         assert_eq!(Stamp::read(root.path()), None);
-        let stamp = Stamp::write(root.path(), "trixie", 1, &["openssl"], None).unwrap();
+        let besides = BTreeMap::from([("libreswan".to_owned(), "5.2-2.5".to_owned())]);
+        let stamp = Stamp::write(root.path(), "trixie", 1, &["openssl", "libreswan"], besides, None).unwrap();
+        assert!(stamp.packages().eq([("libreswan", "5.2-2.5"), ("openssl", "3.5.7-1")]));
         assert_eq!(Stamp::read(root.path()), Some(stamp));
     }
 

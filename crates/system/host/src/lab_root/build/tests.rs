@@ -41,13 +41,15 @@ fn a_directory_without_a_fitting_stamp_is_not_a_lab_root() {
         "Package: openssl\nStatus: install ok installed\nVersion: 3.5.7-1\n",
     )
     .unwrap();
-    Stamp::write(&root, "trixie", 1, &["openssl"], None).unwrap();
+    Stamp::write(&root, "trixie", 1, &["openssl"], BTreeMap::new(), None).unwrap();
     assert!(blueprint.present().is_some());
     let grown = Blueprint::new("trixie", 1, &["curl", "openssl"], cache.path().to_owned());
     assert!(
         grown.present().is_none(),
         "a root with fewer packages than asked for is stale"
     );
+    let besides = Blueprint::new("trixie", 1, &["openssl"], cache.path().to_owned()).with_besides(&["libreswan"]);
+    assert!(besides.present().is_none(), "so is one without what it has besides");
 }
 
 proptest! {

@@ -222,6 +222,11 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(stage: &Stage, config: Arc<Config>) -> Self {
+        Self::inside(&stage.ours, config)
+    }
+
+    /// With its sockets in this namespace.
+    pub(crate) fn inside(namespace: &Namespace, config: Arc<Config>) -> Self {
         let open = || {
             PORTS.map(|port| {
                 let socket = UdpSocket::bind((OURS, port)).expect("a socket");
@@ -232,7 +237,7 @@ impl Driver {
         let mut seed = 7;
         let acceptor = Acceptor::new(config, &mut random(&mut seed));
         Self {
-            sockets: stage.ours.enter(open).expect("a namespace"),
+            sockets: namespace.enter(open).expect("a namespace"),
             ends: Ends {
                 local: SocketAddr::from((OURS, 500)),
                 remote: SocketAddr::from((THEIRS, 500)),
