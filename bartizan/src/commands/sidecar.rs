@@ -3,7 +3,9 @@
 mod redirect;
 mod reload;
 mod rights;
+mod workers;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
@@ -53,6 +55,10 @@ struct Serve {
     /// this one, which serves before the other drains and ends; then this one waits there.
     #[arg(long, value_name = "SOCKET")]
     hand_over: Option<PathBuf>,
+    /// How many threads carry requests, each on a core of its own where there are as many: a number, or `auto` for as many as the process
+    /// may use processors. Handshakes of other sidecars get as many threads again, of lower priority.
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    workers: String,
     /// Keep every right it was started with: no Landlock, no seccomp, no capabilities dropped.
     #[arg(long)]
     no_confine: bool,
@@ -79,15 +85,16 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         (None, None) => return Err(Failure::usage("nothing to do").hint("see `bartizan sidecar --help`")),
     };
     start_log(&args)?;
+    let workers = workers::parse(&args.workers)?;
     let deployment = read(&args.file)?;
-    // One thread: a request never waits for another core to wake up. More cores take more runtimes, each with its own.
-    // What passes between connections belongs to this thread, by its types.
+    // One thread: a request never waits for another core to wake up. More workers are more threads, each with a runtime of its own
+    // and connections of its own: what passes between these belongs to their thread, by its types.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     // What is awaited here is asked at every event of any connection: so it is the end of a task, which costs nothing to ask.
-    let serving = runtime.spawn_local(async move { serve(&deployment, &args).await });
+    let serving = runtime.spawn_local(async move { serve(&deployment, &args, workers).await });
     match runtime.block_on(serving) {
         Ok(outcome) => outcome,
         Err(error) => Err(Failure::new(format!("the sidecar ended: {error}"))),
@@ -109,7 +116,7 @@ fn start_log(args: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure> {
+async fn serve(deployment: &Deployment, args: &Serve, workers: NonZeroUsize) -> Result<Outcome, Failure> {
     let node = args.node.as_str();
     let user = args.user.as_deref().map(rights::user).transpose()?;
     // Signals are caught before the first port opens: none is lost.
@@ -150,7 +157,7 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
         let kept = Confinement::of_sidecar(&args.file, files, sidecar, user);
         rights::give_up((!args.no_confine).then_some(&kept), files)?;
     }
-    let running = bound.serve().map_err(|error| refused(&error))?;
+    let running = bound.with_workers(workers).serve().map_err(|error| refused(&error))?;
     if passed > 0 {
         tracing::info!(
             sockets = taken,
@@ -270,6 +277,9 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
             hint = "add `ledger: FILE` to the sidecar to be able to prove what was negotiated",
             "no ledger is kept"
         ),
+    }
+    if running.workers() > 1 {
+        tracing::info!(workers = running.workers(), "several threads carry requests");
     }
     tracing::info!(node, "ready");
 }

@@ -49,6 +49,17 @@ fn the_sidecar_next_to_a_function_that_is_late_answers_before_that_of_the_consum
 /// `amf` asks `nrf`, whose function asks `amf`'s, which is silent: with equal bounds everybody blamed `nrf`.
 #[test]
 fn a_function_that_waits_for_another_is_not_blamed_for_it() {
+    nested(&[]);
+}
+
+/// What the function asks goes by another worker than what it is asked: the first connection of each listener by the worker that has fewer.
+#[test]
+fn what_a_function_waits_for_is_known_to_all_workers() {
+    nested(&["--workers", "2"]);
+}
+
+/// With these arguments to the sidecar of `nrf`.
+fn nested(arguments: &[&str]) {
     let mut stage = Stage::new();
     let pair = pair();
     let [outbound, inbound, late] = bartizan_host::loopback_addresses().expect("free ports");
@@ -66,7 +77,7 @@ fn a_function_that_waits_for_another_is_not_blamed_for_it() {
     silent(pair.ports.function, Some(outbound));
     silent(late, None);
     let running = Running {
-        nrf: stage.start(&file, "nrf", pair.ports.nrf_admin),
+        nrf: stage.start_with(&file, "nrf", pair.ports.nrf_admin, arguments),
         amf: stage.start(&file, "amf", pair.ports.amf_admin),
         ports: pair.ports,
     };

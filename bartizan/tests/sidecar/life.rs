@@ -10,7 +10,7 @@ use bartizan_ledger::Event;
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, sidecar, until};
 
 /// Answers every request after a while, in HTTP/2 without TLS, until the test ends.
-fn slow_producer(address: SocketAddr, after: Duration) {
+pub(crate) fn slow_producer(address: SocketAddr, after: Duration) {
     let listener = TcpListener::bind(address).expect("the producer's port");
     listener.set_nonblocking(true).expect("a socket for tokio");
     std::thread::spawn(move || {
@@ -37,7 +37,7 @@ fn slow_producer(address: SocketAddr, after: Duration) {
     });
 }
 
-fn stderr(finished: &Finished) -> String {
+pub(crate) fn stderr(finished: &Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
 }
 

@@ -20,3 +20,4 @@ mod shares;
 mod stage;
 mod stalls;
 mod streams;
+mod workers;

@@ -13,12 +13,12 @@ fn replace(old: &Path, new: &Path) {
     std::fs::rename(&staged, old).expect("in its place");
 }
 
-fn renew(old: &Papers, new: &Papers) {
+pub(crate) fn renew(old: &Papers, new: &Papers) {
     replace(&old.key, &new.key);
     replace(&old.certificate, &new.certificate);
 }
 
-fn reloads(node: &Node, result: &str) -> f64 {
+pub(crate) fn reloads(node: &Node, result: &str) -> f64 {
     let labels = format!("result=\"{result}\"");
     node.metric("bartizan_reloads_total", &[&labels])
         .expect("it is counted")

@@ -273,8 +273,14 @@ interfaces:
 
     /// Starts the sidecar of `node` and waits until it says that it is ready.
     pub(crate) fn start(&self, deployment: &Path, node: &str, admin: SocketAddr) -> Node {
+        self.start_with(deployment, node, admin, &[])
+    }
+
+    /// The same with these arguments.
+    pub(crate) fn start_with(&self, deployment: &Path, node: &str, admin: SocketAddr, arguments: &[&str]) -> Node {
         let name = deployment.file_stem().expect("a name").to_string_lossy().into_owned();
-        let mut process = sidecar(deployment, node).start().expect("the sidecar starts");
+        let program = sidecar(deployment, node).arguments(arguments);
+        let mut process = program.start().expect("the sidecar starts");
         if let Err(error) = process.wait_for_line("ready", PATIENCE) {
             panic!("{error}\n{}", process.stderr());
         }

@@ -39,7 +39,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Environment: the system gives no thread, or no event loop for it.
-    #[error("a thread for handshakes: {source}")]
+    #[error("a thread for handshakes or requests: {source}")]
     Thread {
         /// The system's error.
         #[source]

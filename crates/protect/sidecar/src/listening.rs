@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod associations;
 pub(crate) mod failures;
+pub(crate) mod hand_out;
 pub(crate) mod handshake_threads;
 pub(crate) mod inbound;
 pub(crate) mod outbound;

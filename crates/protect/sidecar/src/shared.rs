@@ -14,6 +14,7 @@ use crate::life::drain::Drain;
 use crate::metrics::Metrics;
 use crate::runtime::reactor::{Reactor, Thread};
 use crate::runtime::ticks::Ticks;
+use crate::worker::Workers;
 
 /// What all connections of a sidecar share.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) failure_log: FailureLog,
     pub(crate) ticks: Ticks,
     pub(crate) carriers: Carriers,
+    pub(crate) workers: Workers,
 }
 
 /// The event loops that carry associations, each begun when it is needed first.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Limits, Node, Outbound, Path, Route as RouteTo};
+use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
 use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
@@ -28,28 +28,22 @@ use crate::life::expiry;
 use crate::life::handover::{Notify, Sockets};
 use crate::life::idle;
 use crate::life::review;
-use crate::listening::accept::{accept_all, accept_nothing};
-use crate::listening::admission::{Admission, Bounds};
-use crate::listening::associations;
+use crate::listening::accept::accept_nothing;
+use crate::listening::hand_out::Arriving;
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
-use crate::listening::inbound::{self, Function};
-use crate::listening::outbound::{self, Routing};
 use crate::listening::quic::{QuicListener, QuicThread};
 use crate::listening::socket;
-use crate::listening::transparent::{self, Destinations};
 use crate::metrics::Metrics;
 use crate::paths;
-use crate::paths::http2::{Pool, Target};
 use crate::redirect;
 use crate::routing::peers::Upstreams;
-use crate::routing::routes::Routes;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
 use crate::shared::{Carriers, Current, Shared};
-use crate::worker::Worker;
+use crate::worker::listeners::{Listeners, of_peers, serve_associations};
+use crate::worker::threads::WorkerThreads;
+use crate::worker::{Worker, Workers};
 
-/// TLS handshakes under way per listener; beyond, the oldest is evicted. Each holds about 50 kB.
-const HANDSHAKES_AT_MOST: usize = 512;
 /// How long pooled connections get to say goodbye once nothing uses them.
 pub(crate) const GOODBYE: Duration = Duration::from_millis(500);
 
@@ -64,7 +58,9 @@ pub struct Running {
     outbound: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
     pub(crate) state: Arc<State>,
+    /// The first worker.
     pub(crate) worker: Rc<Worker>,
+    pub(crate) other_workers: WorkerThreads,
     ledger: Ledger,
     /// What the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
@@ -87,6 +83,7 @@ pub struct Bound {
     settings: bartizan_deployment::Sidecar,
     endpoint: Endpoint,
     ports: Ports,
+    workers: NonZeroUsize,
 }
 
 /// Everything that listens, before anything is served.
@@ -153,18 +150,26 @@ impl Sidecar {
             node: node.clone(),
             settings: sidecar.clone(),
             endpoint,
+            workers: NonZeroUsize::MIN,
         })
     }
 }
 
 impl Bound {
+    /// Has so many threads serve instead of one: the calling one and others, each with connections of its own. Handshakes of other sidecars
+    /// are answered by as many threads again.
+    #[must_use]
+    pub fn with_workers(self, workers: NonZeroUsize) -> Self {
+        Self { workers, ..self }
+    }
+
     /// Opens the ledger and serves until [`Running::drain`].
     ///
-    /// Must be called within a [`tokio::runtime::LocalRuntime`], whose thread serves it: connections and what passes between them belong to
+    /// Must be called within a [`tokio::runtime::LocalRuntime`], whose thread serves it: a connection and what passes between it and others belong to
     /// one thread.
     ///
     /// # Errors
-    /// Where the ledger cannot be written.
+    /// Where the ledger cannot be written, or the system gives no thread.
     pub fn serve(self) -> Result<Running, Error> {
         let Self {
             deployment,
@@ -172,6 +177,7 @@ impl Bound {
             settings,
             endpoint,
             ports,
+            workers,
         } = self;
         let ledger = match &settings.ledger {
             Some(LedgerFile { file, size, keep }) => {
@@ -196,6 +202,7 @@ impl Bound {
             failure_log: FailureLog::default(),
             ticks: Ticks::default(),
             carriers: Carriers::default(),
+            workers: Workers::new(workers),
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let endpoint = shared.endpoint.endpoint();
@@ -205,7 +212,7 @@ impl Bound {
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         tokio::spawn(review::keep(Arc::downgrade(&state)));
-        let worker = Worker::new(&shared);
+        let worker = Worker::new(&shared, 0);
         let running = ports.serve(&deployment, &node, &worker, &state, registry, ledger)?;
         state.listening();
         pages::give_back_code();
@@ -364,6 +371,7 @@ impl Ports {
             admin: None,
             state: Arc::clone(state),
             worker: Rc::clone(worker),
+            other_workers: WorkerThreads::default(),
             ledger,
             settings: node.sidecar.clone(),
             upstreams: upstreams(None),
@@ -371,6 +379,9 @@ impl Ports {
             handshakes: None,
             quic: None,
         };
+        let count = shared.workers.count();
+        let spread = || shared.workers.spread.of_listener();
+        let mut listeners: Vec<_> = (0..count).map(|_| Listeners::default()).collect();
         let (mut inbound_listeners, mut quic_listeners) = (Vec::new(), Vec::new());
         for InboundPorts { inbound, tcp, udp } in self.inbound {
             let over_tcp = tcp.as_ref().map(TcpListener::local_addr);
@@ -379,7 +390,20 @@ impl Ports {
                 .inbound
                 .push(address.and_then(Result::ok).unwrap_or(inbound.listen));
             if let Some(listener) = tcp {
-                inbound_listeners.push(serve_inbound(worker, state, &inbound, listener)?);
+                let listener = listener.into_std().map_err(|source| Error::Listen {
+                    listener: "inbound",
+                    address: inbound.listen,
+                    source,
+                })?;
+                let name = format!("inbound {}", inbound.listen);
+                // Associations have a thread of their own, which the first worker gives them to.
+                let spread = (inbound.path != Path::Sctp).then(spread);
+                let kind = (inbound.interface, inbound.path);
+                let (listener, arriving) = InboundListener::new(listener, name, of_peers(&shared.limits), kind, spread);
+                inbound_listeners.push(listener);
+                for (of_worker, arriving) in listeners.iter_mut().zip(arriving) {
+                    of_worker.inbound.push((inbound.clone(), arriving));
+                }
             }
             quic_listeners.extend(udp.map(|socket| QuicListener {
                 socket,
@@ -395,7 +419,6 @@ impl Ports {
         if !quic_listeners.is_empty() {
             running.quic = Some(QuicThread::start(shared, quic_listeners)?);
         }
-        let mut routes = Routes::new(worker, state);
         let mut transparent = Vec::new();
         for (outbound, listener) in self.outbound {
             let address = local_address(&listener, "outbound", outbound.listen)?;
@@ -403,8 +426,17 @@ impl Ports {
             if outbound.route == RouteTo::ByDestination {
                 transparent.push(address);
             }
-            serve_outbound(worker, &upstreams(outbound.interface), &mut routes, &outbound, listener);
+            let upstreams = upstreams(outbound.interface);
+            for (of_worker, arriving) in listeners.iter_mut().zip(Arriving::of(listener, spread())) {
+                of_worker
+                    .outbound
+                    .push((outbound.clone(), Arc::clone(&upstreams), arriving));
+            }
         }
+        let mut listeners = listeners.into_iter();
+        let mut routes = listeners.next().unwrap_or_default().serve(worker, state);
+        running.other_workers = WorkerThreads::start(state, listeners)?;
+        spawn_local(Rc::clone(worker).say_what_is_waited_for());
         for (outbound, listener) in self.associations {
             let address = listener.get_ref().address().unwrap_or(outbound.listen);
             running.outbound.push(address);
@@ -443,127 +475,6 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
     })
 }
 
-fn serve_inbound(
-    worker: &Rc<Worker>,
-    state: &State,
-    inbound: &Inbound,
-    listener: TcpListener,
-) -> Result<InboundListener, Error> {
-    let shared = &worker.shared;
-    let pool = Pool::new(worker, Target::Function(inbound.forward));
-    if inbound.path == Path::Http2 {
-        worker.add(&pool);
-        state.add_pool(pool.occupancy());
-    }
-    let function = Rc::new(Function::new(inbound.forward, pool, inbound.caller));
-    let name = format!("inbound {}", inbound.listen);
-    let bounds = of_peers(&shared.limits);
-    let listener = listener.into_std().map_err(|source| Error::Listen {
-        listener: "inbound",
-        address: inbound.listen,
-        source,
-    })?;
-    let (inbound_listener, arriving) = InboundListener::new(listener, name, bounds, (inbound.interface, inbound.path));
-    spawn_local(inbound::serve_all(Rc::clone(worker), function, inbound.path, arriving));
-    Ok(inbound_listener)
-}
-
-/// Carries the associations of the node's own function to the peer of an outbound listener.
-fn serve_associations(
-    worker: &Rc<Worker>,
-    upstreams: &Arc<Upstreams>,
-    routes: &mut Routes<'_>,
-    outbound: &Outbound,
-    listener: AsyncFd<sctp::Listener>,
-) {
-    let RouteTo::To(peer) = &outbound.route else { return };
-    // The deployment was refused where a peer routed to has no inbound listener.
-    let Some(upstream) = upstreams.to(peer) else { return };
-    let shared = Arc::clone(&worker.shared);
-    let admission = of_this_host(shared.limits.connections);
-    let name = format!("outbound {}", outbound.listen);
-    match upstream.carrier {
-        Carrier::Tls => {
-            let pool = routes.warm_pool(upstream, outbound.warm);
-            spawn_local(associations::accept_all(shared, listener, name, admission, pool));
-        }
-        Carrier::Quic => {
-            let pool = routes.quic_pool(upstream, outbound.warm);
-            spawn_local(associations::accept_all(shared, listener, name, admission, pool));
-        }
-    }
-}
-
-/// What a listener holds of other sidecars' connections.
-const fn of_peers(limits: &Limits) -> Bounds {
-    Bounds {
-        connections: limits.connections,
-        pending: HANDSHAKES_AT_MOST,
-        of_one_address: limits.connections_per_address,
-        pending_of_one_address: limits.handshakes_per_address,
-    }
-}
-
-/// Slots for what comes from this host.
-fn of_this_host(all: usize) -> Arc<Admission> {
-    // The network function's own idle connections are no reason to close one before there are too many altogether.
-    Admission::new(Bounds {
-        connections: all,
-        pending: all,
-        of_one_address: usize::MAX,
-        pending_of_one_address: usize::MAX,
-    })
-}
-
-fn serve_outbound(
-    worker: &Rc<Worker>,
-    upstreams: &Arc<Upstreams>,
-    routes: &mut Routes<'_>,
-    outbound: &Outbound,
-    listener: TcpListener,
-) {
-    let name = format!("outbound {}", outbound.listen);
-    let (shared, served) = (&worker.shared, Rc::clone(worker));
-    let admission = of_this_host(shared.limits.connections);
-    let (shared, warm) = (Arc::clone(shared), outbound.warm);
-    let routing = match (&outbound.route, outbound.path) {
-        (RouteTo::ByDestination, path) => {
-            let destinations = Rc::new(Destinations::new(upstreams, path, warm, routes));
-            let serve = move |stream, peer, guard, place| {
-                transparent::serve(Rc::clone(&served), Rc::clone(&destinations), stream, peer, guard, place)
-            };
-            spawn_local(accept_all(shared, listener, name, admission, serve));
-            return;
-        }
-        (RouteTo::To(peer), path) => {
-            // The deployment was refused where a peer routed to has no inbound listener.
-            let Some(upstream) = upstreams.to(peer) else { return };
-            // What is for SCTP has listeners of its own.
-            if path != Path::Http2 {
-                let warm_pool = routes.warm_pool(upstream, warm);
-                let serve = move |stream, _, guard, place| {
-                    outbound::splice(Arc::clone(&served.shared), Arc::clone(&warm_pool), stream, guard, place)
-                };
-                spawn_local(accept_all(shared, listener, name, admission, serve));
-                return;
-            }
-            Routing::To(routes.route(upstream, warm))
-        }
-        (RouteTo::ByAuthority, _) => Routing::ByAuthority {
-            routes: upstreams
-                .all()
-                .iter()
-                .map(|upstream| (upstream.clone(), routes.route(upstream, warm)))
-                .collect(),
-            upstreams: Arc::clone(upstreams),
-        },
-    };
-    let routing = Rc::new(routing);
-    let serve =
-        move |stream, _, guard, place| outbound::http2(Rc::clone(&served), Rc::clone(&routing), stream, guard, place);
-    spawn_local(accept_all(shared, listener, name, admission, serve));
-}
-
 impl Running {
     /// Where sidecars of other nodes connect to, in the order of the file.
     #[must_use]
@@ -575,6 +486,12 @@ impl Running {
     #[must_use]
     pub fn outbound(&self) -> &[SocketAddr] {
         &self.outbound
+    }
+
+    /// How many threads serve.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.state.shared().workers.count()
     }
 
     /// The node it serves.
@@ -623,6 +540,7 @@ impl Running {
             }
         };
         self.worker.close();
+        self.other_workers.close();
         self.state.close();
         let goodbye = async {
             while !shared.sessions.list().is_empty() {
@@ -634,6 +552,7 @@ impl Running {
             quic.close().await;
         }
         drop(self.handshakes);
+        drop(self.other_workers);
         drop(self.ledger);
         late
     }

@@ -2,30 +2,76 @@
 //!
 //! A request is read from one connection and leaves by another in the same turn of one task; what two connections know of each
 //! other must agree in between. So everything that requests pass through belongs to one thread, by its types: it is held by `Rc`,
-//! and the compiler refuses to send it to another. More cores take more workers, each with its own runtime, listeners
-//! (`SO_REUSEPORT`) and pools; they share certificates, counters and the ledger, which are made for it ([`Shared`]).
+//! and the compiler refuses to send it to another. More cores take more workers, each with its own runtime, routes and pools; they
+//! share listening sockets, certificates, counters and the ledger, which are made for it ([`Shared`]). Which of them serves a connection is
+//! decided once, by [`Spread`]. The first worker is the thread that starts the sidecar: it also accepts what the function connects, answers
+//! the admin port, and does what is done once for all (reload, review, draining).
+
+pub(crate) mod listeners;
+pub(crate) mod spread;
+pub(crate) mod threads;
 
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::paths::http2::{Budget, Pool, WaitsFor};
 use crate::shared::Shared;
+use crate::worker::spread::Spread;
 
 /// What one thread serves by.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
+    /// Which of the workers it is, from 0.
+    number: usize,
     /// What the readers of all its connections may leave waiting.
     pub(crate) budget: Rc<Budget>,
     pools: RefCell<Vec<Rc<Pool>>>,
 }
 
+/// What the workers of a sidecar know of each other.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    pub(crate) spread: Arc<Spread>,
+    /// What the network function waits for by each of them, as of the last tick. Empty where there is one worker.
+    waits_for: Vec<Mutex<Option<WaitsFor>>>,
+}
+
+impl Workers {
+    pub(crate) fn new(count: NonZeroUsize) -> Self {
+        let others = if count.get() > 1 { count.get() } else { 0 };
+        Self {
+            spread: Spread::new(count),
+            waits_for: (0..others).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.spread.workers()
+    }
+
+    /// One worker's share of what the whole sidecar may have, rounded up.
+    pub(crate) fn share(&self, all: usize) -> usize {
+        all.div_ceil(self.count())
+    }
+
+    /// What the network function waits for by the workers other than this one.
+    fn others_wait_for(&self, number: usize) -> Option<WaitsFor> {
+        let others = self.waits_for.iter().enumerate().filter(|(other, _)| *other != number);
+        let waits_for = others.filter_map(|(_, other)| other.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        waits_for.reduce(WaitsFor::and)
+    }
+}
+
 impl Worker {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
+    pub(crate) fn new(shared: &Arc<Shared>, number: usize) -> Rc<Self> {
         Rc::new(Self {
             shared: Arc::clone(shared),
-            budget: Rc::default(),
+            number,
+            budget: Rc::new(Budget::shared_by(shared.workers.count())),
             pools: RefCell::default(),
         })
     }
@@ -40,11 +86,27 @@ impl Worker {
         self.pools.borrow().iter().for_each(|pool| pool.renew());
     }
 
-    /// What the node's own network function waits for.
+    /// What the node's own network function waits for, by whichever worker: by this one now, by others as of the last tick.
     pub(crate) fn waits_for(&self) -> Option<WaitsFor> {
+        let others = self.shared.workers.others_wait_for(self.number);
+        self.own_waits_for().into_iter().chain(others).reduce(WaitsFor::and)
+    }
+
+    fn own_waits_for(&self) -> Option<WaitsFor> {
         let pools = self.pools.borrow();
         let to_peers = pools.iter().filter(|pool| pool.leads_to_a_peer());
         to_peers.filter_map(|pool| pool.unanswered()).reduce(WaitsFor::and)
+    }
+
+    /// Has the other workers know at each tick what the network function waits for by this one. Ends at once where there are no others.
+    pub(crate) async fn say_what_is_waited_for(self: Rc<Self>) {
+        let Some(said) = self.shared.workers.waits_for.get(self.number) else {
+            return;
+        };
+        loop {
+            self.shared.ticks.next().await;
+            *said.lock().unwrap_or_else(PoisonError::into_inner) = self.own_waits_for();
+        }
     }
 
     /// Closes pooled connections, each once its requests have ended.

@@ -216,6 +216,7 @@ impl Collector for State {
             let labels = [("side", *side), ("peer", peer.as_str()), ("path", *path)];
             ConstGauge::new(*count).encode(metric.encode_family(&labels)?)?;
         }
+        self.encode_workers(&mut encoder)?;
         self.encode_pools(&mut encoder)?;
         let metric = encoder.encode_descriptor(
             "bartizan_sidecar_ledger_lost",
@@ -239,6 +240,20 @@ impl Collector for State {
 }
 
 impl State {
+    fn encode_workers(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_worker_connections",
+            "Connections of peers and of the network function that each worker serves",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (worker, connections) in self.shared.workers.spread.connections().into_iter().enumerate() {
+            let connections = i64::try_from(connections).unwrap_or(i64::MAX);
+            ConstGauge::new(connections).encode(metric.encode_family(&[("worker", worker.to_string())])?)?;
+        }
+        Ok(())
+    }
+
     fn encode_pools(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         let mut metric = encoder.encode_descriptor(

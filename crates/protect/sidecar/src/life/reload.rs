@@ -82,6 +82,7 @@ impl Running {
             &reloaded.needs_restart,
         ));
         self.worker.renew();
+        self.other_workers.renew();
         self.state.renew();
         let state = Arc::clone(&self.state);
         tokio::spawn(async move { review::all(&state).await });

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,26 +12,69 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
-use crate::listening::admission::{Admission, Bound, Slot};
+use crate::listening::admission::{Admission, Bound, Eviction, Slot};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Accepts connections until draining begins, and serves each in a task of its own. Beyond its bounds the connection that has been pending for
+/// A connection that was accepted and holds a slot of its listener: its socket with an event loop, or without one on the way to another thread.
+#[derive(Debug)]
+pub(crate) struct Accepted<Stream = TcpStream> {
+    stream: Stream,
+    peer: SocketAddr,
+    guard: Guard,
+    pub(crate) slot: Slot,
+    eviction: Eviction,
+}
+
+impl Accepted {
+    /// Serves it in a task of its own, until it is evicted.
+    pub(crate) fn serve<F>(self, serve: impl FnOnce(TcpStream, SocketAddr, Guard, Slot) -> F)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let eviction = self.eviction;
+        let served = serve(self.stream, self.peer, self.guard, self.slot);
+        spawn_local(async move { until(served, eviction.now()).await });
+    }
+
+    /// Takes it from its event loop.
+    pub(crate) fn detach(self) -> io::Result<Accepted<StdTcpStream>> {
+        Ok(Accepted {
+            stream: self.stream.into_std()?,
+            peer: self.peer,
+            guard: self.guard,
+            slot: self.slot,
+            eviction: self.eviction,
+        })
+    }
+}
+
+impl Accepted<StdTcpStream> {
+    /// Gives it to the event loop of the calling thread.
+    pub(crate) fn attach(self) -> io::Result<Accepted> {
+        Ok(Accepted {
+            stream: TcpStream::from_std(self.stream)?,
+            peer: self.peer,
+            guard: self.guard,
+            slot: self.slot,
+            eviction: self.eviction,
+        })
+    }
+}
+
+/// Accepts connections until draining begins, and gives each to `serve`. Beyond its bounds the connection that has been pending for
 /// longest is evicted, or the new one closed where none is pending, and counted; so is one that is pending for `limits.idle`. Connections that were
 /// established before the listener closed are served too: for those who made them they were accepted.
-pub(crate) async fn accept_all<S, F>(
+pub(crate) async fn accept_all(
     shared: Arc<Shared>,
     listener: TcpListener,
     listener_name: String,
     admission: Arc<Admission>,
-    serve: S,
-) where
-    S: Fn(TcpStream, SocketAddr, Guard, Slot) -> F,
-    F: Future<Output = ()> + 'static,
-{
+    serve: impl Fn(Accepted),
+) {
     let mut guard = shared.drain.guard();
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
         let taken = admission.take(peer.ip());
@@ -44,8 +87,13 @@ pub(crate) async fn accept_all<S, F>(
             tracing::debug!(listener = %listener_name, %peer, bound, "a connection is closed: too many are open");
         }
         let Ok((slot, eviction, _)) = taken else { return };
-        let served = serve(stream, peer, guard, slot);
-        spawn_local(async move { until(served, eviction.now()).await });
+        serve(Accepted {
+            stream,
+            peer,
+            guard,
+            slot,
+            eviction,
+        });
     };
     let idle = shared.limits.idle;
     let mut ticks = interval(idle::every(idle));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::metrics::UNAUTHENTICATED;
+use crate::worker::spread::Load;
 
 /// How many connections a listener holds at most.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +65,8 @@ pub(crate) struct Slot {
     number: u64,
     address: IpAddr,
     established: AtomicBool,
+    /// What it counts as for the worker that serves it, once one does.
+    load: Option<Load>,
 }
 
 /// Resolves when the connection has to be closed for another.
@@ -96,6 +99,17 @@ impl Admission {
         Arc::new(Self {
             bounds,
             taken: Mutex::default(),
+        })
+    }
+
+    /// Slots for what comes from this host.
+    pub(crate) fn of_this_host(all: usize) -> Arc<Self> {
+        // The network function's own idle connections are no reason to close one before there are too many altogether.
+        Self::new(Bounds {
+            connections: all,
+            pending: all,
+            of_one_address: usize::MAX,
+            pending_of_one_address: usize::MAX,
         })
     }
 
@@ -140,6 +154,7 @@ impl Admission {
             number,
             address,
             established: AtomicBool::new(false),
+            load: None,
         };
         Ok((slot, Eviction(eviction), met))
     }
@@ -216,6 +231,11 @@ impl Slot {
             self.established.store(true, Ordering::Relaxed);
         }
         self.established.load(Ordering::Relaxed)
+    }
+
+    /// A worker has it, for as long as it is taken.
+    pub(crate) fn counts_as(&mut self, load: Load) {
+        self.load = Some(load);
     }
 }
 

@@ -1,19 +1,18 @@
 //! The threads that answer handshakes of other sidecars, so that those who serve never wait for one.
 //!
 //! Any client of an inbound listener makes this end accept, read, sign and refuse before its peer is authenticated. All of that belongs
-//! to one thread of lower priority, and while many handshakes fail new ones belong to a second one of the lowest. A connection changes to
-//! the thread of its [`Worker`](crate::worker::Worker) once, when its peer is authenticated; from then on that thread has it alone, and no
+//! to threads of lower priority, one for each worker, and while many handshakes fail new ones belong to one more of the lowest. All of them
+//! accept at the same sockets: whichever has time takes the next connection. It changes to the thread of its
+//! [`Worker`](crate::worker::Worker) once, when its peer is authenticated; from then on that thread has it alone, and no
 //! byte of it crosses between threads.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_deployment::{InterfaceKind, Path};
 use tokio::net::{TcpListener as TokioListener, TcpStream as TokioStream};
-use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
@@ -25,9 +24,11 @@ use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
 use crate::listening::admission::{Admission, Bounds, Slot};
 use crate::listening::failures::{Deferral, Failures};
+use crate::runtime::thread::spawn;
 use crate::shared::Shared;
+use crate::worker::spread::OfListener;
 
-/// What the thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and
+/// What a thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and
 /// handshakes still get a quarter of it next to a thread that never rests (nice 5 weighs 335, nice 0 1024; sched(7)).
 const NICER: i32 = 5;
 /// The same for handshakes while many fail. One that runs is not interrupted by a request at nice 5 (it has its slice, 0.6 to 1.2 ms of
@@ -38,12 +39,21 @@ const NICEST: i32 = 19;
 /// An inbound listener, and where connections go that were made there.
 #[derive(Debug)]
 pub(crate) struct InboundListener {
-    pub(crate) listener: TcpListener,
-    pub(crate) name: String,
-    pub(crate) bounds: Bounds,
-    pub(crate) interface: InterfaceKind,
-    pub(crate) path: Path,
-    authenticated: UnboundedSender<Authenticated>,
+    listener: TcpListener,
+    name: String,
+    admission: Arc<Admission>,
+    interface: InterfaceKind,
+    path: Path,
+    authenticated: Arc<Authenticating>,
+}
+
+/// The way from the threads of handshakes to the workers.
+#[derive(Debug)]
+struct Authenticating {
+    /// To each of the workers that may serve a connection.
+    to: Vec<UnboundedSender<Authenticated>>,
+    /// Which of them does; the first where there is none.
+    spread: Option<OfListener>,
 }
 
 /// A connection whose peer is authenticated, on its way to the thread that serves it.
@@ -57,27 +67,42 @@ pub(crate) struct Authenticated {
 /// The threads, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct HandshakeThreads {
-    _ends: [oneshot::Sender<()>; 2],
+    _ends: Vec<oneshot::Sender<()>>,
 }
 
 impl InboundListener {
-    /// The listener, and what comes of the handshakes there: as many at most as the listener holds connections.
+    /// The listener, and for each worker what comes of the handshakes there: as many at most as the listener holds connections. With a
+    /// `spread` all its workers serve them, without one the first does.
     pub(crate) fn new(
         listener: TcpListener,
         name: String,
         bounds: Bounds,
         (interface, path): (InterfaceKind, Path),
-    ) -> (Self, UnboundedReceiver<Authenticated>) {
-        let (authenticated, arriving) = unbounded_channel();
+        spread: Option<OfListener>,
+    ) -> (Self, Vec<UnboundedReceiver<Authenticated>>) {
+        let workers = spread.as_ref().map_or(1, OfListener::workers);
+        let (to, arriving) = (0..workers).map(|_| unbounded_channel()).unzip();
         let inbound_listener = Self {
             listener,
             name,
-            bounds,
+            admission: Admission::new(bounds),
             interface,
             path,
-            authenticated,
+            authenticated: Arc::new(Authenticating { to, spread }),
         };
         (inbound_listener, arriving)
+    }
+
+    /// The same listening socket, bounds and ways once more, for another thread.
+    fn copy(&self) -> io::Result<Self> {
+        Ok(Self {
+            listener: self.listener.try_clone()?,
+            name: self.name.clone(),
+            admission: Arc::clone(&self.admission),
+            interface: self.interface,
+            path: self.path,
+            authenticated: Arc::clone(&self.authenticated),
+        })
     }
 
     fn open(
@@ -108,8 +133,8 @@ impl InboundListener {
             Arc::clone(shared),
             listener,
             self.name,
-            Admission::new(self.bounds),
-            answer,
+            self.admission,
+            move |accepted| accepted.serve(&answer),
         ));
         Ok(())
     }
@@ -121,7 +146,7 @@ struct Answering {
     shared: Arc<Shared>,
     interface: InterfaceKind,
     path: Path,
-    authenticated: UnboundedSender<Authenticated>,
+    authenticated: Arc<Authenticating>,
     failures: Arc<Failures>,
 }
 
@@ -137,6 +162,21 @@ struct Deferred {
     under_way: oneshot::Sender<()>,
 }
 
+impl Authenticating {
+    /// Has a worker serve it.
+    fn send(&self, mut connection: Authenticated) {
+        let worker = self.spread.as_ref().map_or(0, |spread| {
+            let (worker, load) = spread.next();
+            connection.slot.counts_as(load);
+            worker
+        });
+        // The other end is gone only where everything ends.
+        if let Some(to) = self.to.get(worker) {
+            drop(to.send(connection));
+        }
+    }
+}
+
 impl Answering {
     async fn answer(&self, stream: TokioStream, peer: SocketAddr, guard: Guard, slot: Slot, deferral: Deferral) {
         let attempt = self.failures.attempt(peer.ip(), deferral);
@@ -149,8 +189,7 @@ impl Answering {
             return;
         }
         match channel.detach() {
-            // The other end is gone only where everything ends.
-            Ok(channel) => drop(self.authenticated.send(Authenticated { channel, guard, slot })),
+            Ok(channel) => self.authenticated.send(Authenticated { channel, guard, slot }),
             Err(error) => {
                 self.shared.metrics.limit_reached("accept");
                 tracing::warn!(
@@ -210,79 +249,61 @@ impl Deferred {
 }
 
 impl HandshakeThreads {
-    /// Starts the threads, which inherit what the calling thread is confined to.
+    /// Starts as many threads as there are workers, and the one for handshakes that can wait. They inherit what the calling thread is confined to.
     ///
     /// # Errors
-    /// Where the system gives no thread, no event loop or takes a listener for none.
+    /// Where the system gives no thread, no event loop or no other descriptor of a listener.
     pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let failures = Arc::default();
-        let (deferred, mut arriving) = unbounded_channel::<Deferred>();
-        let shared = Arc::clone(shared);
-        let first = spawn("handshakes", NICER, move || {
-            for inbound_listener in inbound_listeners {
-                let name = inbound_listener.name.clone();
-                if let Err(error) = inbound_listener.open(&shared, &failures, &deferred) {
-                    tracing::error!(
-                        listener = name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-                        "nothing is accepted"
-                    );
-                }
-            }
-        })?;
-        let second = spawn("handshakes-late", NICEST, move || {
-            spawn_local(async move {
-                while let Some(connection) = arriving.recv().await {
-                    spawn_local(connection.answer());
-                }
-            });
-        })?;
-        Ok(Self { _ends: [first, second] })
+        let (deferred, arriving) = unbounded_channel::<Deferred>();
+        let mut ends = Vec::new();
+        for number in 1..shared.workers.count() {
+            let copies = inbound_listeners.iter().map(InboundListener::copy);
+            let copies = copies.collect::<Result<_, _>>();
+            let copies = copies.map_err(|source| Error::Thread { source })?;
+            ends.push(answer(
+                &format!("handshakes-{number}"),
+                shared,
+                copies,
+                &failures,
+                &deferred,
+            )?);
+        }
+        ends.push(answer("handshakes", shared, inbound_listeners, &failures, &deferred)?);
+        ends.push(answer_late(arriving)?);
+        Ok(Self { _ends: ends })
     }
 }
 
-/// A thread with an event loop of its own, which runs what `open` spawns there until the sender is dropped.
-pub(crate) fn spawn(
+/// A thread that answers handshakes.
+fn answer(
     name: &str,
-    nicer: i32,
-    open: impl FnOnce() + Send + 'static,
+    shared: &Arc<Shared>,
+    inbound_listeners: Vec<InboundListener>,
+    failures: &Arc<Failures>,
+    deferred: &UnboundedSender<Deferred>,
 ) -> Result<oneshot::Sender<()>, Error> {
-    let cannot = |source| Error::Thread { source };
-    let (ends, ended) = oneshot::channel::<()>();
-    // An event loop belongs to the thread that makes it.
-    let (made, outcome) = mpsc::channel();
-    let serve = move || {
-        lower_priority(nicer);
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build_local(LocalOptions::default());
-        // Its reader waits for it.
-        let runtime = match runtime {
-            Ok(runtime) => {
-                let _ = made.send(Ok(()));
-                runtime
+    let (shared, failures, deferred) = (Arc::clone(shared), Arc::clone(failures), deferred.clone());
+    spawn(name, NICER, move || {
+        for inbound_listener in inbound_listeners {
+            let name = inbound_listener.name.clone();
+            if let Err(error) = inbound_listener.open(&shared, &failures, &deferred) {
+                tracing::error!(
+                    listener = name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
+                    "nothing is accepted"
+                );
             }
-            Err(error) => {
-                let _ = made.send(Err(error));
-                return;
-            }
-        };
-        runtime.block_on(async move {
-            open();
-            let _ = ended.await;
-        });
-    };
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(serve)
-        .map_err(cannot)?;
-    let gone = || Err(io::Error::other("the thread ended"));
-    outcome.recv().unwrap_or_else(|_| gone()).map_err(cannot)?;
-    Ok(ends)
+        }
+    })
 }
 
-/// Of this thread alone (Linux counts nice values by thread). Where it is not allowed, both are scheduled alike.
-fn lower_priority(nicer: i32) {
-    if let Err(error) = rustix::process::nice(nicer) {
-        tracing::debug!(%error, "handshakes keep the priority of requests");
-    }
+/// The thread that answers those that can wait.
+fn answer_late(mut arriving: UnboundedReceiver<Deferred>) -> Result<oneshot::Sender<()>, Error> {
+    spawn("handshakes-late", NICEST, move || {
+        spawn_local(async move {
+            while let Some(connection) = arriving.recv().await {
+                spawn_local(connection.answer());
+            }
+        });
+    })
 }

@@ -8,11 +8,31 @@ use std::rc::Rc;
 const TOGETHER: usize = 64 * 1024 * 1024;
 
 /// What waits for the readers of one worker's connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Budget {
+    /// What may wait here before nobody may have more than his share: this worker's part of [`TOGETHER`].
+    together: usize,
     waiting: Cell<usize>,
     /// Those for whom something waits.
     readers: Cell<usize>,
+}
+
+impl Budget {
+    /// That of each of so many workers. Together they have what one would have: a count that all share would be written by all of them with
+    /// each part of a body.
+    pub(crate) fn shared_by(workers: usize) -> Self {
+        Self {
+            together: TOGETHER.div_ceil(workers.max(1)),
+            waiting: Cell::new(0),
+            readers: Cell::new(0),
+        }
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::shared_by(1)
+    }
 }
 
 /// Where a reader is.
@@ -26,7 +46,7 @@ pub(crate) enum Location {
 
 /// One whose program reads, or does not: a peer with all its connections, or one connection of the network function.
 ///
-/// What waits is charged to the one who does not take it, whoever sent it. Together readers may leave [`TOGETHER`] waiting; once that is
+/// What waits is charged to the one who does not take it, whoever sent it. Together readers may leave [`TOGETHER`] waiting (where there are several workers, those of each its part of that); once that is
 /// reached each may have an equal share of it, and one that has more loses the streams that have waited for longest. So one with many
 /// connections has no more than one with few, and what all have is at most twice the bound.
 #[derive(Debug)]
@@ -64,7 +84,7 @@ impl Reader {
     /// Whether it has more than it may.
     pub(super) fn is_over(&self) -> bool {
         let budget = &self.budget;
-        budget.waiting.get() > TOGETHER && self.waiting.get() > TOGETHER / (budget.readers.get() + 1)
+        budget.waiting.get() > budget.together && self.waiting.get() > budget.together / (budget.readers.get() + 1)
     }
 }
 
@@ -90,6 +110,18 @@ mod tests {
         assert!(!much.is_over());
         drop((much, little));
         assert_eq!((budget.waiting.get(), budget.readers.get()), (0, 0));
+    }
+
+    #[test]
+    fn two_workers_may_have_no_more_together_than_one() {
+        let budgets = [(); 2].map(|()| Rc::new(Budget::shared_by(2)));
+        let readers = budgets.each_ref().map(|budget| Reader::new(budget, Location::Local));
+        for reader in &readers {
+            reader.changed(0, TOGETHER / 2);
+            assert!(!reader.is_over());
+            reader.changed(TOGETHER / 2, TOGETHER / 2 + 1);
+            assert!(reader.is_over());
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::shared::Shared;
 use crate::worker::Worker;
 
 /// Connections to one target beyond which requests queue for a stream instead. Of HTTP/1.1, where each carries one request at a time,
-/// there may be as many as streams.
+/// there may be as many as streams. Several workers share both, rounded up.
 const LINKS_AT_MOST: usize = 32;
 /// Connections of HTTP/1.1 that are kept without a request.
 const IDLE_AT_MOST: usize = 8;
@@ -81,7 +81,7 @@ pub(crate) struct Occupancy {
 }
 
 /// What a network function itself waits for: requests of its own that have no response yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct WaitsFor {
     /// Whom the oldest is for.
     pub(super) peer: String,
@@ -328,7 +328,8 @@ impl Pool {
             }
             shut = shut.or(Some(link));
         }
-        shut.filter(|_| links.len() >= LINKS_AT_MOST).map(Rc::clone)
+        shut.filter(|_| links.len() >= self.shared.workers.share(LINKS_AT_MOST))
+            .map(Rc::clone)
     }
 
     pub(super) fn speaks_http1(&self) -> bool {
@@ -336,10 +337,10 @@ impl Pool {
     }
 
     fn links_at_most(&self) -> usize {
-        match self.version.get() {
+        self.shared.workers.share(match self.version.get() {
             Version::Http1 => self.shared.limits.streams as usize,
             Version::Http2 => LINKS_AT_MOST,
-        }
+        })
     }
 
     /// Lets a connection of HTTP/1.1 go that carries nothing, for another.
