@@ -3,6 +3,8 @@
 pub mod event;
 mod handshakes;
 pub mod live;
+pub mod metric;
+pub mod otlp;
 mod tracker;
 mod view;
 

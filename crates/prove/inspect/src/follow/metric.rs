@@ -1,0 +1,82 @@
+//! What is followed as numbers, in a form that is neither Prometheus' nor OTLP's: both are written from it, so that they cannot differ.
+
+/// What every name begins with, as Prometheus and OTLP have it.
+pub const PREFIX: &str = "bartizan_inspect";
+
+/// How a metric is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows, since the process began.
+    Sum,
+    /// It is what it is now.
+    Gauge,
+}
+
+/// A value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// A count, or bytes.
+    Whole(u64),
+    /// Seconds.
+    Real(f64),
+}
+
+/// One value with its labels, in the order in which they are written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Name and value of each.
+    pub labels: Vec<(&'static str, String)>,
+    /// What it is.
+    pub number: Number,
+}
+
+/// A metric with all its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Without [`PREFIX`], and without the `_total` of Prometheus.
+    pub name: &'static str,
+    /// One sentence without its full stop.
+    pub help: &'static str,
+    /// How it is read.
+    pub kind: Kind,
+    /// None of what was never seen.
+    pub points: Vec<Point>,
+}
+
+impl Metric {
+    /// One that only grows, without values yet.
+    #[must_use]
+    pub fn sum(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, help, Kind::Sum)
+    }
+
+    /// One that goes up and down, without values yet.
+    #[must_use]
+    pub fn gauge(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, help, Kind::Gauge)
+    }
+
+    fn new(name: &'static str, help: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            help,
+            kind,
+            points: Vec::new(),
+        }
+    }
+
+    /// Adds a count with these labels.
+    pub fn count(&mut self, labels: &[(&'static str, &str)], count: u64) {
+        self.push(labels, Number::Whole(count));
+    }
+
+    /// Adds a real number with these labels.
+    pub fn real(&mut self, labels: &[(&'static str, &str)], real: f64) {
+        self.push(labels, Number::Real(real));
+    }
+
+    fn push(&mut self, labels: &[(&'static str, &str)], number: Number) {
+        let labels = labels.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+        self.points.push(Point { labels, number });
+    }
+}
