@@ -1,5 +1,6 @@
 //! `bartizan inspect --follow`: what becomes of links, reported when it happens.
 
+mod delivery;
 mod ledgers;
 mod metrics;
 mod numbers;

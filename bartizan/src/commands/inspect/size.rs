@@ -2,6 +2,11 @@
 
 /// A number of bytes: `2500000000`, `2.5GB`, `512 MiB`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    at_least(LEAST, text)?.ok_or_else(|| "less than 16 MB holds nothing worth looking at".into())
+}
+
+/// The same for something that needs `least` bytes; none where it is less.
+pub(super) fn at_least(least: f64, text: &str) -> Result<Option<usize>, String> {
     const UNITS: [(&str, f64); 9] = [
         ("KiB", 1024.0),
         ("MiB", 1_048_576.0),
@@ -21,10 +26,8 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let bytes = number.trim().parse::<f64>().ok().map(|number| number * unit);
     match bytes {
         // A float counts bytes of memory exactly up to 9 PB.
-        Some(bytes) if (LEAST..=9e15).contains(&bytes) => Ok(bytes as usize),
-        Some(bytes) if bytes.is_finite() && bytes < LEAST => {
-            Err("less than 16 MB holds nothing worth looking at".into())
-        }
+        Some(bytes) if (least..=9e15).contains(&bytes) => Ok(Some(bytes as usize)),
+        Some(bytes) if bytes.is_finite() && bytes < least => Ok(None),
         _ => Err("it is a number of bytes, as 2500000000, 2.5GB or 512MiB".into()),
     }
 }

@@ -44,5 +44,5 @@ pub use peer::{Peer, peers};
 pub use probe::{Answer, probe};
 pub use quic::{AcceptingQuic, ConnectingQuic, QuicHandshake};
 pub use refusal::{PeerIdentity, Reason, Refused};
-pub use unlisted::{api_server, unlisted_server};
+pub use unlisted::{api_server, collector, unlisted_server};
 pub use watch::{Established, Watch};

@@ -1,4 +1,5 @@
-//! Servers that no deployment names: a user's own network function, or an API server of Kubernetes, judged by roots that the user gives.
+//! Servers that no deployment names: a user's own network function, an API server of Kubernetes, or a collector of telemetry, judged by roots that the
+//! user gives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +29,14 @@ pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
 /// # Errors
 /// Where the file cannot be read or has no certificate that can be a root.
 pub fn api_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
+    client(roots, b"http/1.1")
+}
+
+/// The configuration for a client of an OpenTelemetry collector over HTTPS: that of [`api_server`].
+///
+/// # Errors
+/// Where the file cannot be read or has no certificate that can be a root.
+pub fn collector(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
     client(roots, b"http/1.1")
 }
 

@@ -1,19 +1,21 @@
-//! What is followed, as Prometheus reads it. `docs/follow-reference.md` has the same list in words.
+//! What is followed, as numbers. `docs/follow-reference.md` has the same list in words.
+
+mod exposition;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_inspect::follow::LinkName;
+use bartizan_inspect::follow::metric::{Metric, PREFIX};
 use bartizan_posture::Verdict;
 use bartizan_wire::Holding;
-use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
+use super::delivery::Counts;
+use super::teller::since_1970;
 use crate::commands::inspect::stream::Passed;
+use exposition::Exposition;
 
 /// Links with a series of their own; of more only the number is reported.
 pub(super) const SERIES: usize = 500;
@@ -50,65 +52,38 @@ pub(super) struct Numbers {
 
 /// The newest numbers, for whoever asks.
 #[derive(Debug, Default)]
-pub(super) struct Metrics(Mutex<Numbers>);
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfSource {
-    source: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfDirection {
-    source: String,
-    direction: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
-    source: String,
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfVerdicts {
-    interface: &'static str,
-    confidentiality: &'static str,
-    authenticity: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfLink {
-    source: String,
-    one: String,
-    other: String,
-    path: String,
-    interface: &'static str,
-    confidentiality: &'static str,
-    authenticity: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfConcern {
-    concern: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfEvent {
-    event: &'static str,
+pub(super) struct Metrics {
+    numbers: Mutex<Numbers>,
+    /// Of events on their way to a collector, where there is one.
+    delivery: Option<Counts>,
 }
 
 impl Metrics {
+    pub(super) fn new(delivery: Option<Counts>) -> Self {
+        Self {
+            numbers: Mutex::default(),
+            delivery,
+        }
+    }
+
     /// These are the numbers now.
     pub(super) fn set(&self, numbers: Numbers) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = numbers;
+        *self.numbers.lock().unwrap_or_else(PoisonError::into_inner) = numbers;
+    }
+
+    /// All of it.
+    pub(super) fn all(&self) -> Vec<Metric> {
+        let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut metrics = Vec::from(of_sources(&numbers));
+        metrics.extend(of_links(&numbers));
+        metrics.extend(self.delivery.iter().flat_map(Counts::metrics));
+        metrics
     }
 
     /// All of it in the text format of Prometheus (OpenMetrics).
     pub(super) fn text(&self) -> String {
-        let numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut registry = Registry::with_prefix("bartizan_inspect");
-        of_sources(&numbers, &mut registry);
-        of_links(&numbers, &mut registry);
+        let mut registry = Registry::with_prefix(PREFIX);
+        registry.register_collector(Box::new(Exposition(self.all())));
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &registry);
@@ -116,29 +91,30 @@ impl Metrics {
     }
 }
 
-fn of_sources(numbers: &Numbers, registry: &mut Registry) {
-    let (packets, bytes) = (
-        Family::<OfDirection, Counter>::default(),
-        Family::<OfDirection, Counter>::default(),
+fn of_sources(numbers: &Numbers) -> [Metric; 7] {
+    let mut packets = Metric::sum("packets", "Packets read, by direction where an interface tells it");
+    let mut bytes = Metric::sum("bytes", "Bytes of these packets as they were on the wire");
+    let mut dropped = Metric::sum("dropped_packets", "Packets lost at the capture");
+    let mut untracked = Metric::sum(
+        "untracked_packets",
+        "Packets of connections beyond the ceiling of memory",
     );
-    let (dropped, untracked) = (
-        Family::<OfSource, Counter>::default(),
-        Family::<OfSource, Counter>::default(),
+    let mut age = Metric::gauge(
+        "last_packet_age_seconds",
+        "Time since the newest packet, by its own time",
     );
-    let age = Family::<OfSource, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
-    let (live, memory) = (Family::<OfKind, Gauge>::default(), Family::<OfSource, Gauge>::default());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut live = Metric::gauge(
+        "live",
+        "Connections, associations and security associations that are followed",
+    );
+    let mut memory = Metric::gauge("memory_bytes", "Bytes these take, about");
+    let now = since_1970();
     for numbers in &numbers.sources {
-        let source = || OfSource {
-            source: numbers.name.clone(),
-        };
-        let passed = |direction, of: Passed| {
-            let labels = OfDirection {
-                source: numbers.name.clone(),
-                direction,
-            };
-            packets.get_or_create(&labels).inc_by(of.packets);
-            bytes.get_or_create(&labels).inc_by(of.bytes);
+        let source = ("source", numbers.name.as_str());
+        let mut passed = |direction, of: Passed| {
+            let labels = [source, ("direction", direction)];
+            packets.count(&labels, of.packets);
+            bytes.count(&labels, of.bytes);
         };
         match numbers.passed {
             Some([inbound, outbound]) => {
@@ -150,12 +126,11 @@ fn of_sources(numbers: &Numbers, registry: &mut Registry) {
                 passed("-", Passed { packets, bytes });
             }
         }
-        dropped.get_or_create(&source()).inc_by(numbers.dropped);
-        untracked.get_or_create(&source()).inc_by(numbers.untracked);
+        dropped.count(&[source], numbers.dropped);
+        untracked.count(&[source], numbers.untracked);
         if let Some(newest) = numbers.newest_ns {
             // Nanoseconds as seconds: a double is exact to the microsecond here.
-            age.get_or_create(&source())
-                .set(now.as_secs_f64() - newest as f64 / 1e9);
+            age.real(&[source], now.as_secs_f64() - newest as f64 / 1e9);
         }
         let holding = &numbers.holding;
         for (kind, count) in [
@@ -165,93 +140,53 @@ fn of_sources(numbers: &Numbers, registry: &mut Registry) {
             ("esp", holding.esp_sas),
             ("udp", holding.datagrams),
         ] {
-            let labels = OfKind {
-                source: numbers.name.clone(),
-                kind,
-            };
-            live.get_or_create(&labels)
-                .set(i64::try_from(count).unwrap_or(i64::MAX));
+            live.count(&[source, ("kind", kind)], count as u64);
         }
-        memory
-            .get_or_create(&source())
-            .set(i64::try_from(holding.bytes).unwrap_or(i64::MAX));
+        memory.count(&[source], holding.bytes as u64);
     }
-    registry.register(
-        "packets",
-        "Packets read, by direction where an interface tells it",
-        packets,
-    );
-    registry.register("bytes", "Bytes of these packets as they were on the wire", bytes);
-    registry.register("dropped_packets", "Packets lost at the capture", dropped);
-    registry.register(
-        "untracked_packets",
-        "Packets of connections beyond the ceiling of memory",
-        untracked,
-    );
-    registry.register(
-        "last_packet_age_seconds",
-        "Time since the newest packet, by its own time",
-        age,
-    );
-    registry.register(
-        "live",
-        "Connections, associations and security associations that are followed",
-        live,
-    );
-    registry.register("memory_bytes", "Bytes these take, about", memory);
+    [packets, bytes, dropped, untracked, age, live, memory]
 }
 
-fn of_links(numbers: &Numbers, registry: &mut Registry) {
-    let links = Family::<OfVerdicts, Gauge>::default();
+fn of_links(numbers: &Numbers) -> [Metric; 7] {
+    let mut links = Metric::gauge("links", "Links by interface and verdicts");
     for (&[interface, confidentiality, authenticity], &count) in &numbers.links {
-        let labels = OfVerdicts {
-            interface,
-            confidentiality,
-            authenticity,
-        };
-        links
-            .get_or_create(&labels)
-            .set(i64::try_from(count).unwrap_or(i64::MAX));
+        let labels = [
+            ("interface", interface),
+            ("confidentiality", confidentiality),
+            ("authenticity", authenticity),
+        ];
+        links.count(&labels, count);
     }
-    let each = Family::<OfLink, Gauge>::default();
+    let mut each = Metric::gauge("link", "1 for each link with its verdicts, up to a bound");
     for (source, link, confidentiality, authenticity) in &numbers.each {
-        let [one, other] = link.ends.clone();
-        let labels = OfLink {
-            source: source.clone(),
-            one,
-            other,
-            path: link.path.clone().unwrap_or_default(),
-            interface: link.interface.unwrap_or("-"),
-            confidentiality: confidentiality.name(),
-            authenticity: authenticity.name(),
-        };
-        each.get_or_create(&labels).set(1);
+        let [one, other] = &link.ends;
+        let labels = [
+            ("source", source.as_str()),
+            ("one", one),
+            ("other", other),
+            ("path", link.path.as_deref().unwrap_or_default()),
+            ("interface", link.interface.unwrap_or("-")),
+            ("confidentiality", confidentiality.name()),
+            ("authenticity", authenticity.name()),
+        ];
+        each.count(&labels, 1);
     }
-    let beyond: Gauge = Gauge::default();
-    beyond.set(i64::try_from(numbers.beyond).unwrap_or(i64::MAX));
-    let findings = Family::<OfConcern, Gauge>::default();
+    let mut beyond = Metric::gauge("links_without_series", "Links beyond that bound");
+    beyond.count(&[], numbers.beyond);
+    let mut findings = Metric::gauge("findings", "Findings that stand, by concern");
     for (&concern, &count) in &numbers.findings {
-        findings
-            .get_or_create(&OfConcern { concern })
-            .set(i64::try_from(count).unwrap_or(i64::MAX));
+        findings.count(&[("concern", concern)], count);
     }
-    let events = Family::<OfEvent, Counter>::default();
+    let mut events = Metric::sum("events", "Events reported, by name");
     for (&event, &count) in &numbers.events {
-        events.get_or_create(&OfEvent { event }).inc_by(count);
+        events.count(&[("event", event)], count);
     }
-    let damaged: Counter = Counter::default();
-    damaged.inc_by(numbers.ledger_lines_damaged);
-    let view = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
-    view.set(numbers.view_seconds);
-    registry.register("links", "Links by interface and verdicts", links);
-    registry.register("link", "1 for each link with its verdicts, up to a bound", each);
-    registry.register("links_without_series", "Links beyond that bound", beyond);
-    registry.register("findings", "Findings that stand, by concern", findings);
-    registry.register("events", "Events reported, by name", events);
-    registry.register("ledger_lines_damaged", "Lines of ledgers that are no records", damaged);
-    registry.register(
+    let mut damaged = Metric::sum("ledger_lines_damaged", "Lines of ledgers that are no records");
+    damaged.count(&[], numbers.ledger_lines_damaged);
+    let mut view = Metric::gauge(
         "view_seconds",
         "How long it took to judge all that is followed, last time",
-        view,
     );
+    view.real(&[], numbers.view_seconds);
+    [links, each, beyond, findings, events, damaged, view]
 }

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::delivery::DeliveryArgs;
+
 /// Options for packets that still come.
 #[derive(clap::Args)]
 pub(in super::super) struct FollowArgs {
@@ -49,6 +51,9 @@ pub(in super::super) struct FollowArgs {
     /// A name by which browsers may reach --http, next to addresses and `localhost`; may be given more than once
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(super) http_name: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) delivery: DeliveryArgs,
 }
 
 impl FollowArgs {

@@ -15,6 +15,7 @@ use bartizan_posture::{Concern, Ledgers};
 use bartizan_report::cbom::Inventory;
 use bartizan_wire::Timestamp;
 
+use super::delivery::Delivery;
 use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
 use super::page::Page;
@@ -86,6 +87,8 @@ pub(super) struct Run<'a> {
     metrics: Arc<Metrics>,
     /// With `--http`.
     page: Option<Page>,
+    /// With `--otlp`.
+    delivery: Option<Delivery>,
     pub(super) events: BTreeMap<&'static str, u64>,
     begun: Instant,
     /// Interfaces of the deployment file reported as not seen.
@@ -120,13 +123,19 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .map(|address| Endpoint::bind("--metrics", address))
         .transpose()?;
     let page = Page::open(live)?;
+    let taps: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    let taps: Vec<&str> = taps.iter().map(AsRef::as_ref).collect();
+    let mut delivery = Delivery::open(&live.delivery, &taps)?;
     let interrupt = Interrupt::install()?;
     let mut inventory = args.cbom.is_some().then(Inventory::default);
     let watched = names
         .iter()
         .map(|name| watch(args, name, names.len(), &growing, &keys, inventory.as_mut()));
     let watched = watched.collect::<Result<Vec<_>, Failure>>()?;
-    let metrics = Arc::new(Metrics::default());
+    let metrics = Arc::new(Metrics::new(delivery.as_ref().map(Delivery::counts)));
+    if let Some(delivery) = &mut delivery {
+        delivery.start(Arc::clone(&metrics))?;
+    }
     let run = Run {
         args,
         deployment: deployment.as_ref(),
@@ -141,6 +150,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         progress: Progress::new(),
         metrics: Arc::clone(&metrics),
         page,
+        delivery,
         events: BTreeMap::new(),
         begun: Instant::now(),
         unseen: BTreeSet::new(),
@@ -219,11 +229,16 @@ impl Run<'_> {
         if let Some(address) = page {
             words = format!("{words}; page at http://{address}/");
         }
+        let otlp = self.delivery.as_ref().map(Delivery::target);
+        if let Some(target) = &otlp {
+            words = format!("{words}; events and metrics to {target}");
+        }
         let event = Event::new("begin", words)
             .with("sources", sources)
             .with("version", env!("CARGO_PKG_VERSION"))
             .with("metrics", metrics.map(|address| address.to_string()))
             .with("http", page.map(|address| address.to_string()))
+            .with("otlp", otlp)
             .with("window_s", live.window.as_secs())
             .with("grace_s", live.grace.as_secs())
             .with("forget_s", live.forget.as_secs());
@@ -341,7 +356,28 @@ impl Run<'_> {
             page.event(event, at);
         }
         match &mut self.teller {
-            Some(teller) => self.progress.aside(|| teller.tell(event, at)),
+            Some(teller) => {
+                let sequence = teller.next();
+                // Queued first: whoever ends this process now has it twice rather than never.
+                if let Some(delivery) = &self.delivery {
+                    delivery.event(event, sequence, at)?;
+                }
+                self.progress.aside(|| teller.tell(event, at))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What became of events on their way to a collector.
+    fn delivered(&mut self, last: bool) -> Result<(), Failure> {
+        let Some(delivery) = &self.delivery else {
+            return Ok(());
+        };
+        for remark in delivery.remarks() {
+            self.progress.aside(|| errln!("warning: {remark}"));
+        }
+        match delivery.lost(last) {
+            Some(event) => self.tell(&event),
             None => Ok(()),
         }
     }
@@ -387,6 +423,7 @@ impl Run<'_> {
         for event in &events {
             self.tell(event)?;
         }
+        self.delivered(last)?;
         self.forget_records();
         let numbers = self.numbers();
         self.progress.show(&numbers.sources, numbers.findings.values().sum());
@@ -501,11 +538,19 @@ impl Run<'_> {
             .map(|watched| watched.stream.finish(known, inventory.as_mut()));
         let mut reports: Vec<Report> = reports.collect();
         conclude(self.args, &mut reports, inventory.as_ref(), self.deployment)?;
-        match (&mut self.teller, self.args.json) {
-            (Some(teller), true) => {
-                teller.report(&json::document(&reports))?;
+        let at = since_1970();
+        if let Some(teller) = &mut self.teller {
+            let sequence = teller.next();
+            if let Some(delivery) = &self.delivery {
+                delivery.report(&json::document(&reports), sequence, at);
             }
+        }
+        match (&mut self.teller, self.args.json) {
+            (Some(teller), true) => teller.report(&json::document(&reports), at)?,
             _ => show(self.args, &reports, self.deployment)?,
+        }
+        if let Some(left) = self.delivery.and_then(Delivery::finish) {
+            errln!("warning: {left}");
         }
         if let Some(failure) = self.failures.into_iter().next() {
             return Err(failure);

@@ -33,9 +33,14 @@ impl Teller {
         }
     }
 
-    /// Writes one that was reported at this time since 1970, at once.
-    pub(super) fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
+    /// The number of the next event.
+    pub(super) fn next(&mut self) -> u64 {
         self.reported += 1;
+        self.reported
+    }
+
+    /// Writes the one with the newest number, which was reported at this time since 1970, at once.
+    pub(super) fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
         let line = match self.form {
             Form::Json => serde_json::to_string(&event::json(event, self.reported, at)).map_err(Failure::new)?,
             Form::Text => event::text(event, at),
@@ -44,10 +49,9 @@ impl Teller {
         self.wrote(writeln!(out, "{line}").and_then(|()| out.flush()))
     }
 
-    /// Writes the last one, which holds the report.
-    pub(super) fn report(&mut self, report: &impl Serialize) -> Result<(), Failure> {
-        self.reported += 1;
-        let line = event::json_report(report, self.reported, since_1970());
+    /// Writes the last one, with the newest number, which holds the report.
+    pub(super) fn report(&mut self, report: &impl Serialize, at: Duration) -> Result<(), Failure> {
+        let line = event::json_report(report, self.reported, at);
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = serde_json::to_writer(&mut out, &line).map_err(io::Error::from);
         self.wrote(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))

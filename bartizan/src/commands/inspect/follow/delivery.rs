@@ -1,0 +1,391 @@
+//! Delivery of events and metrics to a collector: a queue that the loop fills, and a thread that empties it.
+//!
+//! The loop never waits for the collector. It writes an event to the queue, and the queue is bounded; what is sent, repeated and lost is counted.
+
+mod backoff;
+mod client;
+mod options;
+mod queue;
+mod sender;
+mod target;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bartizan_inspect::follow::metric::Metric;
+use bartizan_inspect::follow::{Event, event, otlp};
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use tokio::runtime::Builder;
+use tokio::sync::{Notify, watch};
+
+use super::metrics::Metrics;
+use crate::Failure;
+use client::Client;
+use queue::{LARGEST, Losses, Queue};
+use sender::Sender;
+use target::{Plaintext, Target};
+
+pub(super) use options::DeliveryArgs;
+
+/// What an event's line may have: the log record repeats parts of it, and JSON in JSON is longer.
+const LONGEST_LINE: usize = LARGEST / 4;
+
+/// What the loop and the thread share.
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    queued: Notify,
+    tally: Mutex<Tally>,
+}
+
+/// What was counted besides what the queue counts, and what is to be said of the collector.
+#[derive(Debug, Default)]
+struct Tally {
+    sent: u64,
+    sent_metrics: u64,
+    postponed: [u64; 2],
+    refused: [u64; 2],
+    too_long: u64,
+    /// Whether the last request of a signal was taken, and what was said of it last.
+    failing: [Option<String>; 2],
+    /// What the collector said last of events that it refused while it took others.
+    partly: Option<String>,
+    remarks: Vec<String>,
+}
+
+/// What is counted, for whoever reads metrics.
+#[derive(Debug, Clone)]
+pub(super) struct Counts(Arc<Shared>);
+
+/// Delivery to one collector.
+pub(super) struct Delivery {
+    shared: Arc<Shared>,
+    target: Target,
+    /// What distinguishes this process' events from those of others.
+    run: String,
+    client: Option<Client>,
+    resource: String,
+    interval: Duration,
+    ending: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Delivery {
+    /// Opens the queue, where a collector is asked for. Nothing is sent yet.
+    pub(super) fn open(args: &DeliveryArgs, taps: &[&str]) -> Result<Option<Self>, Failure> {
+        let Some(target) = &args.otlp else {
+            return Ok(None);
+        };
+        let plaintext = match args.otlp_allow_plaintext {
+            true => Plaintext::Anywhere,
+            false => Plaintext::OnThisHost,
+        };
+        let client = Client::new(target, plaintext, args.otlp_ca.clone())?;
+        let resource = otlp::resource(env!("CARGO_PKG_VERSION"), &host(), taps);
+        let queue = match &args.queue {
+            Some(folder) => Queue::open(folder, args.queue_limit, &resource)?,
+            None => Queue::memory(args.queue_limit, &resource),
+        };
+        let mut run = [0; 8];
+        aws_lc_rs::rand::fill(&mut run).map_err(|_| Failure::new("no random numbers"))?;
+        Ok(Some(Self {
+            shared: Arc::new(Shared {
+                queue: Mutex::new(queue),
+                queued: Notify::new(),
+                tally: Mutex::default(),
+            }),
+            target: target.clone(),
+            run: HEXLOWER.encode(&run),
+            client: Some(client),
+            resource,
+            interval: args.otlp_interval,
+            ending: watch::Sender::new(false),
+            thread: None,
+        }))
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts(Arc::clone(&self.shared))
+    }
+
+    pub(super) fn target(&self) -> String {
+        self.target.to_string()
+    }
+
+    /// Begins to send.
+    pub(super) fn start(&mut self, metrics: Arc<Metrics>) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::new(format!("--otlp: {error}"));
+        let Some(client) = self.client.take() else {
+            return Ok(());
+        };
+        let sender = Sender {
+            shared: Arc::clone(&self.shared),
+            metrics,
+            client,
+            resource: self.resource.clone(),
+            interval: self.interval,
+            ending: self.ending.subscribe(),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+            runtime.block_on(sender.run());
+            // A look-up of a name may still wait.
+            runtime.shutdown_background();
+        });
+        self.thread = Some(thread.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Queues an event, the `sequence`-th, reported `at` since 1970.
+    pub(super) fn event(&self, event: &Event, sequence: u64, at: Duration) -> Result<(), Failure> {
+        let line = serde_json::to_string(&event::json(event, sequence, at)).map_err(Failure::new)?;
+        self.line(event, &line, sequence, at);
+        Ok(())
+    }
+
+    /// Queues the report, or says in its place that it is too long.
+    pub(super) fn report(&self, report: &impl Serialize, sequence: u64, at: Duration) {
+        let event = Event::new("report", "");
+        let mut line = Bounded(Vec::new());
+        match serde_json::to_writer(&mut line, &event::json_report(report, sequence, at)) {
+            Ok(()) => self.line(&event, &String::from_utf8_lossy(&line.0), sequence, at),
+            Err(_) => self.too_long(&event, sequence, at),
+        }
+    }
+
+    fn line(&self, event: &Event, line: &str, sequence: u64, at: Duration) {
+        if line.len() > LONGEST_LINE {
+            return self.too_long(event, sequence, at);
+        }
+        let id = format!("{}-{sequence}", self.run);
+        self.push(&otlp::log_record(event, line, &id, sequence, at));
+    }
+
+    /// An event whose fields are left out is better than none.
+    fn too_long(&self, event: &Event, sequence: u64, at: Duration) {
+        self.shared.tally().too_long += 1;
+        let mut short = Event::new(event.name, "").with("omitted", true);
+        short.source.clone_from(&event.source);
+        short.link.clone_from(&event.link);
+        short.packet_ns = event.packet_ns;
+        let Ok(line) = serde_json::to_string(&event::json(&short, sequence, at)) else {
+            return;
+        };
+        let id = format!("{}-{sequence}", self.run);
+        self.push(&otlp::log_record(&short, &line, &id, sequence, at));
+    }
+
+    fn push(&self, record: &str) {
+        let pushed = if record.len() <= LARGEST {
+            self.shared.queue().push(record)
+        } else {
+            self.shared.queue().count_unwritten();
+            Ok(())
+        };
+        if let Err(error) = pushed {
+            self.shared
+                .remark(format!("--queue: an event could not be written and is lost: {error}"));
+        }
+        self.shared.queued.notify_one();
+    }
+
+    /// An event of what was lost on the way to the collector, once the collector takes events again, or `last`.
+    pub(super) fn lost(&self, last: bool) -> Option<Event> {
+        let is_failing = self.shared.tally().failing[LOGS].is_some();
+        let mut queue = self.shared.queue();
+        let records = queue.unreported();
+        if records == 0 || (is_failing && !last) {
+            return None;
+        }
+        queue.reported(records);
+        let words = format!("{records} events were lost on the way to the collector");
+        Some(
+            Event::new("loss", words)
+                .with("records", records)
+                .with("where", "delivery"),
+        )
+    }
+
+    /// What is to be said of the collector, once each.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let remarks = std::mem::take(&mut self.shared.tally().remarks);
+        remarks
+            .into_iter()
+            .map(|remark| format!("--otlp {}: {remark}", self.target))
+            .collect()
+    }
+
+    /// Sends what waits, for a short time, and says what is left.
+    pub(super) fn finish(mut self) -> Option<String> {
+        self.ending.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+        let queue = self.shared.queue();
+        let left = queue.records();
+        match (left, queue.is_durable()) {
+            (0, _) => None,
+            (_, true) => Some(format!("{left} events wait for the collector until the next start")),
+            (_, false) => Some(format!(
+                "{left} events are lost, which the collector did not take; --queue DIR keeps them over restarts"
+            )),
+        }
+    }
+}
+
+const LOGS: usize = 0;
+
+/// Where the numbers of a signal are.
+fn place(signal: &str) -> usize {
+    usize::from(signal != "logs")
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remark(&self, remark: String) {
+        let mut tally = self.tally();
+        // Once for many: whoever reads standard error sees each kind of failure when it begins.
+        if !tally.remarks.contains(&remark) {
+            tally.remarks.push(remark);
+        }
+    }
+
+    /// The collector took so many log records, and may have said something about others.
+    fn taken(&self, records: u64, message: Option<String>) {
+        let mut tally = self.tally();
+        tally.sent += records;
+        tally.answers(LOGS);
+        if message.is_some() && message != tally.partly {
+            let words = message.iter().flat_map(|message| message.chars());
+            let words: String = words.filter(|c| !c.is_control()).take(200).collect();
+            tally.remarks.push(format!("it took events with a remark: {words}"));
+            tally.partly = message;
+        }
+    }
+
+    fn taken_metrics(&self) {
+        let mut tally = self.tally();
+        tally.sent_metrics += 1;
+        tally.answers(place("metrics"));
+    }
+
+    fn postponed(&self, signal: &str, why: String) {
+        let mut tally = self.tally();
+        tally.postponed[place(signal)] += 1;
+        tally.fails(place(signal), format!("{signal} are not taken, and wait: {why}"));
+    }
+
+    fn refused(&self, signal: &str, why: String) {
+        let mut tally = self.tally();
+        tally.refused[place(signal)] += 1;
+        tally.fails(place(signal), format!("{signal} are refused, and dropped: {why}"));
+    }
+}
+
+impl Tally {
+    /// Said when it begins, and not for each request.
+    fn fails(&mut self, signal: usize, remark: String) {
+        if self.failing[signal].is_none() {
+            self.remarks.push(remark.clone());
+        }
+        self.failing[signal] = Some(remark);
+    }
+
+    fn answers(&mut self, signal: usize) {
+        if self.failing[signal].take().is_some() {
+            let signal = if signal == LOGS { "logs" } else { "metrics" };
+            self.remarks.push(format!("{signal} are taken again"));
+        }
+    }
+}
+
+impl Counts {
+    /// All of it.
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        let (losses, bytes, records) = {
+            let queue = self.0.queue();
+            (queue.losses(), queue.bytes(), queue.records())
+        };
+        let tally = self.0.tally();
+        let mut sent = Metric::sum(
+            "delivery_sent",
+            "Log records, and exports of metrics, that the collector took",
+        );
+        sent.count(&[("signal", "logs")], tally.sent);
+        sent.count(&[("signal", "metrics")], tally.sent_metrics);
+        let mut retried = Metric::sum("delivery_retried", "Requests to the collector that had to be repeated");
+        let mut refused = Metric::sum("delivery_refused", "Requests that the collector refused for good");
+        let mut up = Metric::gauge("delivery_up", "1 where the collector took the last request");
+        for signal in ["logs", "metrics"] {
+            let (labels, place) = ([("signal", signal)], place(signal));
+            retried.count(&labels, tally.postponed[place]);
+            refused.count(&labels, tally.refused[place]);
+            up.count(&labels, u64::from(tally.failing[place].is_none()));
+        }
+        let mut lost = Metric::sum(
+            "events_lost",
+            "Events that no collector will get, by reason, and those that were shortened",
+        );
+        let Losses {
+            full,
+            refused: by_collector,
+            unwritten,
+            damaged,
+            earlier,
+        } = losses;
+        for (reason, count) in [
+            ("queue-full", full),
+            ("refused", by_collector),
+            ("unwritten", unwritten),
+            ("damaged", damaged),
+            ("earlier", earlier),
+            ("too-long", tally.too_long),
+        ] {
+            lost.count(&[("reason", reason)], count);
+        }
+        let mut queued_bytes = Metric::gauge("delivery_queued_bytes", "Bytes that wait for the collector");
+        queued_bytes.count(&[], bytes);
+        let mut queued = Metric::gauge("delivery_queued_events", "Events that wait for the collector");
+        queued.count(&[], records);
+        vec![sent, retried, refused, up, lost, queued_bytes, queued]
+    }
+}
+
+/// Takes so many bytes as a line may have, and fails then.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_LINE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The name of this host. A service may see nothing of `/proc` but processes.
+fn host() -> String {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
+    let name = name.unwrap_or_default();
+    match name.trim() {
+        "" => "unknown".to_owned(),
+        name => name.to_owned(),
+    }
+}

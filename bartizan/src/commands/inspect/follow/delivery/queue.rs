@@ -1,0 +1,217 @@
+//! Log records that wait until a collector has taken them, in order, within a bound: on disk, or in memory.
+//!
+//! Records are numbered, and leave the queue from its front: when the collector has taken them, or when there is no room for newer ones. What the
+//! queue loses it counts. Of records that were on their way when their room was needed it is known only afterwards whether they are lost.
+
+mod cursor;
+mod disk;
+mod memory;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::Failure;
+use cursor::Cursor;
+use disk::Disk;
+use memory::Memory;
+
+/// A record has at most so many bytes: a batch has room for one of this size.
+pub(super) const LARGEST: usize = 1 << 20;
+
+/// Records lost by this process, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    /// There was no room: the oldest went.
+    pub(super) full: u64,
+    /// The collector refused them.
+    pub(super) refused: u64,
+    /// They could not be written.
+    pub(super) unwritten: u64,
+    /// They could be read no more, or their file is gone.
+    pub(super) damaged: u64,
+    /// A process before this one lost them, and had no time to say so.
+    pub(super) earlier: u64,
+}
+
+/// Records from the front of the queue, which stay in it until they are acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// What the process that queued them wrote of itself.
+    pub(super) head: Arc<str>,
+    pub(super) records: Vec<String>,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(super) enum Queue {
+    Memory(Memory),
+    Disk(Disk),
+}
+
+/// Numbers of records, what is on its way, and what was lost: the same wherever records are kept.
+#[derive(Debug, Default)]
+struct Books {
+    cursor: Cursor,
+    flying: Option<Range<u64>>,
+    /// On their way when their room was needed.
+    doubtful: u64,
+    losses: Losses,
+}
+
+impl Queue {
+    /// A queue in memory of at most `limit` bytes.
+    pub(super) fn memory(limit: u64, head: &str) -> Self {
+        Self::Memory(Memory::new(limit, head))
+    }
+
+    /// The queue of a folder, which it makes where there is none, with what an earlier process left there: files of at most `limit` bytes.
+    pub(super) fn open(folder: &Path, limit: u64, head: &str) -> Result<Self, Failure> {
+        Disk::open(folder, limit, head).map(Self::Disk)
+    }
+
+    /// Takes a record. An error says that it was lost, which is counted.
+    pub(super) fn push(&mut self, record: &str) -> io::Result<()> {
+        match self {
+            Self::Memory(memory) => {
+                memory.push(record);
+                Ok(())
+            }
+            Self::Disk(disk) => disk.push(record),
+        }
+    }
+
+    /// At most so many records from the front, and about so many bytes; none where nothing waits. They are on their way until they are
+    /// acknowledged or released.
+    pub(super) fn batch(&mut self, records: usize) -> Option<Batch> {
+        match self {
+            Self::Memory(memory) => memory.batch(records),
+            Self::Disk(disk) => disk.batch(records),
+        }
+    }
+
+    /// What was on its way has come to its end: taken, but for so many that were refused.
+    pub(super) fn acknowledge(&mut self, refused: u64) {
+        match self {
+            Self::Memory(memory) => memory.acknowledge(refused),
+            Self::Disk(disk) => disk.acknowledge(refused),
+        }
+    }
+
+    /// What was on its way has not arrived, and is at the front again.
+    pub(super) fn release(&mut self) {
+        self.books_mut().release();
+    }
+
+    /// Bytes that wait.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.bytes(),
+            Self::Disk(disk) => disk.bytes(),
+        }
+    }
+
+    /// Records that wait.
+    pub(super) fn records(&self) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.records(),
+            Self::Disk(disk) => disk.records(),
+        }
+    }
+
+    /// Records that were lost, also by earlier processes, and that no event has reported.
+    pub(super) fn unreported(&self) -> u64 {
+        let cursor = &self.books().cursor;
+        cursor.lost.saturating_sub(cursor.reported)
+    }
+
+    /// An event with so many of them was queued.
+    pub(super) fn reported(&mut self, records: u64) {
+        self.books_mut().cursor.reported += records;
+        if let Self::Disk(disk) = self {
+            disk.write_cursor();
+        }
+    }
+
+    /// Counts a record that was never queued.
+    pub(super) fn count_unwritten(&mut self) {
+        self.books_mut().lose(1, |losses| &mut losses.unwritten);
+    }
+
+    pub(super) fn losses(&self) -> Losses {
+        self.books().losses
+    }
+
+    /// Whether what waits is there after a restart.
+    pub(super) fn is_durable(&self) -> bool {
+        matches!(self, Self::Disk(_))
+    }
+
+    /// Files with something that a loss of power would take; they are then asked of nobody again.
+    pub(super) fn unsynced(&mut self) -> Vec<Arc<File>> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Disk(disk) => disk.unsynced(),
+        }
+    }
+
+    fn books(&self) -> &Books {
+        match self {
+            Self::Memory(memory) => memory.books(),
+            Self::Disk(disk) => disk.books(),
+        }
+    }
+
+    fn books_mut(&mut self) -> &mut Books {
+        match self {
+            Self::Memory(memory) => memory.books_mut(),
+            Self::Disk(disk) => disk.books_mut(),
+        }
+    }
+}
+
+impl Books {
+    fn lose(&mut self, records: u64, reason: impl FnOnce(&mut Losses) -> &mut u64) {
+        self.cursor.lost += records;
+        *reason(&mut self.losses) += records;
+    }
+
+    /// These had to go for want of room.
+    fn evict(&mut self, records: Range<u64>) {
+        let flying = self.flying.clone().unwrap_or_default();
+        let both = records.start.max(flying.start)..records.end.min(flying.end);
+        let doubtful = both.end.saturating_sub(both.start);
+        self.doubtful += doubtful;
+        let lost = records.end.saturating_sub(records.start) - doubtful;
+        self.lose(lost, |losses| &mut losses.full);
+        self.cursor.next = self.cursor.next.max(records.end);
+    }
+
+    /// So many records from the next one on are on their way.
+    fn fly(&mut self, records: usize) {
+        self.flying = Some(self.cursor.next..self.cursor.next + records as u64);
+    }
+
+    /// How many of those on their way are still at the front, now that they have come to their end.
+    fn landed(&mut self, refused: u64) -> u64 {
+        let Some(flying) = self.flying.take() else {
+            return 0;
+        };
+        self.doubtful = 0;
+        self.lose(refused.min(flying.end - flying.start), |losses| &mut losses.refused);
+        let landed = flying.end.saturating_sub(self.cursor.next);
+        self.cursor.next = self.cursor.next.max(flying.end);
+        landed
+    }
+
+    fn release(&mut self) {
+        self.flying = None;
+        let doubtful = std::mem::take(&mut self.doubtful);
+        self.lose(doubtful, |losses| &mut losses.full);
+    }
+}

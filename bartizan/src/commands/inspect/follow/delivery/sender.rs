@@ -1,0 +1,165 @@
+//! The thread that sends: log records as they are queued, metrics each interval. Neither waits for the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_inspect::follow::otlp::{self, partial_success};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::Shared;
+use super::backoff::Backoff;
+use super::client::{Client, Outcome};
+use crate::commands::inspect::follow::metrics::Metrics;
+use crate::commands::inspect::follow::teller::since_1970;
+
+/// Log records of a request.
+const BATCH: usize = 512;
+/// Events come several at a time: so long is waited for more.
+const GATHERING: Duration = Duration::from_millis(100);
+/// How often what was written is forced to the disk.
+const SYNCING: Duration = Duration::from_secs(1);
+/// What is still on its way when the process is to end has so long.
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What the thread needs.
+pub(super) struct Sender {
+    pub(super) shared: Arc<Shared>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) client: Client,
+    pub(super) resource: String,
+    pub(super) interval: Duration,
+    /// Becomes true when the process is to end.
+    pub(super) ending: watch::Receiver<bool>,
+}
+
+impl Sender {
+    /// Sends until the process is to end, and then what waits, but for no longer than [`FAREWELL`].
+    pub(super) async fn run(self) {
+        let mut ending = self.ending.clone();
+        let metrics = metrics(
+            Arc::clone(&self.shared),
+            Arc::clone(&self.metrics),
+            self.client.another(),
+            self.resource,
+            self.interval,
+            self.ending.clone(),
+        );
+        let sending = async {
+            tokio::join!(logs(&self.shared, self.client, self.ending), metrics);
+        };
+        let late = async {
+            // A sender that is gone ends it too.
+            let _ = ending.wait_for(|ending| *ending).await;
+            sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            () = sending => {}
+            () = sync(&self.shared) => {}
+            () = late => {}
+        }
+    }
+}
+
+async fn logs(shared: &Shared, mut client: Client, mut ending: watch::Receiver<bool>) {
+    let mut backoff = Backoff::default();
+    let mut size = BATCH;
+    loop {
+        let Some(batch) = shared.queue().batch(size) else {
+            if *ending.borrow() {
+                return;
+            }
+            tokio::select! {
+                () = shared.queued.notified() => sleep(GATHERING).await,
+                _ = ending.changed() => {}
+            }
+            continue;
+        };
+        let records = batch.records.len();
+        let body = otlp::logs(&batch.head, &batch.records);
+        drop(batch);
+        match client.post("logs", body).await {
+            Outcome::Taken(answer) => {
+                let part = partial_success(&answer);
+                let refused = part.as_ref().map_or(0, |part| part.rejected.min(records as u64));
+                shared.queue().acknowledge(refused);
+                shared.taken(records as u64 - refused, part.map(|part| part.message));
+                backoff.reset();
+                size = BATCH;
+            }
+            // Half of it may be small enough.
+            Outcome::Refused { status, .. } if status.as_u16() == 413 && records > 1 => {
+                shared.queue().release();
+                size = records / 2;
+            }
+            Outcome::Refused { why, .. } => {
+                shared.queue().acknowledge(records as u64);
+                shared.refused("logs", why);
+                backoff.reset();
+            }
+            Outcome::Later { why, pause } => {
+                shared.queue().release();
+                shared.postponed("logs", why);
+                if *ending.borrow() {
+                    return;
+                }
+                let pause = backoff.pause(chance(), pause);
+                // One more attempt is made when the process is to end.
+                let _ = timeout(pause, ending.wait_for(|ending| *ending)).await;
+            }
+        }
+    }
+}
+
+async fn metrics(
+    shared: Arc<Shared>,
+    metrics: Arc<Metrics>,
+    mut client: Client,
+    resource: String,
+    every: Duration,
+    mut ending: watch::Receiver<bool>,
+) {
+    let since = since_1970();
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first one is at once, when nothing was read yet.
+    ticks.tick().await;
+    loop {
+        let last = tokio::select! {
+            _ = ticks.tick() => false,
+            _ = ending.wait_for(|ending| *ending) => true,
+        };
+        let body = otlp::metrics(&resource, &metrics.all(), since, since_1970());
+        match client.post("metrics", body).await {
+            Outcome::Taken(_) => shared.taken_metrics(),
+            Outcome::Refused { why, .. } => shared.refused("metrics", why),
+            // They are cumulative: the next ones say as much.
+            Outcome::Later { why, .. } => shared.postponed("metrics", why),
+        }
+        if last {
+            return;
+        }
+    }
+}
+
+/// Forces what was queued to the disk, on threads of their own.
+async fn sync(shared: &Shared) {
+    loop {
+        sleep(SYNCING).await;
+        let files = shared.queue().unsynced();
+        if files.is_empty() {
+            continue;
+        }
+        // What the disk refuses is refused again where it is written.
+        let _ = tokio::task::spawn_blocking(move || files.iter().for_each(|file| drop(file.sync_data()))).await;
+    }
+}
+
+/// From 0 to 1.
+fn chance() -> f64 {
+    let mut byte = [0];
+    match aws_lc_rs::rand::fill(&mut byte) {
+        Ok(()) => f64::from(byte[0]) / 255.0,
+        Err(_) => 0.5,
+    }
+}

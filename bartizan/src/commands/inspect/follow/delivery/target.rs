@@ -1,0 +1,187 @@
+//! Where a collector is.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::Failure;
+
+/// Scheme, host and port of a collector, and what comes before `/v1/logs`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) is_https: bool,
+    /// A name or an address, without brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+    prefix: String,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+        let is_https = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err("a URL such as http://127.0.0.1:4318".to_owned()),
+        };
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or("no host in it")?;
+        if uri
+            .authority()
+            .is_some_and(|authority| authority.as_str().contains('@'))
+        {
+            return Err("a user has no place in it".to_owned());
+        }
+        let port = uri.port_u16().filter(|port| *port != 0);
+        let port = port.ok_or("no port in it: collectors listen at 4318 for OTLP over HTTP")?;
+        if uri.query().is_some() {
+            return Err("a query has no place in it".to_owned());
+        }
+        if uri.path().contains("/v1/") {
+            return Err("/v1/logs and /v1/metrics are added to it".to_owned());
+        }
+        Ok(Self {
+            is_https,
+            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            prefix: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.prefix)
+    }
+}
+
+impl Target {
+    /// Host and port, as a request names them.
+    pub(super) fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The path of a signal: `logs` or `metrics`.
+    pub(super) fn path(&self, signal: &str) -> String {
+        format!("{}/v1/{signal}", self.prefix)
+    }
+
+    /// Whether what is sent may go there: what is vulnerable in a network is not to be read on the way.
+    pub(super) fn permitted(&self, roots: Option<&Path>, plaintext: Plaintext) -> Result<(), Failure> {
+        match (self.is_https, roots) {
+            (true, None) => Err(Failure::usage(format!("--otlp {self} needs --otlp-ca"))
+                .hint("--otlp-ca FILE, with the certificate of the CA that issued the collector's, PEM")),
+            (false, Some(_)) => Err(Failure::usage(format!("--otlp-ca does nothing for {self}"))
+                .hint("an https:// collector has a certificate that it judges")),
+            (false, None) if plaintext == Plaintext::OnThisHost && !self.names_this_host() => {
+                Err(Failure::usage(format!(
+                    "--otlp {self} would send over the network without TLS: whoever is on the way reads which links are vulnerable, and can \
+                     change it"
+                ))
+                .hint("https://HOST:PORT with --otlp-ca FILE, or a collector on this host")
+                .hint("say --otlp-allow-plaintext where the network itself is protected"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn names_this_host(&self) -> bool {
+        match self.host.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => self.host.eq_ignore_ascii_case("localhost"),
+        }
+    }
+
+    /// Whether a connection to this address, which the host's name led to, is permitted.
+    pub(super) fn admits(&self, address: SocketAddr, plaintext: Plaintext) -> bool {
+        self.is_https || plaintext == Plaintext::Anywhere || address.ip().to_canonical().is_loopback()
+    }
+}
+
+/// Where what is not protected by TLS may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plaintext {
+    OnThisHost,
+    Anywhere,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Target {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_url_is_read_and_the_signals_paths_are_added_to_its_own() {
+        let target = read("http://[::1]:4318/otel/");
+        assert_eq!((target.host.as_str(), target.port), ("::1", 4318));
+        assert_eq!(target.path("logs"), "/otel/v1/logs");
+        assert_eq!(target.to_string(), "http://[::1]:4318/otel");
+        assert_eq!(read("https://collector.example:443").path("metrics"), "/v1/metrics");
+        for wrong in [
+            "",
+            "collector:4318",
+            "http://collector",
+            "http://user@collector:4318",
+            "http://collector:4318/v1/logs",
+            "http://collector:4318/?token=1",
+            "grpc://collector:4317",
+        ] {
+            assert!(wrong.parse::<Target>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn without_tls_nothing_leaves_this_host_unless_that_is_asked_for() {
+        let here = [
+            "http://127.0.0.1:4318",
+            "http://[::1]:4318",
+            "http://localhost:4318",
+            "http://[::ffff:127.0.0.1]:4318",
+        ];
+        for url in here {
+            assert!(read(url).permitted(None, Plaintext::OnThisHost).is_ok(), "{url}");
+        }
+        for url in [
+            "http://192.0.2.1:4318",
+            "http://collector:4318",
+            "http://localhost.example:4318",
+        ] {
+            let refused = read(url).permitted(None, Plaintext::OnThisHost).unwrap_err();
+            assert!(refused.hints().contains("--otlp-allow-plaintext"), "{url}");
+            assert!(read(url).permitted(None, Plaintext::Anywhere).is_ok(), "{url}");
+        }
+        // A name is only a name: it may lead elsewhere.
+        let elsewhere = "192.0.2.1:4318".parse().unwrap();
+        assert!(!read("http://localhost:4318").admits(elsewhere, Plaintext::OnThisHost));
+    }
+
+    #[test]
+    fn https_needs_roots_and_http_takes_none() {
+        let roots = Some(Path::new("ca.pem"));
+        assert!(
+            read("https://collector:4318")
+                .permitted(None, Plaintext::Anywhere)
+                .is_err()
+        );
+        assert!(
+            read("https://collector:4318")
+                .permitted(roots, Plaintext::OnThisHost)
+                .is_ok()
+        );
+        assert!(
+            read("http://127.0.0.1:4318")
+                .permitted(roots, Plaintext::OnThisHost)
+                .is_err()
+        );
+    }
+}
