@@ -1,0 +1,328 @@
+//! `bartizan inspect --follow --otlp`: events and metrics at a collector that is there, gone, slow, refuses, or is killed.
+
+mod collector;
+mod follow_stage;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bartizan_testing::{free_port, until};
+use collector::{Answer, Collector, attribute, line};
+use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
+use serde_json::{Value, json};
+
+const TAKEN: Answer = Answer::Taken("{}");
+
+/// Follows a capture with a vulnerable link in it.
+fn follow(directory: &Path, url: &str, more: &[&str]) -> Followed {
+    fs::write(directory.join("link.pcap"), only_port(4403)).unwrap();
+    let arguments = ["link.pcap", "--follow", "--json", "--otlp", url];
+    Followed::start(directory, &[&arguments[..], more].concat())
+}
+
+/// How often each id is there.
+fn ids(records: &[Value]) -> BTreeMap<String, usize> {
+    let mut ids = BTreeMap::new();
+    for record in records {
+        let id = attribute(record, "log.record.uid");
+        assert!(!id.is_empty(), "{record}");
+        *ids.entry(id.to_owned()).or_default() += 1;
+    }
+    ids
+}
+
+/// Lines as a collector has them, without repetitions, in order.
+fn lines(records: &[Value]) -> Vec<Value> {
+    let mut lines: Vec<Value> = Vec::new();
+    for record in records {
+        let line = line(record);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// The value of a series in what `/metrics` answers.
+fn value(metrics: &str, series: &str) -> u64 {
+    let line = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in\n{metrics}"))
+        .parse()
+        .unwrap()
+}
+
+fn metrics_url(followed: &mut Followed) -> String {
+    let begin = followed.wait_for("begin", |_| true);
+    format!("http://{}/metrics", begin["metrics"].as_str().unwrap())
+}
+
+#[test]
+fn a_collector_has_every_line_in_order_once_and_what_prometheus_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let collector = Collector::new();
+    let more = ["--metrics", "127.0.0.1:0", "--otlp-interval", "1s"];
+    let mut followed = follow(directory.path(), &collector.url(), &more);
+    let url = metrics_url(&mut followed);
+    collector.wait_for("finding");
+    let metrics = followed.scraped(&url, None, |text| {
+        value(text, "bartizan_inspect_delivery_queued_events") == 0
+    });
+    assert_open_metrics(&metrics);
+    until("metrics", || collector.requests("metrics").len() > 1);
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+    // The very lines of standard output, the report among them.
+    assert_eq!(lines(&collector.taken()), followed.events());
+    assert!(ids(&collector.taken()).values().all(|times| *times == 1));
+
+    let logs = &collector.requests("logs")[0];
+    assert_eq!(logs.headers["content-type"], "application/json");
+    let resource = &logs.body["resourceLogs"][0]["resource"];
+    assert_eq!(attribute(resource, "service.name"), "bartizan");
+    let tap = resource["attributes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["key"] == "bartizan.taps");
+    assert_eq!(
+        tap.unwrap()["value"]["arrayValue"]["values"],
+        json!([{ "stringValue": "link.pcap" }])
+    );
+    let taken = collector.taken();
+    let finding = taken
+        .iter()
+        .find(|record| attribute(record, "bartizan.finding.concern") == "confidentiality")
+        .unwrap();
+    assert_eq!(
+        (
+            &finding["severityNumber"],
+            attribute(finding, "bartizan.confidentiality")
+        ),
+        (&json!(17), "vulnerable")
+    );
+
+    // The same families, and no other, in both.
+    let sent = &collector.requests("metrics").pop().unwrap().body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    let sent = sent.as_array().unwrap();
+    let mut names: Vec<_> = sent
+        .iter()
+        .map(|metric| match &metric["sum"] {
+            Value::Null => metric["name"].as_str().unwrap().to_owned(),
+            sum => {
+                assert_eq!(
+                    (&sum["isMonotonic"], &sum["aggregationTemporality"]),
+                    (&json!(true), &json!(2))
+                );
+                format!("{}_total", metric["name"].as_str().unwrap())
+            }
+        })
+        .collect();
+    let samples = metrics.lines().filter(|line| !line.starts_with('#'));
+    let mut scraped: Vec<_> = samples
+        .map(|line| line.split(['{', ' ']).next().unwrap().to_owned())
+        .collect();
+    scraped.dedup();
+    names.sort();
+    scraped.sort();
+    assert_eq!(names, scraped);
+    let packets = sent
+        .iter()
+        .find(|metric| metric["name"] == "bartizan_inspect_packets")
+        .unwrap();
+    assert!(
+        packets["sum"]["dataPoints"][0]["asInt"]
+            .as_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            > 0
+    );
+    assert!(packets["sum"]["dataPoints"][0]["startTimeUnixNano"].is_string());
+}
+
+#[test]
+fn a_collector_that_comes_later_gets_everything_and_nothing_waited_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = free_port();
+    let mut followed = follow(
+        directory.path(),
+        &format!("http://{address}"),
+        &["--metrics", "127.0.0.1:0"],
+    );
+    let url = metrics_url(&mut followed);
+    followed.wait_for("finding", |_| true);
+    let metrics = followed.scraped(&url, None, |text| {
+        value(text, "bartizan_inspect_delivery_retried_total{signal=\"logs\"}") > 0
+    });
+    assert!(value(&metrics, "bartizan_inspect_delivery_queued_bytes") > 0);
+    assert_eq!(value(&metrics, "bartizan_inspect_delivery_up{signal=\"logs\"}"), 0);
+    followed.wait_for_error("logs are not taken, and wait:");
+    let collector = Collector::listen(address, &[TAKEN]);
+    collector.wait_for("finding");
+    followed.wait_for_error("logs are taken again");
+    followed.terminate();
+    assert_eq!(lines(&collector.taken()), followed.events());
+}
+
+#[test]
+fn a_pause_that_the_collector_asks_for_is_kept_and_the_rest_of_the_refusals_are_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let answers = [
+        Answer::Status(503, "Retry-After: 2"),
+        Answer::Status(429, "X-Test: none"),
+        TAKEN,
+    ];
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &answers);
+    let mut followed = follow(directory.path(), &collector.url(), &[]);
+    collector.wait_for("finding");
+    followed.terminate();
+    assert_eq!(lines(&collector.taken()), followed.events());
+    let requests = collector.requests("logs");
+    assert!(requests[1].at - requests[0].at >= Duration::from_secs(2));
+    assert!(requests[2].at - requests[1].at >= Duration::from_millis(250));
+}
+
+#[test]
+fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
+    let directory = tempfile::tempdir().unwrap();
+    let part = Answer::Taken(r#"{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"too old"}}"#);
+    let answers = [Answer::Status(400, "X-Test: none"), part, TAKEN];
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &answers);
+    let mut followed = follow(directory.path(), &collector.url(), &["--metrics", "127.0.0.1:0"]);
+    let url = metrics_url(&mut followed);
+    followed.wait_for_error("logs are refused, and dropped: it answers 400: no");
+    // One more event, which is taken, after which the loss can be reported.
+    let path = directory.path().join("link.pcap");
+    fs::rename(&path, directory.path().join("link.pcap.1")).unwrap();
+    fs::write(&path, only_port(4401)).unwrap();
+    followed.wait_for_error("it took events with a remark: too old");
+    collector.wait_for("loss");
+    let metrics = followed.scraped(&url, None, |_| true);
+    let refused = collector.requests("logs")[0].body.clone();
+    let expected = collector::records(&refused).len() as u64 + 1;
+    assert_eq!(
+        value(&metrics, "bartizan_inspect_events_lost_total{reason=\"refused\"}"),
+        expected
+    );
+    let reported = collector
+        .taken()
+        .iter()
+        .map(line)
+        .filter(|line| line["event"] == "loss")
+        .collect::<Vec<_>>();
+    assert!(reported.iter().all(|line| line["where"] == "delivery"), "{reported:?}");
+    let reported: u64 = reported.iter().map(|line| line["records"].as_u64().unwrap()).sum();
+    assert_eq!(reported, expected);
+    followed.terminate();
+    let sent = ids(&collector.sent());
+    assert!(sent.values().all(|times| *times == 1), "{sent:?}");
+}
+
+#[test]
+fn killed_at_both_ends_every_event_arrives_and_only_what_was_on_its_way_arrives_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let queue = ["--queue", "queue"];
+    // The first batch is taken; the second reaches a collector that is killed before it answers.
+    let first = Collector::listen("127.0.0.1:0".parse().unwrap(), &[TAKEN]);
+    let address = first.address();
+    let mut followed = follow(directory.path(), &first.url(), &queue);
+    first.wait_for("finding");
+    // What waits is on disk alone when it is killed.
+    let taken_by_first = first.taken();
+    drop(first);
+    let path = directory.path().join("link.pcap");
+    fs::rename(&path, directory.path().join("link.pcap.1")).unwrap();
+    fs::write(&path, only_port(4401)).unwrap();
+    followed.wait_for("rotation", |_| true);
+    let second = Collector::listen(address, &[Answer::Silent]);
+    until("something on its way", || !second.sent().is_empty());
+    followed.kill();
+    let flying = ids(&second.sent());
+    drop(second);
+    let reported_before = followed.events();
+
+    let third = Collector::listen(address, &[TAKEN]);
+    let mut again = follow(directory.path(), &third.url(), &queue);
+    third.wait_for("finding");
+    again.terminate();
+    let arrived = [taken_by_first, third.taken()].concat();
+    // Everything that both processes reported, in order.
+    assert_eq!(lines(&arrived), [reported_before, again.events()].concat());
+    assert!(ids(&arrived).values().all(|times| *times == 1));
+    // What was on its way came a second time, under the same id.
+    let third = ids(&third.taken());
+    assert!(flying.keys().all(|id| third.contains_key(id)), "{flying:?}");
+    // Both processes' events have ids of their own.
+    let runs = third.keys().map(|id| id.split('-').next().unwrap());
+    assert_eq!(runs.collect::<std::collections::BTreeSet<_>>().len(), 2);
+}
+
+#[test]
+fn a_collector_that_never_answers_blocks_neither_the_reading_nor_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &[Answer::Silent]);
+    let mut followed = follow(directory.path(), &collector.url(), &["--queue", "queue"]);
+    followed.wait_for("finding", |_| true);
+    until("a request", || !collector.sent().is_empty());
+    let path = directory.path().join("link.pcap");
+    fs::rename(&path, directory.path().join("link.pcap.1")).unwrap();
+    fs::copy(data("sidecar-hybrid.pcap"), &path).unwrap();
+    followed.wait_for("link-seen", |event| {
+        event["confidentiality"]["verdict"] == "quantum-safe"
+    });
+    let begun = Instant::now();
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+    // It is given five seconds; a hang would be a minute.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    let events = followed.events();
+    drop(collector);
+    // The next start sends what is left.
+    let collector = Collector::new();
+    fs::write(directory.path().join("empty.pcap"), &only_port(4403)[..24]).unwrap();
+    let arguments = [
+        "empty.pcap",
+        "--follow",
+        "--json",
+        "--otlp",
+        &collector.url(),
+        "--queue",
+        "queue",
+    ];
+    let mut next = Followed::start(directory.path(), &arguments);
+    collector.wait_for("report");
+    next.terminate();
+    assert_eq!(lines(&collector.taken()), [events, next.events()].concat());
+}
+
+#[test]
+fn without_tls_other_hosts_are_refused_and_options_that_do_nothing_too() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("link.pcap"), only_port(4403)).unwrap();
+    let refused = |more: &[&str]| {
+        let said = inspect(directory.path(), &[&["link.pcap", "--follow"], more].concat());
+        assert_eq!(said.status, 64, "{more:?}: {}", said.stderr);
+        said.stderr
+    };
+    let said = refused(&["--otlp", "http://192.0.2.1:4318"]);
+    assert!(said.contains("without TLS"), "{said}");
+    assert!(said.contains("hint: say --otlp-allow-plaintext"), "{said}");
+    let said = refused(&["--otlp", "https://192.0.2.1:4318"]);
+    assert!(said.contains("hint: --otlp-ca FILE"), "{said}");
+    refused(&["--otlp", "127.0.0.1:4318"]);
+    refused(&["--queue", "queue"]);
+    refused(&[
+        "--otlp",
+        "http://127.0.0.1:4318",
+        "--queue",
+        "queue",
+        "--queue-limit",
+        "1MiB",
+    ]);
+    refused(&["--otlp", "http://127.0.0.1:4318", "--otlp-interval", "1ms"]);
+    assert!(!directory.path().join("queue").exists());
+}
