@@ -1,6 +1,7 @@
 //! `bartizan inspect --follow --otlp`: events and metrics at a collector that is there, gone, slow, refuses, or is killed.
 
 mod collector;
+#[allow(dead_code, reason = "each test program uses its own part")]
 mod follow_stage;
 
 use std::collections::BTreeMap;

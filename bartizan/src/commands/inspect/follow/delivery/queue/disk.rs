@@ -224,13 +224,8 @@ impl Disk {
             self.offset = self.behind;
         }
         self.write_cursor();
-        // One that this process does not write to any more has nothing left.
-        while self.segments.len() > usize::from(self.writing.is_some())
-            && self
-                .segments
-                .front()
-                .is_some_and(|front| front.end <= self.books.cursor.next)
-        {
+        // What was taken does not stay on the disk, also where nothing comes after it.
+        while self.segments.front().is_some_and(|front| front.end <= self.books.cursor.next) {
             self.remove_front();
         }
     }

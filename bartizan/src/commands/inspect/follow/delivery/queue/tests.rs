@@ -72,6 +72,7 @@ fn what_was_not_acknowledged_is_there_after_a_restart_with_the_head_of_the_proce
         (queue.batch(10), queue.bytes(), queue.losses()),
         (None, 0, Losses::default())
     );
+    assert!(segments(&folder).is_empty(), "what was taken stays on the disk");
 }
 
 #[test]
