@@ -23,6 +23,7 @@ mod responder;
 mod sbi;
 mod scale;
 mod service_calls;
+mod sidecar_workers;
 #[cfg(test)]
 mod started;
 mod steady;
@@ -55,6 +56,7 @@ pub const KINDS: &[&Kind] = &[
     &proxies::MEMORY,
     &handshakes_in_memory::KIND,
     &hostile::KIND,
+    &sidecar_workers::KIND,
     &transactions::KIND,
     &service_calls::KIND,
     &tls_connections::KIND,

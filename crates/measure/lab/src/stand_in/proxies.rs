@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Client and server are our own, with as little between a request and the kernel as there can be, and the same for every route;
-//! proxies are processes, configured to do the same: one worker, TLS 1.3, AES-256-GCM, both ends authenticated by certificates
+//! proxies are processes, configured to do the same: one worker (but where several are what is measured), TLS 1.3, AES-256-GCM, both ends authenticated by certificates
 //! of the same authority.
 
 mod client;
@@ -18,6 +18,7 @@ mod peer;
 mod route;
 mod server;
 mod site;
+mod workers;
 
 pub(crate) use handshake::Ends;
 pub(crate) use hostile::Arena;
@@ -29,6 +30,7 @@ pub use peer::{Missing, Tools};
 pub use route::{Level, Mode, Placement, Proxy, Route, What};
 pub use server::serve;
 pub(crate) use site::{Cpu, Measured, Site};
+pub(crate) use workers::Crowd;
 
 /// Bytes of a request's body.
 pub const REQUEST_BYTES: usize = 300;

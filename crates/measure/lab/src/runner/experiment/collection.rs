@@ -85,6 +85,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "sidecar-workers",
+        include_str!("../../../../../../experiments/sidecar-workers/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../../../experiments/peers/experiment.yaml"),
         None,

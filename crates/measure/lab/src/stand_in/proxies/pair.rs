@@ -15,7 +15,7 @@ use crate::stand_in::proxies::site::Cpu;
 use crate::stand_in::proxies::{Proxy, Tools};
 
 /// How long a program may take until it listens.
-const READY: Duration = Duration::from_secs(20);
+pub(super) const READY: Duration = Duration::from_secs(20);
 /// How long it may take to end by itself.
 const END: Duration = Duration::from_secs(15);
 

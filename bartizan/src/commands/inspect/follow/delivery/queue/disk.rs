@@ -225,7 +225,11 @@ impl Disk {
         }
         self.write_cursor();
         // What was taken does not stay on the disk, also where nothing comes after it.
-        while self.segments.front().is_some_and(|front| front.end <= self.books.cursor.next) {
+        while self
+            .segments
+            .front()
+            .is_some_and(|front| front.end <= self.books.cursor.next)
+        {
             self.remove_front();
         }
     }
