@@ -91,7 +91,7 @@ pub(super) static KIND: Kind = Kind {
 fn lacks(_: &Levels, _: &Tools) -> Option<Lack> {
     (!geteuid().is_root()).then(|| Lack {
         what: "a bound for threads".to_owned(),
-        reason: "SCHED_DEADLINE takes CAP_SYS_NICE".to_owned(),
+        reason: "control groups belong to root".to_owned(),
         hint: "run it as root".to_owned(),
         feature: None,
     })
@@ -123,7 +123,6 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             "share is {share}: it is from 1 to 50 percent"
         )));
     }
-    // A thread with a bound, and what starts it, may run on all processors.
     bartizan_host::pin_this_thread(setting.processors)?;
     let server = Server::start(setting.tools)?;
     let papers = Papers::make(setting.folder, Mode::PostQuantum)?;

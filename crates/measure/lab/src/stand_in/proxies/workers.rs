@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Thread, Usage, loopback_addresses};
+use bartizan_host::{Process, Quotas, Thread, Usage, loopback_addresses};
 
 use crate::Error;
 use crate::stand_in::proxies::client::Client;
@@ -21,7 +21,7 @@ use crate::stand_in::proxies::peer::{Link, Reuse};
 use crate::stand_in::proxies::{Proxy, Tools};
 
 /// In which a thread has its share. A worker that has used it up waits for a few milliseconds, which clients must have requests for.
-const PERIOD: Duration = Duration::from_millis(10);
+const PERIOD: Duration = Duration::from_millis(20);
 /// Clients, each with a connection of its own: as many for every number of workers.
 const CLIENTS: usize = 8;
 /// Requests of a client under way at once.
@@ -76,14 +76,6 @@ impl Threads {
         });
         let all: Option<Vec<_>> = std::iter::once(first).chain(others).collect();
         all.ok_or_else(|| Error::Configuration(format!("the sidecar has no {workers} threads {kind}")))
-    }
-
-    /// What they have when they are scheduled as usual.
-    const fn nice(self) -> i32 {
-        match self {
-            Self::Workers => 0,
-            Self::Handshakes => 5,
-        }
     }
 }
 
@@ -160,7 +152,7 @@ impl Crowd {
         let threads = self.producer.threads()?;
         let bounded = kind.named(&threads, self.workers)?;
         let spent = || bounded.iter().map(|thread| thread.cpu()).collect::<Result<Vec<_>, _>>();
-        let bound = Bound::of(&bounded, kind, PERIOD.mul_f64(share))?;
+        let quotas = Quotas::of(&bounded, PERIOD.mul_f64(share), PERIOD)?;
         let (before, used) = (spent()?, Usage::of(self.producer.id())?);
         let began = Instant::now();
         let all = (amount * clients.len() as u64) as f64;
@@ -178,7 +170,7 @@ impl Crowd {
         let took = began.elapsed();
         ended?;
         let (after, using) = (spent()?, Usage::of(self.producer.id())?);
-        drop(bound);
+        drop(quotas);
         Ok(Rate {
             per_second: all / took.as_secs_f64(),
             cpu: using.cpu.saturating_sub(used.cpu).div_f64(all),
@@ -188,29 +180,5 @@ impl Crowd {
                 .map(|(after, before)| after.saturating_sub(before))
                 .collect(),
         })
-    }
-}
-
-/// Threads that have no more than their share until this is dropped.
-struct Bound<'a> {
-    threads: &'a [&'a Thread],
-    kind: Threads,
-}
-
-impl<'a> Bound<'a> {
-    fn of(threads: &'a [&'a Thread], kind: Threads, share: Duration) -> Result<Self, Error> {
-        // Dropped where a later one fails.
-        let bound = Self { threads, kind };
-        threads.iter().try_for_each(|thread| thread.bound(share, PERIOD))?;
-        Ok(bound)
-    }
-}
-
-impl Drop for Bound<'_> {
-    fn drop(&mut self) {
-        for thread in self.threads {
-            // One that has ended has no bound.
-            let _ = thread.unbound(self.kind.nice());
-        }
     }
 }
