@@ -48,7 +48,7 @@ pub(super) static KIND: Kind = Kind {
         ParameterKind {
             name: "share",
             about: "of a processor that each worker, and each thread of handshakes, may use, in percent",
-            default: Some(Default::Number(20.0)),
+            default: Some(Default::Number(10.0)),
         },
     ],
     metrics: &[
