@@ -273,6 +273,49 @@ fn a_port_in_use_is_a_failure_with_a_hint() {
 }
 
 #[test]
+fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let running = stage.run(&pair);
+    let url = |path: &str| format!("http://{}{path}", running.amf.admin);
+    let browser = ["-H", "Accept: text/html,application/xhtml+xml;q=0.9", &url("/")];
+    let (status, _, page) = ask(&browser);
+    assert_eq!(status, 200);
+    let head = curl(&["--head", browser[0], browser[1], browser[2]]).run(PATIENCE);
+    let head = head.expect("curl succeeds").text().to_lowercase();
+    for header in [
+        "content-type: text/html; charset=utf-8",
+        "content-security-policy: default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'",
+        "x-content-type-options: nosniff",
+        "x-frame-options: deny",
+        "cache-control: no-store",
+    ] {
+        assert!(head.contains(header), "{header}: {head}");
+    }
+    assert_eq!(running.amf.admin("/page"), (200, page.clone()));
+    // Its files are here, and no other.
+    let referenced: Vec<_> = ["href=\"", "src=\""]
+        .into_iter()
+        .flat_map(|attribute| page.split(attribute).skip(1))
+        .map(|rest| rest.split('"').next().unwrap())
+        .filter(|path| *path != "data:,")
+        .collect();
+    assert_eq!(referenced.len(), 5, "{referenced:?}");
+    for path in referenced {
+        let (status, text) = running.amf.admin(path);
+        assert_eq!(status, 200, "{path}");
+        assert!(
+            !path.starts_with("/page") || !text.contains("://"),
+            "{path} names another place"
+        );
+    }
+    // What programs get stays a list.
+    let (status, list) = running.amf.admin("/");
+    assert_eq!(status, 200);
+    assert!(list.starts_with("/metrics\n") && list.ends_with("/page\n"), "{list}");
+}
+
+#[test]
 fn the_admin_port_answers_and_keeps_secrets() {
     let mut stage = Stage::new();
     let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));

@@ -1,6 +1,7 @@
 //! The admin port: HTTP/1.1 without TLS, read only.
 
 pub(crate) mod config;
+mod page;
 pub(crate) mod process;
 pub(crate) mod state;
 
@@ -46,7 +47,16 @@ impl Admin {
         Arc::new(Self { registry, state })
     }
 
-    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let mut answer = self.found(request);
+        for (name, value) in page::HEADERS {
+            answer.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        answer
+    }
+
+    fn found(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let method = request.method();
         if method != Method::GET && method != Method::HEAD {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
             response
@@ -54,7 +64,7 @@ impl Admin {
                 .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        match path {
+        match request.uri().path() {
             "/metrics" => {
                 let mut metrics = String::new();
                 match text::encode(&mut metrics, &self.registry) {
@@ -69,7 +79,14 @@ impl Admin {
             },
             "/connections" => json(&self.state.connections()),
             "/config" => json(&self.state.config()),
-            "/" => plain(StatusCode::OK, "/metrics\n/live\n/ready\n/connections\n/config\n"),
+            "/page" => typed(StatusCode::OK, "text/html; charset=utf-8", page::HTML),
+            "/page.css" => typed(StatusCode::OK, "text/css; charset=utf-8", page::STYLE),
+            "/page.js" => typed(StatusCode::OK, "text/javascript; charset=utf-8", page::SCRIPT),
+            "/" if page::is_wanted(request.headers()) => typed(StatusCode::OK, "text/html; charset=utf-8", page::HTML),
+            "/" => plain(
+                StatusCode::OK,
+                "/metrics\n/live\n/ready\n/connections\n/config\n/page\n",
+            ),
             _ => plain(StatusCode::NOT_FOUND, "see / for what there is\n"),
         }
     }
@@ -112,7 +129,7 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
         let admin = Arc::clone(&admin);
         tokio::spawn(async move {
             let service = service_fn(move |request: Request<Incoming>| {
-                let answer = admin.answer(request.method(), request.uri().path());
+                let answer = admin.answer(&request);
                 async move { Ok::<_, Infallible>(answer) }
             });
             let served = http1::Builder::new()
