@@ -2,6 +2,8 @@
 
 mod collector;
 #[allow(dead_code, reason = "each test program uses its own part")]
+mod dashboard;
+#[allow(dead_code, reason = "each test program uses its own part")]
 mod follow_stage;
 
 use std::collections::BTreeMap;
@@ -298,6 +300,89 @@ fn a_collector_that_never_answers_blocks_neither_the_reading_nor_the_end() {
     collector.wait_for("report");
     next.terminate();
     assert_eq!(lines(&collector.taken()), [events, next.events()].concat());
+}
+
+/// A file of the stack for Compose.
+fn of_stack(file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../deploy/observe")
+        .join(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+#[test]
+fn the_stack_s_parts_name_one_another_and_its_alerts_name_what_is_exported() {
+    let [collector, prometheus, compose] = ["collector.yaml", "prometheus.yaml", "compose.yaml"].map(of_stack);
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let pipelines = collector["service"]["pipelines"].as_object().unwrap();
+    assert_eq!(keys(&collector["service"]["pipelines"]), ["logs", "metrics"]);
+    for pipeline in pipelines.values() {
+        for (kind, names) in pipeline.as_object().unwrap() {
+            for name in names.as_array().unwrap() {
+                assert!(collector[kind][name.as_str().unwrap()].is_object(), "{kind} {name}");
+            }
+        }
+        // It would answer before an exporter has the event.
+        assert!(!pipeline["processors"].as_array().unwrap().contains(&json!("batch")));
+    }
+    let port = |endpoint: &Value| endpoint.as_str().unwrap().rsplit(':').next().unwrap().to_owned();
+    let services = &compose["services"];
+    let listens = port(&collector["receivers"]["otlp"]["protocols"]["http"]["endpoint"]);
+    assert_eq!(
+        services["collector"]["ports"],
+        json!([format!("127.0.0.1:{listens}:{listens}")])
+    );
+    let scraped = &prometheus["scrape_configs"][0];
+    assert_eq!(
+        (&scraped["job_name"], &scraped["honor_labels"]),
+        (&json!("taps"), &json!(true))
+    );
+    let exports = port(&collector["exporters"]["prometheus"]["endpoint"]);
+    assert_eq!(
+        scraped["static_configs"][0]["targets"],
+        json!([format!("collector:{exports}")])
+    );
+    let source = of_stack("grafana/provisioning/datasources/prometheus.yaml");
+    assert_eq!(source["datasources"][0]["url"], "http://prometheus:9090");
+    // What is mounted is there, and the file of events is in a volume.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/observe");
+    let mut mounted = Vec::new();
+    for service in services.as_object().unwrap().values() {
+        for volume in service["volumes"].as_array().unwrap() {
+            let (from, to) = volume.as_str().unwrap().split_once(':').unwrap();
+            match from.starts_with('.') {
+                true => assert!(folder.join(from).exists(), "{from}"),
+                false => assert!(compose["volumes"].as_object().unwrap().contains_key(from), "{from}"),
+            }
+            mounted.push(to.trim_end_matches(":ro").to_owned());
+        }
+    }
+    let events = collector["exporters"]["file"]["path"].as_str().unwrap();
+    assert!(mounted.iter().any(|to| events.starts_with(to.as_str())), "{mounted:?}");
+    let dashboards = of_stack("grafana/provisioning/dashboards/bartizan.yaml");
+    let path = dashboards["providers"][0]["options"]["path"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(mounted.contains(&path));
+
+    let directory = tempfile::tempdir().unwrap();
+    let collector = Collector::new();
+    let mut followed = follow(directory.path(), &collector.url(), &["--metrics", "127.0.0.1:0"]);
+    let url = metrics_url(&mut followed);
+    followed.wait_for("finding", |_| true);
+    let metrics = followed.scraped(&url, None, |text| text.contains("bartizan_inspect_findings{"));
+    let rules = &of_stack("alerts.yaml")["groups"][0]["rules"];
+    let queries: Vec<_> = rules
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["expr"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(queries.len() > 3);
+    dashboard::assert_queries(&queries, &metrics);
+    followed.terminate();
 }
 
 #[test]

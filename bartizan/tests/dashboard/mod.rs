@@ -7,10 +7,6 @@ use serde_json::Value;
 
 /// That every query of a dashboard in `deploy/grafana`, more than `least` of them, names metrics and labels that are exported.
 pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
-    /// Labels that Prometheus adds, or that a histogram has.
-    const ADDED: [&str; 2] = ["instance", "le"];
-    const WORDS: [&str; 2] = ["by", "or"];
-
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../deploy/grafana")
         .join(file);
@@ -29,8 +25,17 @@ pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
     let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
     assert_eq!(ids.len(), panels.len(), "two panels share a number");
 
+    assert_queries(&queries, metrics);
+}
+
+/// That these queries name metrics and labels that are exported.
+pub(crate) fn assert_queries(queries: &[String], metrics: &str) {
+    /// Labels that Prometheus adds, or that a histogram has.
+    const ADDED: [&str; 2] = ["instance", "le"];
+    const WORDS: [&str; 2] = ["by", "or"];
+
     let exported = exported(metrics);
-    for query in &queries {
+    for query in queries {
         let words = identifiers(query);
         let metrics: Vec<_> = words
             .iter()
