@@ -146,6 +146,8 @@ impl Pending for PendingEncapsulation {
 }
 
 #[cfg(test)]
+mod acvp;
+#[cfg(test)]
 mod wycheproof;
 
 #[cfg(test)]
