@@ -108,6 +108,16 @@ pub enum DataPath {
     Userspace,
 }
 
+/// Whether a network card may do ESP in place of the processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Offload {
+    /// The processor does all of it. The default.
+    #[default]
+    No,
+    /// The card encrypts and decrypts, where it can; headers, policies and counters stay the kernel's (`crypto` of ip-xfrm(8)).
+    Crypto,
+}
+
 /// What a node has for IPsec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpsecNode {
@@ -115,6 +125,8 @@ pub struct IpsecNode {
     pub engine: IkeEngine,
     /// Who does ESP for it.
     pub data_path: DataPath,
+    /// What its network card may do of ESP.
+    pub offload: Offload,
     /// Its certificate with intermediates, PEM: one that IKE daemons accept (`bartizan ca issue --profile ipsec`).
     pub certificate: PathBuf,
     /// Its private key, PEM.
@@ -136,6 +148,7 @@ words!(Start: AtOnce, Trap);
 words!(CopyDscp: Out, In, Both, Neither);
 words!(IkeEngine: Strongswan, Bartizan);
 words!(DataPath: Kernel, Userspace);
+words!(Offload: No, Crypto);
 
 impl IkeEngine {
     /// The word in the deployment file.
@@ -155,6 +168,17 @@ impl DataPath {
         match self {
             Self::Kernel => "kernel",
             Self::Userspace => "userspace",
+        }
+    }
+}
+
+impl Offload {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Crypto => "crypto",
         }
     }
 }
@@ -365,12 +389,27 @@ impl IpsecNode {
                 hint,
             ));
         }
+        if raw.offload.as_deref() == Some("packet") {
+            let cause =
+                "`packet` has the card decide which packets are encrypted, where no rule of the guard sees them";
+            return Err(Fault::new("offload", cause, "write `offload: crypto`"));
+        }
+        let offload = Offload::read("offload", raw.offload.as_deref(), Offload::default())?;
+        if offload != Offload::No && data_path == DataPath::Userspace {
+            let hint = "leave `offload` out, or `data-path` where the node's kernel has ESP";
+            return Err(Fault::new(
+                "offload",
+                "is of the kernel's ESP, and the data path is userspace",
+                hint,
+            ));
+        }
         // Lists that belong to the file's roots would say nothing of others.
         let lists = trust.filter(|_| raw.roots.is_none());
         let crl = raw.crl.as_ref().or(lists.and_then(|trust| trust.crl.as_ref()));
         Ok(Self {
             engine,
             data_path,
+            offload,
             certificate: base.join(&raw.certificate),
             key: base.join(&raw.key),
             roots: base.join(roots),

@@ -14,7 +14,7 @@ use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::interface::{Carrier, Protection};
-use crate::ipsec::{Breach, CopyDscp, DataPath, IkeAuthentication, IkeEngine, Mode, Start, TrafficProtocol};
+use crate::ipsec::{Breach, CopyDscp, DataPath, IkeAuthentication, IkeEngine, Mode, Offload, Start, TrafficProtocol};
 use crate::macsec::Confidentiality;
 use crate::policy::{Module, PostQuantum, Profile, Revocation};
 use crate::schema::{
@@ -218,6 +218,10 @@ pub(crate) struct RawIpsecNode {
     #[serde(default, rename = "data-path")]
     #[schemars(with = "Option<OneOf<DataPath>>")]
     pub(crate) data_path: Option<String>,
+    /// What the network card may do of ESP: no (nothing, the default), or crypto, encryption and decryption where it can.
+    #[serde(default)]
+    #[schemars(with = "Option<OneOf<Offload>>")]
+    pub(crate) offload: Option<String>,
     /// The chain by which its IKE daemon proves itself, PEM: `bartizan ca issue --profile ipsec`.
     pub(crate) certificate: PathBuf,
     /// Its private key, PEM.

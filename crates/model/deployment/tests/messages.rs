@@ -320,6 +320,12 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
         "key: cu.key.pem }",
         "key: cu.key.pem, engine: bartizan, data-path: dpdk }",
     ),
+    ("key: cu.key.pem }", "key: cu.key.pem, offload: packet }"),
+    ("key: cu.key.pem }", "key: cu.key.pem, offload: yes }"),
+    (
+        "key: cu.key.pem }",
+        "key: cu.key.pem, engine: bartizan, data-path: userspace, offload: crypto }",
+    ),
     // What a policy asks of IPsec.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),

@@ -36,7 +36,7 @@ nodes:
     names: { dns: [a.ran], ip: [10.0.0.1], uri: ["urn:a:b"] }
     certificate: a.crt.pem
     key: a.key.pem
-    ipsec: { engine: bartizan, data-path: userspace, certificate: a.crt.pem, key: a.key.pem, crl: l.pem, external: any, ledger: { file: l, size: 1MiB, keep: 3 } }
+    ipsec: { engine: bartizan, data-path: kernel, offload: crypto, certificate: a.crt.pem, key: a.key.pem, crl: l.pem, external: any, ledger: { file: l, size: 1MiB, keep: 3 } }
     sidecar:
       inbound: [{ listen: 10.0.0.1:1, forward: 127.0.0.1:2, interface: sbi, path: http2, x-forwarded-client-cert: yes }]
       limits: { connections: 1, streams: 2, requests-per-connection: 3, header-bytes: 2048, idle: 1h }

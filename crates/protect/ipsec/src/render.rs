@@ -9,7 +9,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bartizan_deployment::{
-    Deployment, External, IkeEngine, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start,
+    Deployment, External, IkeEngine, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Offload, Revocation,
+    Start,
 };
 use bartizan_registry::SignatureScheme;
 use time::Date;
@@ -162,6 +163,7 @@ pub fn connections(
     let Some(own) = deployment.node(node) else {
         return Ok(Vec::new());
     };
+    let offload = own.ipsec.as_ref().map_or(Offload::No, |own| own.offload);
     let mut connections: Vec<Connection> = Vec::new();
     for (peer, interface, link) in deployment.ipsec_links(node) {
         let Some((here, there)) = link.ends_from(node) else {
@@ -210,7 +212,7 @@ pub fn connections(
         let connection = &mut connections[index];
         connection.at_once |= link.start == Start::AtOnce;
         connection.initiates |= link.start == Start::AtOnce && link.initiator.as_str() == node;
-        for (name, section) in child::children(node, interface, link, means, today) {
+        for (name, section) in child::children(node, interface, link, (means, offload), today) {
             let traffic = ["local_ts", "remote_ts"].map(|ts| section.list(ts).map(str::to_owned).collect());
             connection.children.push(Child {
                 name: name.clone(),

@@ -10,6 +10,7 @@ mod policy;
 use std::net::IpAddr;
 
 use bartizan_esp::SequenceNumbers;
+use bartizan_host::interface_with;
 use bartizan_host::netlink::{Family, Refused, Request};
 use bartizan_ike::{Child, Mode};
 use bartizan_registry::{TransformKind, esp_encryption, esp_integrity, transform};
@@ -67,6 +68,8 @@ pub struct Path {
     pub reqid: u32,
     /// Packets that may arrive out of order; a multiple of 32.
     pub window: u16,
+    /// Whether the network card with the local address may encrypt and decrypt. One that cannot leaves it to the kernel.
+    pub offload: bool,
 }
 
 /// What an SA has done.
@@ -121,8 +124,23 @@ impl Path {
             true => request.attribute(codes::ENCAPSULATION, &in_udp()),
             false => request,
         };
+        let request = match self.card()? {
+            Some(index) => request.attribute(codes::OFFLOAD, &to_card(index, direction)),
+            None => request,
+        };
         let made = request.order(codes::CREATE | codes::EXCLUSIVE);
         made.map_err(refused("installing an SA of ESP"))
+    }
+
+    /// The number of the network card that may do the work.
+    fn card(&self) -> Result<Option<u32>, Error> {
+        if !self.offload {
+            return Ok(None);
+        }
+        let looked = interface_with(self.local).ok().flatten();
+        looked
+            .map(Some)
+            .ok_or(Error::Unsupported("offload: no interface has the local address"))
     }
 
     /// `xfrm_replay_state_esn`, nothing received or sent.
@@ -171,6 +189,15 @@ impl Path {
 fn in_udp() -> Vec<u8> {
     let ports = Layout::new().u16(codes::ESP_IN_UDP).network_u16(IKE_NAT);
     ports.network_u16(IKE_NAT).fill(24).bytes()
+}
+
+/// `xfrm_user_offload`: of encryption and decryption alone.
+fn to_card(index: u32, direction: Direction) -> Vec<u8> {
+    let flags = match direction {
+        Direction::In => codes::OFFLOAD_INBOUND,
+        Direction::Out => 0,
+    };
+    Layout::new().u32(index).u8(flags).fill(8).bytes()
 }
 
 /// The attributes of algorithms and keys: of an AEAD one, else of encryption and of integrity.

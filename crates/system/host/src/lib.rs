@@ -64,7 +64,7 @@ pub use frames::{FrameSocket, PAE_GROUP_ADDRESS, ReceivedFrame};
 pub use guest::{Guest, GuestKernel, Job, JobEnded, KernelBlueprint, KernelPackage, Session};
 pub use ike_socket::{bypass_esp_policies, carry_esp};
 pub use impairment::Impairment;
-pub use interface::interface_number;
+pub use interface::{interface_number, interface_with};
 pub use lab_root::{Blueprint, LabRoot, Progress, cache};
 pub use loopback::loopback_addresses;
 pub use machine::{clock_source, processor_flags, stolen};

@@ -226,6 +226,11 @@ impl Protected {
                     .and_then(|reqid| u32::try_from(reqid).ok())
                     .ok_or("no reqid")?,
                 window: window.unwrap_or(32),
+                offload: match child.text("hw_offload") {
+                    None | Some("no") => false,
+                    Some("crypto") => true,
+                    Some(other) => return Err(format!("hw_offload = {other}: this engine has no and crypto")),
+                },
             },
             mode,
             local: selectors("local_ts")?,

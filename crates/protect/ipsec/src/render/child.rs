@@ -1,6 +1,6 @@
 //! The CHILD_SAs of a link.
 
-use bartizan_deployment::{CopyDscp, IkeEngine, Interface, IpsecLink, Mode, Start};
+use bartizan_deployment::{CopyDscp, IkeEngine, Interface, IpsecLink, Mode, Offload, Start};
 use time::Date;
 
 use super::{Means, seconds};
@@ -20,10 +20,13 @@ pub(super) fn children(
     node: &str,
     interface: &Interface,
     link: &IpsecLink,
-    means: Means,
+    (means, offload): (Means, Offload),
     today: Date,
 ) -> Vec<(String, Section)> {
-    let common = common(node, interface, link, means, today);
+    let mut common = common(node, interface, link, means, today);
+    if offload != Offload::No {
+        common.set("hw_offload", offload.name());
+    }
     let named = traffic::pairs(node, link).into_iter().enumerate();
     let children = named.map(|(index, [here, there])| {
         // Both ends count alike, so that the names are the same.

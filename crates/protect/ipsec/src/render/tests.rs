@@ -33,7 +33,11 @@ fn files(algorithm: Algorithm) -> tempfile::TempDir {
 }
 
 fn deployment(base: &Path, policy: &str, interfaces: &str) -> Deployment {
-    let text = format!(
+    Deployment::parse(&file(policy, interfaces), "core.yaml", base).unwrap()
+}
+
+fn file(policy: &str, interfaces: &str) -> String {
+    format!(
         "policy: {policy}\n\
          trust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\n\
          nodes:\n\
@@ -42,8 +46,7 @@ fn deployment(base: &Path, policy: &str, interfaces: &str) -> Deployment {
          \x20 du: {{ function: O-DU, address: \"fd00::3\" }}\n\
          \x20 mu: {{ function: O-DU, address: 192.168.1.2 }}\n\
          interfaces:\n{interfaces}"
-    );
-    Deployment::parse(&text, "core.yaml", base).unwrap()
+    )
 }
 
 /// A message with a line for each value; certificates by their length alone, which differs from key to key.
@@ -128,6 +131,26 @@ fn of_two_connections_to_one_peer_none_makes_room_for_the_other() {
     assert_eq!(with(["10.201.0.1", "10.201.0.2"]), [2, 0]);
     // charon distinguishes the families.
     assert_eq!(with(["fd00::1", "fd00::2"]), [0, 2]);
+}
+
+#[test]
+fn a_card_is_asked_for_where_the_node_says_so() {
+    let files = files(Algorithm::EcdsaP256);
+    for (word, asked) in [("", false), (", offload: no", false), (", offload: crypto", true)] {
+        let text = file("hybrid", E2).replacen("key: cu.key.pem }", &format!("key: cu.key.pem{word} }}"), 1);
+        let deployment = Deployment::parse(&text, "core.yaml", files.path()).unwrap();
+        let credentials = Credentials::read(deployment.node("cu").unwrap().ipsec.as_ref().unwrap()).unwrap();
+        let text = |node: &str| {
+            let connections = connections(&deployment, node, &credentials, KERNEL, TODAY).unwrap();
+            let mut text = String::new();
+            shown(&connections[0].load(), 0, &mut text);
+            text
+        };
+        // Cards are each node's own.
+        let found = ["cu", "ric"].map(|node| text(node).contains("hw_offload = crypto\n"));
+        assert_eq!(found, [asked, false], "{word}");
+        assert!(asked || !text("cu").contains("hw_offload"));
+    }
 }
 
 /// Two elements of which NATs hide the addresses, and a RIC to which one forwards the ports of IKE.

@@ -20,6 +20,10 @@ pub(super) const TEMPLATE: u16 = 5;
 pub(super) const AEAD: u16 = 18;
 pub(super) const INTEGRITY: u16 = 20;
 pub(super) const REPLAY: u16 = 23;
+pub(super) const OFFLOAD: u16 = 28;
+
+/// Flags of `xfrm_user_offload`: packets that come are meant. (4 would have the card do whole packets.)
+pub(super) const OFFLOAD_INBOUND: u8 = 2;
 
 /// Flags of a state: its selector is of any version, its sequence numbers have 64 bits.
 pub(super) const ANY_VERSION: u8 = 32;

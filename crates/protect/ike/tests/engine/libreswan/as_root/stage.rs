@@ -36,6 +36,7 @@ const BETWEEN: Between = Between {
     remote: std::net::IpAddr::V4(THEIRS),
     reqid: 77,
     window: 256,
+    offload: false,
 };
 /// The password of the PKCS#12 file, whose key is wanted for this test alone.
 const PASSWORD: &str = "test";
