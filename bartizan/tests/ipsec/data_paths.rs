@@ -1,7 +1,9 @@
 //! Links whose ends are in user space, with everything that such a link carries: against strongSwan on what this machine has, which without a kernel's ESP is its own
 //! (kernel-libipsec), and over IPv6.
 
+use std::fs::Permissions;
 use std::net::{IpAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -83,6 +85,13 @@ impl Between {
             let (code, report) = self.stage.json("status", node, self.guarding(node));
             (code == 0).then_some(report)
         })
+    }
+
+    /// A pre-shared key where both nodes have it.
+    fn share(&self, secret: &str) {
+        let file = self.stage.path().join("e2.ppk");
+        std::fs::write(&file, secret).expect("a file");
+        std::fs::set_permissions(file, Permissions::from_mode(0o600)).expect("set");
     }
 
     /// What passes between the two while `act` runs, in both directions: at an end in user space, since a kernel shows what it has decrypted
@@ -283,5 +292,40 @@ fn user_space_and_the_esp_of_a_kernel_carry_everything_and_lose_nothing_in_rekey
         ([STRONGSWAN, USERSPACE], CBC),
     ] {
         is_carried(engines, ciphers, ALL);
+    }
+}
+
+#[test]
+fn a_pre_shared_key_of_the_file_is_mixed_in_whatever_the_engines_are_and_another_opens_no_link() {
+    const LINK: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [{ protocol: any }], esn: false, ppk: { id: e2-2026, file: e2.ppk }";
+    for engines in [[USERSPACE; 2], [USERSPACE, STRONGSWAN], [STRONGSWAN, USERSPACE]] {
+        let link = Between::set_up(engines, GCM, LINK);
+        link.share(&"0f".repeat(32));
+        let both = link.up();
+        for node in ["cu", "ric"] {
+            let report = link.stands(node);
+            assert_eq!(
+                report["links"][0]["ike"][0]["ppk"], true,
+                "{engines:?} {node}: {report}"
+            );
+        }
+        assert!(transfers([&link.stage.cu, &link.stage.ric], INNER, || true) > 0);
+        for process in both {
+            process.terminate(PATIENCE).expect("it ends");
+        }
+        // The peer has read the one, and this end the other: neither believes who the other is.
+        let _ric = link.stage.up_with("ric", link.guarding("ric"));
+        link.share(&"f0".repeat(32));
+        let _cu = link.stage.up_with("cu", link.guarding("cu"));
+        let report = eventually("it is refused", || {
+            let (code, report) = link.stage.json("status", "cu", link.guarding("cu"));
+            let is_refused = report["links"][0]["last_refusal"]["reason"].is_string();
+            (code != 0 && is_refused).then_some(report)
+        });
+        assert_eq!(
+            report["links"][0]["children"][0]["sas"],
+            serde_json::json!([]),
+            "{report}"
+        );
     }
 }

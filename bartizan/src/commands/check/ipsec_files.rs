@@ -26,7 +26,8 @@ pub(super) fn of(
         chain: Vec::new(),
         crl_due: None,
     };
-    let credentials = match Credentials::read(files) {
+    let read = Credentials::read(files);
+    let credentials = match read.and_then(|read| read.with_ppks(deployment, node.name.as_str())) {
         Ok(credentials) => credentials,
         Err(error) => return (in_effect, unusable(node, files, &error)),
     };
@@ -61,5 +62,15 @@ fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Fin
         return unreadable;
     }
     let (path, cause) = error.place();
+    let of_node = [&files.certificate, &files.key, &files.roots]
+        .into_iter()
+        .chain(&files.crl);
+    let hint = match of_node.into_iter().any(|file| file == path) {
+        true => hint,
+        // A pre-shared key of a link.
+        false => {
+            "a pre-shared key is the same file at both ends, readable by its owner alone (`ppk` of the link)".to_owned()
+        }
+    };
     vec![Finding::new(path.display().to_string(), cause, hint)]
 }

@@ -130,7 +130,9 @@ impl IpsecHost {
 
     /// What is rendered for it, with the policies of today.
     pub(super) fn rendered(&self, means: Means) -> Result<(Credentials, Vec<Connection>), Failure> {
-        let credentials = Credentials::read(&self.files).map_err(Failure::new)?;
+        let credentials = Credentials::read(&self.files)
+            .and_then(|credentials| credentials.with_ppks(&self.deployment, &self.node))
+            .map_err(Failure::new)?;
         let today = day_of(SystemTime::now());
         let connections = connections(&self.deployment, &self.node, &credentials, means, today)
             .map_err(|error| Failure::new(&error).hint(error.hint()))?;

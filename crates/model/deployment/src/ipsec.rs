@@ -5,6 +5,7 @@ pub(crate) mod conflict;
 mod end;
 mod lifetime;
 mod policy;
+mod ppk;
 mod selector;
 
 use std::net::IpAddr;
@@ -17,6 +18,7 @@ pub use end::{End, External};
 pub use lifetime::Lifetimes;
 pub(crate) use lifetime::period;
 pub use policy::{Breach, IkeAuthentication, IpsecPolicy};
+pub use ppk::Ppk;
 pub use selector::{Network, Selector, Side, TrafficProtocol};
 
 use crate::error::Fault;
@@ -86,6 +88,8 @@ pub struct IpsecLink {
     pub mtu: u16,
     /// When SAs are set up.
     pub start: Start,
+    /// A pre-shared key that is mixed into its keys.
+    pub ppk: Option<Ppk>,
 }
 
 /// Which IKE daemon negotiates for a node.
@@ -247,6 +251,7 @@ impl IpsecLink {
                 link.ike_fragments,
                 link.mtu,
                 link.initiator.clone(),
+                link.ppk.clone(),
             )
         };
         of_ike(self) == of_ike(other)
@@ -288,7 +293,7 @@ impl IpsecLink {
         raw: &RawIpsecLink,
         kind: InterfaceKind,
         between: &[NodeName; 2],
-        nodes: [&RawNode; 2],
+        (nodes, base): ([&RawNode; 2], &Path),
     ) -> Result<Self, Fault> {
         let mode = Mode::read("mode", raw.mode.as_deref(), Mode::Tunnel)?;
         let start = Start::read("start", raw.start.as_deref(), Start::AtOnce)?;
@@ -312,6 +317,7 @@ impl IpsecLink {
             // RFC 8200, section 5, has 1280 for IPv6; below it the hybrid's own packets grow in number.
             mtu: number("mtu", raw.mtu, 1500, 576, 9216)?,
             start,
+            ppk: raw.ppk.as_ref().map(|ppk| Ppk::parse(ppk, base)).transpose()?,
         })
     }
 }

@@ -30,7 +30,7 @@ pub use identity::Identity;
 pub use interface::{Carrier, Interface, InterfaceKind, Protection};
 pub use ipsec::{
     Breach, CopyDscp, DataPath, End, External, IkeAlgorithm, IkeAuthentication, IkeEngine, IpsecLink, IpsecNode,
-    IpsecPolicy, KeyExchange, Lifetimes, Mode, Network, Offload, Selector, Side, Start, TrafficProtocol,
+    IpsecPolicy, KeyExchange, Lifetimes, Mode, Network, Offload, Ppk, Selector, Side, Start, TrafficProtocol,
 };
 pub use ledger::LedgerFile;
 pub use macsec::{Cak, Confidentiality, Keying, MacsecLink, Unencrypted};

@@ -411,7 +411,7 @@ fn resolve_interfaces(
         (Protection::Ipsec, link) => {
             let ends = between.each_ref().map(|name| &raw.nodes[name.as_str()]);
             let defaults = RawIpsecLink::default();
-            let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, between, ends);
+            let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, between, (ends, base));
             Ok(Some(link.map_err(|fault| fault.within("ipsec"))?))
         }
         (_, None) => Ok(None),

@@ -206,6 +206,19 @@ pub(crate) struct RawNode {
     pub(crate) ipsec: Option<RawIpsecNode>,
 }
 
+/// A pre-shared key that both ends of an IPsec link have.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPpk {
+    /// What both ends call it.
+    pub(crate) id: String,
+    /// The file that holds it, in hexadecimal: `openssl rand -hex 32`.
+    pub(crate) file: PathBuf,
+    /// Whether a peer that does not have it is refused. Default: true.
+    #[serde(default)]
+    pub(crate) required: Option<bool>,
+}
+
 /// What a node has for IPsec.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -547,6 +560,9 @@ pub(crate) struct RawIpsecLink {
     /// Which packets between the inner addresses are protected. Default: those of the standard.
     #[serde(default)]
     pub(crate) selectors: Option<Vec<RawSelector>>,
+    /// A post-quantum pre-shared key (RFC 8784) that is mixed into the keys of the link.
+    #[serde(default)]
+    pub(crate) ppk: Option<RawPpk>,
     /// Sequence numbers of 64 bits. Default: true.
     #[serde(default)]
     pub(crate) esn: Option<bool>,

@@ -326,6 +326,11 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
         "key: cu.key.pem }",
         "key: cu.key.pem, engine: bartizan, data-path: userspace, offload: crypto }",
     ),
+    // A pre-shared key of a link.
+    ("mode: tunnel", "ppk: { id: e2 }"),
+    ("mode: tunnel", "ppk: { id: 10.0.0.1, file: e2.ppk }"),
+    ("mode: tunnel", "ppk: { id: \"e2 of 2026\", file: e2.ppk }"),
+    ("mode: tunnel", "ppk: { id: e2, file: e2.ppk, required: perhaps }"),
     // What a policy asks of IPsec.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),

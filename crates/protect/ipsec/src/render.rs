@@ -283,7 +283,12 @@ fn of_ike(
         IkeEngine::Bartizan => remote.with_list("signatures", policy.ipsec.signatures.iter().map(ToString::to_string)),
         IkeEngine::Strongswan => remote,
     };
-    Ok(Section::new()
+    let mut section = Section::new();
+    if let Some(ppk) = &link.ppk {
+        section.set("ppk_id", &ppk.identity);
+        section.set("ppk_required", yes_no(ppk.required));
+    }
+    Ok(section
         .with("version", "2")
         .with_list("local_addrs", [here.to_string()])
         .with_list(

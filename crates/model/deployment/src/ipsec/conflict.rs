@@ -86,7 +86,7 @@ fn same_ends(link: Placed<'_>, other: Placed<'_>) -> Result<(), Fault> {
             "{} join the same addresses and ask different things of one IKE_SA",
             names()
         );
-        let hint = "give both the same policy, initiator, rekey-ike, reauth, dpd, ike-dscp, ike-fragments and mtu, or one other `outer` addresses";
+        let hint = "give both the same policy, initiator, rekey-ike, reauth, dpd, ike-dscp, ike-fragments, mtu and ppk, or one other `outer` addresses";
         return Err(Fault::new(place, cause, hint));
     }
     if link.link.claims_packets_of(other.link) {

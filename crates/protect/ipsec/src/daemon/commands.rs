@@ -99,6 +99,7 @@ impl Daemon {
             "get-algorithms" => Some(algorithms()),
             "load-cert" => done(self.store.certificate(message)),
             "load-key" => done(self.store.key(message)),
+            "load-shared" => done(self.store.shared(message)),
             "load-conn" => done(self.load(message)),
             "unload-conn" => done(self.unload(message)),
             "list-conns" => Some(self.list_connections(client)),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_esp::Suite;
 use bartizan_ike::{
-    Allowance, ChildConfig, Config, Ends, Identity, Lifetime, Mode, Pace, Prf, Revocation, Selector, Timing,
+    Allowance, ChildConfig, Config, Ends, Identity, Lifetime, Mode, Pace, Ppk, Prf, Revocation, Selector, Timing,
     key_exchange,
 };
 use bartizan_registry::{Header, TransformKind, transform_named};
@@ -143,7 +143,7 @@ impl Connection {
             peer: identity(&identities[1]),
             certificates,
             key,
-            ppk: None,
+            ppk: ppk(section, store)?,
             trust: Arc::new(trust),
             timing: Timing {
                 retransmit: RETRANSMIT,
@@ -190,6 +190,23 @@ impl Connection {
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&Selector, &Selector)> {
         self.children.iter().flat_map(|child| child.pairs())
     }
+}
+
+/// The pre-shared key that a connection names.
+fn ppk(section: &Section, store: &Store) -> Result<Option<Ppk>, String> {
+    let Some(name) = section.text("ppk_id") else {
+        return Ok(None);
+    };
+    let secret = store
+        .ppk(name)
+        .ok_or_else(|| format!("no pre-shared key {name} was loaded"))?;
+    Ok(Some(Ppk {
+        identity: name.as_bytes().to_vec(),
+        secret,
+        required: section.is_yes("ppk_required"),
+        // A peer that cannot do that says so, and it is mixed in later.
+        early: true,
+    }))
 }
 
 impl Protected {

@@ -1,6 +1,6 @@
-//! Certificates, lists of revoked ones and private keys that the daemon was given by `load-cert` and `load-key`.
+//! Certificates, lists of revoked ones, private keys and pre-shared keys that the daemon was given by `load-cert`, `load-key` and `load-shared`.
 
-use bartizan_ike::SigningKey;
+use bartizan_ike::{Secret, SigningKey};
 use bartizan_pki::{Certificate, RevocationList, Signed, signed_by};
 use zeroize::Zeroizing;
 
@@ -19,6 +19,8 @@ pub(super) struct Store {
     lists: Vec<Vec<u8>>,
     /// PKCS#8.
     keys: Vec<Zeroizing<Vec<u8>>>,
+    /// Post-quantum pre-shared keys by their names, the newest first.
+    ppks: Vec<(String, Secret)>,
 }
 
 fn keep<T: PartialEq>(all: &mut Vec<T>, one: T) {
@@ -59,6 +61,33 @@ impl Store {
         }
         keep(&mut self.keys, Zeroizing::new(data.to_vec()));
         Ok(())
+    }
+
+    /// A post-quantum pre-shared key.
+    pub(super) fn shared(&mut self, message: &Message) -> Result<(), String> {
+        if !message
+            .text("type")
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("ppk"))
+        {
+            return Err("shared secrets of type ppk, and no others".to_owned());
+        }
+        let secret = Secret::new(message.data("data").ok_or("no data")?.to_vec());
+        let owners: Vec<_> = message.list("owners").map(str::to_owned).collect();
+        if owners.is_empty() {
+            return Err("no owners, by whose names it would be known".to_owned());
+        }
+        for owner in owners {
+            self.ppks.retain(|(known, _)| *known != owner);
+            self.ppks.insert(0, (owner, secret.clone()));
+        }
+        self.ppks.truncate(KEPT);
+        Ok(())
+    }
+
+    /// The pre-shared key of this name.
+    pub(super) fn ppk(&self, name: &str) -> Option<Secret> {
+        let found = self.ppks.iter().find(|(known, _)| known == name);
+        found.map(|(_, secret)| secret.clone())
     }
 
     pub(super) fn lists(&self) -> &[Vec<u8>] {

@@ -147,6 +147,28 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
     }
     let error = read(section, &Store::default()).err().expect("there is no key");
     assert!(error.contains("no private key"), "{error}");
+
+    // A pre-shared key has to be there before the connection that names it.
+    let mut store = store;
+    let mut with_ppk = section.clone();
+    with_ppk.set("ppk_id", "e2-2026");
+    with_ppk.set("ppk_required", "yes");
+    let error = read(&with_ppk, &store).err().expect("there is no such key");
+    assert!(error.contains("no pre-shared key e2-2026 was loaded"), "{error}");
+    let shared = |kind: &str| Section::new().with("type", kind).with("data", [7; 32]);
+    for (message, complaint) in [(shared("IKE"), "type ppk"), (shared("PPK"), "no owners")] {
+        let error = store.shared(&message).expect_err(complaint);
+        assert!(error.contains(complaint), "{error}");
+    }
+    for secret in [[7; 32], [8; 32]] {
+        let message = Section::new().with("type", "PPK").with("data", secret);
+        store.shared(&message.with_list("owners", ["e2-2026"])).expect("a key");
+    }
+    let connection = read(&with_ppk, &store).expect("a connection");
+    let ppk = connection.config.ppk.as_ref().expect("a key");
+    // The newer one of the name.
+    assert_eq!((&ppk.identity[..], &ppk.secret[..]), (&b"e2-2026"[..], &[8; 32][..]));
+    assert!(ppk.required);
 }
 
 #[test]

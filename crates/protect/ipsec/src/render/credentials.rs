@@ -1,13 +1,14 @@
 //! Certificates, revocation lists and the key of a node, as charon is given them.
 
 mod flaws;
+mod ppk;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bartizan_deployment::{IkeEngine, IpsecNode};
+use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
 use bartizan_pki::Certificate;
 use pem::Pem;
 use zeroize::Zeroizing;
@@ -65,6 +66,8 @@ pub struct Credentials {
     roots: Vec<Vec<u8>>,
     lists: Vec<Vec<u8>>,
     key: Zeroizing<Vec<u8>>,
+    /// By their names.
+    ppks: Vec<(String, Zeroizing<Vec<u8>>)>,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -118,7 +121,24 @@ impl Credentials {
             roots: contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?),
             lists: contents(lists),
             key: Zeroizing::new(key),
+            ppks: Vec::new(),
         })
+    }
+
+    /// The same with the pre-shared keys of a node's links.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, can be read by others than its owner, or holds no key that is long enough.
+    pub fn with_ppks(mut self, deployment: &Deployment, node: &str) -> Result<Self, CredentialsError> {
+        for (_, _, link) in deployment.ipsec_links(node) {
+            let Some(ppk) = &link.ppk else { continue };
+            // Links that share an IKE_SA have one.
+            if self.ppks.iter().all(|(known, _)| *known != ppk.identity) {
+                self.ppks.push((ppk.identity.clone(), ppk::read(&ppk.file)?));
+            }
+        }
+        Ok(self)
     }
 
     /// The node's own certificate, DER.
@@ -143,15 +163,21 @@ impl Credentials {
         let between = self.between.iter().map(|der| certificate("X509", "NONE", der));
         let lists = self.lists.iter().map(|der| certificate("X509_CRL", "NONE", der));
         let key = Section::new().with("type", "any").with("data", &self.key);
+        let ppks = self.ppks.iter().map(|(name, secret)| {
+            let message = Section::new().with("id", format!("ppk-{name}")).with("type", "PPK");
+            let message = message.with("data", secret).with_list("owners", [name.as_str()]);
+            ("load-shared", message)
+        });
         roots
             .chain(between)
             .chain(lists)
             .chain([certificate("X509", "NONE", &self.leaf), ("load-key", key)])
+            .chain(ppks)
             .collect()
     }
 }
 
-/// Of a private key: charon reads whatever it is given, the engine of ours does not.
+/// Of a private key: charon reads whatever it is given, the engine of ours does not. Of a pre-shared key in any case.
 fn readable_by_owner_alone(path: &Path) -> Result<(), CredentialsError> {
     let known = std::fs::metadata(path).map_err(|source| CredentialsError::Read {
         path: path.to_owned(),

@@ -1,6 +1,7 @@
 //! Messages of deployments, as charon gets them.
 
 use std::fmt::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use bartizan_deployment::{Deployment, Policy};
@@ -104,7 +105,8 @@ fn e2_is_configured_at_both_ends() {
 fn every_setting_reaches_charon() {
     let e2 = "  - kind: E2\n    between: [cu, ric]\n    with: ipsec\n    \
               ipsec: { mode: transport, initiator: ric, start: trap, esn: false, replay-window: 0, ike-dscp: 46, ike-fragments: false, \
-              rekey-ike: never, rekey-child: 30s, rekey-bytes: 1000000, rekey-packets: 2000, reauth: never, dpd: never }\n";
+              rekey-ike: never, rekey-child: 30s, rekey-bytes: 1000000, rekey-packets: 2000, reauth: never, dpd: never, \
+              ppk: { id: e2-2026, file: e2.ppk, required: false } }\n";
     let policy =
         "{ profile: cnsa2, revocation: require, ipsec: { ciphers: [aes256], authentication: classical-accepted } }";
     insta::assert_snapshot!(rendered("cu", policy, e2, KERNEL));
@@ -319,6 +321,60 @@ fn credentials_go_to_charon_root_first_and_the_key_last() {
         format!("{credentials:?}"),
         "Credentials { 1 intermediates, 1 roots, 2 lists }"
     );
+}
+
+#[test]
+fn pre_shared_keys_follow_by_name_and_their_files_are_read_with_care() {
+    let files = files(Algorithm::EcdsaP256);
+    let file = files.path().join("e2.ppk");
+    let link = E2.replacen("ipsec: {", "ipsec: { ppk: { id: e2-2026, file: e2.ppk },", 1);
+    let deployment = deployment(files.path(), "hybrid", &link);
+    let read = |text: &str, mode: u32| {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let own = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
+        let credentials = Credentials::read(own).unwrap().with_ppks(&deployment, "cu");
+        credentials.map_err(|error| error.to_string().replace(&format!("{}/", files.path().display()), ""))
+    };
+    let digits = format!("{}\n{}\n", "0F".repeat(16), "a1".repeat(16));
+    let loaded = read(&digits, 0o600).unwrap().load();
+    let (command, message) = loaded.last().unwrap();
+    let secret = [[15; 16], [0xa1; 16]].concat();
+    assert_eq!(
+        (*command, message.text("type"), message.data("data")),
+        ("load-shared", Some("PPK"), Some(&secret[..]))
+    );
+    assert_eq!(message.list("owners").collect::<Vec<_>>(), ["e2-2026"]);
+    // Neither the file nor what is wrong with it is shown.
+    let short = "0f".repeat(31);
+    for (text, mode, said) in [
+        (
+            digits.as_str(),
+            0o640,
+            "e2.ppk: has mode 640, and others than its owner can use it: chmod 600",
+        ),
+        (
+            "the secret of E2",
+            0o600,
+            "e2.ppk: holds something else than hexadecimal digits: `openssl rand -hex 32` writes a key",
+        ),
+        (
+            &short,
+            0o600,
+            "e2.ppk: holds 31 octets: a pre-shared key has 32 to 256, `openssl rand -hex 32` writes one",
+        ),
+        (
+            &"0f".repeat(600),
+            0o600,
+            "e2.ppk: holds more than a key of 256 octets has",
+        ),
+    ] {
+        assert_eq!(read(text, mode).unwrap_err(), said);
+    }
+    std::fs::remove_file(&file).unwrap();
+    let own = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
+    let missing = Credentials::read(own).unwrap().with_ppks(&deployment, "cu");
+    assert!(matches!(missing, Err(CredentialsError::Read { path, .. }) if path == file));
 }
 
 #[test]
