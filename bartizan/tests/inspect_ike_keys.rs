@@ -354,6 +354,16 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
                 "aes128gcm16-prfsha256-x25519-ke1_mlkem768",
             ),
             (
+                "AES-CCM-256 with 16 octet ICV [RFC5282]",
+                "NONE [RFC4306]",
+                "aes256ccm16-prfsha256-x25519-ke1_mlkem768",
+            ),
+            (
+                "AES-CCM-128 with 8 octet ICV [RFC5282]",
+                "NONE [RFC4306]",
+                "aes128ccm8-prfsha256-x25519-ke1_mlkem768",
+            ),
+            (
                 "ChaCha20-Poly1305 [RFC7634]",
                 "NONE [RFC4306]",
                 "chacha20poly1305-prfsha256-x25519-ke1_mlkem768",

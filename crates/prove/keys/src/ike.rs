@@ -1,17 +1,14 @@
-//! Keys of IKE_SAs: AES-GCM and ChaCha20-Poly1305 (RFC 5282, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
+//! Keys of IKE_SAs: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 5282, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{self, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::{constant_time, hmac};
+use bartizan_esp::{Associated, Opening, Suite};
+use bartizan_registry::{TransformKind, transform_named};
 use bartizan_wire::ike::Party;
 use bartizan_wire::keys::IkeKey;
 use zeroize::Zeroizing;
 
-/// Bytes of the salt behind the key of an AEAD.
-const SALT: usize = 4;
-/// Bytes of the nonce that each message has in front.
-const EXPLICIT: usize = 8;
 /// Bytes of an AES block.
 const BLOCK: usize = 16;
 /// What a key takes besides its own size, about.
@@ -22,8 +19,48 @@ const HELD: usize = 1024;
 pub(crate) enum Cipher {
     /// With a tag of 16 bytes.
     AesGcm,
+    /// With a tag of so many bytes.
+    AesCcm(Tag),
     ChaCha20Poly1305,
     AesCbc(Integrity),
+}
+
+/// Bytes of AES-CCM's tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    Eight,
+    Twelve,
+    Sixteen,
+}
+
+impl Cipher {
+    /// The suite with keys of so many bytes, salt and all; none where no such key is the cipher's own, and for AES-CBC.
+    fn aead(self, key: usize) -> Option<Suite> {
+        let (name, salt) = match self {
+            Self::AesGcm => ("ENCR_AES_GCM_16", 4),
+            Self::AesCcm(Tag::Eight) => ("ENCR_AES_CCM_8", 3),
+            Self::AesCcm(Tag::Twelve) => ("ENCR_AES_CCM_12", 3),
+            Self::AesCcm(Tag::Sixteen) => ("ENCR_AES_CCM_16", 3),
+            Self::ChaCha20Poly1305 => ("ENCR_CHACHA20_POLY1305", 4),
+            Self::AesCbc(_) => return None,
+        };
+        let bits = u16::try_from(key.checked_sub(salt)? * 8).ok()?;
+        let attribute = match self {
+            // Its key length is fixed, and no attribute.
+            Self::ChaCha20Poly1305 => (bits == 256).then_some(None)?,
+            _ => Some(bits),
+        };
+        let id = transform_named(TransformKind::Encryption, name)?.id;
+        Suite::of(id, attribute, None).ok()
+    }
+
+    /// Whether keys of encryption and of integrity have these lengths.
+    pub(crate) fn fits(self, encryption: usize, integrity: usize) -> bool {
+        match self {
+            Self::AesCbc(check) => matches!(encryption, 16 | 24 | 32) && integrity == check.key(),
+            _ => self.aead(encryption).is_some(),
+        }
+    }
 }
 
 /// How an IKE_SA proves that messages are whole.
@@ -68,10 +105,7 @@ impl Integrity {
 
 /// One direction's keys.
 enum Direction {
-    Aead {
-        key: LessSafeKey,
-        salt: Zeroizing<[u8; SALT]>,
-    },
+    Aead(Box<Opening>),
     Cbc {
         key: Zeroizing<Box<[u8]>>,
         integrity: Integrity,
@@ -96,41 +130,28 @@ impl IkeSaKey {
 
 impl Direction {
     fn new(cipher: Cipher, encryption: &[u8], check: &[u8]) -> Option<Self> {
-        let aead = match (cipher, encryption.len()) {
-            (Cipher::AesGcm, 20) => &aead::AES_128_GCM,
-            (Cipher::AesGcm, 28) => &aead::AES_192_GCM,
-            (Cipher::AesGcm, 36) => &aead::AES_256_GCM,
-            (Cipher::ChaCha20Poly1305, 36) => &aead::CHACHA20_POLY1305,
-            (Cipher::AesCbc(integrity), 16 | 24 | 32) if check.len() == integrity.key() => {
-                return Some(Self::Cbc {
-                    key: Zeroizing::new(encryption.into()),
-                    integrity,
-                    check: Box::new(hmac::Key::new(integrity.algorithm(), check)),
-                });
-            }
-            _ => return None,
-        };
-        let (key, salt) = encryption.split_last_chunk::<SALT>()?;
-        Some(Self::Aead {
-            key: LessSafeKey::new(UnboundKey::new(aead, key).ok()?),
-            salt: Zeroizing::new(*salt),
-        })
+        if !cipher.fits(encryption.len(), check.len()) {
+            return None;
+        }
+        if let Cipher::AesCbc(integrity) = cipher {
+            return Some(Self::Cbc {
+                key: Zeroizing::new(encryption.into()),
+                integrity,
+                check: Box::new(hmac::Key::new(integrity.algorithm(), check)),
+            });
+        }
+        let suite = cipher.aead(encryption.len())?;
+        Some(Self::Aead(Box::new(Opening::new(suite, encryption).ok()?)))
     }
 
     fn open(&self, message: &[u8], start: usize) -> Option<Vec<u8>> {
         let (header, sealed) = message.split_at_checked(start)?;
         let mut content = match self {
-            Self::Aead { key, salt } => {
-                let (explicit, sealed) = sealed.split_first_chunk::<EXPLICIT>()?;
-                let mut nonce = [0; SALT + EXPLICIT];
-                nonce[..SALT].copy_from_slice(&salt[..]);
-                nonce[SALT..].copy_from_slice(explicit);
-                let mut content = sealed.to_vec();
-                let nonce = Nonce::assume_unique_for_key(nonce);
+            Self::Aead(opening) => {
+                let mut sealed = sealed.to_vec();
                 // All that stands in front is authenticated (RFC 5282, section 5.1).
-                let length = key.open_in_place(nonce, Aad::from(header), &mut content).ok()?.len();
-                content.truncate(length);
-                content
+                let associated = Associated { header, upper: None };
+                opening.open(associated, &mut sealed).ok()?.to_vec()
             }
             Self::Cbc { key, integrity, check } => {
                 let whole = message.len().checked_sub(integrity.check())?;

@@ -4,7 +4,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::ike::{Cipher, Integrity};
+use crate::ike::{Cipher, Integrity, Tag};
 use crate::key_log::hexadecimal;
 
 /// Keys with which one end encrypts, and proves that messages are whole.
@@ -39,14 +39,10 @@ pub(crate) fn read(line: &[u8]) -> Result<Option<IkeSecret>, &'static str> {
     let cipher = named(cipher, integrity)?;
     let key = |field: &[u8]| hexadecimal(field).ok_or("a key in it is not hexadecimal");
     let keys = [(key(ei)?, key(ai)?), (key(er)?, key(ar)?)];
-    let fits = |(encryption, integrity): &Pair| match cipher {
-        Cipher::AesGcm => matches!(encryption.len(), 20 | 28 | 36),
-        Cipher::ChaCha20Poly1305 => encryption.len() == 36,
-        Cipher::AesCbc(check) => matches!(encryption.len(), 16 | 24 | 32) && integrity.len() == check.key(),
-    };
+    let fits = |(encryption, integrity): &Pair| cipher.fits(encryption.len(), integrity.len());
     if !keys.iter().all(fits) {
         return Err(
-            "a key in it has another length than its algorithm's (with an AEAD the salt of four bytes belongs to it)",
+            "a key in it has another length than its algorithm's (with an AEAD the salt belongs to it: of four bytes, of AES-CCM three)",
         );
     }
     Ok(Some(IkeSecret {
@@ -71,11 +67,22 @@ fn named(cipher: &[u8], integrity: &[u8]) -> Result<Cipher, &'static str> {
     if cipher.starts_with("AES-GCM") && !short_tag.iter().any(|tag| cipher.contains(tag)) {
         return Ok(Cipher::AesGcm);
     }
+    if cipher.starts_with("AES-CCM") {
+        // Wireshark writes `AES-CCM-256 with 8 octet ICV`, strongSwan's table `AES-CCM-8 with 256 bit key`.
+        let has = |words: [&str; 2]| words.iter().any(|word| cipher.contains(word));
+        return Ok(Cipher::AesCcm(match () {
+            () if has([" 8 OCTET", "CCM-8 "]) => Tag::Eight,
+            () if has([" 12 OCTET", "CCM-12 "]) => Tag::Twelve,
+            () => Tag::Sixteen,
+        }));
+    }
     if cipher.starts_with("CHACHA20") {
         return Ok(Cipher::ChaCha20Poly1305);
     }
     if !cipher.starts_with("AES-CBC") {
-        return Err("its cipher is not one that is opened: AES-GCM with 16 octet ICV, AES-CBC, ChaCha20-Poly1305");
+        return Err(
+            "its cipher is not one that is opened: AES-GCM with 16 octet ICV, AES-CCM, AES-CBC, ChaCha20-Poly1305",
+        );
     }
     let known = [
         ("HMAC_SHA1_96", Integrity::HmacSha1_96),
@@ -112,6 +119,27 @@ mod tests {
             ("AES-GCM-16 with 256 bit key [RFC5282]", 36, 0, "NONE", Cipher::AesGcm),
             ("AES-GCM-128 with 16 octet ICV [RFC5282]", 20, 0, "NONE", Cipher::AesGcm),
             ("ChaCha20-Poly1305 [RFC7634]", 36, 0, "NONE", Cipher::ChaCha20Poly1305),
+            (
+                "AES-CCM-256 with 8 octet ICV [RFC5282]",
+                35,
+                0,
+                "NONE",
+                Cipher::AesCcm(Tag::Eight),
+            ),
+            (
+                "AES-CCM-12 with 192 bit key [RFC5282]",
+                27,
+                0,
+                "NONE",
+                Cipher::AesCcm(Tag::Twelve),
+            ),
+            (
+                "AES-CCM-128 with 16 octet ICV [RFC5282]",
+                19,
+                0,
+                "NONE",
+                Cipher::AesCcm(Tag::Sixteen),
+            ),
             (
                 "AES-CBC-256 [RFC3602]",
                 32,
@@ -153,6 +181,7 @@ mod tests {
                 "another length",
             ),
             (line("AES-GCM-256 with 16 octet ICV", 32, 0, "NONE"), "another length"),
+            (line("AES-CCM-256 with 16 octet ICV", 36, 0, "NONE"), "another length"),
             (
                 line("AES-GCM-256 with 16 octet ICV", 36, 0, "NONE")[1..].to_owned(),
                 "its SPIs",
