@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
@@ -51,11 +52,16 @@ fn review(node: &str) -> Value {
 
 /// The pod of a node, its ConfigMap and its Secret.
 fn pod<'a>(stage: &'a Stage, webhook: &Webhook, node: &str) -> Pod<'a> {
+    pod_named(stage, webhook, node, &format!("pod-{node}"))
+}
+
+/// The same by a name of its own, where a node has one after the other.
+fn pod_named<'a>(stage: &'a Stage, webhook: &Webhook, node: &str, name: &str) -> Pod<'a> {
     let (namespace, address) = match node {
         "amf" => (&stage.amf, "10.88.0.1"),
         _ => (&stage.nrf, "10.88.0.2"),
     };
-    let folder = stage.path(&format!("pod-{node}"));
+    let folder = stage.path(name);
     fs::create_dir(&folder).unwrap();
     let binary = folder.join("bartizan");
     if fs::hard_link(env!("CARGO_BIN_EXE_bartizan"), &binary).is_err() {
@@ -136,6 +142,66 @@ fn injected_pods_ask_each_other_protected_and_nothing_leaves_before_at_restart_o
         ask().unwrap_err();
     });
     assert_eq!((seen.clear_packets, seen.clear_content), (0, 0), "{seen:?}");
+}
+
+/// The network function asks without end, and takes no notice of what happens to its pod.
+fn asks_on(stage: &Stage, ended: &AtomicBool) -> [usize; 2] {
+    let mut counted = [0; 2];
+    while !ended.load(Ordering::Relaxed) {
+        counted[usize::from(stage.ask(NRF[0]).is_err())] += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    counted
+}
+
+/// Ends as a kubelet ends a container: SIGTERM, and SIGKILL at the end of the grace period.
+fn ended(process: Process) {
+    let status = process.terminate(Duration::from_secs(30)).unwrap();
+    assert!(status.success(), "{status:?}");
+}
+
+#[test]
+fn nothing_leaves_unencrypted_while_pods_are_rolled_out_evicted_and_killed_and_their_functions_ask_on() {
+    let stage = Stage::new();
+    stage.certify();
+    let webhook = Webhook::start(Place::new(), &[]);
+    let (amf, nrf) = (pod(&stage, &webhook, "amf"), pod(&stage, &webhook, "nrf"));
+    let (nrf_rules, nrf_sidecar) = (nrf.start(0), nrf.start(1));
+    let function = stage.function(&stage.nrf, "0.0.0.0");
+    let (amf_rules, amf_sidecar) = (amf.start(0), amf.start(1));
+    until("the first answer", || stage.ask(NRF[0]).is_ok());
+    let over = AtomicBool::new(false);
+    let mut asked = [0; 2];
+    let seen = stage.watch(|| {
+        asked = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| asks_on(&stage, &over));
+            // An eviction of the NRF's pod: its function, then native sidecars from the last to the first.
+            drop(function);
+            ended(nrf_sidecar);
+            ended(nrf_rules);
+            // A rollout: the next pod of the template, with what the webhook makes of it now.
+            let nrf = pod_named(&stage, &webhook, "nrf", "pod-nrf-2");
+            let (_rules, _sidecar) = (nrf.start(0), nrf.start(1));
+            let _function = stage.function(&stage.nrf, "0.0.0.0");
+            until("an answer of the new pod", || stage.ask(NRF[0]).is_ok());
+            // The AMF's own pod evicted without grace: all containers of ours at once, the rules first, and its function a little later.
+            killed(amf_rules);
+            killed(amf_sidecar);
+            for _ in 0..10 {
+                stage.ask(NRF[0]).unwrap_err();
+            }
+            // And its next.
+            let amf = pod_named(&stage, &webhook, "amf", "pod-amf-2");
+            let (_rules, _sidecar) = (amf.start(0), amf.start(1));
+            until("an answer to the new pod", || stage.ask(NRF[0]).is_ok());
+            over.store(true, Ordering::Relaxed);
+            asking.join().unwrap()
+        });
+    });
+    assert_eq!((seen.clear_packets, seen.clear_content), (0, 0), "{seen:?}");
+    assert!(seen.protected > 0, "{seen:?}");
+    let [answered, refused] = asked;
+    assert!(answered > 0 && refused > 0, "{asked:?}");
 }
 
 fn killed(mut process: Process) {
