@@ -1,5 +1,7 @@
 //! `bartizan check` as its user meets it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -542,6 +544,27 @@ fn the_files_of_a_node_with_ipsec_alone_are_looked_at() {
         copy("kept", file);
     }
     assert_eq!(place.findings("--node cu"), [""; 0]);
+
+    // A pre-shared key of the link is read too, and never shown.
+    let network = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+    let network = network.replace("ipsec: {} }", "ipsec: { ppk: { id: e2-2026, file: e2.ppk } } }");
+    place.write(&network.replacen("key: cu.key.pem }", "key: cu.key.pem, offload: crypto }", 1));
+    assert!(one(&place).contains("e2.ppk: No such file"), "{}", one(&place));
+    let secret = "0f1e".repeat(16);
+    std::fs::write(place.path("e2.ppk"), &secret).unwrap();
+    let mode = |mode| std::fs::set_permissions(place.path("e2.ppk"), Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    assert!(one(&place).contains("e2.ppk: has mode 644"), "{}", one(&place));
+    mode(0o600);
+    assert_eq!(place.findings("--node cu"), [""; 0]);
+    let said = place.works("check core.yaml --node cu").out;
+    let ends = |field: &str, with: &str| said.lines().any(|line| line.starts_with(field) && line.ends_with(with));
+    assert!(
+        ends("  pre-shared key ", "e2.ppk; a peer without it is refused"),
+        "{said}"
+    );
+    assert!(ends("  ESP ", "network card encrypt where it can"), "{said}");
+    assert!(!said.contains(&secret[..8]));
 }
 
 #[test]

@@ -28,6 +28,12 @@ pub(super) struct NodeInEffect {
 /// What a node has for IPsec.
 #[derive(Serialize)]
 pub(super) struct IpsecNodeInEffect {
+    /// `strongswan`, or `bartizan`.
+    pub(super) engine: &'static str,
+    /// `kernel`, or `userspace`.
+    pub(super) data_path: &'static str,
+    /// `no`, or `crypto`.
+    pub(super) offload: &'static str,
     pub(super) certificate: String,
     pub(super) key: String,
     pub(super) roots: String,
@@ -143,6 +149,9 @@ impl IpsecNodeInEffect {
     fn of(node: &IpsecNode) -> Self {
         let shown = |path: &Path| path.display().to_string();
         Self {
+            engine: node.engine.name(),
+            data_path: node.data_path.name(),
+            offload: node.offload.name(),
             certificate: shown(&node.certificate),
             key: shown(&node.key),
             roots: shown(&node.roots),

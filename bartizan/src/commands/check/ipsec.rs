@@ -13,6 +13,14 @@ use serde::Serialize;
 use super::findings::{Finding, named, of_exception};
 use super::in_effect::ExceptionInEffect;
 
+/// A post-quantum pre-shared key of a link: its name and place, and never itself.
+#[derive(Debug, Serialize)]
+pub(super) struct PpkInEffect {
+    id: String,
+    file: String,
+    required: bool,
+}
+
 /// A link that IPsec protects.
 #[derive(Serialize)]
 pub(super) struct IpsecInEffect {
@@ -23,6 +31,8 @@ pub(super) struct IpsecInEffect {
     pub(super) ends: Vec<EndInEffect>,
     /// Packets that are protected, between the inner addresses.
     pub(super) protects: Vec<String>,
+    /// What is mixed into its keys besides.
+    pub(super) ppk: Option<PpkInEffect>,
     /// Of IKE_SAs, and of CHILD_SAs at every rekey.
     pub(super) key_exchanges: Vec<String>,
     pub(super) ciphers: Vec<String>,
@@ -107,6 +117,11 @@ impl IpsecInEffect {
                 .exception
                 .as_ref()
                 .map(|exception| ExceptionInEffect::of(exception, now)),
+            ppk: link.ppk.as_ref().map(|ppk| PpkInEffect {
+                id: ppk.identity.clone(),
+                file: ppk.file.display().to_string(),
+                required: ppk.required,
+            }),
             extended_sequence_numbers: link.extended_sequence_numbers,
             replay_window: link.replay_window,
             ike_dscp: link.ike_dscp,
@@ -152,6 +167,11 @@ impl IpsecInEffect {
             format!("{}; {} sets it up ({})", self.mode, self.initiator, self.start),
         ));
         fields.push(("key exchanges", self.key_exchanges.join(", ")));
+        if let Some(PpkInEffect { id, file, required }) = &self.ppk {
+            let else_ = if *required { "refused" } else { "accepted" };
+            let text = format!("{id} of {file}; a peer without it is {else_}");
+            fields.push(("pre-shared key", text));
+        }
         fields.push(("ciphers", [&self.ciphers[..], &self.integrity].concat().join(", ")));
         fields.push(("prfs", self.prfs.join(", ")));
         fields.push((

@@ -121,7 +121,16 @@ impl Text {
             Some(socket) => format!("the one at {socket}"),
             None => "one of its own".into(),
         };
+        let daemon = match ipsec.engine {
+            "bartizan" => "Bartizan's engine".to_owned(),
+            _ => daemon,
+        };
         self.field("IKE daemon", &daemon);
+        match (ipsec.data_path, ipsec.offload) {
+            ("userspace", _) => self.field("ESP", "by the engine itself, in user space"),
+            (_, "crypto") => self.field("ESP", "by the kernel, which has its network card encrypt where it can"),
+            _ => {}
+        }
         if let Some(ledger) = &ipsec.ledger {
             self.field("IPsec ledger", &bounded(ledger));
         }
