@@ -193,8 +193,48 @@ ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
 ' 2>&1
 "#;
 
-    #[test]
-    fn a_debian_package_is_installed_upgraded_and_removed_and_leaves_keys_and_ledgers() {
+    /// The same by RPM, whose own program is this machine's: the root has none.
+    const INSTALL_RPM: &str = r#"
+set -eu
+root=$1 first=$2 second=$3 scratch=$4
+mount -t tmpfs tmpfs "$scratch"
+mkdir "$scratch/upper" "$scratch/work" "$scratch/root"
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$scratch/upper,workdir=$scratch/work" "$scratch/root"
+mount -t proc proc "$scratch/root/proc"
+exec 2>&1
+# Debian's has to be asked for it, and knows of no packages that others need.
+rpm_of() { rpm --root "$scratch/root" --dbpath /var/lib/rpm-of-test --force-debian "$@"; }
+in_root() { chroot "$scratch/root" "$@"; }
+step() { echo "== $*"; }
+rpm_of --install --nodeps --nosignature "$first"
+step installed
+in_root bartizan --version
+in_root stat -c "%a %U %G" /etc/bartizan /var/lib/bartizan
+in_root id -nG bartizan
+echo secret >"$scratch/root/etc/bartizan/amf.key.pem"
+chmod 0600 "$scratch/root/etc/bartizan/amf.key.pem"
+in_root chown bartizan: /etc/bartizan/amf.key.pem
+chmod 0700 "$scratch/root/etc/bartizan"
+echo record >"$scratch/root/var/lib/bartizan/amf.ledger"
+rpm_of --upgrade --nodeps --nosignature "$second"
+step upgraded
+rpm_of --query --queryformat "%{VERSION}\n" bartizan
+in_root stat -c "%a %U %G" /etc/bartizan /etc/bartizan/amf.key.pem
+rpm_of --verify --nodeps bartizan
+echo verified
+rpm_of --erase bartizan
+step removed
+in_root cat /etc/bartizan/amf.key.pem /var/lib/bartizan/amf.ledger
+in_root ls /usr/bin/bartizan /usr/lib/systemd/system/bartizan-sidecar@.service 2>/dev/null || echo gone
+rm "$scratch/root/etc/bartizan/amf.key.pem" "$scratch/root/var/lib/bartizan/amf.ledger"
+rpm_of --install --nodeps --nosignature "$first"
+rpm_of --erase bartizan
+step empty
+in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
+"#;
+
+    /// What `script` printed, by its steps. It has a package of this version and one of 99.0.
+    fn steps(script: &str, kind: &str) -> impl Fn(&str) -> String {
         assert!(
             nix::unistd::geteuid().is_root(),
             "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
@@ -202,27 +242,31 @@ ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
         let place = tempfile::tempdir().unwrap();
         let binary = stripped(place.path());
         let (one, other) = (place.path().join("one"), place.path().join("other"));
-        packed(&binary, &one, &["deb"]);
-        packed(&binary, &other, &["--version", "99.0", "deb"]);
+        packed(&binary, &one, &[kind]);
+        packed(&binary, &other, &["--version", "99.0", kind]);
         let scratch = place.path().join("scratch");
         fs::create_dir(&scratch).unwrap();
         let root = bartizan_testing::lab_root();
-        let mut script = Command::new("unshare");
-        script.args(["--mount", "--propagation", "private", "sh", "-c", INSTALL, "install"]);
-        script
+        let ending = format!(".{kind}");
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script, "install"]);
+        command
             .arg(root.directory())
-            .arg(file(&one, ".deb"))
-            .arg(file(&other, ".deb"))
+            .arg(file(&one, &ending))
+            .arg(file(&other, &ending))
             .arg(&scratch);
-        let output = script.output().unwrap();
+        let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
-        let after = |step: &str| {
+        move |step| {
             let (_, rest) = text
                 .split_once(&format!("== {step}\n"))
                 .unwrap_or_else(|| panic!("no {step}: {text}"));
             rest.split("== ").next().unwrap().to_owned()
-        };
+        }
+    }
+
+    fn assert_installed(after: &impl Fn(&str) -> String) {
         let installed = after("installed");
         assert!(
             installed.starts_with(&format!(
@@ -237,13 +281,25 @@ ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
             upgraded.starts_with("99.0\n700 root bartizan\n600 bartizan bartizan\n"),
             "{upgraded}"
         );
-        assert!(after("removed").starts_with("secret\nrecord\ngone\n"), "{text}");
-        assert!(after("purged").starts_with("secret\nrecord\n"), "{text}");
-        assert!(after("empty").contains("gone"), "{text}");
         // What stays in the kernel is said before the package goes.
-        assert!(
-            after("upgraded").contains("bartizan guard remove --node NODE"),
-            "{text}"
-        );
+        assert!(upgraded.contains("bartizan guard remove --node NODE"), "{upgraded}");
+        let removed = after("removed");
+        assert!(removed.starts_with("secret\nrecord\ngone\n"), "{removed}");
+        assert!(after("empty").contains("gone"), "{}", after("empty"));
+    }
+
+    #[test]
+    fn an_rpm_is_installed_upgraded_and_removed_and_leaves_keys_and_ledgers() {
+        let after = steps(INSTALL_RPM, "rpm");
+        assert_installed(&after);
+        assert!(after("upgraded").contains("\nverified\n"), "{}", after("upgraded"));
+    }
+
+    #[test]
+    fn a_debian_package_is_installed_upgraded_and_removed_and_leaves_keys_and_ledgers() {
+        let after = steps(INSTALL, "deb");
+        assert_installed(&after);
+        let purged = after("purged");
+        assert!(purged.starts_with("secret\nrecord\n"), "{purged}");
     }
 }
