@@ -9,11 +9,15 @@ mod follow_stage;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_testing::{free_port, until};
 use collector::{Answer, Collector, attribute, line};
 use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
 
 const TAKEN: Answer = Answer::Taken("{}");
@@ -300,6 +304,60 @@ fn a_collector_that_never_answers_blocks_neither_the_reading_nor_the_end() {
     collector.wait_for("report");
     next.terminate();
     assert_eq!(lines(&collector.taken()), [events, next.events()].concat());
+}
+
+/// What a collector of `localhost` proves itself by, and the root that signed it, PEM.
+fn by_https() -> (Arc<ServerConfig>, String) {
+    let mut root = CertificateParams::new(Vec::<String>::new()).unwrap();
+    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root_key = KeyPair::generate().unwrap();
+    let root_pem = root.self_signed(&root_key).unwrap().pem();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &Issuer::new(root, root_key)).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![leaf.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
+        .unwrap();
+    (Arc::new(config), root_pem)
+}
+
+#[test]
+fn a_collector_by_https_is_judged_by_the_root_that_was_given_and_keys_are_quantum_safe() {
+    let directory = tempfile::tempdir().unwrap();
+    let (config, root) = by_https();
+    fs::write(directory.path().join("root.pem"), root).unwrap();
+    fs::write(directory.path().join("other.pem"), by_https().1).unwrap();
+    let collector = Collector::by_tls(config);
+    let mut followed = follow(
+        directory.path(),
+        &collector.url(),
+        &["--otlp-ca", "other.pem", "--queue", "queue"],
+    );
+    followed.wait_for_error("logs are not taken, and wait: invalid peer certificate");
+    let (_, _) = followed.terminate();
+    assert!(collector.sent().is_empty(), "nothing goes to whom nobody knows");
+    // What waited goes to the same one under its own root.
+    let before = followed.events();
+    let mut followed = follow(
+        directory.path(),
+        &collector.url(),
+        &["--otlp-ca", "root.pem", "--queue", "queue"],
+    );
+    collector.wait_for("report");
+    followed.terminate();
+    assert_eq!(lines(&collector.taken()), [before, followed.events()].concat());
+    let groups = collector.groups();
+    assert!(
+        !groups.is_empty() && groups.iter().all(|group| group == "X25519MLKEM768"),
+        "{groups:?}"
+    );
 }
 
 /// A file of the stack for Compose.

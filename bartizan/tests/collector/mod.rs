@@ -1,7 +1,7 @@
 //! A collector of OTLP over HTTP for tests: takes, refuses, postpones, or says nothing, and remembers what it was sent.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bartizan_testing::until;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 /// How it answers.
@@ -38,6 +39,10 @@ struct State {
     requests: Mutex<Vec<Request>>,
     connections: Mutex<Vec<TcpStream>>,
     ending: AtomicBool,
+    /// By which it is HTTPS.
+    tls: Option<Arc<ServerConfig>>,
+    /// The key exchanges of connections that were one.
+    groups: Mutex<Vec<String>>,
 }
 
 /// One that listens until it is dropped.
@@ -50,12 +55,23 @@ pub(crate) struct Collector {
 impl Collector {
     /// Listens here, and answers requests for logs as listed, with the last of these again and again. Metrics are taken, but by one that is silent.
     pub(crate) fn listen(address: SocketAddr, answers: &[Answer]) -> Self {
+        Self::start(address, answers, None)
+    }
+
+    /// One at a free port that takes everything by HTTPS.
+    pub(crate) fn by_tls(tls: Arc<ServerConfig>) -> Self {
+        Self::start("127.0.0.1:0".parse().unwrap(), &[Answer::Taken("{}")], Some(tls))
+    }
+
+    fn start(address: SocketAddr, answers: &[Answer], tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let state = Arc::new(State {
             answers: Box::new(Mutex::new(answers.to_vec())),
             requests: Mutex::default(),
             connections: Mutex::default(),
             ending: AtomicBool::new(false),
+            tls,
+            groups: Mutex::default(),
         });
         let address = listener.local_addr().unwrap();
         let accepting = {
@@ -79,7 +95,13 @@ impl Collector {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        let scheme = if self.state.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// The key exchange of each connection that had a request.
+    pub(crate) fn groups(&self) -> Vec<String> {
+        self.state.groups.lock().unwrap().clone()
     }
 
     /// Requests for this signal so far.
@@ -139,13 +161,32 @@ fn accept(listener: &TcpListener, state: &Arc<State>) {
         }
         state.connections.lock().unwrap().push(stream.try_clone().unwrap());
         let state = Arc::clone(state);
-        thread::spawn(move || while serve(&stream, &state).is_some() {});
+        thread::spawn(move || match &state.tls {
+            None => serve_all(stream, &state, |_| ()),
+            Some(tls) => {
+                let tls = ServerConnection::new(Arc::clone(tls)).unwrap();
+                serve_all(StreamOwned::new(tls, stream), &state, |stream| {
+                    let group = stream.conn.negotiated_key_exchange_group().unwrap();
+                    state.groups.lock().unwrap().push(format!("{:?}", group.name()));
+                });
+            }
+        });
+    }
+}
+
+/// The requests of a connection; `first` is called after its first.
+fn serve_all<S: Read + Write>(stream: S, state: &State, first: impl FnOnce(&S)) {
+    let mut reader = BufReader::new(stream);
+    let mut first = Some(first);
+    while serve(&mut reader, state).is_some() {
+        if let Some(first) = first.take() {
+            first(reader.get_ref());
+        }
     }
 }
 
 /// One request; none where the connection ended.
-fn serve(mut stream: &TcpStream, state: &State) -> Option<()> {
-    let mut reader = BufReader::new(stream);
+fn serve<S: Read + Write>(reader: &mut BufReader<S>, state: &State) -> Option<()> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let path = line
@@ -195,7 +236,8 @@ fn serve(mut stream: &TcpStream, state: &State) -> Option<()> {
     };
     let length = body.len();
     let text = format!("HTTP/1.1 {status} Text\r\n{header}\r\nContent-Length: {length}\r\n\r\n{body}");
-    stream.write_all(text.as_bytes()).ok()
+    let stream = reader.get_mut();
+    stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).ok()
 }
 
 /// The log records of a request.
