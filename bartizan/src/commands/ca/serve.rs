@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bartizan_pki::AlternativeName;
+use bartizan_sidecar::handover::Notify;
 use tokio::net::TcpListener;
 
 use super::AuthorityArgs;
@@ -74,6 +75,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    let systemd = Notify::from_environment();
     runtime.block_on(async {
         let cmp = bind("--listen", args.listen).await?;
         let est = match args.est {
@@ -84,6 +86,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         if let (Some(listener), Some(address)) = (&est, args.est) {
             outln!("enrolment on https://{}/.well-known/est", bound(listener, address));
         }
+        // Whoever started it may ask from now on.
+        systemd.ready();
         let limits = http::Limits::new(args.rate);
         let by_est = async {
             match est {
@@ -99,6 +103,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         Ok(())
     })?;
+    systemd.stopping();
     // A request under way is with a thread of its own: it is answered by nobody, and its certificate is given when it is asked for again.
     runtime.shutdown_timeout(Duration::from_secs(5));
     errln!("ended");
