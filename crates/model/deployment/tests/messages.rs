@@ -331,6 +331,10 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ("mode: tunnel", "ppk: { id: 10.0.0.1, file: e2.ppk }"),
     ("mode: tunnel", "ppk: { id: \"e2 of 2026\", file: e2.ppk }"),
     ("mode: tunnel", "ppk: { id: e2, file: e2.ppk, required: perhaps }"),
+    (
+        "mode: tunnel } }\n",
+        "ppk: { id: e2, file: e2.ppk } } }\n  - { kind: O1, between: [cu, ric], with: ipsec, ipsec: { ppk: { id: e2, file: o1.ppk }, outer: { cu: 10.201.0.1, ric: 10.201.0.2 }, inner: { cu: [10.79.1.1], ric: [10.79.2.1] } } }\n",
+    ),
     // What a policy asks of IPsec.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),

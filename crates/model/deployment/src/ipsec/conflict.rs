@@ -32,6 +32,7 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
     });
     let mut by_ends: HashMap<Ends<'_>, Vec<Placed<'_>>> = HashMap::new();
     let mut by_network: HashMap<(&NodeName, Network), Vec<Placed<'_>>> = HashMap::new();
+    let mut by_ppk: HashMap<(&NodeName, &str), Placed<'_>> = HashMap::new();
     for link in links {
         identified(deployment, link)?;
         let placed = by_ends.entry(ends(link.link)).or_default();
@@ -40,6 +41,12 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
         }
         placed.push(link);
         let [one, other] = &link.link.ends;
+        if let Some(ppk) = &link.link.ppk {
+            for end in [one, other] {
+                let known = by_ppk.entry((&end.node, &ppk.identity)).or_insert(link);
+                same_key(link, *known, &end.node)?;
+            }
+        }
         for (here, there) in [(one, other), (other, one)] {
             for network in &there.inner {
                 let known = by_network.entry((&here.node, *network)).or_default();
@@ -72,6 +79,25 @@ fn identified(deployment: &Deployment, link: Placed<'_>) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Two links of a node whose pre-shared keys have one name: IKE says nothing else of them.
+fn same_key(link: Placed<'_>, other: Placed<'_>, node: &NodeName) -> Result<(), Fault> {
+    let (Some(one), Some(two)) = (&link.link.ppk, &other.link.ppk) else {
+        return Ok(());
+    };
+    if one.file == two.file {
+        return Ok(());
+    }
+    let cause = format!(
+        "`{}` is {} here and {} in interfaces[{}], both of {node}",
+        one.identity,
+        one.file.display(),
+        two.file.display(),
+        other.entry
+    );
+    let hint = "give each key a name of its own, at both ends";
+    Err(Fault::new(format!("interfaces[{}].ipsec.ppk", link.entry), cause, hint))
 }
 
 /// Two links between the same addresses: they share an IKE_SA.

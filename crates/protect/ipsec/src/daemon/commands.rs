@@ -27,7 +27,7 @@ const EVENTS: [&str; 9] = [
     "list-conn",
 ];
 /// Connections at most.
-const CONNECTIONS: usize = 4096;
+pub(super) const CONNECTIONS: usize = 4096;
 
 /// A command that is answered later.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use bartizan_ike::{Secret, SigningKey};
 use bartizan_pki::{Certificate, RevocationList, Signed, signed_by};
 use zeroize::Zeroizing;
 
+use super::commands::CONNECTIONS;
 use crate::vici::Message;
 
 /// Certificates, lists and keys of each kind that are kept; the oldest goes.
@@ -19,7 +20,7 @@ pub(super) struct Store {
     lists: Vec<Vec<u8>>,
     /// PKCS#8.
     keys: Vec<Zeroizing<Vec<u8>>>,
-    /// Post-quantum pre-shared keys by their names, the newest first.
+    /// Post-quantum pre-shared keys by their names, the newest first: as many as connections, each of which may have one.
     ppks: Vec<(String, Secret)>,
 }
 
@@ -80,7 +81,7 @@ impl Store {
             self.ppks.retain(|(known, _)| *known != owner);
             self.ppks.insert(0, (owner, secret.clone()));
         }
-        self.ppks.truncate(KEPT);
+        self.ppks.truncate(CONNECTIONS);
         Ok(())
     }
 

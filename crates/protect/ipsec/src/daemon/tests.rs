@@ -164,6 +164,12 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
         let message = Section::new().with("type", "PPK").with("data", secret);
         store.shared(&message.with_list("owners", ["e2-2026"])).expect("a key");
     }
+    // A node may have one for each of its links, and they are all loaded before the first connection.
+    for link in 0..200 {
+        let message = Section::new().with("type", "PPK").with("data", [9; 32]);
+        let message = message.with_list("owners", [format!("link-{link}").as_str()]);
+        store.shared(&message).expect("a key");
+    }
     let connection = read(&with_ppk, &store).expect("a connection");
     let ppk = connection.config.ppk.as_ref().expect("a key");
     // The newer one of the name.
