@@ -268,7 +268,7 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
         );
     }
     match running.admin() {
-        Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /config"),
+        Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /config /page"),
         None => tracing::info!("no admin port"),
     }
     match &sidecar.ledger {
