@@ -33,6 +33,7 @@ pub(crate) mod lab;
 pub(crate) mod macsec;
 #[cfg(feature = "full")]
 pub(crate) mod man;
+mod otlp;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]

@@ -9,15 +9,11 @@ mod follow_stage;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_testing::{free_port, until};
-use collector::{Answer, Collector, attribute, line};
+use collector::{Answer, Collector, attribute, by_https, line};
 use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
 
 const TAKEN: Answer = Answer::Taken("{}");
@@ -304,28 +300,6 @@ fn a_collector_that_never_answers_blocks_neither_the_reading_nor_the_end() {
     collector.wait_for("report");
     next.terminate();
     assert_eq!(lines(&collector.taken()), [events, next.events()].concat());
-}
-
-/// What a collector of `localhost` proves itself by, and the root that signed it, PEM.
-fn by_https() -> (Arc<ServerConfig>, String) {
-    let mut root = CertificateParams::new(Vec::<String>::new()).unwrap();
-    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let root_key = KeyPair::generate().unwrap();
-    let root_pem = root.self_signed(&root_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let leaf = leaf.signed_by(&key, &Issuer::new(root, root_key)).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![leaf.der().clone()],
-            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-        )
-        .unwrap();
-    (Arc::new(config), root_pem)
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod redirect;
 mod reload;
 mod rights;
+mod traces;
 mod workers;
 
 use std::num::NonZeroUsize;
@@ -16,6 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::reload::Watched;
+use self::traces::{Traces, TracesArgs};
 use crate::commands::deployment_file::read;
 use crate::output::is_coloured;
 use crate::{Failure, Outcome};
@@ -28,12 +30,16 @@ use crate::{Failure, Outcome};
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:\n  \
     bartizan sidecar core.yaml --node amf\n  \
-    bartizan sidecar core.yaml --node amf --user bartizan --hand-over /run/bartizan/amf.sock --log-format json")]
+    bartizan sidecar core.yaml --node amf --user bartizan --hand-over /run/bartizan/amf.sock --log-format json\n  \
+    bartizan sidecar core.yaml --node amf --traces http://127.0.0.1:4318 --traces-share 0.01")]
 pub(crate) struct Args {
     #[command(subcommand)]
     host: Option<Host>,
     #[command(flatten)]
     serve: Option<Serve>,
+    // Not in there: with a group inside of it, clap cannot tell whether it was given.
+    #[command(flatten)]
+    traces: TracesArgs,
 }
 
 #[derive(clap::Subcommand)]
@@ -79,6 +85,7 @@ enum LogFormat {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
+    let traces = args.traces;
     let args = match (args.host, args.serve) {
         (Some(Host::Redirect(args)), _) => return redirect::run(&args),
         (None, Some(args)) => args,
@@ -94,7 +101,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .build_local(tokio::runtime::LocalOptions::default())
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     // What is awaited here is asked at every event of any connection: so it is the end of a task, which costs nothing to ask.
-    let serving = runtime.spawn_local(async move { serve(&deployment, &args, workers).await });
+    let serving = runtime.spawn_local(async move { serve(&deployment, &args, &traces, workers).await });
     match runtime.block_on(serving) {
         Ok(outcome) => outcome,
         Err(error) => Err(Failure::new(format!("the sidecar ended: {error}"))),
@@ -116,9 +123,15 @@ fn start_log(args: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn serve(deployment: &Deployment, args: &Serve, workers: NonZeroUsize) -> Result<Outcome, Failure> {
+async fn serve(
+    deployment: &Deployment,
+    args: &Serve,
+    traced: &TracesArgs,
+    workers: NonZeroUsize,
+) -> Result<Outcome, Failure> {
     let node = args.node.as_str();
     let user = args.user.as_deref().map(rights::user).transpose()?;
+    let traces = Traces::new(traced)?;
     // Signals are caught before the first port opens: none is lost.
     let cannot_catch = |error| Failure::new(format!("cannot catch signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
@@ -154,10 +167,17 @@ async fn serve(deployment: &Deployment, args: &Serve, workers: NonZeroUsize) -> 
         .node(node)
         .and_then(|node| node.files.as_ref().zip(node.sidecar.as_ref()))
     {
-        let kept = Confinement::of_sidecar(&args.file, files, sidecar, user);
+        let mut kept = Confinement::of_sidecar(&args.file, files, sidecar, user);
+        kept.read.extend(traces.iter().flat_map(|traces| traces.reads(traced)));
         rights::give_up((!args.no_confine).then_some(&kept), files)?;
     }
-    let running = bound.with_workers(workers).serve().map_err(|error| refused(&error))?;
+    let mut bound = bound.with_workers(workers);
+    // After the rights are gone: it is a thread too.
+    let sending = traces.map(|traces| traces.start(node)).transpose()?;
+    if let Some(sending) = &sending {
+        bound = bound.with_traces(sending.tracer());
+    }
+    let running = bound.serve().map_err(|error| refused(&error))?;
     if passed > 0 {
         tracing::info!(
             sockets = taken,
@@ -193,6 +213,9 @@ async fn serve(deployment: &Deployment, args: &Serve, workers: NonZeroUsize) -> 
             tracing::info!("stopped");
         }
         second = wait(&mut terminate, &mut interrupt) => tracing::warn!(signal = second, "stopped at once"),
+    }
+    if let Some(sending) = sending {
+        sending.finish().await;
     }
     Ok(Outcome::Clean)
 }

@@ -9,6 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bartizan_testing::until;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
@@ -53,7 +55,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Listens here, and answers requests for logs as listed, with the last of these again and again. Metrics are taken, but by one that is silent.
+    /// Listens here, and answers requests for logs and traces as listed, with the last of these again and again. Metrics are taken, but by one that is silent.
     pub(crate) fn listen(address: SocketAddr, answers: &[Answer]) -> Self {
         Self::start(address, answers, None)
     }
@@ -211,7 +213,7 @@ fn serve<S: Read + Write>(reader: &mut BufReader<S>, state: &State) -> Option<()
         let mut answers = state.answers.lock().unwrap();
         match answers.as_slice() {
             [Answer::Silent, ..] => Answer::Silent,
-            _ if path != "/v1/logs" => Answer::Taken("{}"),
+            _ if path == "/v1/metrics" => Answer::Taken("{}"),
             [last] => last.clone(),
             _ => answers.remove(0),
         }
@@ -260,4 +262,26 @@ pub(crate) fn attribute<'a>(of: &'a Value, key: &str) -> &'a str {
 /// The line of schema `bartizan-events/1` that a record has as its body.
 pub(crate) fn line(record: &Value) -> Value {
     serde_json::from_str(record["body"]["stringValue"].as_str().unwrap()).unwrap()
+}
+
+/// What a collector of this host proves itself by, and the root that signed it, PEM.
+pub(crate) fn by_https() -> (Arc<ServerConfig>, String) {
+    let mut root = CertificateParams::new(Vec::<String>::new()).unwrap();
+    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root_key = KeyPair::generate().unwrap();
+    let root_pem = root.self_signed(&root_key).unwrap().pem();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &Issuer::new(root, root_key)).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![leaf.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
+        .unwrap();
+    (Arc::new(config), root_pem)
 }

@@ -4,6 +4,9 @@ mod again;
 mod blame;
 mod bodies;
 mod bounds;
+#[path = "../collector/mod.rs"]
+#[allow(dead_code, reason = "what other programs of tests use")]
+mod collector;
 mod floods;
 mod groups;
 mod handshakes;
@@ -20,4 +23,5 @@ mod shares;
 mod stage;
 mod stalls;
 mod streams;
+mod traces;
 mod workers;

@@ -20,6 +20,7 @@ mod routing;
 mod runtime;
 mod shared;
 mod sidecar;
+pub mod traces;
 mod worker;
 
 pub use error::Error;

@@ -13,11 +13,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-pub(crate) use labels::Side;
 use labels::{
     AssociationLabels, BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels,
-    PeerReasonLabels, RequestLabels, ResultLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
+    PeerReasonLabels, RequestLabels, ResultLabels, RulesLabels, SideLabels, SidePeerLabels,
 };
+pub(crate) use labels::{ServiceLabels, Side};
 pub(crate) use requests::{Account, Outcome, Requests};
 
 /// The label of the bound on pending connections.

@@ -14,6 +14,7 @@ use crate::life::drain::Drain;
 use crate::metrics::Metrics;
 use crate::runtime::reactor::{Reactor, Thread};
 use crate::runtime::ticks::Ticks;
+use crate::traces::Tracer;
 use crate::worker::Workers;
 
 /// What all connections of a sidecar share.
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) ticks: Ticks,
     pub(crate) carriers: Carriers,
     pub(crate) workers: Workers,
+    /// Who decides which requests have a span, where any may.
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// The event loops that carry associations, each begun when it is needed first.

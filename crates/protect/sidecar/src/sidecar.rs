@@ -40,6 +40,7 @@ use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
 use crate::shared::{Carriers, Current, Shared};
+use crate::traces::Tracer;
 use crate::worker::listeners::{Listeners, of_peers, serve_associations};
 use crate::worker::threads::WorkerThreads;
 use crate::worker::{Worker, Workers};
@@ -84,6 +85,7 @@ pub struct Bound {
     endpoint: Endpoint,
     ports: Ports,
     workers: NonZeroUsize,
+    tracer: Option<Tracer>,
 }
 
 /// Everything that listens, before anything is served.
@@ -151,6 +153,7 @@ impl Sidecar {
             settings: sidecar.clone(),
             endpoint,
             workers: NonZeroUsize::MIN,
+            tracer: None,
         })
     }
 }
@@ -161,6 +164,13 @@ impl Bound {
     #[must_use]
     pub fn with_workers(self, workers: NonZeroUsize) -> Self {
         Self { workers, ..self }
+    }
+
+    /// Has requests of the `http2` path have spans, as this tracer decides.
+    #[must_use]
+    pub fn with_traces(self, tracer: Tracer) -> Self {
+        let tracer = Some(tracer);
+        Self { tracer, ..self }
     }
 
     /// Opens the ledger and serves until [`Running::drain`].
@@ -178,6 +188,7 @@ impl Bound {
             endpoint,
             ports,
             workers,
+            tracer,
         } = self;
         let ledger = match &settings.ledger {
             Some(LedgerFile { file, size, keep }) => {
@@ -191,6 +202,9 @@ impl Bound {
         };
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry, env!("CARGO_PKG_VERSION"), bartizan_tls::module());
+        if let Some(tracer) = &tracer {
+            tracer.register(&mut registry);
+        }
         let shared = Arc::new(Shared {
             node: node.name.clone(),
             endpoint: Current::new(endpoint),
@@ -203,6 +217,7 @@ impl Bound {
             ticks: Ticks::default(),
             carriers: Carriers::default(),
             workers: Workers::new(workers),
+            tracer,
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let endpoint = shared.endpoint.endpoint();

@@ -2,12 +2,9 @@
 //!
 //! The loop never waits for the collector. It writes an event to the queue, and the queue is bounded; what is sent, repeated and lost is counted.
 
-mod backoff;
-mod client;
 mod options;
 mod queue;
 mod sender;
-mod target;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,13 +20,16 @@ use tokio::sync::{Notify, watch};
 
 use super::metrics::Metrics;
 use crate::Failure;
-use client::Client;
+use crate::commands::otlp::{Client, Plaintext, Purpose, Target, host};
 use queue::{LARGEST, Losses, Queue};
 use sender::Sender;
-use target::{Plaintext, Target};
 
 pub(super) use options::DeliveryArgs;
 
+const PURPOSE: Purpose = Purpose {
+    option: "--otlp",
+    reads: "which links are vulnerable",
+};
 /// What an event's line may have: the log record repeats parts of it, and JSON in JSON is longer.
 const LONGEST_LINE: usize = LARGEST / 4;
 
@@ -79,11 +79,8 @@ impl Delivery {
         let Some(target) = &args.otlp else {
             return Ok(None);
         };
-        let plaintext = match args.otlp_allow_plaintext {
-            true => Plaintext::Anywhere,
-            false => Plaintext::OnThisHost,
-        };
-        let client = Client::new(target, plaintext, args.otlp_ca.clone())?;
+        let plaintext = Plaintext::allowed(args.otlp_allow_plaintext);
+        let client = Client::new(target, PURPOSE, plaintext, args.otlp_ca.clone())?;
         let resource = otlp::resource(env!("CARGO_PKG_VERSION"), &host(), taps);
         let queue = match &args.queue {
             Some(folder) => Queue::open(folder, args.queue_limit, &resource)?,
@@ -376,16 +373,5 @@ impl io::Write for Bounded {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// The name of this host. A service may see nothing of `/proc` but processes.
-fn host() -> String {
-    let read = |path| std::fs::read_to_string(path).ok();
-    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
-    let name = name.unwrap_or_default();
-    match name.trim() {
-        "" => "unknown".to_owned(),
-        name => name.to_owned(),
     }
 }

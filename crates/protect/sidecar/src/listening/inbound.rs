@@ -221,6 +221,7 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
         side: Side::Inbound,
         pool: Rc::clone(&function.pool),
         requests: consumer.requests,
+        session: Some(Arc::clone(&session)),
     };
     let service = Service {
         shared,

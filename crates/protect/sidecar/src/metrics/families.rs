@@ -90,6 +90,7 @@ fn negotiated() -> Negotiated {
 fn names_of_all_families_are_those_of_the_list_that_the_documents_are_compared_with() {
     let mut registry = Registry::default();
     touch(&Metrics::new(&mut registry, "1", "module"));
+    crate::traces::tracer(0.0).0.register(&mut registry);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
     let exported: BTreeSet<&str> = text

@@ -105,11 +105,11 @@ pub(super) struct RulesLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ServiceLabels {
-    pub(super) side: Side,
-    pub(super) consumer: String,
-    pub(super) producer: String,
-    pub(super) service: String,
+pub(crate) struct ServiceLabels {
+    pub(crate) side: Side,
+    pub(crate) consumer: String,
+    pub(crate) producer: String,
+    pub(crate) service: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -119,6 +119,16 @@ pub(super) struct RequestLabels {
     producer: String,
     service: String,
     status: String,
+}
+
+impl ServiceLabels {
+    /// The other end, as seen from this sidecar.
+    pub(crate) fn peer(&self) -> &str {
+        match self.side {
+            Side::Inbound => &self.consumer,
+            Side::Outbound => &self.producer,
+        }
+    }
 }
 
 impl SidePeerLabels {

@@ -11,6 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use super::Metrics;
 use super::labels::{RequestLabels, ServiceLabels, Side};
+use crate::dialling::session::Session;
+use crate::traces::{Hop, Span};
 
 /// More services than this on one pair are counted together as `other`: Release 18 has some sixty in the whole core, and a
 /// client that makes up paths must not fill the memory.
@@ -32,7 +34,7 @@ pub(crate) struct Requests {
 /// Requests of one pair for one service.
 #[derive(Debug)]
 struct Service {
-    labels: ServiceLabels,
+    labels: Arc<ServiceLabels>,
     statuses: Mutex<Vec<(Outcome, Counter)>>,
     requests: Family<RequestLabels, Counter>,
     total: Histogram,
@@ -67,6 +69,8 @@ pub(crate) struct Account {
     arrived: Option<Instant>,
     answered: Option<Instant>,
     outcome: Outcome,
+    /// Its span, where somebody asked for one.
+    hop: Option<Box<Hop>>,
 }
 
 impl Requests {
@@ -96,6 +100,7 @@ impl Requests {
             arrived: None,
             answered: None,
             outcome: Outcome::ConsumerReset,
+            hop: None,
         }
     }
 
@@ -110,12 +115,12 @@ impl Requests {
             "other"
         };
         let service = services.entry(name.into()).or_insert_with(|| {
-            let labels = ServiceLabels {
+            let labels = Arc::new(ServiceLabels {
                 side: self.side,
                 consumer: self.consumer.clone(),
                 producer: self.producer.clone(),
                 service: name.to_owned(),
-            };
+            });
             Arc::new(Service {
                 requests: self.metrics.requests.clone(),
                 total: self.metrics.request_seconds.get_or_create_owned(&labels),
@@ -130,9 +135,27 @@ impl Requests {
 }
 
 impl Account {
-    /// The request was handed to the connection that carries it on.
-    pub(crate) fn handed(&mut self) {
+    /// Has the request have a span, which came by this connection over TLS if by any.
+    pub(crate) fn traced(&mut self, mut hop: Box<Hop>, session: Option<&Session>) {
+        session.into_iter().for_each(|session| hop.carried_by(session));
+        self.hop = Some(hop);
+    }
+
+    /// The request was handed to the connection that carries it on; `session` where that is over TLS.
+    pub(crate) fn handed(&mut self, session: Option<&Session>) {
         self.handed = Some(Instant::now());
+        if let Some(hop) = &mut self.hop {
+            hop.handed();
+            session.into_iter().for_each(|session| hop.carried_by(session));
+        }
+    }
+
+    /// It is answered in place of the producer, for this reason.
+    pub(crate) fn answered_in_place(&mut self, status: u16, reason: &'static str) {
+        self.ended(Outcome::Status(status));
+        if let Some(hop) = &mut self.hop {
+            hop.answered_in_place(reason);
+        }
     }
 
     /// The head of the response arrived.
@@ -149,13 +172,14 @@ impl Account {
         self.outcome = outcome;
     }
 
-    fn own(&self, ended: Instant) -> Duration {
+    /// What the sidecar itself took of the request, and of the response.
+    fn own(&self, ended: Instant) -> [Duration; 2] {
         let to = self.handed.unwrap_or(ended).saturating_duration_since(self.began);
         let back = match (self.arrived, self.answered) {
             (Some(arrived), Some(answered)) => answered.saturating_duration_since(arrived),
             _ => Duration::ZERO,
         };
-        to + back
+        [to, back]
     }
 }
 
@@ -166,7 +190,17 @@ impl Drop for Account {
         self.service.count(self.outcome);
         let total = ended.saturating_duration_since(self.began);
         self.service.total.observe(total.as_secs_f64());
-        self.service.own.observe(self.own(ended).as_secs_f64());
+        let own = self.own(ended);
+        self.service.own.observe(own.iter().sum::<Duration>().as_secs_f64());
+        if let Some(hop) = self.hop.take() {
+            hop.end(|hop| Span {
+                hop,
+                labels: Arc::clone(&self.service.labels),
+                outcome: self.outcome,
+                total,
+                own,
+            });
+        }
     }
 }
 
@@ -185,7 +219,7 @@ impl Service {
 }
 
 impl Outcome {
-    fn label(self) -> String {
+    pub(crate) fn label(self) -> String {
         match self {
             Self::Status(status) => status.to_string(),
             Self::ConsumerReset => "consumer-reset".to_owned(),

@@ -48,6 +48,7 @@ impl<'a> Routes<'a> {
                 side: Side::Outbound,
                 pool,
                 requests: Arc::new(requests),
+                session: None,
             }
         });
         route.pool.want_ready(warm);

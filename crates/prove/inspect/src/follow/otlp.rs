@@ -1,9 +1,8 @@
-//! Events and metrics as OTLP 1.x in its JSON encoding: bodies of `POST /v1/logs` and `POST /v1/metrics`, and what answers say.
+//! Events and metrics as OTLP 1.x in its JSON encoding: bodies of `POST /v1/logs` and `POST /v1/metrics`.
 //!
 //! The encoding is that of proto3 with the exceptions of the OTLP specification: names in lowerCamelCase, 64-bit integers as strings, enumerations as
 //! numbers. Names of attributes are those of OpenTelemetry's semantic conventions where these have one, and begin with `bartizan.` else.
 
-mod answer;
 mod logs;
 mod metrics;
 #[cfg(test)]
@@ -13,7 +12,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-pub use answer::{PartialSuccess, partial_success};
 pub use logs::{log_record, logs};
 pub use metrics::metrics;
 

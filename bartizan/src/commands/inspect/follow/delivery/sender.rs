@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_inspect::follow::otlp::{self, partial_success};
+use bartizan_inspect::follow::otlp;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Shared;
-use super::backoff::Backoff;
-use super::client::{Client, Outcome};
 use crate::commands::inspect::follow::metrics::Metrics;
 use crate::commands::inspect::follow::teller::since_1970;
+use crate::commands::otlp::{Backoff, Client, Outcome, chance, partial_success};
 
 /// Log records of a request.
 const BATCH: usize = 512;
@@ -152,14 +151,5 @@ async fn sync(shared: &Shared) {
         }
         // What the disk refuses is refused again where it is written.
         let _ = tokio::task::spawn_blocking(move || files.iter().for_each(|file| drop(file.sync_data()))).await;
-    }
-}
-
-/// From 0 to 1.
-fn chance() -> f64 {
-    let mut byte = [0];
-    match aws_lc_rs::rand::fill(&mut byte) {
-        Ok(()) => f64::from(byte[0]) / 255.0,
-        Err(_) => 0.5,
     }
 }

@@ -16,6 +16,7 @@ use super::port::{Inside, Port};
 use super::resets::ResetAllowance;
 use crate::answers::failure::{Failure, Why};
 use crate::answers::problem::Problem;
+use crate::dialling::session::Session;
 use crate::metrics::{Account, Outcome, Requests, Side};
 use crate::routing::authority::Authority;
 use crate::runtime::ticks::TICK;
@@ -38,6 +39,8 @@ pub(crate) struct Route {
     pub(crate) side: Side,
     pub(crate) pool: Rc<Pool>,
     pub(crate) requests: Arc<Requests>,
+    /// The connection over TLS that requests come by, where they come by one.
+    pub(crate) session: Option<Arc<Session>>,
 }
 
 /// The consumer's stream behind the request on a producer's stream.
@@ -101,11 +104,15 @@ impl Exchange {
         shared: &Arc<Shared>,
         route: Route,
         resets: &Rc<ResetAllowance>,
-        head: Fields,
+        mut head: Fields,
         end: bool,
     ) -> Result<Box<Self>, (Box<Self>, Failure)> {
         let path = head.value(b":path").and_then(|path| std::str::from_utf8(path).ok());
-        let account = route.requests.begin(path.unwrap_or_default());
+        let mut account = route.requests.begin(path.unwrap_or_default());
+        let tracer = shared.tracer.as_ref();
+        if let Some(hop) = tracer.and_then(|tracer| tracer.begin(&mut head, route.side)) {
+            account.traced(hop, route.session.as_deref());
+        }
         let began = Instant::now();
         let until = began + patience(&shared.limits, route.side);
         let mut this = Box::new(Self {
@@ -247,7 +254,9 @@ pub(super) fn answer(
     let body = problem.body();
     let connection = &mut consumer.connection;
     if let Some(mut exchange) = connection.take_kept(stream) {
-        exchange.account.ended(Outcome::Status(problem.status()));
+        exchange
+            .account
+            .answered_in_place(problem.status(), failure.why.as_str());
     }
     let response = problem.head(shared.node.as_str(), body.len());
     let mut head = Fields::new();
@@ -384,7 +393,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
         exchange.head = head;
         let Some(id) = opened else { return Handed::NoRoom };
         exchange.carrier = Carrier::On(Rc::clone(link), id);
-        exchange.account.handed();
+        exchange.account.handed(link.session.as_deref());
         if body.len() > KEPT_AT_MOST && link.settled.get() {
             exchange.kept = None;
         }

@@ -174,32 +174,6 @@ fn sums_are_monotonic_and_cumulative_since_the_beginning_and_gauges_are_of_now()
     );
 }
 
-#[test]
-fn a_partial_success_is_read_with_numbers_of_either_form() {
-    let read = |text: &str| partial_success(text.as_bytes()).map(|part| (part.rejected, part.message));
-    assert_eq!(
-        read(r#"{"partialSuccess":{"rejectedLogRecords":"3","errorMessage":"too old"}}"#),
-        Some((3, "too old".into()))
-    );
-    assert_eq!(
-        read(r#"{"partialSuccess":{"rejectedDataPoints":2}}"#),
-        Some((2, String::new()))
-    );
-    assert_eq!(
-        read(r#"{"partialSuccess":{"errorMessage":"use gzip"}}"#),
-        Some((0, "use gzip".into()))
-    );
-    for all in [
-        "",
-        "{}",
-        r#"{"partialSuccess":{}}"#,
-        r#"{"partialSuccess":null}"#,
-        "<html>",
-    ] {
-        assert_eq!(read(all), None, "{all}");
-    }
-}
-
 proptest! {
     #[test]
     fn whatever_names_a_link_has_the_request_is_json_with_the_line_unchanged(source in ".*", one in ".*", words in ".*") {
@@ -209,10 +183,5 @@ proptest! {
         let record = sent(&event);
         prop_assert_eq!(record["body"]["stringValue"].as_str().unwrap(), line);
         prop_assert_eq!(attribute(&record, "bartizan.link.one")["stringValue"].as_str().unwrap(), one);
-    }
-
-    #[test]
-    fn no_answer_makes_the_reader_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = partial_success(&body);
     }
 }

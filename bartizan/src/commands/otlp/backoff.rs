@@ -9,13 +9,13 @@ const LONGEST_ASKED: Duration = Duration::from_secs(300);
 
 /// Pauses that double, each shortened by chance so that many senders do not come back at the same time.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     failed: u32,
 }
 
 impl Backoff {
     /// The pause after another failure; `chance` is from 0 to 1, and `asked` what the collector asked for, which is never shortened.
-    pub(super) fn pause(&mut self, chance: f64, asked: Option<Duration>) -> Duration {
+    pub(crate) fn pause(&mut self, chance: f64, asked: Option<Duration>) -> Duration {
         let doubled = FIRST.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
         self.failed = self.failed.saturating_add(1);
         let own = doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0);
@@ -26,7 +26,7 @@ impl Backoff {
     }
 
     /// It was taken.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failed = 0;
     }
 }

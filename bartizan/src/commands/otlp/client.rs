@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::target::{Plaintext, Target};
+use super::target::{Plaintext, Purpose, Target};
 use crate::Failure;
 
 /// For a connection with its handshake, and for an answer: that of OTLP exporters.
@@ -29,7 +29,7 @@ const AGENT: &str = concat!("bartizan/", env!("CARGO_PKG_VERSION"));
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// Taken; the body may refuse parts.
     Taken(Vec<u8>),
     /// Not taken, and it is to be repeated, not before the pause that was asked for.
@@ -39,7 +39,7 @@ pub(super) enum Outcome {
 }
 
 /// A client of one collector, with at most one connection.
-pub(super) struct Client {
+pub(crate) struct Client {
     target: Target,
     plaintext: Plaintext,
     roots: Option<PathBuf>,
@@ -47,8 +47,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(target: &Target, plaintext: Plaintext, roots: Option<PathBuf>) -> Result<Self, Failure> {
-        target.permitted(roots.as_deref(), plaintext)?;
+    pub(crate) fn new(
+        target: &Target,
+        purpose: Purpose,
+        plaintext: Plaintext,
+        roots: Option<PathBuf>,
+    ) -> Result<Self, Failure> {
+        target.permitted(purpose, roots.as_deref(), plaintext)?;
         if let Some(roots) = &roots {
             collector(roots).map_err(|error| {
                 let failure = Failure::usage(&error);
@@ -67,7 +72,7 @@ impl Client {
     }
 
     /// Another one of the same collector, with a connection of its own.
-    pub(super) fn another(&self) -> Self {
+    pub(crate) fn another(&self) -> Self {
         Self {
             target: self.target.clone(),
             plaintext: self.plaintext,
@@ -77,7 +82,7 @@ impl Client {
     }
 
     /// Sends a body to the path of a signal.
-    pub(super) async fn post(&mut self, signal: &str, body: String) -> Outcome {
+    pub(crate) async fn post(&mut self, signal: &str, body: String) -> Outcome {
         match timeout(PATIENCE, self.exchange(signal, Bytes::from(body))).await {
             Ok(Ok((status, pause, body))) => judged(status, pause, &body),
             Ok(Err(why)) => Outcome::Later { why, pause: None },

@@ -9,11 +9,11 @@ use crate::Failure;
 
 /// Scheme, host and port of a collector, and what comes before `/v1/logs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) is_https: bool,
+pub(crate) struct Target {
+    pub(crate) is_https: bool,
     /// A name or an address, without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     prefix: String,
 }
 
@@ -40,7 +40,7 @@ impl FromStr for Target {
             return Err("a query has no place in it".to_owned());
         }
         if uri.path().contains("/v1/") {
-            return Err("/v1/logs and /v1/metrics are added to it".to_owned());
+            return Err("/v1/logs, /v1/metrics or /v1/traces is added to it".to_owned());
         }
         Ok(Self {
             is_https,
@@ -60,7 +60,7 @@ impl fmt::Display for Target {
 
 impl Target {
     /// Host and port, as a request names them.
-    pub(super) fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
         } else {
@@ -68,28 +68,42 @@ impl Target {
         }
     }
 
-    /// The path of a signal: `logs` or `metrics`.
-    pub(super) fn path(&self, signal: &str) -> String {
+    /// The path of a signal: `logs`, `metrics` or `traces`.
+    pub(crate) fn path(&self, signal: &str) -> String {
         format!("{}/v1/{signal}", self.prefix)
     }
 
-    /// Whether what is sent may go there: what is vulnerable in a network is not to be read on the way.
-    pub(super) fn permitted(&self, roots: Option<&Path>, plaintext: Plaintext) -> Result<(), Failure> {
+    /// Whether what is sent may go there: what is vulnerable in a network, and who asks whom, is not to be read on the way.
+    pub(crate) fn permitted(
+        &self,
+        Purpose { option, reads }: Purpose,
+        roots: Option<&Path>,
+        plaintext: Plaintext,
+    ) -> Result<(), Failure> {
         match (self.is_https, roots) {
-            (true, None) => Err(Failure::usage(format!("--otlp {self} needs --otlp-ca"))
-                .hint("--otlp-ca FILE, with the certificate of the CA that issued the collector's, PEM")),
-            (false, Some(_)) => Err(Failure::usage(format!("--otlp-ca does nothing for {self}"))
+            (true, None) => Err(Failure::usage(format!("{option} {self} needs {option}-ca")).hint(format!(
+                "{option}-ca FILE, with the certificate of the CA that issued the collector's, PEM"
+            ))),
+            (false, Some(_)) => Err(Failure::usage(format!("{option}-ca does nothing for {self}"))
                 .hint("an https:// collector has a certificate that it judges")),
             (false, None) if plaintext == Plaintext::OnThisHost && !self.names_this_host() => {
                 Err(Failure::usage(format!(
-                    "--otlp {self} would send over the network without TLS: whoever is on the way reads which links are vulnerable, and can \
-                     change it"
+                    "{option} {self} would send over the network without TLS: whoever is on the way reads {reads}, and can change it"
                 ))
-                .hint("https://HOST:PORT with --otlp-ca FILE, or a collector on this host")
-                .hint("say --otlp-allow-plaintext where the network itself is protected"))
+                .hint(format!(
+                    "https://HOST:PORT with {option}-ca FILE, or a collector on this host"
+                ))
+                .hint(format!(
+                    "say {option}-allow-plaintext where the network itself is protected"
+                )))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether no name has to be looked up.
+    pub(crate) fn is_address(&self) -> bool {
+        self.host.parse::<IpAddr>().is_ok()
     }
 
     fn names_this_host(&self) -> bool {
@@ -100,21 +114,40 @@ impl Target {
     }
 
     /// Whether a connection to this address, which the host's name led to, is permitted.
-    pub(super) fn admits(&self, address: SocketAddr, plaintext: Plaintext) -> bool {
+    pub(crate) fn admits(&self, address: SocketAddr, plaintext: Plaintext) -> bool {
         self.is_https || plaintext == Plaintext::Anywhere || address.ip().to_canonical().is_loopback()
     }
 }
 
+/// By which option a collector was named, and what others would read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Purpose {
+    pub(crate) option: &'static str,
+    pub(crate) reads: &'static str,
+}
+
 /// Where what is not protected by TLS may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plaintext {
+pub(crate) enum Plaintext {
     OnThisHost,
     Anywhere,
+}
+
+impl Plaintext {
+    /// Anywhere where that was asked for.
+    pub(crate) fn allowed(asked: bool) -> Self {
+        if asked { Self::Anywhere } else { Self::OnThisHost }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PURPOSE: Purpose = Purpose {
+        option: "--otlp",
+        reads: "all of it",
+    };
 
     fn read(text: &str) -> Target {
         text.parse().unwrap()
@@ -149,16 +182,19 @@ mod tests {
             "http://[::ffff:127.0.0.1]:4318",
         ];
         for url in here {
-            assert!(read(url).permitted(None, Plaintext::OnThisHost).is_ok(), "{url}");
+            assert!(
+                read(url).permitted(PURPOSE, None, Plaintext::OnThisHost).is_ok(),
+                "{url}"
+            );
         }
         for url in [
             "http://192.0.2.1:4318",
             "http://collector:4318",
             "http://localhost.example:4318",
         ] {
-            let refused = read(url).permitted(None, Plaintext::OnThisHost).unwrap_err();
+            let refused = read(url).permitted(PURPOSE, None, Plaintext::OnThisHost).unwrap_err();
             assert!(refused.hints().contains("--otlp-allow-plaintext"), "{url}");
-            assert!(read(url).permitted(None, Plaintext::Anywhere).is_ok(), "{url}");
+            assert!(read(url).permitted(PURPOSE, None, Plaintext::Anywhere).is_ok(), "{url}");
         }
         // A name is only a name: it may lead elsewhere.
         let elsewhere = "192.0.2.1:4318".parse().unwrap();
@@ -170,17 +206,17 @@ mod tests {
         let roots = Some(Path::new("ca.pem"));
         assert!(
             read("https://collector:4318")
-                .permitted(None, Plaintext::Anywhere)
+                .permitted(PURPOSE, None, Plaintext::Anywhere)
                 .is_err()
         );
         assert!(
             read("https://collector:4318")
-                .permitted(roots, Plaintext::OnThisHost)
+                .permitted(PURPOSE, roots, Plaintext::OnThisHost)
                 .is_ok()
         );
         assert!(
             read("http://127.0.0.1:4318")
-                .permitted(roots, Plaintext::OnThisHost)
+                .permitted(PURPOSE, roots, Plaintext::OnThisHost)
                 .is_err()
         );
     }
