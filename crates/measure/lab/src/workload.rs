@@ -23,6 +23,7 @@ mod responder;
 mod sbi;
 mod scale;
 mod service_calls;
+mod sidecar_traces;
 mod sidecar_workers;
 #[cfg(test)]
 mod started;
@@ -57,6 +58,7 @@ pub const KINDS: &[&Kind] = &[
     &handshakes_in_memory::KIND,
     &hostile::KIND,
     &sidecar_workers::KIND,
+    &sidecar_traces::KIND,
     &transactions::KIND,
     &service_calls::KIND,
     &tls_connections::KIND,

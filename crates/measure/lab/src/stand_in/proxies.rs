@@ -18,6 +18,7 @@ mod peer;
 mod route;
 mod server;
 mod site;
+mod traced;
 mod workers;
 
 pub(crate) use handshake::Ends;
@@ -30,6 +31,7 @@ pub use peer::{Missing, Tools};
 pub use route::{Level, Mode, Placement, Proxy, Route, What};
 pub use server::serve;
 pub(crate) use site::{Cpu, Measured, Site};
+pub(crate) use traced::Traced;
 pub(crate) use workers::Crowd;
 
 /// Bytes of a request's body.

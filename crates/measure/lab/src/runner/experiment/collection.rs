@@ -90,6 +90,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "sidecar-traces",
+        include_str!("../../../../../../experiments/sidecar-traces/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../../../experiments/peers/experiment.yaml"),
         None,

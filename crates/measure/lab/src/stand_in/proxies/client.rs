@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::stand_in::proxies::frame::{
     ACK, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, Inbox, PING, PREFACE, RST_STREAM, Received, SETTINGS,
-    SETTINGS_HEADER_TABLE_SIZE, SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_UPDATE, put, put_literal, put_opening,
+    SETTINGS_HEADER_TABLE_SIZE, SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_UPDATE, put, put_literal, put_named, put_opening,
 };
 use crate::stand_in::proxies::{ANSWER_BYTES, REQUEST_BYTES};
 
@@ -34,7 +34,12 @@ pub(super) struct Client {
     /// Streams without an answer yet, with the bytes received of it.
     open: Vec<(u32, usize)>,
     answered: u64,
+    /// The field that each request has besides, whose value is another one each time.
+    traced: bool,
 }
+
+/// `traceparent` of a sampled trace, as applications send it.
+const TRACE_PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// How the next header block is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +75,13 @@ impl Client {
             received: Received::default(),
             open: Vec::new(),
             answered: 0,
+            traced: false,
         })
+    }
+
+    /// Has each request belong to a trace.
+    pub(super) fn traced(self) -> Self {
+        Self { traced: true, ..self }
     }
 
     /// Sends one request and waits for the whole answer.
@@ -106,7 +117,10 @@ impl Client {
         let stream = self.next_stream;
         // A connection has 2^30 streams, hours of load.
         self.next_stream += 2;
-        let block = header_block(self.headers);
+        let mut block = header_block(self.headers);
+        if self.traced {
+            put_named(&mut block, "traceparent", TRACE_PARENT);
+        }
         self.headers = match self.headers {
             Headers::First => Headers::Indexed,
             Headers::Emptied => Headers::Literal,

@@ -136,6 +136,15 @@ pub(super) fn put_literal(block: &mut Vec<u8>, first: u8, prefix: u8, name: u8, 
     block.extend_from_slice(value.as_bytes());
 }
 
+/// The same with a name of its own.
+pub(super) fn put_named(block: &mut Vec<u8>, name: &str, value: &str) {
+    block.push(0);
+    for text in [name, value] {
+        block.push(u8::try_from(text.len()).unwrap_or(0));
+        block.extend_from_slice(text.as_bytes());
+    }
+}
+
 /// How much the other side has sent since it last granted more.
 #[derive(Debug, Default)]
 pub(super) struct Received(u32);
