@@ -1,5 +1,6 @@
 //! `bartizan inspect --follow` and `--interface`: what is reported while packets come, and the report at the end.
 
+mod browser;
 mod dashboard;
 mod follow_page;
 mod follow_stage;

@@ -1,5 +1,7 @@
 //! The page of what is followed, over HTTP as a browser asks for it.
 
+mod browser;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -311,12 +313,15 @@ fn segment(ends: [([u8; 4], u16); 2], numbers: [u32; 2], flags: u8, payload: &[u
     packet.extend(payload);
     let length = u16::try_from(packet.len()).unwrap();
     packet[2..4].copy_from_slice(&length.to_be_bytes());
-    let mut record = Vec::new();
-    for word in [1_763_000_000_u32, 0, u32::from(length), u32::from(length)] {
-        record.extend(word.to_le_bytes());
-    }
-    record.extend(packet);
-    record
+    record(&packet)
+}
+
+/// A packet as a record of it.
+fn record(packet: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(packet.len()).unwrap();
+    let words = [1_763_000_000_u32, 0, length, length];
+    let head = words.into_iter().flat_map(u32::to_le_bytes);
+    head.chain(packet.iter().copied()).collect()
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

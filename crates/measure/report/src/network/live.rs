@@ -89,7 +89,7 @@ fn body() -> Markup {
                 }
             }
         }
-        section aria-labelledby="handshakes-heading" {
+        section.rows aria-labelledby="handshakes-heading" {
             h2 id="handshakes-heading" { "Handshakes as they come" }
             p.meta id="handshakes-total" {}
             div.wide { table {
@@ -97,7 +97,7 @@ fn body() -> Markup {
                 tbody id="handshakes" {}
             } }
         }
-        section aria-labelledby="events-heading" {
+        section.rows aria-labelledby="events-heading" {
             h2 id="events-heading" { "Events" }
             p.meta id="events-total" {}
             div.wide { table {

@@ -52,10 +52,12 @@
   let frameworks = {}, sources = [], counts = [], chosen = null, detail = null, filter = null, current = null;
   let paused = false, ended = null, timer = null, asking = null, failedSince = null;
   const links = new Map(), findings = new Map(), tiles = new Map(), edges = new Map(), groups = new Map(), articles = new Map();
+  // How many links of two ends are drawn.
+  const drawnOf = new Map();
 
   // What was given before is to be forgotten.
   const forget = () => {
-    for (const kept of [links, findings, tiles, edges, groups, articles]) kept.clear();
+    for (const kept of [links, findings, tiles, edges, drawnOf, groups, articles]) kept.clear();
     for (const place of ['links', 'findings', 'handshakes', 'events', 'drawing']) byId(place).replaceChildren();
     [chosen, detail, current, ended] = [null, null, null, null];
     showDetail();
@@ -71,7 +73,7 @@
     try {
       const answer = await fetch('/state?' + known + looked, { cache: 'no-store', signal: asking.signal });
       if (!answer.ok) throw new Error(String(answer.status));
-      take(await answer.json());
+      await take(await answer.json());
       failedSince = null;
       // What was chosen meanwhile is asked for at once.
       if (chosen !== null && !detail) next = 200;
@@ -89,15 +91,21 @@
     ask();
   };
 
-  const take = (state) => {
+  // Each part of the page is changed in a frame of its own: together they would take longer than one.
+  const frame = () => new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+  const take = async (state) => {
     if (state.whole) forget();
-    [run, version, sources, counts] = [state.run, state.version, state.sources, state.counts];
+    [run, version, sources] = [state.run, state.version, state.sources];
     if (state.frameworks) frameworks = state.frameworks;
     for (const id of state.links_gone) {
       links.delete(id);
       if (chosen === id) chosen = null;
     }
-    for (const link of state.links) links.set(link.id, link);
+    // A link that looks as it did needs no frame.
+    const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+    const altered = state.links.filter((link) => !same(link, links.get(link.id)));
+    for (const link of altered) links.set(link.id, link);
+    const counted = !same(state.counts, counts);
     for (const id of state.findings_gone) {
       findings.delete(id);
       articles.delete(id);
@@ -109,21 +117,28 @@
     if (state.map) {
       map = state.map;
       edges.clear();
+      drawnOf.clear();
       byId('drawing').replaceChildren();
     }
     mapVersion = state.map_version;
-    const changed = state.links.length > 0 || state.links_gone.length > 0;
-    showAnswer();
-    if (changed || state.map) {
+    counts = state.counts;
+    if (counted || state.whole) {
+      showAnswer();
       showInterfaces();
-      showLinks(state.links, state.links_gone);
-      showMap(state.links, state.links_gone);
+    }
+    if (altered.length > 0 || state.links_gone.length > 0 || state.map) {
+      await frame();
+      showLinks(altered, state.links_gone);
+      await frame();
+      showMap(altered, state.links_gone);
+      await frame();
     }
     if (state.whole || state.findings.length > 0 || state.findings_gone.length > 0) showFindings(state.findings_total);
     if (chosen === null || (state.detail && state.detail.id === chosen)) {
       detail = chosen === null ? null : state.detail;
       showDetail();
     }
+    await frame();
     prepend(byId('handshakes'), state.handshakes.map(handshakeRow));
     byId('handshakes-total').textContent = count(state.handshakes_total, 'handshake') + ' since the beginning, the newest first.';
     prepend(byId('events'), state.events.map(eventRow));
@@ -201,7 +216,7 @@
       ...[...all].sort().map(([name, of]) => button(name, name === '-' ? 'unnamed' : name, of.links, of.verdict)));
     if (held !== null) for (const one of place.children) if (one.dataset.name === held) one.focus();
   };
-  const isShown = (link) => filter === null || (link.interface || '-') === filter;
+  const isShown = (link) => filter === null || (link !== undefined && (link.interface || '-') === filter);
   const applyFilter = () => {
     for (const [id, tile] of tiles) tile.hidden = !isShown(links.get(id));
     for (const [name, group] of groups) group.hidden = filter !== null && name !== filter;
@@ -336,8 +351,9 @@
     const [dx, dy] = [other.x - one.x, other.y - one.y];
     const length = Math.hypot(dx, dy);
     // Links of the same two ends are bent apart.
-    const earlier = [...links.values()].filter((known) => known.id <= link.id && edges.has(known.id)
-      && known.ends.every((end) => link.ends.includes(end))).length;
+    const pair = [...link.ends].sort().join(' ');
+    const earlier = drawnOf.get(pair) || 0;
+    drawnOf.set(pair, earlier + 1);
     const bend = (earlier % 2 ? 1 : -1) * Math.ceil(earlier / 2) * 26;
     const turn = dx < 0 || (Math.abs(dx) < 1 && dy > 0) ? -1 : 1;
     for (const apart of [2.2, -2.2]) {
