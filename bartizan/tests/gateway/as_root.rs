@@ -166,7 +166,9 @@ fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppi
     }
     for carrier in CARRIERS {
         let stage = Stage::new(carrier);
-        let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
+        // Associations are the first worker's, however many there are.
+        let start = |node| stage.start_with(node, "net.yaml", &["--workers", "3"]);
+        let (_amf, _gnb) = (start("amf"), start("gnb"));
         let waiting = listen(&stage.amf, forward());
         for (number, (capture, port, protocol)) in [
             ("n2-free5gc-two-registrations.pcap", 38_412, 60),
@@ -193,6 +195,21 @@ fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppi
             let ended = stage.ended_after("gnb", number);
             assert_eq!(ended.messages.sent + ended.messages.received, messages.len() as u64);
             assert_eq!((ended.ending.as_str(), ended.unacknowledged), ("shutdown", 0));
+        }
+        let open = || {
+            (
+                Function::open(&stage.gnb, ANY, listener(), opening(4, 4)),
+                accept(&waiting),
+            )
+        };
+        let several: Vec<_> = std::iter::repeat_with(open).take(6).collect();
+        for round in 0..20 {
+            for (function, other) in &several {
+                function.send(&message(round % 4, 60, 100));
+                assert_eq!(other.next(), Seen::Message(message(round % 4, 60, 100)));
+                other.send(&message(1, 60, 200));
+                assert_eq!(function.next(), Seen::Message(message(1, 60, 200)));
+            }
         }
     }
     // The guest is up: what is measured on N2 needs one as well.

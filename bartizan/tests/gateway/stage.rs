@@ -132,10 +132,16 @@ impl Stage {
     }
 
     pub(crate) fn start_by(&self, node: &str, file: &str) -> Node {
+        self.start_with(node, file, &[])
+    }
+
+    /// The same with these arguments.
+    pub(crate) fn start_with(&self, node: &str, file: &str, arguments: &[&str]) -> Node {
         let program = Program::new(env!("CARGO_BIN_EXE_bartizan"))
             .argument("sidecar")
             .argument(self.path(file))
             .arguments(["--node", node])
+            .arguments(arguments)
             .inside(self.space(node));
         let mut process = program.start().unwrap();
         eventually("the sidecar serves", || {
