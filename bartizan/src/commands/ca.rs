@@ -16,7 +16,7 @@ mod sign;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use bartizan_pki::{Authority, Error, Passphrase};
+use bartizan_pki::{Authority, Error, Secrets};
 use clap::Subcommand;
 
 use crate::outcome::{Failure, Outcome};
@@ -74,21 +74,34 @@ struct AuthorityArgs {
 }
 
 impl AuthorityArgs {
-    /// Opens the authority; asks for the passphrase only if its key has one.
+    /// Opens the authority; asks for the passphrase or the PIN only if its key has one.
     fn open(&self, now: SystemTime) -> Result<Authority, Failure> {
         Ok(self.open_and_keep(now)?.0)
     }
 
-    /// Opens it and gives the passphrase too, for who opens it again.
-    fn open_and_keep(&self, now: SystemTime) -> Result<(Authority, Option<Passphrase>), Failure> {
-        let given = self.passphrase.given()?;
-        match Authority::open(&self.dir, given.as_ref(), now) {
-            Err(Error::PassphraseNeeded(path)) if given.is_none() => {
-                let asked = passphrase::ask(&path)?;
-                let authority = Authority::open(&self.dir, Some(&asked), now).map_err(failure)?;
-                Ok((authority, Some(asked)))
+    /// Opens it and gives what it took too, for who opens it again.
+    fn open_and_keep(&self, now: SystemTime) -> Result<(Authority, Secrets), Failure> {
+        let mut secrets = self.passphrase.given()?;
+        loop {
+            match Authority::open(&self.dir, &secrets, now) {
+                Ok(authority) => return Ok((authority, secrets)),
+                Err(error) if passphrase::ask_for(&error, &mut secrets)? => {}
+                Err(error) => return Err(failure(error)),
             }
-            other => Ok((other.map_err(failure)?, given)),
+        }
+    }
+}
+
+/// Does what may take the root's key next to the issuing one, and asks for what that needs.
+fn asking<T>(
+    authority: &mut Authority,
+    mut act: impl FnMut(&mut Authority) -> Result<T, Error>,
+) -> Result<Result<T, Error>, Failure> {
+    let mut secrets = authority.secrets().clone();
+    loop {
+        match act(authority) {
+            Err(error) if passphrase::ask_for(&error, &mut secrets)? => authority.supply(secrets.clone()),
+            other => return Ok(other),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bartizan_pki::Error;
+use bartizan_pki::{Error, TokenFault};
 
 use crate::outcome::Failure;
 
@@ -67,6 +67,11 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::KeyOffline(_) => {
             Failure::new(message).hint("bring the key back to the directory for the time of this operation")
         }
+        Error::Token { fault, .. } => of_token(message, &fault),
+        Error::Pkcs11Uri { reason, .. } => of_uri(Failure::usage(message), reason),
+        Error::KeyFile { ref reason, .. } if reason.starts_with("PKCS#11 URI") => of_uri(Failure::new(message), reason),
+        Error::Pin(_) => Failure::usage(message),
+        Error::OneKey => Failure::usage(message).hint("give --root-key and --intermediate-key different objects"),
         Error::KeyFile { ref reason, .. } | Error::Key(ref reason) if reason.contains("bare") => Failure::new(message)
             .hint(
                 "openssl pkey -in KEY -out NEW -provparam ml-dsa.output_formats=seed-only,priv-only writes a form that is read",
@@ -82,5 +87,52 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Busy(_) => Failure::new(message).hint("wait for it to end, or look for it with fuser DIR/ca.lock"),
         Error::RecordsVersion { .. } => Failure::new(message).hint("use the version of bartizan that wrote them"),
         _ => Failure::new(message),
+    }
+}
+
+fn of_uri(failure: Failure, reason: &str) -> Failure {
+    if reason.contains("pin-value") {
+        failure.hint(
+            "pin-source=file:/PATH names a file with the PIN; without it --pin-file, BARTIZAN_CA_PIN or a terminal",
+        )
+    } else {
+        failure.hint("for example pkcs11:token=ca;object=root?module-name=softhsm2")
+    }
+}
+
+fn of_token(message: String, fault: &TokenFault) -> Failure {
+    let failure = Failure::new(message);
+    match fault {
+        TokenFault::StaticBuild => failure
+            .hint("a build for this machine can: cargo build --release -p bartizan")
+            .hint("bartizan --version --verbose shows whether a build has PKCS#11"),
+        TokenFault::Module { .. } => {
+            failure.hint("install the token's module, or give its file: module-path=/PATH in the URI")
+        }
+        TokenFault::NoToken { .. } => failure.hint("pkcs11-tool --module FILE --list-token-slots shows the tokens that are present"),
+        TokenFault::SeveralTokens { .. } => failure.hint("add serial=SERIAL to the URI"),
+        TokenFault::PinNeeded { .. } => {
+            failure.hint("--pin-file FILE, the environment variable BARTIZAN_CA_PIN, pin-source in the key's URI, or a terminal")
+        }
+        TokenFault::WrongPin { .. } => {
+            failure.hint("it was tried once and is not tried again: many tokens lock after some wrong PINs")
+        }
+        TokenFault::PinLocked { .. } => failure.hint("the token's security officer unlocks it: pkcs11-tool --init-pin"),
+        TokenFault::LastAttempt { .. } => {
+            failure.hint("log in once by hand with the right PIN, such as by pkcs11-tool --login --list-objects")
+        }
+        TokenFault::NoKey { .. } => failure.hint("pkcs11-tool --module FILE --login --list-objects shows the keys of a token"),
+        TokenFault::SeveralKeys { .. } => failure.hint("add id=ID to the URI"),
+        TokenFault::KeyExists { .. } => failure
+            .hint("--existing-keys takes the key that is there")
+            .hint("for a fresh one give another object in the URI: a key in a token is never overwritten"),
+        TokenFault::Unsupported { algorithm, .. } if algorithm.is_quantum_safe() => failure
+            .hint("keep an ML-DSA root offline in a file: --algorithm ml-dsa-87 --intermediate ecdsa-p384 --intermediate-key URI, \
+                   then move root.key.pem away")
+            .hint("or a classical root in the token above an ML-DSA intermediate: --algorithm ecdsa-p384 --intermediate ml-dsa-65"),
+        TokenFault::Unsupported { .. } => failure.hint("choose an algorithm that the token has"),
+        TokenFault::Exportable => failure.hint("the key is still there: remove it, and make it in a token that keeps its keys"),
+        TokenFault::OtherKey => failure.hint("does the URI name the token and object that the authority was made with?"),
+        _ => failure,
     }
 }

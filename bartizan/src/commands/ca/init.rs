@@ -3,37 +3,32 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_pki::{
-    Algorithm, Authority, Certificate, Error, InitOptions, Intermediate, Lifetime, Passphrase, PrivateKey,
-};
-use serde_json::json;
-use zeroize::Zeroizing;
+use bartizan_pki::{Authority, Certificate, InitOptions, Intermediate, Lifetime, Role};
+use serde_json::{Value, json};
 
 use super::failure::failure;
 use super::passphrase::{self, PassphraseArgs};
 use super::show::date;
 use crate::outcome::{Failure, Outcome};
 use crate::output::outln;
+use keys::KeyArgs;
+
+mod keys;
 
 /// Make a root, and an intermediate if wanted, in a new directory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan ca init --dir ca --algorithm ml-dsa-65\n  \
     bartizan ca init --dir ca --algorithm ml-dsa-87 --intermediate --encrypt\n  \
+    bartizan ca init --dir ca --algorithm ecdsa-p384 --intermediate ml-dsa-65 --encrypt \\\n      \
+      --root-key 'pkcs11:token=root;object=bartizan-root?module-name=softhsm2'      the root's key in a token\n  \
     bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384      for IPsec: strongSwan verifies no ML-DSA")]
 pub(super) struct Args {
     /// Directory of the authority; made if it is not there
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Kind of the root's key: ml-dsa-44, ml-dsa-65, ml-dsa-87, ecdsa-p256, ecdsa-p384 or ed25519
-    #[arg(long, value_name = "ALGORITHM", required_unless_present = "root_key")]
-    algorithm: Option<Algorithm>,
-    /// Make the root from this private key (PKCS#8, PEM) instead of a fresh one
-    #[arg(long, value_name = "FILE", conflicts_with = "algorithm")]
-    root_key: Option<PathBuf>,
-    /// Make an intermediate that signs from day to day, with a key of this kind or, without ALGORITHM, of the root's
-    #[arg(long, value_name = "ALGORITHM", num_args = 0..=1)]
-    intermediate: Option<Option<Algorithm>>,
+    #[command(flatten)]
+    keys: KeyArgs,
     /// Common name of the root
     #[arg(long, value_name = "NAME")]
     common_name: Option<String>,
@@ -52,7 +47,7 @@ pub(super) struct Args {
     /// Days the intermediate is valid
     #[arg(long, default_value_t = 1825, value_parser = clap::value_parser!(u32).range(1..))]
     intermediate_days: u32,
-    /// Encrypt the authority's keys under a passphrase, asked for unless it is given by file or environment
+    /// Encrypt the authority's keys under a passphrase, asked for unless it is given by file or environment; a key in a token is not encrypted
     #[arg(long)]
     encrypt: bool,
     #[command(flatten)]
@@ -63,103 +58,103 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
-    let given = args.passphrase.given()?;
-    let root_key = args
-        .root_key
-        .as_deref()
-        .map(|path| read_key(path, given.as_ref()))
-        .transpose()?;
-    let algorithm = match (&root_key, args.algorithm) {
-        (Some(key), _) => key.algorithm(),
-        (None, Some(algorithm)) => algorithm,
-        (None, None) => return Err(Failure::usage("--algorithm or --root-key is needed")),
-    };
-    let passphrase = match given {
-        Some(passphrase) => Some(passphrase),
-        None if args.encrypt => Some(passphrase::ask_new()?),
-        None => None,
-    };
-    let encrypted = passphrase.is_some();
-    let intermediate = args.intermediate.map(|own| Intermediate {
-        algorithm: own.unwrap_or(algorithm),
-        lifetime: Lifetime::Days(args.intermediate_days.min(args.days)),
-    });
-    let options = InitOptions {
-        algorithm,
-        root_key,
+    let mut secrets = args.passphrase.given()?;
+    let keys = args.keys.read(&secrets)?;
+    if args.encrypt && !keys.has_file() {
+        return Err(Failure::usage(
+            "--encrypt: every key is in a token, and no file has one",
+        ));
+    }
+    if args.encrypt && secrets.passphrase.is_none() {
+        secrets.passphrase = Some(passphrase::ask_new()?);
+    }
+    let encrypted = secrets.passphrase.is_some() && keys.has_file();
+    let root_in_token = keys.is_in_token(Role::Root);
+    let has_file = keys.has_file();
+    let mut options = InitOptions {
+        algorithm: keys.algorithm,
+        root_key: keys.root,
         common_name: args.common_name,
         organization: Some(args.organization).filter(|name| !name.is_empty()),
         country: args.country,
         crl_url: args.crl_url,
         lifetime: Lifetime::Days(args.days),
-        intermediate,
-        passphrase,
+        intermediate: keys.intermediate.map(|(algorithm, key)| Intermediate {
+            algorithm,
+            key,
+            lifetime: Lifetime::Days(args.intermediate_days.min(args.days)),
+        }),
+        secrets,
     };
-    let authority = Authority::init(&args.dir, options, SystemTime::now()).map_err(failure)?;
-
-    let root = authority.root();
+    let authority = loop {
+        match Authority::init(&args.dir, options.clone(), SystemTime::now()) {
+            Ok(authority) => break authority,
+            Err(error) if passphrase::ask_for(&error, &mut options.secrets)? => {}
+            Err(error) => return Err(failure(error)),
+        }
+    };
     if args.json {
-        let described = |of: &Certificate| json!({ "subject": of.subject(), "algorithm": of.algorithm(), "not_after": date(of.not_after()) });
-        outln!(
-            "{:#}",
-            json!({
-                "dir": args.dir,
-                "root": described(root),
-                "intermediate": authority.intermediate().map(described),
-                "encrypted": encrypted,
-            })
-        );
-        return Ok(Outcome::Clean);
+        return json(&args.dir, &authority, encrypted);
     }
     outln!("made a certificate authority in {}", args.dir.display());
-    outln!(
-        "  root            {}, {}, valid until {}",
-        root.subject(),
-        root.algorithm(),
-        date(root.not_after())
-    );
-    if let Some(own) = authority.intermediate() {
+    for (role, certificate) in certificates(&authority) {
+        let name = role.name();
         outln!(
-            "  intermediate    {}, {}, valid until {}",
-            own.subject(),
-            own.algorithm(),
-            date(own.not_after())
+            "  {name:<15} {}, {}, valid until {}",
+            certificate.subject(),
+            certificate.algorithm(),
+            date(certificate.not_after())
+        );
+        if let Some(uri) = authority.token_of(role).map_err(failure)? {
+            outln!("  {:<15} in a token: {uri}", "");
+        }
+    }
+    if has_file {
+        outln!(
+            "  keys            {}",
+            if encrypted {
+                "encrypted under the passphrase"
+            } else {
+                "not encrypted, readable by their owner alone (--encrypt)"
+            }
         );
     }
-    outln!(
-        "  keys            {}",
-        if encrypted {
-            "encrypted under the passphrase"
-        } else {
-            "not encrypted, readable by their owner alone (--encrypt)"
+    match (authority.intermediate(), root_in_token) {
+        (None, _) => {}
+        (Some(_), false) => {
+            outln!("  root.key.pem may be moved to a safe place now; only the intermediate's revocation needs it");
         }
-    );
-    if authority.intermediate().is_some() {
-        outln!("  root.key.pem may be moved to a safe place now; only the intermediate's revocation needs it");
+        (Some(_), true) => {
+            outln!("  the root's token may be put in a safe place now; only the intermediate's revocation needs it");
+        }
     }
     Ok(Outcome::Clean)
 }
 
-/// A foreign key that is encrypted is tried with the passphrase given; without one, its own is asked for.
-fn read_key(path: &Path, given: Option<&Passphrase>) -> Result<PrivateKey, Failure> {
-    let place = |error| {
-        failure(match error {
-            Error::Key(reason) => Error::KeyFile {
-                path: path.to_owned(),
-                reason,
-            },
-            Error::WrongPassphrase(_) => Error::WrongPassphrase(path.to_owned()),
-            other => other,
-        })
+fn certificates(authority: &Authority) -> impl Iterator<Item = (Role, &Certificate)> {
+    let intermediate = authority.intermediate().map(|own| (Role::Intermediate, own));
+    [(Role::Root, authority.root())].into_iter().chain(intermediate)
+}
+
+fn json(dir: &Path, authority: &Authority, encrypted: bool) -> Result<Outcome, Failure> {
+    let described = |role: Role, of: &Certificate| -> Result<Value, Failure> {
+        let uri = authority.token_of(role).map_err(failure)?;
+        Ok(json!({
+            "subject": of.subject(),
+            "algorithm": of.algorithm(),
+            "not_after": date(of.not_after()),
+            "key": uri.map(|uri| uri.to_string()),
+        }))
     };
-    let text = std::fs::read(path)
-        .map(Zeroizing::new)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-    match PrivateKey::from_pem(&text, given) {
-        Err(Error::PassphraseNeeded(_)) => {
-            let passphrase = passphrase::ask(path)?;
-            PrivateKey::from_pem(&text, Some(&passphrase)).map_err(place)
-        }
-        other => other.map_err(place),
-    }
+    let intermediate = authority.intermediate().map(|own| described(Role::Intermediate, own));
+    outln!(
+        "{:#}",
+        json!({
+            "dir": dir,
+            "root": described(Role::Root, authority.root())?,
+            "intermediate": intermediate.transpose()?,
+            "encrypted": encrypted,
+        })
+    );
+    Ok(Outcome::Clean)
 }

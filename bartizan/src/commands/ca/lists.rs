@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use bartizan_pki::Authority;
 use serde_json::json;
 
-use super::AuthorityArgs;
 use super::failure::failure;
 use super::leaf::OutputArgs;
 use super::show::date;
+use super::{AuthorityArgs, asking};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{out, outln};
 
@@ -35,7 +35,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     let mut authority = args.authority.open(now)?;
-    let pem = authority.refresh_lists(args.days, now).map_err(failure)?;
+    let pem = asking(&mut authority, |authority| authority.refresh_lists(args.days, now))?.map_err(failure)?;
     if let Some(out) = &args.out {
         if out.as_os_str() == "-" {
             out!("{pem}");

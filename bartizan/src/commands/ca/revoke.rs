@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use bartizan_pki::{Authority, Error, Reason};
 use serde_json::json;
 
-use super::AuthorityArgs;
 use super::failure::failure;
 use super::show::date;
+use super::{AuthorityArgs, asking};
 use crate::outcome::{Failure, Outcome};
 use crate::output::outln;
 
@@ -34,9 +34,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     let mut authority = args.authority.open(now)?;
-    let revoked = authority
-        .revoke(&args.certificate, args.reason, now)
-        .map_err(|error| dated(&authority, error))?;
+    let revoked = asking(&mut authority, |authority| {
+        authority.revoke(&args.certificate, args.reason, now)
+    })?
+    .map_err(|error| dated(&authority, error))?;
     let list = args.authority.dir.join("crl.pem");
     if args.json {
         outln!(

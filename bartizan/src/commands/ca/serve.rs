@@ -58,14 +58,14 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     crate::commands::ipsec::start_log();
     let interrupt = Interrupt::install()?;
-    let (authority, passphrase) = args.authority.open_and_keep(SystemTime::now())?;
+    let (authority, secrets) = args.authority.open_and_keep(SystemTime::now())?;
     let path = args
         .audit
         .clone()
         .unwrap_or_else(|| args.authority.dir.join("audit.jsonl"));
     let service = Service::new(
         args.authority.dir.clone(),
-        passphrase,
+        secrets,
         authority,
         args.dns.clone(),
         Audit::open(&path)?,

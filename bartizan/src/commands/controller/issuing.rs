@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use bartizan_controller::{Authority as State, Order};
-use bartizan_pki::{
-    AlternativeName, Authority, Leaf, Lifetime, LongLife, OpenedKey, Passphrase, Profile, RevocationList,
-};
+use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, LongLife, OpenedKey, Profile, RevocationList, Secrets};
 use zeroize::Zeroizing;
 
 use super::objects::fingerprint;
@@ -22,7 +20,7 @@ const LIST_DAYS: u32 = 7;
 
 pub(super) struct Issuing {
     dir: PathBuf,
-    passphrase: Option<Passphrase>,
+    secrets: Secrets,
     lifetime: Duration,
     key: OpenedKey,
     root: String,
@@ -41,21 +39,16 @@ pub(super) struct Made {
 }
 
 impl Issuing {
-    pub(super) fn open(
-        dir: PathBuf,
-        passphrase: Option<Passphrase>,
-        lifetime: Duration,
-        now: SystemTime,
-    ) -> Result<Self, Failure> {
-        let authority = Authority::open(&dir, passphrase.as_ref(), now).map_err(failure)?;
+    pub(super) fn open(dir: PathBuf, secrets: Secrets, lifetime: Duration, now: SystemTime) -> Result<Self, Failure> {
+        let authority = Authority::open(&dir, &secrets, now).map_err(failure)?;
         let issuing = authority.intermediate().unwrap_or(authority.root());
         Ok(Self {
-            key: authority.opened_key().map_err(failure)?,
+            key: authority.opened_key(),
             root: authority.root().to_pem(),
             issuing: issuing.der().to_vec(),
             list: authority.crl().map_err(failure)?,
             dir,
-            passphrase,
+            secrets,
             lifetime,
         })
     }
@@ -71,7 +64,7 @@ impl Issuing {
     }
 
     fn authority(&self, now: SystemTime) -> Result<Authority, String> {
-        let opened = Authority::open_again(&self.dir, self.passphrase.as_ref(), &self.key, now);
+        let opened = Authority::open_again(&self.dir, &self.secrets, &self.key, now);
         let authority = opened.map_err(|error| error.to_string())?;
         let issuing = authority.intermediate().unwrap_or(authority.root());
         if issuing.der() != self.issuing {

@@ -4,6 +4,7 @@ mod deliver;
 mod enrol;
 mod init;
 mod issue;
+mod key;
 mod layout;
 mod renew;
 mod revoke;
@@ -14,23 +15,24 @@ use std::time::SystemTime;
 
 use crate::profile::Issuance;
 use crate::records::{self, Entry, Records, Role};
-use crate::{Algorithm, Certificate, Error, Passphrase, PrivateKey};
+use crate::{Algorithm, Certificate, Error, Pkcs11Uri, Secrets};
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};
 pub use enrol::{Invitation, InvitationState, Invite, Vendor};
-pub use init::{InitOptions, Intermediate};
+pub use init::{InitOptions, Intermediate, KeySource};
 pub use issue::{Issued, Leaf};
 pub(crate) use layout::Layout;
 pub use renew::{Previous, Renewal, RenewalKey};
 pub use revoke::Revoked;
 pub use sign::{RequestedNames, Signing};
 
+use key::AuthorityKey;
 use layout::Lock;
 
-/// The key of an authority that was opened, held in memory by who opens it again and again.
+/// The key of an authority that was opened, held by who opens it again and again: in memory, or by the session of its token.
 #[derive(Debug)]
-pub struct OpenedKey(PrivateKey);
+pub struct OpenedKey(AuthorityKey);
 
 /// A certificate authority opened for issuing; no other process can open it meanwhile.
 #[derive(Debug)]
@@ -40,8 +42,8 @@ pub struct Authority {
     issuance: Issuance,
     root: Entry,
     intermediate: Option<Entry>,
-    key: PrivateKey,
-    passphrase: Option<Passphrase>,
+    key: AuthorityKey,
+    secrets: Secrets,
     /// Given back last, when everything above is closed.
     _lock: Lock,
 }
@@ -51,32 +53,28 @@ impl Authority {
     ///
     /// The issuing key is the intermediate's where there is one: the root's need not be there then.
     /// Waits up to ten seconds for another process that holds the authority.
-    pub fn open(dir: &Path, passphrase: Option<&Passphrase>, now: SystemTime) -> Result<Self, Error> {
-        Self::open_by(dir, passphrase, None, now)
+    pub fn open(dir: &Path, secrets: impl Into<Secrets>, now: SystemTime) -> Result<Self, Error> {
+        Self::open_by(dir, secrets.into(), None, now)
     }
 
-    /// Opens it once more by the key of an opening before, without asking the passphrase's hundred thousands of rounds again. Where the
-    /// authority signs by another key since, it is read as [`Authority::open`] does.
+    /// Opens it once more by the key of an opening before, without asking the passphrase's hundred thousands of rounds again and without
+    /// a login where the key is in a token. Where the authority signs by another key since, it is read as [`Authority::open`] does.
     pub fn open_again(
         dir: &Path,
-        passphrase: Option<&Passphrase>,
+        secrets: impl Into<Secrets>,
         key: &OpenedKey,
         now: SystemTime,
     ) -> Result<Self, Error> {
-        Self::open_by(dir, passphrase, Some(key), now)
+        Self::open_by(dir, secrets.into(), Some(key), now)
     }
 
     /// The issuing key, for [`Authority::open_again`].
-    pub fn opened_key(&self) -> Result<OpenedKey, Error> {
-        Ok(OpenedKey(PrivateKey::from_pkcs8(self.key.to_pkcs8())?))
+    #[must_use]
+    pub fn opened_key(&self) -> OpenedKey {
+        OpenedKey(self.key.clone())
     }
 
-    fn open_by(
-        dir: &Path,
-        passphrase: Option<&Passphrase>,
-        known: Option<&OpenedKey>,
-        now: SystemTime,
-    ) -> Result<Self, Error> {
+    fn open_by(dir: &Path, secrets: Secrets, known: Option<&OpenedKey>, now: SystemTime) -> Result<Self, Error> {
         let layout = Layout::new(dir);
         layout.require_whole()?;
         let lock = layout.lock()?;
@@ -85,10 +83,8 @@ impl Authority {
         let intermediate = records.by_role(Role::Intermediate)?;
         let issuer = intermediate.as_ref().unwrap_or(&root);
         let key = match known {
-            Some(OpenedKey(key)) if key.public_key() == issuer.certificate.public_key() => {
-                PrivateKey::from_pkcs8(key.to_pkcs8())?
-            }
-            _ => read_key(&layout, issuer, passphrase)?,
+            Some(OpenedKey(key)) if key.public_key() == issuer.certificate.public_key() => key.clone(),
+            _ => AuthorityKey::read(&layout, issuer, &secrets)?,
         };
         let mut authority = Self {
             issuance: records.issuance()?,
@@ -97,7 +93,7 @@ impl Authority {
             root,
             intermediate,
             key,
-            passphrase: passphrase.cloned(),
+            secrets,
             _lock: lock,
         };
         authority.recover(now)?;
@@ -120,6 +116,25 @@ impl Authority {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.key.algorithm()
+    }
+
+    /// Gives what a key turned out to need: the root's may need another secret than the issuing one.
+    pub fn supply(&mut self, secrets: Secrets) {
+        self.secrets = secrets;
+    }
+
+    /// What was given to open its keys.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Where the key of the root or of the intermediate is, if that is a token.
+    pub fn token_of(&self, role: Role) -> Result<Option<Pkcs11Uri>, Error> {
+        match crate::key::read_file(&self.layout.key(role))? {
+            Some(text) => key::uri_in(&text).transpose(),
+            None => Ok(None),
+        }
     }
 
     /// Every certificate ever made, oldest first.
@@ -146,30 +161,9 @@ impl Authority {
     }
 
     /// The root's key, which may be kept elsewhere when there is an intermediate.
-    fn root_key(&self) -> Result<PrivateKey, Error> {
-        read_key(&self.layout, &self.root, self.passphrase.as_ref())
+    fn root_key(&self) -> Result<AuthorityKey, Error> {
+        AuthorityKey::read(&self.layout, &self.root, &self.secrets)
     }
-}
-
-fn read_key(layout: &Layout, owner: &Entry, passphrase: Option<&Passphrase>) -> Result<PrivateKey, Error> {
-    let path = layout.key(owner.role);
-    let text = crate::key::read_file(&path)?.ok_or_else(|| Error::KeyOffline(path.clone()))?;
-    let key = PrivateKey::from_pem(&text, passphrase).map_err(|error| match error {
-        Error::Key(reason) => Error::KeyFile {
-            path: path.clone(),
-            reason,
-        },
-        Error::PassphraseNeeded(_) => Error::PassphraseNeeded(path.clone()),
-        Error::WrongPassphrase(_) => Error::WrongPassphrase(path.clone()),
-        other => other,
-    })?;
-    if key.public_key() != owner.certificate.public_key() {
-        return Err(Error::KeyMismatch {
-            key: path,
-            certificate: layout.certificate(owner.role),
-        });
-    }
-    Ok(key)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Algorithm, Serial};
+use crate::{Algorithm, Serial, TokenFault};
 
 /// Why the authority could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -104,9 +104,33 @@ pub enum Error {
     /// The passphrase cannot be used.
     #[error("passphrase: {0}")]
     Passphrase(&'static str),
+    /// Root and intermediate were to have one key.
+    #[error("root and intermediate would have the same key")]
+    OneKey,
     /// The key needed for this operation is not in the authority's directory.
     #[error("{} is not here: this operation needs it", .0.display())]
     KeyOffline(PathBuf),
+    /// A PKCS #11 URI names no key that can be used.
+    #[error("{uri}: {reason}")]
+    Pkcs11Uri {
+        /// The URI, without a PIN.
+        uri: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A PIN cannot be used.
+    #[error("PIN: {0}")]
+    Pin(&'static str),
+
+    // --- a token's fault ---
+    /// A key in a PKCS#11 token cannot be used.
+    #[error("{uri}: {fault}")]
+    Token {
+        /// Which key.
+        uri: String,
+        /// What is wrong.
+        fault: TokenFault,
+    },
 
     // --- a file's fault ---
     /// A private key cannot be used.

@@ -19,13 +19,15 @@ mod name;
 mod profile;
 mod records;
 mod request;
+mod secrets;
 mod serial;
+mod token;
 mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
-    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, Leaf, OpenedKey,
-    Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
+    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, KeySource, Leaf,
+    OpenedKey, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;
@@ -37,7 +39,9 @@ pub use name::{AlternativeName, DnsName, Name, NfType};
 pub use profile::Profile;
 pub use records::{Entry, Origin, Reason, Register, Role, State};
 pub use request::SigningRequest;
+pub use secrets::Secrets;
 pub use serial::Serial;
+pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};
 pub use trust::{ForeignCertificate, RevocationList, Signed, signed_by};
 
 /// Writes a file that anybody may read, such as a revocation list: whole or not at all.

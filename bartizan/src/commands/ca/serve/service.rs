@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_enrol::est::{self, Client};
 use bartizan_enrol::{Identity, Responder};
-use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, OpenedKey, Passphrase, PrivateKey, Profile};
+use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Secrets};
 
 use tokio_rustls::rustls::ServerConfig;
 
@@ -26,7 +26,7 @@ const AHEAD: Duration = Duration::from_secs(10 * 86_400);
 #[derive(Debug)]
 pub(super) struct Service {
     dir: PathBuf,
-    passphrase: Option<Passphrase>,
+    secrets: Secrets,
     key: OpenedKey,
     dns: AlternativeName,
     state: Mutex<State>,
@@ -56,7 +56,7 @@ pub(super) struct Public {
 impl Service {
     pub(super) fn new(
         dir: PathBuf,
-        passphrase: Option<Passphrase>,
+        secrets: Secrets,
         mut authority: Authority,
         dns: AlternativeName,
         audit: Audit,
@@ -64,8 +64,8 @@ impl Service {
         let (identity, tls) = identity(&mut authority, &dns, SystemTime::now())?;
         Ok(Self {
             dir,
-            passphrase,
-            key: authority.opened_key().map_err(failure)?,
+            secrets,
+            key: authority.opened_key(),
             dns,
             state: Mutex::new(State {
                 responder: Responder::new(identity),
@@ -146,7 +146,7 @@ impl Service {
     }
 
     fn open(&self, now: SystemTime) -> Result<Authority, String> {
-        Authority::open_again(&self.dir, self.passphrase.as_ref(), &self.key, now).map_err(|error| error.to_string())
+        Authority::open_again(&self.dir, &self.secrets, &self.key, now).map_err(|error| error.to_string())
     }
 }
 

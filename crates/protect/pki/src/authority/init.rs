@@ -1,29 +1,34 @@
 //! Making an authority: all of it, or nothing.
 
 use data_encoding::HEXLOWER;
-use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use rcgen::Issuer;
 use rcgen::string::{Ia5String, PrintableString};
 use time::OffsetDateTime;
 
+use super::key::AuthorityKey;
 use super::layout::Wholeness;
 use super::{Authority, Layout, revoke};
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::profile::{self, Issuance};
 use crate::records::{self, Entry, FILE, Origin, Records, Role, State};
-use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Serial};
+use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Secrets, Serial, TokenSource};
+
+use keys::Prepared;
+
+mod keys;
 
 /// What a new authority shall be like.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct InitOptions {
-    /// Kind of the root's key.
+    /// Kind of the root's key, where one is made.
     pub algorithm: Algorithm,
-    /// An existing key for the root; its kind counts then.
-    pub root_key: Option<PrivateKey>,
+    /// Where the root's key is from.
+    pub root_key: KeySource,
     /// Common name of the root; one with a part of the key's identifier in it where none is given.
     pub common_name: Option<String>,
     /// Organization in every subject.
@@ -36,15 +41,29 @@ pub struct InitOptions {
     pub lifetime: Lifetime,
     /// The intermediate, if there shall be one.
     pub intermediate: Option<Intermediate>,
-    /// Passphrase under which the private keys are written.
-    pub passphrase: Option<Passphrase>,
+    /// Passphrase under which the private keys are written, and PIN of the token that holds them.
+    pub secrets: Secrets,
+}
+
+/// Where a key of a new authority is from.
+#[derive(Debug, Clone, Default)]
+pub enum KeySource {
+    /// It is made, and written to a file.
+    #[default]
+    Fresh,
+    /// It exists; its kind counts then.
+    File(Arc<PrivateKey>),
+    /// It is in a token, or is made there.
+    Token(Box<TokenSource>),
 }
 
 /// What the intermediate of a new authority shall be like.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Intermediate {
-    /// Kind of its key.
+    /// Kind of its key, where one is made.
     pub algorithm: Algorithm,
+    /// Where its key is from.
+    pub key: KeySource,
     /// Its validity.
     pub lifetime: Lifetime,
 }
@@ -55,14 +74,14 @@ impl InitOptions {
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             algorithm,
-            root_key: None,
+            root_key: KeySource::Fresh,
             common_name: None,
             organization: Some("Bartizan".to_owned()),
             country: None,
             crl_url: None,
             lifetime: Lifetime::Days(3650),
             intermediate: None,
-            passphrase: None,
+            secrets: Secrets::default(),
         }
     }
 
@@ -71,6 +90,7 @@ impl InitOptions {
     pub fn with_intermediate(mut self, algorithm: Algorithm) -> Self {
         self.intermediate = Some(Intermediate {
             algorithm,
+            key: KeySource::Fresh,
             lifetime: Lifetime::Days(1825),
         });
         self
@@ -80,7 +100,7 @@ impl InitOptions {
 /// One of the new authority's own certificates and its key.
 struct Made {
     entry: Entry,
-    key: PrivateKey,
+    key: AuthorityKey,
 }
 
 impl Authority {
@@ -101,7 +121,7 @@ impl Authority {
                 });
             }
         }
-        let passphrase = options.passphrase.clone();
+        let secrets = options.secrets.clone();
         files::create_directory(dir)?;
         {
             let _lock = layout.lock()?;
@@ -112,7 +132,7 @@ impl Authority {
             make(&layout, options, &issuance, now)?;
             layout.move_into_place()?;
         }
-        Self::open(dir, passphrase.as_ref(), now)
+        Self::open(dir, secrets, now)
     }
 }
 
@@ -157,33 +177,50 @@ fn check(options: &InitOptions) -> Result<Issuance, Error> {
 fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemTime) -> Result<(), Error> {
     let created = whole_seconds(now)?;
     let partial = layout.partial();
-    if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(Error::file("remove directory", &partial))?;
-    }
-    files::create_directory(&partial)?;
     let stage = Layout::new(&partial);
+    let secrets = options.secrets;
+    let passphrase = secrets.passphrase.as_ref();
 
-    let passphrase = options.passphrase.clone();
-    let (intermediate_options, common_name) = (options.intermediate, options.common_name.clone());
-    let root_key = match options.root_key {
-        Some(key) => key,
-        None => PrivateKey::generate(options.algorithm)?,
+    // Every token is asked whether it can do its part before one of them makes a key that would be left behind.
+    let earlier = keys::clear(
+        &stage,
+        &options.root_key,
+        options.intermediate.as_ref().map(|own| &own.key),
+    )?;
+    let root_key = Prepared::of(options.root_key, options.algorithm, &secrets, earlier.root)?;
+    let intermediate = match options.intermediate {
+        None => None,
+        Some(own) => {
+            let key = Prepared::of(own.key, own.algorithm, &secrets, earlier.intermediate)?;
+            Some((key, own.lifetime))
+        }
     };
+    let root_key = root_key.key(&stage, Role::Root, &secrets)?;
+    let intermediate = match intermediate {
+        None => None,
+        Some((key, lifetime)) => Some((key.key(&stage, Role::Intermediate, &secrets)?, lifetime)),
+    };
+    if let Some((key, _)) = &intermediate
+        && key.public_key() == root_key.public_key()
+    {
+        return Err(Error::OneKey);
+    }
+
     let root = make_root(
         root_key,
         options.lifetime,
-        intermediate_options.is_some(),
+        intermediate.is_some(),
         issuance,
-        common_name,
+        options.common_name,
         created,
         now,
     )?;
-    write(&stage, &root, passphrase.as_ref())?;
-    let intermediate = match intermediate_options {
+    write(&stage, &root, passphrase)?;
+    let intermediate = match intermediate {
         None => None,
-        Some(intermediate) => {
-            let made = make_intermediate(&intermediate, &root, issuance, created, now)?;
-            write(&stage, &made, passphrase.as_ref())?;
+        Some((key, lifetime)) => {
+            let made = make_intermediate(key, lifetime, &root, issuance, created, now)?;
+            write(&stage, &made, passphrase)?;
             Some(made)
         }
     };
@@ -214,12 +251,12 @@ fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemT
 
     files::sync_directory(&partial)?;
     let complete = layout.complete();
-    fs::rename(&partial, &complete).map_err(Error::file("rename the new authority to", &complete))?;
+    std::fs::rename(&partial, &complete).map_err(Error::file("rename the new authority to", &complete))?;
     files::sync_directory(layout.dir())
 }
 
 fn make_root(
-    key: PrivateKey,
+    key: AuthorityKey,
     lifetime: Lifetime,
     with_intermediate: bool,
     issuance: &Issuance,
@@ -232,26 +269,28 @@ fn make_root(
     let validity = lifetime.at(now)?;
     let path_length = u8::from(with_intermediate);
     let params = profile::authority(serial, issuance, &common_name, key.public_key(), validity, path_length);
-    let certificate = params.self_signed(&key)?;
+    let certificate = key.signing(|key| params.self_signed(key))?;
     let entry = own_entry(Role::Root, serial, serial, created, certificate.der())?;
     Ok(Made { entry, key })
 }
 
 fn make_intermediate(
-    options: &Intermediate,
+    key: AuthorityKey,
+    lifetime: Lifetime,
     root: &Made,
     issuance: &Issuance,
     created: OffsetDateTime,
     now: SystemTime,
 ) -> Result<Made, Error> {
     let serial = Serial::random()?;
-    let key = PrivateKey::generate(options.algorithm)?;
     let common_name = own_name("intermediate", &key);
-    let validity = options.lifetime.at(now)?.within_issuer(root.entry.certificate.ends())?;
+    let validity = lifetime.at(now)?.within_issuer(root.entry.certificate.ends())?;
     let mut params = profile::authority(serial, issuance, &common_name, key.public_key(), validity, 0);
     params.use_authority_key_identifier_extension = true;
-    let issuer = Issuer::from_ca_cert_der(&root.entry.certificate.der().into(), &root.key)?;
-    let certificate = params.signed_by(key.public_key(), &issuer)?;
+    let certificate = root.key.signing(|by| {
+        let issuer = Issuer::from_ca_cert_der(&root.entry.certificate.der().into(), by)?;
+        params.signed_by(key.public_key(), &issuer)
+    })?;
     let entry = own_entry(
         Role::Intermediate,
         serial,
@@ -263,7 +302,7 @@ fn make_intermediate(
 }
 
 /// Two authorities never share a name: path building by name would confuse them.
-fn own_name(role: &str, key: &PrivateKey) -> String {
+fn own_name(role: &str, key: &AuthorityKey) -> String {
     let mark = HEXLOWER.encode(&key.public_key().identifier()[..4]);
     format!("Bartizan {role} {mark}")
 }
@@ -287,10 +326,7 @@ fn own_entry(role: Role, serial: Serial, issuer: Serial, created: OffsetDateTime
 }
 
 fn write(stage: &Layout, made: &Made, passphrase: Option<&Passphrase>) -> Result<(), Error> {
-    let key = match passphrase {
-        Some(passphrase) => made.key.to_encrypted_pem(passphrase)?,
-        None => made.key.to_pem(),
-    };
+    let key = made.key.file(passphrase)?;
     files::write(&stage.key(made.entry.role), key.as_bytes(), Readers::Owner)?;
     files::write(
         &stage.certificate(made.entry.role),

@@ -309,8 +309,10 @@ impl Authority {
             order.names,
             order.functions,
         )?;
-        let signer = Issuer::from_ca_cert_der(&issuer.certificate.der().into(), &self.key)?;
-        let certificate = params.signed_by(order.key, &signer)?;
+        let certificate = self.key.signing(|key| {
+            let signer = Issuer::from_ca_cert_der(&issuer.certificate.der().into(), key)?;
+            params.signed_by(order.key, &signer)
+        })?;
         Ok(Entry {
             serial,
             role: Role::NetworkFunction,

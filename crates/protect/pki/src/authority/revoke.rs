@@ -7,11 +7,12 @@ use rusqlite::Transaction;
 use time::OffsetDateTime;
 
 use super::Authority;
+use super::key::{AuthorityKey, is_elsewhere};
 use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Reason, Role, State};
-use crate::{Error, PrivateKey, Serial};
+use crate::{Error, Serial};
 
 /// Days a list is good for where nothing else is asked for.
 pub(super) const DAYS: u32 = 7;
@@ -50,7 +51,7 @@ impl Authority {
         let root_key = match self.intermediate {
             None => None,
             Some(_) => match self.root_key() {
-                Err(Error::KeyOffline(_)) => None,
+                Err(error) if is_elsewhere(&error) => None,
                 key => Some(key?),
             },
         };
@@ -191,7 +192,7 @@ impl Authority {
 pub(super) fn sign_list(
     transaction: &Transaction<'_>,
     issuer: &Entry,
-    key: &PrivateKey,
+    key: &AuthorityKey,
     days: u32,
     now: SystemTime,
 ) -> Result<String, Error> {
@@ -199,7 +200,7 @@ pub(super) fn sign_list(
     let next_update = whole_seconds(now + Duration::from_secs(86_400) * days)?;
     let number = records::newest_list(transaction, issuer.serial)?.map_or(1, |newest| newest.number + 1);
     let revoked = records::revoked(transaction, issuer.serial, this_update - AFTER_END)?;
-    let list = CertificateRevocationListParams {
+    let params = CertificateRevocationListParams {
         this_update,
         next_update,
         crl_number: SerialNumber::from(number),
@@ -216,8 +217,9 @@ pub(super) fn sign_list(
             })
             .collect(),
         key_identifier_method: KeyIdMethod::PreSpecified(key.public_key().identifier()),
-    }
-    .signed_by(&Issuer::from_ca_cert_der(&issuer.certificate.der().into(), key)?)?;
+    };
+    let list =
+        key.signing(|key| params.signed_by(&Issuer::from_ca_cert_der(&issuer.certificate.der().into(), key)?))?;
     records::insert_list(transaction, issuer.serial, number, next_update, list.der())?;
     Ok(to_pem(LABEL, list.der()))
 }

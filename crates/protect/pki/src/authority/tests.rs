@@ -9,7 +9,9 @@ use zeroize::Zeroizing;
 
 use super::*;
 use crate::records::{Reason, State};
-use crate::{AlternativeName, Lifetime, LongLife, Name, Profile, Register, Serial, SigningRequest, files};
+use crate::{
+    AlternativeName, Lifetime, LongLife, Name, Passphrase, PrivateKey, Profile, Register, Serial, SigningRequest, files,
+};
 
 mod enrolling;
 mod issuing;
@@ -206,7 +208,7 @@ fn keys_under_a_passphrase_open_with_it_only() {
     let passphrase = Passphrase::new(Zeroizing::new("correct horse".to_owned())).unwrap();
     let wrong = Passphrase::new(Zeroizing::new("battery staple".to_owned())).unwrap();
     let mut options = quick().with_intermediate(Algorithm::Ed25519);
-    options.passphrase = Some(passphrase.clone());
+    options.secrets.passphrase = Some(passphrase.clone());
     let (dir, authority) = authority(options);
     drop(authority);
     let path = dir.path().join("ca");
@@ -255,9 +257,9 @@ fn records_of_a_newer_version_are_not_touched() {
 fn an_authority_under_a_passphrase_is_opened_again_without_it() {
     let passphrase = Passphrase::new(Zeroizing::new("passphrase".to_owned())).unwrap();
     let mut options = quick();
-    options.passphrase = Some(passphrase.clone());
+    options.secrets.passphrase = Some(passphrase.clone());
     let (dir, first) = authority(options);
-    let (path, key) = (dir.path().join("ca"), first.opened_key().unwrap());
+    let (path, key) = (dir.path().join("ca"), first.opened_key());
     drop(first);
     assert!(matches!(
         Authority::open(&path, None, now()),
@@ -267,7 +269,7 @@ fn an_authority_under_a_passphrase_is_opened_again_without_it() {
     assert!(again.issue(&leaf("nrf"), now()).is_ok());
     drop(again);
     // A key that is not the issuer's is of no use.
-    let other = OpenedKey(PrivateKey::generate(Algorithm::Ed25519).unwrap());
+    let other = OpenedKey(AuthorityKey::generate(Algorithm::Ed25519).unwrap());
     assert!(matches!(
         Authority::open_again(&path, None, &other, now()),
         Err(Error::PassphraseNeeded(_))
@@ -280,7 +282,7 @@ fn an_authority_is_made_from_an_existing_key() {
     let key = PrivateKey::generate(Algorithm::MlDsa44).unwrap();
     let public = key.public_key().clone();
     let mut options = InitOptions::new(Algorithm::MlDsa44);
-    options.root_key = Some(key);
+    options.root_key = KeySource::File(std::sync::Arc::new(key));
     let (_dir, authority) = authority(options);
     assert_eq!(authority.root().public_key(), &public);
 }

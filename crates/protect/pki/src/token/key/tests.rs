@@ -1,0 +1,173 @@
+//! A token that is lost between two signatures, with SoftHSM. Its configuration is read from the environment, which a test must not change for
+//! others of its process: so each of these runs in a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
+use zeroize::Zeroizing;
+
+use super::*;
+
+const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
+
+/// Runs an ignored test of this file by itself, with a directory for its tokens.
+fn alone(test: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("tokens")).unwrap();
+    let configuration = dir.path().join("softhsm2.conf");
+    std::fs::write(
+        &configuration,
+        format!("directories.tokendir = {}/tokens\n", dir.path().display()),
+    )
+    .unwrap();
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", &format!("token::key::tests::{test}")])
+        .env("SOFTHSM2_CONF", &configuration)
+        .env("TOKENS", dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{test}: {said}");
+}
+
+fn directory() -> PathBuf {
+    std::env::var_os("TOKENS").expect("a test that another one runs").into()
+}
+
+/// SoftHSM's own program.
+fn softhsm(arguments: &[&str]) {
+    let ran = Command::new("softhsm2-util").args(arguments).output();
+    let ran = ran.expect("no SoftHSM: scripts/setup test installs it");
+    assert!(ran.status.success(), "{arguments:?}: {ran:?}");
+}
+
+fn initialise(pin: &str) {
+    softhsm(&[
+        "--init-token",
+        "--free",
+        "--label",
+        "ca",
+        "--pin",
+        pin,
+        "--so-pin",
+        "12345678",
+    ]);
+}
+
+fn pin(text: &str) -> Pin {
+    Pin::new(Zeroizing::new(text.to_owned())).unwrap()
+}
+
+fn uri(rest: &str) -> Pkcs11Uri {
+    format!("pkcs11:token=ca;object=root?module-path={MODULE}{rest}")
+        .parse()
+        .unwrap()
+}
+
+fn fault(result: Result<Vec<u8>, Error>) -> TokenFault {
+    match result {
+        Err(Error::Token { fault, .. }) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The library as another part of the process has it.
+fn library() -> Pkcs11 {
+    Pkcs11::new(Path::new(MODULE)).unwrap()
+}
+
+fn log_out(key: &TokenKey) {
+    match &*key.state.lock().unwrap() {
+        State::Open(open) => open.token.session.logout().unwrap(),
+        _ => panic!("no session"),
+    }
+}
+
+#[test]
+fn a_lost_session_is_opened_again_once() {
+    alone("lost_session");
+}
+
+#[test]
+#[ignore = "a_lost_session_is_opened_again_once runs it in a process of its own"]
+fn lost_session() {
+    initialise("1234");
+    let key = TokenKey::generate(&uri(""), Some(&pin("1234")), Algorithm::EcdsaP256).unwrap();
+    let signs = |why: &str| {
+        let signature = key.sign(b"message").unwrap_or_else(|error| panic!("{why}: {error}"));
+        let verifies = key
+            .public_key()
+            .has_signed(Algorithm::EcdsaP256.signature_oid(), b"message", &signature);
+        assert!(verifies, "{why}");
+    };
+    signs("at first");
+    log_out(&key);
+    signs("after CKR_USER_NOT_LOGGED_IN");
+    library().finalize().unwrap();
+    signs("after CKR_CRYPTOKI_NOT_INITIALIZED");
+    library().finalize().unwrap();
+    library()
+        .initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))
+        .unwrap();
+    signs("after CKR_SESSION_HANDLE_INVALID");
+    // The token is taken away, and comes back.
+    let (tokens, away) = (directory().join("tokens"), directory().join("away"));
+    library().finalize().unwrap();
+    std::fs::rename(&tokens, &away).unwrap();
+    std::fs::create_dir(&tokens).unwrap();
+    assert_eq!(fault(key.sign(b"message")), TokenFault::NoToken { present: Vec::new() });
+    std::fs::remove_dir(&tokens).unwrap();
+    std::fs::rename(&away, &tokens).unwrap();
+    library().finalize().unwrap();
+    signs("when the token is back");
+}
+
+#[test]
+fn a_pin_that_is_refused_at_a_second_login_is_not_tried_again() {
+    alone("refused_pin");
+}
+
+#[test]
+#[ignore = "a_pin_that_is_refused_at_a_second_login_is_not_tried_again runs it in a process of its own"]
+fn refused_pin() {
+    initialise("1234");
+    let file = directory().join("pin");
+    std::fs::write(&file, "1234\n").unwrap();
+    let uri = uri(&format!("&pin-source=file:{}", file.display()));
+    let key = TokenKey::generate(&uri, None, Algorithm::EcdsaP384).unwrap();
+    std::fs::write(&file, "9999\n").unwrap();
+    key.sign(b"message").expect("the session needs no PIN");
+    log_out(&key);
+    let wrong = TokenFault::WrongPin { token: "ca".to_owned() };
+    assert_eq!(fault(key.sign(b"message")), wrong);
+    // The right one would be accepted: that it is not shows that nothing was tried.
+    std::fs::write(&file, "1234\n").unwrap();
+    assert_eq!(fault(key.sign(b"message")), wrong);
+    assert!(TokenKey::open(&uri, None, key.public_key()).is_ok(), "by a new start");
+}
+
+#[test]
+fn another_key_of_the_same_name_signs_nothing() {
+    alone("other_key");
+}
+
+#[test]
+#[ignore = "another_key_of_the_same_name_signs_nothing runs it in a process of its own"]
+fn other_key() {
+    initialise("1234");
+    let given = pin("1234");
+    let key = TokenKey::generate(&uri(""), Some(&given), Algorithm::EcdsaP256).unwrap();
+    let found = TokenKey::find(&uri(""), Some(&given)).unwrap_err();
+    assert!(
+        found.to_string().contains("no public key with the same CKA_ID"),
+        "{found}"
+    );
+    library().finalize().unwrap();
+    softhsm(&["--delete-token", "--token", "ca"]);
+    initialise("1234");
+    let other = TokenKey::generate(&uri(""), Some(&given), Algorithm::EcdsaP256).unwrap();
+    assert_eq!(fault(key.sign(b"message")), TokenFault::OtherKey);
+    assert!(TokenKey::open(&uri(""), Some(&given), key.public_key()).is_err());
+    assert!(TokenKey::open(&uri(""), Some(&given), other.public_key()).is_ok());
+}
