@@ -48,12 +48,16 @@ fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a Value> {
 fn a_request_of_a_sampled_trace_has_a_span_below_its_callers() {
     for side in [Side::Inbound, Side::Outbound] {
         let (tracer, mut out) = tracer(0.0);
-        let mut head = head(&[("traceparent", SAMPLED), ("tracestate", "vendor=1"), ("accept", "*/*")]);
+        let mut head = head(&[
+            ("traceparent", SAMPLED),
+            ("tracestate", "vendor=\"1\\"),
+            ("accept", "*/*"),
+        ]);
         let hop = tracer.begin(&mut head, side).unwrap();
         let forwarded = parent(&head);
         assert_eq!((&forwarded[..36], &forwarded[52..]), (&SAMPLED[..36], "-01"));
         assert_ne!(forwarded, SAMPLED);
-        assert_eq!(head.value(STATE), Some(b"vendor=1".as_slice()));
+        assert_eq!(head.value(STATE), Some(b"vendor=\"1\\".as_slice()));
         let mut account = requests(&tracer, side).begin("/nnrf-disc/v1/nf-instances?supi=imsi-001010000000001");
         account.traced(hop, None);
         account.handed(None);
@@ -68,7 +72,7 @@ fn a_request_of_a_sampled_trace_has_a_span_below_its_callers() {
         assert_eq!(span["spanId"], forwarded[36..52]);
         assert_eq!(
             (&span["flags"], &span["traceState"]),
-            (&0x301.into(), &"vendor=1".into())
+            (&0x301.into(), &"vendor=\"1\\".into())
         );
         assert_eq!(span["name"], "POST nnrf-disc");
         assert_eq!(attribute(span, "http.request.resend_count"), Some(&"1".into()));

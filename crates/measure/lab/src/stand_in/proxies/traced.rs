@@ -123,9 +123,12 @@ impl Traced {
         Ok(Usage::of(self.consumer.id())?.cpu + Usage::of(self.producer.id())?.cpu)
     }
 
-    /// Spans at the collector, once no more come.
+    /// Spans at the collector, once no more come. Where there is none as long is waited: what sidecars do meanwhile is done in every trial.
     fn settled(&self) -> u64 {
-        let Some(collector) = &self.collector else { return 0 };
+        let Some(collector) = &self.collector else {
+            thread::sleep(STILL);
+            return 0;
+        };
         let began = Instant::now();
         let mut last = (collector.spans(), Instant::now());
         while began.elapsed() < LATE && last.1.elapsed() < STILL {
