@@ -9,6 +9,7 @@ mod lists;
 pub(crate) mod passphrase;
 mod renew;
 mod revoke;
+mod rollover;
 mod serve;
 mod show;
 mod sign;
@@ -23,7 +24,7 @@ use crate::outcome::{Failure, Outcome};
 use failure::failure;
 use passphrase::PassphraseArgs;
 
-/// The certificate authority: init, issue, sign, renew, revoke, crl, list, show; invite and serve for enrolment.
+/// The certificate authority: init, issue, sign, renew, revoke, rollover, crl, list, show; invite and serve for enrolment.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -37,6 +38,7 @@ enum Command {
     Sign(sign::Args),
     Renew(renew::Args),
     Revoke(revoke::Args),
+    Rollover(rollover::Args),
     Crl(lists::Args),
     List(show::ListArgs),
     Show(show::ShowArgs),
@@ -53,6 +55,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Sign(args) => sign::run(&args),
         Command::Renew(args) => renew::run(&args),
         Command::Revoke(args) => revoke::run(&args),
+        Command::Rollover(args) => rollover::run(&args),
         Command::Crl(args) => lists::run(&args),
         Command::List(args) => show::list(&args),
         Command::Show(args) => show::show(&args),

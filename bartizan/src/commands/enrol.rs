@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     else {
         return Err(Failure::new("the authority acknowledges what it was not asked for"));
     };
-    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.root, copy).map_err(failure)?;
+    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.roots, copy).map_err(failure)?;
     // The files are there before the authority learns that they are: until then it gives the same certificate to the same key again.
     holder.write(&issued, overwrite, access).map_err(failure)?;
     let confirmed = args
@@ -151,7 +151,7 @@ fn by_secret(args: &Args) -> Result<Credential, Failure> {
 fn by_certificate(held: Held) -> Result<Credential, Failure> {
     Ok(Credential::Certificate {
         identity: Identity::new(held.key, held.chain).map_err(enrolment)?,
-        trust: Trust::new(held.root),
+        trust: Trust::new(held.roots),
     })
 }
 

@@ -19,6 +19,7 @@ mod raw;
 mod refusals;
 mod reload;
 mod rights;
+mod rollover;
 mod shares;
 mod stage;
 mod stalls;

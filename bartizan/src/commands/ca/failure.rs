@@ -71,6 +71,12 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Pkcs11Uri { reason, .. } => of_uri(Failure::usage(message), reason),
         Error::KeyFile { ref reason, .. } if reason.starts_with("PKCS#11 URI") => of_uri(Failure::new(message), reason),
         Error::Pin(_) => Failure::usage(message),
+        Error::NotAware(_) => Failure::new(message)
+            .hint("bartizan ca renew gives each the next root next to its new certificate; those that enrol learn of it when they renew")
+            .hint("--anyway where all of them were given it in another way"),
+        Error::StillInUse(_) => Failure::new(message).hint("bartizan ca renew each of them first, or wait until they have"),
+        Error::NoIntermediate => Failure::new(message).hint("bartizan ca rollover publish-root begins to replace the root"),
+        Error::Succession(_) => Failure::new(message).hint("bartizan ca list shows the authority's own certificates"),
         Error::OneKey => Failure::usage(message).hint("give --root-key and --intermediate-key different objects"),
         Error::KeyFile { ref reason, .. } | Error::Key(ref reason) if reason.contains("bare") => Failure::new(message)
             .hint(

@@ -44,7 +44,7 @@ impl Issuing {
         let issuing = authority.intermediate().unwrap_or(authority.root());
         Ok(Self {
             key: authority.opened_key(),
-            root: authority.root().to_pem(),
+            root: authority.roots_pem(),
             issuing: issuing.der().to_vec(),
             list: authority.crl().map_err(failure)?,
             dir,

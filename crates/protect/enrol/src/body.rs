@@ -47,16 +47,16 @@ pub(crate) mod kind {
     }
 }
 
-/// CertRepMessage with one answer: the certificate, or why there is none; the root where it is to be trusted from now on.
+/// CertRepMessage with one answer: the certificate, or why there is none; the roots where these are to be trusted from now on.
 pub(crate) fn certificate_answer(
     id: i64,
     status: &Status,
     certificate: Option<&[u8]>,
-    root: Option<&[u8]>,
+    roots: &[&[u8]],
 ) -> Result<Vec<u8>, Error> {
-    let roots = match root {
-        Some(root) => encoding::explicit(1, &encoding::sequence(&[root])?)?,
-        None => Vec::new(),
+    let roots = match roots {
+        [] => Vec::new(),
+        roots => encoding::explicit(1, &encoding::sequence(roots)?)?,
     };
     let pair = match certificate {
         Some(certificate) => encoding::sequence(&[&encoding::explicit(0, certificate)?])?,
@@ -233,13 +233,13 @@ mod tests {
     #[test]
     fn an_answer_is_read_back() {
         let certificate = encoding::common_name("stands for a certificate").unwrap();
-        let der = certificate_answer(0, &Status::accepted(), Some(&certificate), Some(&certificate)).unwrap();
+        let der = certificate_answer(0, &Status::accepted(), Some(&certificate), &[&certificate]).unwrap();
         let read = CertificateAnswer::read(AnyRef::from_der(&der).unwrap()).unwrap();
         assert_eq!(read.certificate, Some(certificate.clone()));
         assert_eq!(read.roots, [certificate]);
         assert!(read.status.is_granted());
         let refused = Status::rejected(Failure::NotAuthorized, "nobody was invited".to_owned());
-        let der = certificate_answer(-1, &refused, None, None).unwrap();
+        let der = certificate_answer(-1, &refused, None, &[]).unwrap();
         let read = CertificateAnswer::read(AnyRef::from_der(&der).unwrap()).unwrap();
         assert_eq!((read.id, read.status), (-1, refused));
     }

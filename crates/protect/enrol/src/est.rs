@@ -44,13 +44,15 @@ pub struct Outcome {
 
 /// The certificates of the authority, for who does not know them yet (`/cacerts`), in Base64.
 pub fn authority_certificates(authority: &Authority) -> Result<String, Error> {
-    certificates_only(&own_certificates(authority))
+    let own = own_certificates(authority);
+    certificates_only(&own.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-/// The authority's certificates, DER: the one that issues first, the root last.
-pub(crate) fn own_certificates(authority: &Authority) -> Vec<&[u8]> {
-    let below_root = authority.intermediate().into_iter();
-    below_root.chain([authority.root()]).map(Certificate::der).collect()
+/// The authority's certificates, DER: the one that issues first, roots last.
+pub(crate) fn own_certificates(authority: &Authority) -> Vec<Vec<u8>> {
+    let below_root = authority.intermediate().cloned().into_iter();
+    let all = below_root.chain(authority.roots());
+    all.map(|own| own.der().to_vec()).collect()
 }
 
 /// `/simpleenroll` by a secret and `/simplereenroll` by the certificate that is replaced.

@@ -205,23 +205,23 @@ pub(crate) fn authenticate(
 /// Which authority's signatures are believed.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    root: Certificate,
+    roots: Vec<Certificate>,
 }
 
 impl Trust {
-    /// One root.
+    /// Any of these roots: while one takes another's place there are two.
     #[must_use]
-    pub fn new(root: Certificate) -> Self {
-        Self { root }
+    pub fn new(roots: Vec<Certificate>) -> Self {
+        Self { roots }
     }
 
-    /// The trust anchor.
+    /// The trust anchors.
     #[must_use]
-    pub fn root(&self) -> &Certificate {
-        &self.root
+    pub fn roots(&self) -> &[Certificate] {
+        &self.roots
     }
 
-    /// The certificates from `leaf` up to, but without, the root, of those at hand.
+    /// The certificates from `leaf` up to, but without, a root, of those at hand.
     pub(crate) fn chain(
         &self,
         leaf: Certificate,
@@ -235,7 +235,8 @@ impl Trust {
             if last.not_before() > now || now > last.not_after() {
                 return Err(Error::Untrusted(format!("{} is not valid now", last.subject())));
             }
-            if signed_by(last.der(), self.root.der()) == Signed::Yes {
+            let signed = |root: &Certificate| signed_by(last.der(), root.der()) == Signed::Yes;
+            if self.roots.iter().any(signed) {
                 return Ok(chain);
             }
             let above = at_hand
@@ -250,11 +251,15 @@ impl Trust {
         Err(Error::Untrusted(format!(
             "no way from {} to the root {}",
             chain.last().map_or("", |last| last.subject()),
-            self.root.subject()
+            self.roots
+                .iter()
+                .map(Certificate::subject)
+                .collect::<Vec<_>>()
+                .join(" or ")
         )))
     }
 
-    /// Whether a message is signed by an authority's responder under this root.
+    /// Whether a message is signed by an authority's responder under one of the roots.
     pub(crate) fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
         let refuse = |reason: &str| Error::Untrusted(reason.to_owned());
         let (Some((algorithm, _)), Some(signature)) = (message.header.protection()?, &message.protection) else {

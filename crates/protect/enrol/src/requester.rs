@@ -22,7 +22,7 @@ pub enum Credential {
         /// What nobody else knows.
         secret: Zeroizing<String>,
     },
-    /// The certificate that is to be replaced, and the root under which it is.
+    /// The certificate that is to be replaced, and the roots under one of which it is.
     Certificate {
         /// Its key, and the certificates above it.
         identity: Identity,
@@ -36,8 +36,8 @@ pub enum Credential {
 pub struct Enrolled {
     /// The certificate, and those above it but for the root.
     pub chain: Vec<Certificate>,
-    /// The trust anchor.
-    pub root: Certificate,
+    /// The trust anchors.
+    pub roots: Vec<Certificate>,
 }
 
 /// What is to be done next.
@@ -171,30 +171,24 @@ impl Requester {
         at_hand: &[Vec<u8>],
         now: SystemTime,
     ) -> Result<Enrolled, Error> {
-        let given;
-        let candidates = match &self.credential {
-            Credential::Certificate { trust, .. } => std::slice::from_ref(trust),
-            Credential::Secret { .. } => {
-                given = roots
-                    .iter()
-                    .map(|der| Ok(Trust::new(Certificate::from_der(der, "caPubs")?)))
-                    .collect::<Result<Vec<_>, Error>>()?;
-                &given
+        let given = roots
+            .iter()
+            .map(|der| Ok(Certificate::from_der(der, "caPubs")?))
+            .collect::<Result<Vec<_>, Error>>()?;
+        // Who has proved to be the authority says which roots there are: when a root takes another's place, after a first enrolment too.
+        let trust = match &self.credential {
+            Credential::Certificate { trust, .. } if given.is_empty() => trust.clone(),
+            Credential::Secret { .. } if given.is_empty() => {
+                return Err(Error::Untrusted(
+                    "it has no root (caPubs) for the certificate".to_owned(),
+                ));
             }
+            _ => Trust::new(given),
         };
-        let mut reason = Error::Untrusted("it has no root (caPubs) for the certificate".to_owned());
-        for trust in candidates {
-            match trust.chain(certificate.clone(), at_hand, now) {
-                Ok(chain) => {
-                    return Ok(Enrolled {
-                        chain,
-                        root: trust.root().clone(),
-                    });
-                }
-                Err(error) => reason = error,
-            }
-        }
-        Err(reason)
+        Ok(Enrolled {
+            chain: trust.chain(certificate, at_hand, now)?,
+            roots: trust.roots().to_vec(),
+        })
     }
 
     fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {

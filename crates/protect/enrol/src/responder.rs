@@ -277,10 +277,10 @@ impl Outcome {
     fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {
         let status = Status::rejected(failure, text.clone());
         let (kind, body) = match message.kind {
-            kind::INITIALISATION => (kind::INITIALISED, body::certificate_answer(0, &status, None, None)?),
-            kind::CERTIFICATION => (kind::CERTIFIED, body::certificate_answer(0, &status, None, None)?),
-            kind::PKCS10 => (kind::CERTIFIED, body::certificate_answer(-1, &status, None, None)?),
-            kind::UPDATE => (kind::UPDATED, body::certificate_answer(0, &status, None, None)?),
+            kind::INITIALISATION => (kind::INITIALISED, body::certificate_answer(0, &status, None, &[])?),
+            kind::CERTIFICATION => (kind::CERTIFIED, body::certificate_answer(0, &status, None, &[])?),
+            kind::PKCS10 => (kind::CERTIFIED, body::certificate_answer(-1, &status, None, &[])?),
+            kind::UPDATE => (kind::UPDATED, body::certificate_answer(0, &status, None, &[])?),
             kind::REVOCATION => (kind::REVOKED, body::revocation_answer(&status)?),
             _ => (kind::ERROR, body::error(&status)?),
         };

@@ -9,23 +9,26 @@ mod layout;
 mod renew;
 mod revoke;
 mod sign;
+mod succession;
 
 use std::path::Path;
 use std::time::SystemTime;
 
 use crate::profile::Issuance;
-use crate::records::{self, Entry, Records, Role};
+use crate::records::{self, Entry, Own, Records, Role};
 use crate::{Algorithm, Certificate, Error, Pkcs11Uri, Secrets};
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};
 pub use enrol::{Invitation, InvitationState, Invite, Vendor};
 pub use init::{InitOptions, Intermediate, KeySource};
+pub(crate) use issue::Trusted;
 pub use issue::{Issued, Leaf};
 pub(crate) use layout::Layout;
 pub use renew::{Previous, Renewal, RenewalKey};
 pub use revoke::Revoked;
 pub use sign::{RequestedNames, Signing};
+pub use succession::{Anyway, Successor};
 
 use key::AuthorityKey;
 use layout::Lock;
@@ -40,6 +43,8 @@ pub struct Authority {
     layout: Layout,
     records: Records,
     issuance: Issuance,
+    /// All of its own certificates, oldest first.
+    own: Vec<Own>,
     root: Entry,
     intermediate: Option<Entry>,
     key: AuthorityKey,
@@ -79,15 +84,17 @@ impl Authority {
         layout.require_whole()?;
         let lock = layout.lock()?;
         let records = Records::open(&layout.records())?;
-        let root = records::root(&records)?;
-        let intermediate = records.by_role(Role::Intermediate)?;
+        let root = records.root()?;
+        let intermediate = records.current(Role::Intermediate)?;
         let issuer = intermediate.as_ref().unwrap_or(&root);
+        succession::finish(&layout, &records)?;
         let key = match known {
             Some(OpenedKey(key)) if key.public_key() == issuer.certificate.public_key() => key.clone(),
             _ => AuthorityKey::read(&layout, issuer, &secrets)?,
         };
         let mut authority = Self {
             issuance: records.issuance()?,
+            own: records.own()?,
             layout,
             records,
             root,
@@ -100,10 +107,32 @@ impl Authority {
         Ok(authority)
     }
 
-    /// The trust anchor.
+    /// The root that signs.
     #[must_use]
     pub fn root(&self) -> &Certificate {
         &self.root.certificate
+    }
+
+    /// The roots that relying parties are given, PEM: the one that signs, then the next one and those of before whose certificates are in use.
+    #[must_use]
+    pub fn roots_pem(&self) -> String {
+        self.trusted().pem()
+    }
+
+    /// The same.
+    #[must_use]
+    pub fn roots(&self) -> Vec<Certificate> {
+        self.trusted().roots().to_vec()
+    }
+
+    /// Whether a root takes another's place, or has.
+    #[must_use]
+    pub fn has_succession(&self) -> bool {
+        self.own.iter().filter(|own| own.entry.role == Role::Root).count() > 1
+    }
+
+    fn trusted(&self) -> Trusted {
+        Trusted::of(&self.own)
     }
 
     /// The intermediate's certificate, where there is one.
@@ -131,7 +160,14 @@ impl Authority {
 
     /// Where the key of the root or of the intermediate is, if that is a token.
     pub fn token_of(&self, role: Role) -> Result<Option<Pkcs11Uri>, Error> {
-        match crate::key::read_file(&self.layout.key(role))? {
+        let own = match role {
+            Role::Root => Some(&self.root),
+            _ => self.intermediate.as_ref(),
+        };
+        let text = own
+            .map(|own| crate::key::read_file(&self.layout.key_of(own)))
+            .transpose()?;
+        match text.flatten() {
             Some(text) => key::uri_in(&text).transpose(),
             None => Ok(None),
         }
@@ -152,17 +188,31 @@ impl Authority {
         self.intermediate.as_ref().unwrap_or(&self.root)
     }
 
-    /// The certificates between a network function's and the root.
-    fn between(&self) -> Vec<Certificate> {
-        self.intermediate
-            .iter()
-            .map(|entry| entry.certificate.clone())
-            .collect()
+    /// The certificates between one and the root.
+    fn between(&self, entry: &Entry) -> Vec<Certificate> {
+        let issuer = self.own.iter().map(|own| &own.entry);
+        let issuer = issuer.filter(|own| own.serial == entry.issuer && own.role == Role::Intermediate);
+        issuer.map(|own| own.certificate.clone()).collect()
     }
 
     /// The root's key, which may be kept elsewhere when there is an intermediate.
     fn root_key(&self) -> Result<AuthorityKey, Error> {
-        AuthorityKey::read(&self.layout, &self.root, &self.secrets)
+        self.key_of(&self.root)
+    }
+
+    /// The key of one of its own certificates.
+    fn key_of(&self, own: &Entry) -> Result<AuthorityKey, Error> {
+        if own.certificate.public_key() == self.key.public_key() {
+            return Ok(self.key.clone());
+        }
+        AuthorityKey::read(&self.layout, own, &self.secrets)
+    }
+
+    /// Who issued a certificate, and the key by which it signs.
+    fn issuer_of(&self, entry: &Entry) -> Result<(Entry, AuthorityKey), Error> {
+        let issuer = self.own.iter().find(|own| own.entry.serial == entry.issuer);
+        let issuer = issuer.ok_or_else(|| Error::RecordsDamaged(format!("{} has no issuer", entry.serial)))?;
+        Ok((issuer.entry.clone(), self.key_of(&issuer.entry)?))
     }
 }
 

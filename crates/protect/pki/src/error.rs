@@ -104,6 +104,18 @@ pub enum Error {
     /// The passphrase cannot be used.
     #[error("passphrase: {0}")]
     Passphrase(&'static str),
+    /// The authority has no intermediate.
+    #[error("this authority has no intermediate: its root signs")]
+    NoIntermediate,
+    /// A step of a root's succession comes at the wrong time.
+    #[error("{0}")]
+    Succession(&'static str),
+    /// Functions have certificates of before the next root was published, and may not trust it.
+    #[error("{} functions have certificates of before the next root was published: {}", .0.len(), few(.0))]
+    NotAware(Vec<String>),
+    /// Certificates below the root of before are in use.
+    #[error("{} functions have certificates below the root of before: {}", .0.len(), few(.0))]
+    StillInUse(Vec<String>),
     /// Root and intermediate were to have one key.
     #[error("root and intermediate would have the same key")]
     OneKey,
@@ -226,6 +238,16 @@ impl Error {
         let path = path.into();
         move |source| Error::File { action, path, source }
     }
+}
+
+/// The first of many names.
+fn few(names: &[String]) -> String {
+    const MOST: usize = 10;
+    let mut text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text.push_str(", ...");
+    }
+    text
 }
 
 impl From<rcgen::Error> for Error {

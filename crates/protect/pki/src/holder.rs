@@ -22,8 +22,8 @@ pub struct Held {
     pub chain: Vec<Certificate>,
     /// Its key.
     pub key: PrivateKey,
-    /// The trust anchor.
-    pub root: Certificate,
+    /// The trust anchors.
+    pub roots: Vec<Certificate>,
 }
 
 /// A directory in which a certificate of this name is, or will be.
@@ -52,7 +52,7 @@ impl<'a> Holder<'a> {
         self.dir.join(format!("{}.key.pem", self.name.as_str()))
     }
 
-    /// The file of the trust anchor.
+    /// The file of the trust anchors.
     #[must_use]
     pub fn root_path(&self) -> PathBuf {
         self.dir.join("ca.crt.pem")
@@ -86,8 +86,8 @@ impl<'a> Holder<'a> {
             chain = found;
         }
         let root = files::read(&self.root_path(), LARGEST)?.ok_or_else(|| missing(self.root_path()))?;
-        let root = Certificate::from_pem(&root, &self.root_path().display().to_string())?;
-        Ok(Some(Held { chain, key, root }))
+        let roots = certificates(&root, &self.root_path())?;
+        Ok(Some(Held { chain, key, roots }))
     }
 
     /// The key that waits for its certificate: the one of an attempt before, or a fresh one, which is on disk when this returns.
@@ -187,7 +187,7 @@ mod tests {
         let issued = authority.issue(&leaf, now()).unwrap();
         let key = PrivateKey::from_pkcs8(issued.key().unwrap().to_pkcs8()).unwrap();
         let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
-        Issued::received(name, &chain, issued.root().clone(), key).unwrap()
+        Issued::received(name, &chain, issued.roots().to_vec(), key).unwrap()
     }
 
     #[test]

@@ -26,8 +26,8 @@ mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
-    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, KeySource, Leaf,
-    OpenedKey, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
+    Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, KeySource,
+    Leaf, OpenedKey, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Successor, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;
@@ -37,7 +37,7 @@ pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};
 pub use profile::Profile;
-pub use records::{Entry, Origin, Reason, Register, Role, State};
+pub use records::{Entry, Origin, Phase, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use secrets::Secrets;
 pub use serial::Serial;

@@ -2,6 +2,7 @@
 
 mod entry;
 mod invitation;
+mod own;
 mod register;
 mod schema;
 
@@ -14,10 +15,11 @@ use time::OffsetDateTime;
 use crate::profile::Issuance;
 use crate::{Certificate, Error, Serial, files};
 
-pub use entry::{Entry, Origin, Reason, Role, State};
+pub use entry::{Entry, Origin, Phase, Reason, Role, State};
 pub(crate) use invitation::{Stored, bind, close, close_expired, insert_invitation};
+pub(crate) use own::{Own, set_phase};
 pub use register::Register;
-pub(crate) use register::{find, root};
+pub(crate) use register::find;
 
 /// File of the records in the authority's directory.
 pub(crate) const FILE: &str = "ca.sqlite";
@@ -52,6 +54,7 @@ impl Records {
         let transaction = records.begin()?;
         transaction.execute_batch(schema::VERSION_1)?;
         transaction.execute_batch(schema::VERSION_2)?;
+        transaction.execute_batch(schema::VERSION_3)?;
         transaction.pragma_update(None, "user_version", schema::VERSION)?;
         transaction.execute(
             "INSERT INTO issuance (id, organization, country, crl_url) VALUES (1, ?1, ?2, ?3)",
@@ -65,10 +68,14 @@ impl Records {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let mut records = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let transaction = records.begin()?;
-        if version(&transaction)? == 1 {
+        let found = version(&transaction)?;
+        if found == 1 {
             // Invitations have secrets; records without them were for everybody whom the directory let in.
             files::for_owner_alone(path)?;
             transaction.execute_batch(schema::VERSION_2)?;
+        }
+        if found < schema::VERSION {
+            transaction.execute_batch(schema::VERSION_3)?;
             transaction.pragma_update(None, "user_version", schema::VERSION)?;
         }
         transaction.commit()?;
@@ -132,10 +139,6 @@ impl Records {
             "WHERE state = ?1 ORDER BY created, rowid",
             params![state.name()],
         )
-    }
-
-    pub(crate) fn by_role(&self, role: Role) -> Result<Option<Entry>, Error> {
-        Ok(select(&self.connection, "WHERE role = ?1", params![role.name()])?.pop())
     }
 
     /// The newest revocation list of an issuer.

@@ -150,7 +150,11 @@ async fn answer(request: Request<Incoming>, caller: Caller, service: Arc<Service
     match (request.method(), path.as_str()) {
         (&Method::POST, _) if is_cmp => cmp(request, caller.from, service).await,
         (_, _) if is_cmp => not_allowed("POST"),
-        (&Method::GET | &Method::HEAD, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => public(path, service).await,
+        (&Method::GET | &Method::HEAD, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => {
+            let query = request.uri().query().and_then(|query| query.strip_prefix("issuer="));
+            let issuer = query.map(str::to_owned);
+            public(path, issuer, service).await
+        }
         (_, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => not_allowed("GET, HEAD"),
         _ => plain(
             StatusCode::NOT_FOUND,
@@ -194,14 +198,14 @@ async fn cmp(request: Request<Incoming>, from: IpAddr, service: Arc<Service>) ->
     }
 }
 
-async fn public(path: String, service: Arc<Service>) -> Answer {
-    match tokio::task::spawn_blocking(move || service.public(SystemTime::now())).await {
+async fn public(path: String, issuer: Option<String>, service: Arc<Service>) -> Answer {
+    match tokio::task::spawn_blocking(move || service.public(issuer.as_deref(), SystemTime::now())).await {
         Ok(Ok(public)) => match path.as_str() {
-            "/ca.crt.pem" => typed(StatusCode::OK, PEM, public.root),
+            "/ca.crt.pem" => typed(StatusCode::OK, PEM, public.roots),
             "/crl.pem" => typed(StatusCode::OK, PEM, public.lists),
             _ => match public.list {
                 Some(der) => typed(StatusCode::OK, PKIX_CRL, der),
-                None => plain(StatusCode::NOT_FOUND, "no list was signed yet\n"),
+                None => plain(StatusCode::NOT_FOUND, "there is no list of this issuer\n"),
             },
         },
         Ok(Err(error)) => failed(&error),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_enrol::est::{self, Client};
 use bartizan_enrol::{Identity, Responder};
-use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Secrets};
+use bartizan_pki::{AlternativeName, Authority, Certificate, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Secrets};
 
 use tokio_rustls::rustls::ServerConfig;
 
@@ -37,6 +37,8 @@ struct State {
     responder: Responder,
     /// The same certificate for EST's connections.
     tls: Arc<ServerConfig>,
+    /// The authority's own certificates when it was made.
+    own: String,
     audit: Audit,
 }
 
@@ -45,8 +47,8 @@ pub(super) type Enrolled = Result<String, (bartizan_enrol::Failure, String)>;
 
 /// What is given to anybody.
 pub(super) struct Public {
-    /// The root, PEM.
-    pub(super) root: String,
+    /// The roots, PEM.
+    pub(super) roots: String,
     /// The newest lists of issuer and root, PEM.
     pub(super) lists: String,
     /// That of the issuer, DER.
@@ -62,6 +64,7 @@ impl Service {
         audit: Audit,
     ) -> Result<Self, Failure> {
         let (identity, tls) = identity(&mut authority, &dns, SystemTime::now())?;
+        let own = own(&authority);
         Ok(Self {
             dir,
             secrets,
@@ -70,6 +73,7 @@ impl Service {
             state: Mutex::new(State {
                 responder: Responder::new(identity),
                 tls,
+                own,
                 audit,
             }),
         })
@@ -115,31 +119,37 @@ impl Service {
         est::authority_certificates(&self.open(now)?).map_err(|error| error.to_string())
     }
 
-    pub(super) fn public(&self, now: SystemTime) -> Result<Public, String> {
+    /// `issuer` is whose list is asked for, as certificates name it.
+    pub(super) fn public(&self, issuer: Option<&str>, now: SystemTime) -> Result<Public, String> {
         let authority = self.open(now)?;
         Ok(Public {
-            root: authority.root().to_pem(),
+            roots: authority.roots_pem(),
             lists: authority.crl().map_err(|error| error.to_string())?,
-            list: authority.newest_list().map_err(|error| error.to_string())?,
+            list: authority.newest_list(issuer).map_err(|error| error.to_string())?,
         })
     }
 
-    /// Once a minute: what is over is forgotten, and a certificate that ends is replaced.
+    /// Once a minute: what is over is forgotten, and a certificate is replaced that ends, or whose authority has other certificates of its own.
     pub(super) fn round(&self, now: SystemTime) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for serial in state.responder.forget(now) {
             tracing::warn!(%serial, "nobody confirmed this certificate");
         }
-        if state.responder.identity().certificate().not_after() > now + AHEAD {
-            return;
-        }
-        let renewed = self
-            .open(now)
-            .and_then(|mut authority| identity(&mut authority, &self.dns, now).map_err(|f| f.message().to_owned()));
+        let lasts = state.responder.identity().certificate().not_after() > now + AHEAD;
+        let renewed = self.open(now).and_then(|mut authority| {
+            let now_own = own(&authority);
+            if lasts && now_own == state.own {
+                return Ok(None);
+            }
+            let made = identity(&mut authority, &self.dns, now).map_err(|f| f.message().to_owned())?;
+            Ok(Some((made, now_own)))
+        });
         match renewed {
-            Ok((identity, tls)) => {
+            Ok(None) => {}
+            Ok(Some(((identity, tls), own))) => {
                 state.responder.replace_identity(identity);
                 state.tls = tls;
+                state.own = own;
             }
             Err(error) => tracing::error!(%error, "the responder's certificate cannot be renewed"),
         }
@@ -148,6 +158,12 @@ impl Service {
     fn open(&self, now: SystemTime) -> Result<Authority, String> {
         Authority::open_again(&self.dir, &self.secrets, &self.key, now).map_err(|error| error.to_string())
     }
+}
+
+/// The authority's own certificates, PEM.
+fn own(authority: &Authority) -> String {
+    let intermediate = authority.intermediate().map(Certificate::to_pem);
+    intermediate.unwrap_or_default() + &authority.roots_pem()
 }
 
 /// A fresh key and its certificate, for messages and for connections.

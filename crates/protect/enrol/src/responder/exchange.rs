@@ -188,10 +188,16 @@ fn certified(
     let initial = sender.invitation().is_some();
     let certificate = issued.certificate().der().to_vec();
     let above = issued.between().iter().map(|above| above.der().to_vec()).collect();
-    let root = initial.then(|| authority.root().der());
+    // Who enrols first knows none; who has a root learns of one that takes its place.
+    let roots = if initial || authority.has_succession() {
+        authority.roots()
+    } else {
+        Vec::new()
+    };
+    let roots: Vec<&[u8]> = roots.iter().map(Certificate::der).collect();
     Ok(Outcome {
         kind: answer,
-        body: body::certificate_answer(request.id, &Status::accepted(), Some(&certificate), root)?,
+        body: body::certificate_answer(request.id, &Status::accepted(), Some(&certificate), &roots)?,
         certificates: above,
         event: Event {
             name: Some(issued.name().to_owned()),
@@ -302,10 +308,9 @@ fn general(authority: &Authority, message: &Message, event: &Event) -> Result<Ou
         )?;
         if kind == oid::CA_CERTIFICATES {
             let kind = kind.to_der().map_err(Error::from)?;
-            answers.push(encoding::sequence(&[
-                &kind,
-                &encoding::sequence(&own_certificates(authority))?,
-            ])?);
+            let own = own_certificates(authority);
+            let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+            answers.push(encoding::sequence(&[&kind, &encoding::sequence(&own)?])?);
         }
     }
     if answers.is_empty() {

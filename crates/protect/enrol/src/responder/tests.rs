@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use bartizan_pki::{
-    Algorithm, AlternativeName, Authority, InitOptions, Intermediate, Invitation, Invite, Leaf, Lifetime, LongLife,
-    PrivateKey, Profile, State,
+    Algorithm, AlternativeName, Anyway, Authority, Certificate, InitOptions, Intermediate, Invitation, Invite,
+    KeySource, Leaf, Lifetime, LongLife, PrivateKey, Profile, State, Successor,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -31,6 +31,7 @@ impl Stage {
         let mut options = InitOptions::new(algorithm);
         options.intermediate = Some(Intermediate {
             algorithm,
+            key: KeySource::Fresh,
             lifetime: Lifetime::Days(1000),
         });
         let mut authority = Authority::init(&dir.path().join("ca"), options, now()).unwrap();
@@ -102,7 +103,7 @@ fn begin(invitation: &Invitation, key: PrivateKey) -> (Requester, Vec<u8>) {
 fn update(held: Enrolled, key: PrivateKey, next: PrivateKey) -> (Requester, Vec<u8>) {
     let credential = Credential::Certificate {
         identity: Identity::new(key, held.chain).unwrap(),
-        trust: Trust::new(held.root),
+        trust: Trust::new(held.roots),
     };
     Requester::begin(credential, next, "gnb", now()).unwrap()
 }
@@ -119,7 +120,8 @@ fn every_algorithm_enrols_by_a_secret_and_updates_by_its_certificate() {
         let (held, key) = stage.enrol(&name, algorithm);
         assert_eq!(held.chain.len(), 2, "the intermediate comes along");
         assert_eq!(held.chain[0].names(), [format!("DNS:{name}.ran")]);
-        assert_eq!(held.root.der(), stage.authority.root().der());
+        let der = |roots: &[Certificate]| roots.iter().map(|root| root.der().to_vec()).collect::<Vec<_>>();
+        assert_eq!(der(&held.roots), der(&stage.authority.roots()));
         let next = PrivateKey::generate(algorithm).unwrap();
         let public = next.public_key().clone();
         let (mut requester, first) = update(held, key, next);
@@ -274,7 +276,7 @@ fn who_is_revoked_or_over_or_of_another_authority_updates_nothing() {
     let copy = || PrivateKey::from_pkcs8(key.to_pkcs8()).unwrap();
     let again = || Enrolled {
         chain: held.chain.clone(),
-        root: held.root.clone(),
+        roots: held.roots.clone(),
     };
     let failure = |stage: &mut Stage, first: &[u8], now| {
         let answer = stage.responder.answer(&mut stage.authority, first, now).unwrap();
@@ -483,4 +485,40 @@ proptest! {
             prop_assert_eq!(taken, kind == 1);
         }
     }
+}
+
+#[test]
+fn who_has_enrolled_learns_of_a_root_that_takes_the_place_of_its_own() {
+    let next = |days| Successor {
+        algorithm: None,
+        key: KeySource::Fresh,
+        lifetime: Lifetime::Days(days),
+    };
+    let ders = |roots: &[Certificate]| roots.iter().map(|root| root.der().to_vec()).collect::<Vec<_>>();
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (mut held, mut key) = stage.enrol("gnb", Algorithm::Ed25519);
+    let mut again = |stage: &mut Stage| {
+        let next = fresh();
+        let copy = PrivateKey::from_pkcs8(next.to_pkcs8()).unwrap();
+        let old = std::mem::replace(&mut key, copy);
+        let before = Enrolled {
+            chain: held.chain.clone(),
+            roots: held.roots.clone(),
+        };
+        let (mut requester, first) = update(before, old, next);
+        held = stage.run(&mut requester, first).unwrap();
+        (held.chain.len(), ders(&held.roots))
+    };
+    let old = stage.authority.root().der().to_vec();
+    assert_eq!(again(&mut stage), (2, vec![old.clone()]));
+    let new = stage.authority.publish_root(next(1000), now()).unwrap();
+    assert_eq!(again(&mut stage), (2, vec![old.clone(), new.der().to_vec()]));
+    stage.authority.activate_root(next(900), Anyway::No, now()).unwrap();
+    // The responder's certificate is below the root of before still, and then below the new one.
+    assert_eq!(again(&mut stage), (2, vec![new.der().to_vec(), old]));
+    let renewed = identity(&mut stage.authority, "responder", Profile::Responder);
+    stage.responder.replace_identity(renewed);
+    stage.authority.retire_roots(Anyway::No, now()).unwrap();
+    assert_eq!(again(&mut stage), (2, vec![new.der().to_vec()]));
+    assert_eq!(again(&mut stage), (2, vec![new.der().to_vec()]));
 }

@@ -95,6 +95,7 @@ impl Authority {
 
     /// Takes up what a crash left: pending certificates, and a revocation list that was recorded but not written out.
     pub(super) fn recover(&mut self, now: SystemTime) -> Result<(), Error> {
+        self.write_own()?;
         for mut entry in self.records.by_state(State::Pending)? {
             if !entry.carries_key {
                 // Its holder has the key. Should the files not get there, they can be written from the records.
@@ -124,10 +125,10 @@ impl Authority {
         entry.revoked = Some(whole_seconds(now)?);
         entry.reason = Some(Reason::CessationOfOperation);
         entry.destination = None;
-        let issuer = self.issuing().clone();
+        let (issuer, key) = self.issuer_of(&entry)?;
         let transaction = self.records.begin()?;
         records::update_state(&transaction, &entry)?;
-        revoke::sign_list(&transaction, &issuer, &self.key, revoke::DAYS, now)?;
+        revoke::sign_list(&transaction, &issuer, &key, revoke::DAYS, now)?;
         transaction.commit()?;
         Ok(())
     }
@@ -215,7 +216,7 @@ pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option
             return Err(Error::FileExists(paths.key));
         }
         if let Some(text) = files::read(&paths.root, LARGEST_CHAIN)?
-            && text != issued.root_pem().as_bytes()
+            && !issued.trusted.is_ours(&text)
         {
             return Err(Error::FileExists(paths.root));
         }

@@ -15,12 +15,12 @@ use super::{Authority, Layout, revoke};
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::profile::{self, Issuance};
-use crate::records::{self, Entry, FILE, Origin, Records, Role, State};
+use crate::records::{self, Entry, FILE, Origin, Phase, Records, Role, State};
 use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Secrets, Serial, TokenSource};
 
 use keys::Prepared;
 
-mod keys;
+pub(super) mod keys;
 
 /// What a new authority shall be like.
 #[derive(Debug, Clone)]
@@ -98,9 +98,9 @@ impl InitOptions {
 }
 
 /// One of the new authority's own certificates and its key.
-struct Made {
-    entry: Entry,
-    key: AuthorityKey,
+pub(super) struct Made {
+    pub(super) entry: Entry,
+    pub(super) key: AuthorityKey,
 }
 
 impl Authority {
@@ -228,9 +228,11 @@ fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemT
     let mut records = Records::create(&partial.join(FILE), issuance)?;
     let transaction = records.begin()?;
     records::insert(&transaction, &root.entry)?;
+    records::set_phase(&transaction, root.entry.serial, Phase::Current, created)?;
     let mut pem = String::new();
     if let Some(intermediate) = &intermediate {
         records::insert(&transaction, &intermediate.entry)?;
+        records::set_phase(&transaction, intermediate.entry.serial, Phase::Current, created)?;
         pem.push_str(&revoke::sign_list(
             &transaction,
             &intermediate.entry,
@@ -255,7 +257,7 @@ fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemT
     files::sync_directory(layout.dir())
 }
 
-fn make_root(
+pub(super) fn make_root(
     key: AuthorityKey,
     lifetime: Lifetime,
     with_intermediate: bool,
@@ -274,7 +276,7 @@ fn make_root(
     Ok(Made { entry, key })
 }
 
-fn make_intermediate(
+pub(super) fn make_intermediate(
     key: AuthorityKey,
     lifetime: Lifetime,
     root: &Made,
@@ -325,7 +327,7 @@ fn own_entry(role: Role, serial: Serial, issuer: Serial, created: OffsetDateTime
     })
 }
 
-fn write(stage: &Layout, made: &Made, passphrase: Option<&Passphrase>) -> Result<(), Error> {
+pub(super) fn write(stage: &Layout, made: &Made, passphrase: Option<&Passphrase>) -> Result<(), Error> {
     let key = made.key.file(passphrase)?;
     files::write(&stage.key(made.entry.role), key.as_bytes(), Readers::Owner)?;
     files::write(

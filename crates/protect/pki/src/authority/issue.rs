@@ -10,7 +10,7 @@ use super::{Authority, Destination, Overwrite, deliver};
 use crate::files::Access;
 use crate::lifetime::{Validity, whole_seconds};
 use crate::profile::MOST_NF_TYPES;
-use crate::records::{self, Entry, Origin, Role, State};
+use crate::records::{self, Entry, Origin, Own, Phase, Role, State};
 use crate::{
     Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, Profile, PublicKey,
     Serial, profile,
@@ -102,13 +102,66 @@ pub struct Issued {
     pub(super) serial: Serial,
     pub(super) certificate: Certificate,
     pub(super) between: Vec<Certificate>,
-    pub(super) root: Certificate,
+    pub(super) trusted: Trusted,
     pub(super) key: Option<PrivateKey>,
+}
+
+/// The roots that relying parties are given.
+#[derive(Debug, Clone)]
+pub(crate) struct Trusted {
+    /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
+    roots: Vec<Certificate>,
+    /// Those that were given before.
+    retired: Vec<Certificate>,
+}
+
+impl Trusted {
+    pub(crate) fn of(own: &[Own]) -> Self {
+        let of = |wanted: &[Phase]| -> Vec<Certificate> {
+            let roots = own.iter().filter(|own| own.entry.role == Role::Root);
+            let roots = wanted
+                .iter()
+                .flat_map(|phase| roots.clone().filter(move |own| own.phase == *phase));
+            roots.map(|own| own.entry.certificate.clone()).collect()
+        };
+        Self {
+            roots: of(&[Phase::Current, Phase::Next, Phase::Previous]),
+            retired: of(&[Phase::Retired]),
+        }
+    }
+
+    fn foreign(roots: Vec<Certificate>) -> Self {
+        Self {
+            roots,
+            retired: Vec::new(),
+        }
+    }
+
+    pub(crate) fn roots(&self) -> &[Certificate] {
+        &self.roots
+    }
+
+    /// PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.roots.iter().map(Certificate::to_pem).collect()
+    }
+
+    /// Whether a file of roots has these, or some of them as of an earlier time, and no others.
+    pub(super) fn is_ours(&self, text: &[u8]) -> bool {
+        let ours = |der: &[u8]| self.roots.iter().chain(&self.retired).any(|own| own.der() == der);
+        let found: Option<Vec<pem::Pem>> = pem::parse_many(text).ok();
+        found.is_some_and(|found| !found.is_empty() && found.iter().all(|one| ours(one.contents())))
+    }
 }
 
 impl Issued {
     /// What an authority elsewhere issued for a key that is here, to be written as what is issued here is.
-    pub fn received(name: &Name, chain: &[Certificate], root: Certificate, key: PrivateKey) -> Result<Self, Error> {
+    pub fn received(
+        name: &Name,
+        chain: &[Certificate],
+        roots: Vec<Certificate>,
+        key: PrivateKey,
+    ) -> Result<Self, Error> {
         let mismatch = || Error::Certificate {
             place: name.as_str().to_owned(),
             reason: "the certificate is not that of the key".to_owned(),
@@ -123,18 +176,18 @@ impl Issued {
             serial: certificate.serial().map_or_else(Serial::random, Ok)?,
             certificate: certificate.clone(),
             between: between.to_vec(),
-            root,
+            trusted: Trusted::foreign(roots),
             key: Some(key),
         })
     }
 
-    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, root: Certificate) -> Self {
+    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) -> Self {
         Self {
             name: entry.name.clone(),
             serial: entry.serial,
             certificate: entry.certificate.clone(),
             between,
-            root,
+            trusted,
             key: None,
         }
     }
@@ -163,10 +216,10 @@ impl Issued {
         &self.between
     }
 
-    /// The trust anchor.
+    /// The roots that relying parties are given, the one that signs first.
     #[must_use]
-    pub fn root(&self) -> &Certificate {
-        &self.root
+    pub fn roots(&self) -> &[Certificate] {
+        self.trusted.roots()
     }
 
     /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
@@ -187,10 +240,10 @@ impl Issued {
         self.key.as_ref()
     }
 
-    /// The trust anchor, PEM.
+    /// The roots that relying parties are given, PEM.
     #[must_use]
     pub fn root_pem(&self) -> String {
-        self.root.to_pem()
+        self.trusted.pem()
     }
 
     /// Writes `NAME.crt.pem`, `NAME.key.pem` (0600) where the key is here, and `ca.crt.pem` to a directory.
@@ -299,10 +352,15 @@ impl Authority {
             .within_a_year(order.long_life)?
             .within_issuer(issuer.certificate.ends())?;
         let serial = Serial::random()?;
+        let mut issuance = self.issuance.clone();
+        // Where one list is, another issuer's is not.
+        if let (Some(url), Some(_)) = (&mut issuance.crl_url, issuer.replaces) {
+            url.push_str(&format!("?issuer={}", issuer.serial));
+        }
         let params = profile::leaf(
             order.profile,
             serial,
-            &self.issuance,
+            &issuance,
             order.name,
             order.key,
             validity,
@@ -369,8 +427,8 @@ impl Authority {
             name: entry.name.clone(),
             serial: entry.serial,
             certificate: entry.certificate.clone(),
-            between: self.between(),
-            root: self.root.certificate.clone(),
+            between: self.between(entry),
+            trusted: self.trusted(),
             key,
         }
     }

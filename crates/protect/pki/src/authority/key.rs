@@ -25,7 +25,7 @@ impl AuthorityKey {
 
     /// The key of one of the authority's own certificates, by the file that holds it or names it.
     pub(super) fn read(layout: &Layout, owner: &Entry, secrets: &Secrets) -> Result<Self, Error> {
-        let path = layout.key(owner.role);
+        let path = layout.key_of(owner);
         let text = crate::key::read_file(&path)?.ok_or_else(|| Error::KeyOffline(path.clone()))?;
         let placed = |error| match error {
             Error::Key(reason) => Error::KeyFile {

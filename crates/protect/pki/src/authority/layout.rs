@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::records::{FILE as RECORDS, Role};
+use crate::records::{Entry, FILE as RECORDS, Role};
 use crate::{Error, files};
 
 /// How often and how long to ask for the lock: ten seconds in all.
@@ -62,7 +62,21 @@ impl Layout {
         self.dir.join(format!("{role}.key.pem"))
     }
 
-    /// One of the authority's own certificates.
+    /// The private key of one of its own certificates: the first of its role has it as its file's name, those that took its place their serial number
+    /// with it.
+    pub(crate) fn key_of(&self, own: &Entry) -> PathBuf {
+        match own.replaces {
+            None => self.key(own.role),
+            Some(_) => self.dir.join(format!("{}-{}.key.pem", own.role, own.serial)),
+        }
+    }
+
+    /// Where what takes the place of one of its own certificates is made.
+    pub(crate) fn succession(&self) -> PathBuf {
+        self.dir.join("succession.partial")
+    }
+
+    /// The newest of the authority's own certificates; of roots all that relying parties are given.
     pub(crate) fn certificate(&self, role: Role) -> PathBuf {
         self.dir.join(format!("{role}.crt.pem"))
     }

@@ -11,7 +11,7 @@ use super::key::{AuthorityKey, is_elsewhere};
 use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
-use crate::records::{self, Entry, Reason, Role, State};
+use crate::records::{self, Entry, Own, Phase, Reason, Role, State};
 use crate::{Error, Serial};
 
 /// Days a list is good for where nothing else is asked for.
@@ -45,31 +45,34 @@ impl Authority {
 
     /// Signs new revocation lists that are good for `days` and writes them to the directory; gives both, PEM.
     ///
-    /// Without the root's key at hand its newest list stays; the root's list is good for 180 days where an intermediate
+    /// Without the key of one at hand its newest list stays; the root's list is good for 180 days where an intermediate
     /// does the daily work, unless `days` is more.
     pub fn refresh_lists(&mut self, days: u32, now: SystemTime) -> Result<String, Error> {
-        let root_key = match self.intermediate {
-            None => None,
-            Some(_) => match self.root_key() {
-                Err(error) if is_elsewhere(&error) => None,
-                key => Some(key?),
-            },
-        };
-        let issuer = self.issuing().clone();
+        let mut signing = Vec::new();
+        for own in self.own.iter().filter(|own| has_list(own)) {
+            let key = match self.key_of(&own.entry) {
+                Err(error) if is_elsewhere(&error) => continue,
+                key => key?,
+            };
+            let days = match self.is_above_an_intermediate(&own.entry) {
+                true => days.max(ROOT_DAYS),
+                false => days,
+            };
+            signing.push((own.entry.clone(), key, days));
+        }
         let transaction = self.records.begin()?;
-        sign_list(&transaction, &issuer, &self.key, days, now)?;
-        if let Some(key) = root_key {
-            sign_list(&transaction, &self.root, &key, days.max(ROOT_DAYS), now)?;
+        for (issuer, key, days) in &signing {
+            sign_list(&transaction, issuer, key, *days, now)?;
         }
         transaction.commit()?;
         self.write_lists()?;
         self.crl()
     }
 
-    /// The newest revocation lists, PEM: that of the issuing authority, then that of the root where it is another.
+    /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the newest issuer first.
     pub fn crl(&self) -> Result<String, Error> {
         let mut pem = String::new();
-        for issuer in self.intermediate.iter().chain([&self.root]) {
+        for issuer in self.with_lists() {
             if let Some(list) = self.records.list(issuer.serial)? {
                 pem.push_str(&to_pem(LABEL, &list.der));
             }
@@ -77,15 +80,38 @@ impl Authority {
         Ok(pem)
     }
 
-    /// The newest revocation list of the issuing authority, DER: what a distribution point gives.
-    pub fn newest_list(&self) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.records.list(self.issuing().serial)?.map(|list| list.der))
+    fn with_lists(&self) -> impl Iterator<Item = &Entry> {
+        let of = |role| {
+            self.own
+                .iter()
+                .rev()
+                .filter(move |own| own.entry.role == role && has_list(own))
+        };
+        of(Role::Intermediate).chain(of(Role::Root)).map(|own| &own.entry)
+    }
+
+    fn is_above_an_intermediate(&self, own: &Entry) -> bool {
+        self.own
+            .iter()
+            .any(|other| other.entry.issuer == own.serial && other.entry.role == Role::Intermediate)
+    }
+
+    /// The newest revocation list of an issuer, DER: what a distribution point gives. `issuer` is as the certificates that are below it name it there;
+    /// those of the first one do not.
+    pub fn newest_list(&self, issuer: Option<&str>) -> Result<Option<Vec<u8>>, Error> {
+        let mut issuers = self.with_lists().filter(|own| !self.is_above_an_intermediate(own));
+        let found = match issuer {
+            Some(serial) => issuers.find(|own| own.serial.to_string() == serial),
+            None => issuers.find(|own| own.replaces.is_none()),
+        };
+        let list = found.map(|own| self.records.list(own.serial)).transpose()?.flatten();
+        Ok(list.map(|list| list.der))
     }
 
     /// When the first of the newest revocation lists ends: relying parties refuse every certificate from then on.
     pub fn crl_next_update(&self) -> Result<Option<SystemTime>, Error> {
         let mut soonest: Option<OffsetDateTime> = None;
-        for issuer in self.intermediate.iter().chain([&self.root]) {
+        for issuer in self.with_lists() {
             if let Some(list) = self.records.list(issuer.serial)? {
                 soonest = Some(soonest.map_or(list.next_update, |known| known.min(list.next_update)));
             }
@@ -95,17 +121,27 @@ impl Authority {
 
     /// Signs a new list where the newest has less than half of its time left.
     pub(super) fn keep_list_fresh(&mut self, now: SystemTime) -> Result<(), Error> {
-        let issuer = self.issuing().clone();
         let limit = whole_seconds(now)? + time::Duration::days(i64::from(DAYS)) / 2;
-        if self
-            .records
-            .list(issuer.serial)?
-            .is_some_and(|list| list.next_update > limit)
-        {
+        let mut signing = Vec::new();
+        for own in self.own.iter().filter(|own| has_list(own)) {
+            let is_fresh = |list: records::StoredList| list.next_update > limit;
+            if self.is_above_an_intermediate(&own.entry) || self.records.list(own.entry.serial)?.is_some_and(is_fresh) {
+                continue;
+            }
+            match self.key_of(&own.entry) {
+                Ok(key) => signing.push((own.entry.clone(), key)),
+                // Of one that signs nothing else any more.
+                Err(error) if own.phase == Phase::Previous && is_elsewhere(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if signing.is_empty() {
             return Ok(());
         }
         let transaction = self.records.begin()?;
-        sign_list(&transaction, &issuer, &self.key, DAYS, now)?;
+        for (issuer, key) in &signing {
+            sign_list(&transaction, issuer, key, DAYS, now)?;
+        }
         transaction.commit()?;
         self.write_lists()
     }
@@ -114,32 +150,29 @@ impl Authority {
         if entry.revoked.is_some() {
             return Err(Error::AlreadyRevoked(entry.serial));
         }
-        let issuer = match entry.role {
-            Role::Root => {
-                return Err(Error::Unsuitable {
-                    serial: entry.serial,
-                    reason: "a root is not revoked by itself; take it out of the relying parties' trust instead",
-                });
-            }
-            Role::Intermediate => self.root.clone(),
-            Role::NetworkFunction => self.issuing().clone(),
-        };
-        let root_key = match entry.role {
-            Role::Intermediate => Some(self.root_key()?),
-            _ => None,
-        };
+        if entry.role == Role::Root {
+            return Err(Error::Unsuitable {
+                serial: entry.serial,
+                reason: "a root is not revoked by itself; take it out of the relying parties' trust instead",
+            });
+        }
+        let (issuer, key) = self.issuer_of(&entry)?;
         entry.state = State::Revoked;
         entry.revoked = Some(whole_seconds(now)?);
         entry.reason = Some(reason);
         entry.destination = None;
 
         // One transaction: a revocation without the list that tells of it cannot be.
-        let days = if root_key.is_some() { ROOT_DAYS } else { DAYS };
+        let days = match entry.role {
+            Role::Intermediate => ROOT_DAYS,
+            _ => DAYS,
+        };
         let transaction = self.records.begin()?;
         records::update_state(&transaction, &entry)?;
-        sign_list(&transaction, &issuer, root_key.as_ref().unwrap_or(&self.key), days, now)?;
+        sign_list(&transaction, &issuer, &key, days, now)?;
         transaction.commit()?;
         self.write_lists()?;
+        self.own = self.records.own()?;
         if self.intermediate.as_ref().is_some_and(|own| own.serial == entry.serial) {
             self.intermediate = Some(entry.clone());
         }
@@ -186,6 +219,11 @@ impl Authority {
         }
         files::write(&path, pem.as_bytes(), Readers::Everybody)
     }
+}
+
+/// Whether one of the authority's own certificates has a revocation list.
+fn has_list(own: &Own) -> bool {
+    matches!(own.phase, Phase::Current | Phase::Previous)
 }
 
 /// Signs the next list of an issuer, records it, and gives it, PEM.

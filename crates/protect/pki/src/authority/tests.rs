@@ -17,6 +17,7 @@ mod enrolling;
 mod issuing;
 mod recovering;
 mod revoking;
+mod succeeding;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -245,11 +246,11 @@ fn records_of_a_newer_version_are_not_touched() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.pragma_update(None, "user_version", 3).unwrap();
+    records.pragma_update(None, "user_version", 4).unwrap();
     drop(records);
     assert!(matches!(
         Authority::open(&path, None, now()),
-        Err(Error::RecordsVersion { found: 3, .. })
+        Err(Error::RecordsVersion { found: 4, .. })
     ));
 }
 

@@ -142,6 +142,26 @@ words!(Role, "role", {
     NetworkFunction => "network-function",
 });
 
+/// Where one of the authority's own certificates is in its succession.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A root that relying parties are given, and that signs nothing yet.
+    Next,
+    /// It signs.
+    Current,
+    /// It signs revocation lists alone: certificates below it are in use.
+    Previous,
+    /// It signs nothing, and relying parties are not given it any more.
+    Retired,
+}
+
+words!(Phase, "phase", {
+    Next => "next",
+    Current => "current",
+    Previous => "previous",
+    Retired => "retired",
+});
+
 /// Who made the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use rusqlite::OpenFlags;
 
-use super::{Entry, FILE, Records, Role};
-use crate::authority::{Layout, chain_pem};
+use super::{Entry, FILE, Phase, Records, Role};
+use crate::authority::{Layout, Trusted, chain_pem};
 use crate::{Certificate, Destination, Error, Invitation, Issued, Serial};
 
 /// What an authority has done so far.
@@ -47,16 +47,20 @@ impl Register {
 
     /// Writes `NAME.crt.pem` and `ca.crt.pem` again, from the records; the key is not in them.
     pub fn export(&self, entry: &Entry, destination: &Destination) -> Result<(), Error> {
-        Issued::without_key(entry, self.between(entry)?, self.root()?).write_to(&destination.dir, destination.overwrite)
+        let trusted = Trusted::of(&self.records.own()?);
+        Issued::without_key(entry, self.between(entry)?, trusted).write_to(&destination.dir, destination.overwrite)
     }
 
     /// When the first of the newest revocation lists ends; none where no issuer has one.
     pub fn lists_end(&self) -> Result<Option<SystemTime>, Error> {
         let mut ends = Vec::new();
-        for entry in self.records.all()? {
-            if entry.role != Role::NetworkFunction {
-                ends.extend(self.records.list(entry.serial)?.map(|list| list.next_update));
-            }
+        for own in self
+            .records
+            .own()?
+            .into_iter()
+            .filter(|own| own.phase != Phase::Retired)
+        {
+            ends.extend(self.records.list(own.entry.serial)?.map(|list| list.next_update));
         }
         Ok(ends.into_iter().min().map(SystemTime::from))
     }
@@ -72,9 +76,15 @@ impl Register {
         Ok(between)
     }
 
-    /// The trust anchor.
+    /// The root that signs.
     pub fn root(&self) -> Result<Certificate, Error> {
-        root(&self.records).map(|entry| entry.certificate)
+        self.records.root().map(|entry| entry.certificate)
+    }
+
+    /// The authority's own certificates, each with where it is in the succession and since when; oldest first.
+    pub fn succession(&self) -> Result<Vec<(Entry, Phase, SystemTime)>, Error> {
+        let own = self.records.own()?.into_iter();
+        Ok(own.map(|own| (own.entry, own.phase, own.since.into())).collect())
     }
 }
 
@@ -88,10 +98,4 @@ pub(crate) fn find(records: &Records, serial_or_name: &str) -> Result<Entry, Err
         .by_name(serial_or_name)?
         .pop()
         .ok_or_else(|| Error::UnknownCertificate(serial_or_name.to_owned()))
-}
-
-pub(crate) fn root(records: &Records) -> Result<Entry, Error> {
-    records
-        .by_role(Role::Root)?
-        .ok_or_else(|| Error::RecordsDamaged("no root certificate".to_owned()))
 }

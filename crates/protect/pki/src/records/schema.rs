@@ -1,7 +1,7 @@
 //! The tables. `PRAGMA user_version` says which version a database has.
 
 /// Version this program reads and writes.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// A serial number is the primary key: SQLite itself refuses a second certificate with the same number.
 /// Nothing is ever deleted from these tables but the secrets of invitations.
@@ -66,4 +66,15 @@ CREATE TABLE invitation (
     CHECK ((vendor IS NULL) = (root IS NULL)),
     CHECK ((secret IS NOT NULL) = (closed IS NULL AND vendor IS NULL))
 ) STRICT;
+";
+
+/// Where each of the authority's own certificates is in its succession, and since when. Authorities of before had one of each.
+pub(super) const VERSION_3: &str = "
+CREATE TABLE own (
+    serial BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
+    phase  TEXT NOT NULL CHECK (phase IN ('next', 'current', 'previous', 'retired')),
+    since  INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO own (serial, phase, since) SELECT serial, 'current', created FROM certificate WHERE role != 'network-function';
 ";

@@ -18,13 +18,17 @@ use crate::{Algorithm, Error, ExistingKey, Pkcs11Uri, Secrets, TokenFault};
 const ID: usize = 16;
 
 /// Keys that an attempt which was cut short may have made in a token, for what is wanted now.
-pub(super) struct Earlier {
-    pub(super) root: Option<Pkcs11Uri>,
-    pub(super) intermediate: Option<Pkcs11Uri>,
+pub(in crate::authority) struct Earlier {
+    pub(in crate::authority) root: Option<Pkcs11Uri>,
+    pub(in crate::authority) intermediate: Option<Pkcs11Uri>,
 }
 
 /// Clears away what an attempt left, but for the names of keys in a token: they are replaced when there are others.
-pub(super) fn clear(stage: &Layout, root: &KeySource, intermediate: Option<&KeySource>) -> Result<Earlier, Error> {
+pub(in crate::authority) fn clear(
+    stage: &Layout,
+    root: &KeySource,
+    intermediate: Option<&KeySource>,
+) -> Result<Earlier, Error> {
     let earlier = Earlier {
         root: named_before(stage, Role::Root, Some(root))?,
         intermediate: named_before(stage, Role::Intermediate, intermediate)?,
@@ -55,13 +59,13 @@ fn named_before(stage: &Layout, role: Role, source: Option<&KeySource>) -> Resul
 }
 
 /// A key, or that a token can make it.
-pub(super) enum Prepared {
+pub(in crate::authority) enum Prepared {
     Key(AuthorityKey),
     InToken(Box<Pkcs11Uri>, Algorithm),
 }
 
 impl Prepared {
-    pub(super) fn of(
+    pub(in crate::authority) fn of(
         source: KeySource,
         algorithm: Algorithm,
         secrets: &Secrets,
@@ -113,7 +117,12 @@ impl Prepared {
     }
 
     /// The key; made now where a token makes it.
-    pub(super) fn key(self, stage: &Layout, role: Role, secrets: &Secrets) -> Result<AuthorityKey, Error> {
+    pub(in crate::authority) fn key(
+        self,
+        stage: &Layout,
+        role: Role,
+        secrets: &Secrets,
+    ) -> Result<AuthorityKey, Error> {
         let (uri, algorithm) = match self {
             Self::Key(key) => return Ok(key),
             Self::InToken(uri, algorithm) => (*uri, algorithm),

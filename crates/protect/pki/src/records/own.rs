@@ -1,0 +1,77 @@
+//! The authority's own certificates in their succession.
+
+use rusqlite::{Transaction, params};
+use time::OffsetDateTime;
+
+use super::{Entry, Phase, Records, Role, moment, select, version};
+use crate::{Error, Serial};
+
+/// One of the authority's own certificates.
+#[derive(Debug, Clone)]
+pub(crate) struct Own {
+    pub(crate) entry: Entry,
+    pub(crate) phase: Phase,
+    pub(crate) since: OffsetDateTime,
+}
+
+impl Records {
+    /// The authority's own certificates, oldest first.
+    pub(crate) fn own(&self) -> Result<Vec<Own>, Error> {
+        let entries = select(
+            &self.connection,
+            "WHERE role != 'network-function' ORDER BY created, rowid",
+            params![],
+        )?;
+        // Whoever only reads them leaves older records as they are.
+        if version(&self.connection)? < 3 {
+            let current = |entry: Entry| Own {
+                phase: Phase::Current,
+                since: entry.created,
+                entry,
+            };
+            return Ok(entries.into_iter().map(current).collect());
+        }
+        let mut statement = self
+            .connection
+            .prepare("SELECT phase, since FROM own WHERE serial = ?1")?;
+        let own = |entry: Entry| {
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+            let (phase, since) = statement.query_row(params![entry.serial.as_bytes()], read)?;
+            Ok(Own {
+                entry,
+                phase: Phase::from_name(&phase)?,
+                since: moment(since)?,
+            })
+        };
+        entries.into_iter().map(own).collect()
+    }
+
+    /// The one of this role that signs.
+    pub(crate) fn current(&self, role: Role) -> Result<Option<Entry>, Error> {
+        let own = self.own()?.into_iter().rev();
+        let current = own.map(|own| (own.phase, own.entry));
+        let mut current = current.filter(|(phase, entry)| *phase == Phase::Current && entry.role == role);
+        Ok(current.next().map(|(_, entry)| entry))
+    }
+
+    /// The root that signs.
+    pub(crate) fn root(&self) -> Result<Entry, Error> {
+        self.current(Role::Root)?
+            .ok_or_else(|| Error::RecordsDamaged("no root certificate".to_owned()))
+    }
+}
+
+/// Writes where one of the authority's own certificates is from now on.
+pub(crate) fn set_phase(
+    transaction: &Transaction<'_>,
+    serial: Serial,
+    phase: Phase,
+    since: OffsetDateTime,
+) -> Result<(), Error> {
+    transaction.execute(
+        "INSERT INTO own (serial, phase, since) VALUES (?1, ?2, ?3)
+         ON CONFLICT (serial) DO UPDATE SET phase = excluded.phase, since = excluded.since",
+        params![serial.as_bytes(), phase.name(), since.unix_timestamp()],
+    )?;
+    Ok(())
+}
