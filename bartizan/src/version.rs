@@ -58,8 +58,24 @@ fn text() -> String {
         ),
         ("compiler", env!("BARTIZAN_BUILD_COMPILER").to_owned()),
         ("cryptographic module", bartizan_tls::module().to_owned()),
+        ("pkcs#11", tokens().to_owned()),
         ("libraries", list(env!("BARTIZAN_BUILD_LIBRARIES"))),
     ];
     let rows = rows.iter().map(|(name, value)| format!("{name:<20}  {value}\n"));
     format!("bartizan {}\n{}", env!("CARGO_PKG_VERSION"), rows.collect::<String>())
+}
+
+/// Whether keys in tokens can be used, and why not.
+#[cfg(feature = "full")]
+fn tokens() -> &'static str {
+    if bartizan_pki::PKCS11 {
+        "yes: modules of tokens can be loaded"
+    } else {
+        "no: a static build cannot load modules of tokens"
+    }
+}
+
+#[cfg(not(feature = "full"))]
+fn tokens() -> &'static str {
+    "no: this build has no certificate authority"
 }

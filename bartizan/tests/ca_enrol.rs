@@ -207,6 +207,60 @@ fn openssl_asks_by_pkcs10_without_confirmation_and_for_the_authoritys_certificat
     assert_eq!(place.text("all.crt").matches("BEGIN CERTIFICATE").count(), 2);
 }
 
+/// The PIN is needed once, when the service starts: enrolments sign by the session that it has.
+#[test]
+fn openssl_enrols_at_an_authority_whose_keys_are_in_a_token() {
+    let place = Place::with_openssl();
+    place.token("ca");
+    place.token_works(
+        "init --dir ca --algorithm ecdsa-p384 --root-key pkcs11:token=ca;object=root?module-name=softhsm2 \
+         --intermediate ecdsa-p256 --intermediate-key pkcs11:token=ca;object=daily?module-name=softhsm2",
+    );
+    let invited = ["gnb1", "gnb2"].map(|name| {
+        let said = place.token_works(&format!("invite --dir ca --name {name} --dns {name}.ran --json"));
+        let invited: Value = serde_json::from_str(&said).unwrap();
+        let text = |field: &str| invited[field].as_str().expect(field).to_owned();
+        (name, text("reference"), text("secret"))
+    });
+    fs::write(place.path("pin"), format!("{}\n", authority::softhsm::PIN)).unwrap();
+    let serving = Serving::start(&place, "--est 127.0.0.1:0 --pin-file pin");
+    fs::remove_file(place.path("pin")).unwrap();
+    for (name, reference, secret) in &invited {
+        place.openssl_works(&format!("genpkey -algorithm ML-DSA-65 -out {name}.key"));
+        let said = serving.cmp(
+            &place,
+            &format!(
+                "-cmd ir -ref {reference} -secret pass:{secret} -subject /CN={name} -newkey {name}.key \
+                 -certout {name}.crt -cacertsout {name}.root -extracertsout {name}.extra"
+            ),
+        );
+        assert_eq!(said.code, 0, "{said:?}");
+        place.openssl_works(&format!(
+            "verify -x509_strict -verify_hostname {name}.ran -CAfile ca/root.crt.pem -untrusted {name}.extra {name}.crt"
+        ));
+        // Another program of the token's, between two enrolments.
+        place.token_works(&format!(
+            "issue --dir ca --name by-{name} --dns {name}.5gc --out by-{name}"
+        ));
+    }
+    // Renewal by EST, over TLS with a certificate that the token signed.
+    place.openssl_works("genpkey -algorithm ML-DSA-65 -out next.key");
+    place.openssl_works("req -new -key next.key -subj /CN=anything -out next.csr");
+    fs::write(
+        place.path("gnb1.chain"),
+        place.text("gnb1.crt") + &place.text("gnb1.extra"),
+    )
+    .unwrap();
+    let renewal = "--cacert ca/root.crt.pem --cert gnb1.chain --key gnb1.key --header Content-Type:application/pkcs10 \
+                   --data-binary @next.csr";
+    assert_eq!(curl(&place, &serving, "simplereenroll", renewal), "200");
+    let revoke =
+        "-cmd rr -oldcert gnb2.crt -revreason 1 -cert gnb2.crt -key gnb2.key -trusted gnb2.root -extracerts gnb2.extra";
+    let said = serving.cmp(&place, revoke);
+    assert_eq!(said.code, 0, "{said:?}");
+    place.openssl_works("crl -in ca/crl.pem -CAfile ca/intermediate.crt.pem -noout -verify");
+}
+
 /// As TS 33.310, clause 9, has base stations come: by the certificate that their vendor put into them.
 #[test]
 fn openssl_enrols_by_a_vendors_certificate() {

@@ -157,6 +157,12 @@ fn the_version_at_length_names_commit_features_and_module_as_they_were_linked() 
         module.starts_with("AWS-LC (aws-lc-rs ") && module.contains("FIPS"),
         "{said}"
     );
+    let tokens = if cfg!(target_feature = "crt-static") {
+        "no: "
+    } else {
+        "yes: "
+    };
+    assert!(row("pkcs#11").starts_with(tokens), "{said}");
     let lock = include_str!("../../Cargo.lock");
     let (_, package) = lock.split_once("name = \"aws-lc-rs\"\nversion = \"").unwrap();
     let version = package.split('"').next().unwrap();

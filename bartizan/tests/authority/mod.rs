@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use bartizan_host::LabRoot;
 
+pub(crate) mod nss;
+pub(crate) mod softhsm;
+
 /// Long enough for a machine that builds something else during the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -79,6 +82,8 @@ impl Place {
             .args(arguments.split_whitespace())
             .current_dir(self.dir.path())
             .env_remove("BARTIZAN_CA_PASSPHRASE")
+            .env_remove("BARTIZAN_CA_PIN")
+            .env("SOFTHSM2_CONF", self.path("softhsm2.conf"))
             .stdin(std::process::Stdio::null());
         command
     }

@@ -50,9 +50,9 @@ pub(super) fn pair(
         ],
     ]
     .concat();
-    let (mechanism, ways) = mechanism::generating(algorithm);
+    let (mechanism, kinds) = mechanism::generating(algorithm);
     let mut last = CryptokiError::NotSupported;
-    for kind in ways {
+    for kind in kinds {
         let public = [
             named.as_slice(),
             &[Attribute::Private(false), Attribute::Verify(true), kind],
@@ -60,7 +60,7 @@ pub(super) fn pair(
         .concat();
         match token.session.generate_key_pair(&mechanism, &public, &private) {
             Ok((public, private)) => return checked(token, algorithm, public, private),
-            // The other way to name the curve may be known.
+            // The curve may be known by its other name.
             Err(
                 error @ CryptokiError::Pkcs11(
                     RvError::CurveNotSupported

@@ -36,7 +36,7 @@ pub(super) fn signed(algorithm: Algorithm, message: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// What a key is made by, and the ways to say which kind: a token may know one way and not another.
+/// What a key is made by, and attributes that name its kind: a token may know one of them and not another.
 pub(super) fn generating(algorithm: Algorithm) -> (Mechanism<'static>, Vec<Attribute>) {
     let curve = |oid: ObjectIdentifier| oid.to_der().ok().map(Attribute::EcParams);
     let set = |set: MlDsaParameterSetType| vec![Attribute::ParameterSet(set.into())];
@@ -45,8 +45,8 @@ pub(super) fn generating(algorithm: Algorithm) -> (Mechanism<'static>, Vec<Attri
         Algorithm::EcdsaP384 => (Mechanism::EccKeyPairGen, curve(oid::SECP384R1).into_iter().collect()),
         Algorithm::Ed25519 => {
             let by_name = Attribute::EcParams(EDWARDS25519.to_vec());
-            let ways = curve(oid::ED25519).into_iter().chain([by_name]);
-            (Mechanism::EccEdwardsKeyPairGen, ways.collect())
+            let kinds = curve(oid::ED25519).into_iter().chain([by_name]);
+            (Mechanism::EccEdwardsKeyPairGen, kinds.collect())
         }
         Algorithm::MlDsa44 => (Mechanism::MlDsaKeyPairGen, set(MlDsaParameterSetType::ML_DSA_44)),
         Algorithm::MlDsa65 => (Mechanism::MlDsaKeyPairGen, set(MlDsaParameterSetType::ML_DSA_65)),

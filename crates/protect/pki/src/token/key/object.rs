@@ -79,7 +79,7 @@ pub(super) fn algorithm(token: &Token, key: ObjectHandle) -> Result<Algorithm, T
     })
 }
 
-/// The public keys that may be a private key's: those of its CKA_ID, and what the private key itself tells.
+/// The public keys that may be a private key's: those of its CKA_ID, and that in CKA_PUBLIC_KEY_INFO of the private key itself.
 pub(super) fn public(token: &Token, key: ObjectHandle, algorithm: Algorithm) -> Result<Vec<PublicKey>, TokenFault> {
     let id = id(token, key)?;
     let mut found = Vec::new();
