@@ -1,10 +1,14 @@
 //! `bartizan controller`: the deployment file and the certificates of namespaces of Kubernetes.
 
+mod answers;
 mod api;
+mod asking;
+mod issuer;
 mod issuing;
 mod leading;
 mod numbers;
 mod objects;
+mod requests;
 mod store;
 mod turn;
 mod watching;
@@ -17,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bartizan_controller::{Settings, manifests};
+use bartizan_pki::Algorithm;
 use http::StatusCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -24,12 +29,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing_subscriber::EnvFilter;
 
 use self::api::Api;
+use self::asking::Asking;
+use self::issuer::IssuerReference;
 use self::issuing::Issuing;
 use self::leading::Leading;
 use self::numbers::Numbers;
-use self::objects::{Decoder, Kind};
+use self::objects::{Decoder, Kind, Signer};
 use self::store::Store;
-use self::turn::{Left, Turns};
+use self::turn::{Left, Source, Turns};
 use self::watching::Watch;
 use self::writing::Writing;
 use crate::commands::ca::passphrase::PassphraseArgs;
@@ -56,22 +63,32 @@ const SILENT: Duration = Duration::from_secs(300);
 
 /// Keep the deployment file and the nodes' certificates of namespaces of Kubernetes: by their Network and Exceptions, or a ConfigMap.
 ///
-/// It issues by an authority of `bartizan ca`, renews before certificates end, and reports by conditions. Of several controllers one acts, by a Lease. SIGTERM
+/// It issues by an authority of `bartizan ca` or asks an issuer of cert-manager, renews before certificates end, and reports by conditions. Of several controllers one acts, by a Lease. SIGTERM
 /// releases it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan controller --print-crds | kubectl apply --server-side --filename -\n  \
     bartizan controller --ca /var/lib/bartizan/ca --namespace free5gc --listen 0.0.0.0:9444\n  \
+    bartizan controller --issuer ClusterIssuer/core --issuer-root root.pem --namespace free5gc --listen 0.0.0.0:9444\n  \
     bartizan controller --ca ca --namespace free5gc --once --server https://127.0.0.1:6443 --ca-file ca.crt --token-file token")]
 pub(crate) struct Args {
     /// Print the definitions of the resources Network and Exception, and end
     #[arg(long)]
     print_crds: bool,
     /// Directory of the authority that issues
-    #[arg(long, value_name = "DIR", required_unless_present = "print_crds")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["print_crds", "issuer"])]
     ca: Option<PathBuf>,
     #[command(flatten)]
     passphrase: PassphraseArgs,
+    /// Issuer of cert-manager that certificates are asked of, instead of an authority: Issuer/NAME, ClusterIssuer/NAME, or KIND.GROUP/NAME
+    #[arg(long, value_name = "KIND/NAME", conflicts_with_all = ["ca", "passphrase_file"])]
+    issuer: Option<IssuerReference>,
+    /// The issuer's root certificates, PEM. Without it whatever root it names is trusted
+    #[arg(long, value_name = "FILE", requires = "issuer")]
+    issuer_root: Option<PathBuf>,
+    /// Kind of the keys that the issuer certifies: ecdsa-p256, ecdsa-p384, ed25519, and ml-dsa-44, -65, -87 where it is not cert-manager's own
+    #[arg(long, value_name = "ALGORITHM", requires = "issuer", default_value = "ecdsa-p256")]
+    key_algorithm: Algorithm,
     /// Namespace to keep; may be repeated. All, where it is left out: whoever may write a Network anywhere then gets certificates for any name
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
@@ -123,9 +140,6 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         print(&texts.join("---\n"))?;
         return Ok(Outcome::Clean);
     }
-    let Some(dir) = args.ca.clone() else {
-        return Err(Failure::usage("--ca DIR is required"));
-    };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_env("BARTIZAN_LOG").unwrap_or_else(|_| EnvFilter::new("info")))
         .with_writer(std::io::stderr)
@@ -133,7 +147,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .with_target(false)
         .init();
     let api = Api::new(args.server.as_deref(), args.ca_file.clone(), args.token_file.clone())?;
-    let issuing = Issuing::open(dir, args.passphrase.given()?, args.lifetime, SystemTime::now())?;
+    let source = match (args.issuer.clone(), args.ca.clone()) {
+        (Some(issuer), _) => {
+            let asking = Asking::new(issuer, args.issuer_root.clone(), args.key_algorithm, args.lifetime)?;
+            Source::Issuer(Box::new(asking))
+        }
+        (None, Some(dir)) => {
+            let issuing = Issuing::open(dir, args.passphrase.given()?, args.lifetime, SystemTime::now())?;
+            Source::Authority(Some(Box::new(issuing)))
+        }
+        (None, None) => return Err(Failure::usage("--ca DIR or --issuer KIND/NAME is required")),
+    };
     let endpoint = args
         .listen
         .map(|listen| Endpoint::bind("--listen", listen))
@@ -148,7 +172,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .max_blocking_threads(4)
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    runtime.block_on(serve(args, Arc::new(api), issuing, endpoint))
+    runtime.block_on(serve(args, Arc::new(api), source, endpoint))
 }
 
 /// What `/live` and `/ready` answer by.
@@ -182,7 +206,7 @@ fn answering(life: Arc<Life>, numbers: Arc<Numbers>) -> Answering {
     })
 }
 
-async fn serve(args: Args, api: Arc<Api>, issuing: Issuing, endpoint: Option<Endpoint>) -> Result<Outcome, Failure> {
+async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpoint>) -> Result<Outcome, Failure> {
     let cannot_catch = |error| Failure::new(format!("cannot catch signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
@@ -197,9 +221,13 @@ async fn serve(args: Args, api: Arc<Api>, issuing: Issuing, endpoint: Option<End
     if let Some(address) = address {
         tracing::info!(%address, "serving /live, /ready, /metrics");
     }
-    let decoder = Arc::new(Decoder {
-        issuing: issuing.certificate().to_vec(),
-    });
+    let signer = match &source {
+        Source::Authority(issuing) => {
+            Signer::Authority(issuing.iter().flat_map(|one| one.certificate()).copied().collect())
+        }
+        Source::Issuer(asking) => Signer::Issuer(asking.reference()),
+    };
+    let decoder = Arc::new(Decoder { signer });
     let (changes, mut changed) = mpsc::channel(QUEUE);
     let scopes: Vec<Option<String>> = match args.namespace.is_empty() {
         true => vec![None],
@@ -245,7 +273,8 @@ async fn serve(args: Args, api: Arc<Api>, issuing: Issuing, endpoint: Option<End
             renew_before: args.renew_before,
             ..Settings::default()
         },
-        issuing: Some(issuing),
+        source,
+        scopes: scopes.clone(),
         leading: until,
         first: 0,
     };
@@ -306,6 +335,9 @@ async fn work(
                 // It is renewed all the time; only a change of hands matters.
                 if was_leading != turns.is_leading() {
                     was_leading = !was_leading;
+                    if !was_leading {
+                        turns.forget(&mut store);
+                    }
                     next = Instant::now();
                     round = next;
                 }

@@ -33,7 +33,10 @@ pub(super) struct Made {
     pub(super) chain: String,
     pub(super) key: Zeroizing<String>,
     pub(super) root: String,
-    pub(super) list: String,
+    /// Revocation lists; none of an issuer that has none.
+    pub(super) list: Option<String>,
+    /// The issuer of cert-manager, where it is of one.
+    pub(super) issuer: Option<String>,
     pub(super) serial: String,
     pub(super) not_after: SystemTime,
 }
@@ -153,7 +156,8 @@ impl Issuing {
             chain: issued.chain_pem(),
             key,
             root: issued.root_pem(),
-            list: authority.crl().map_err(said)?,
+            list: Some(authority.crl().map_err(said)?),
+            issuer: None,
             serial: issued.serial().to_string(),
             not_after: issued.certificate().not_after(),
         })

@@ -19,6 +19,7 @@ pub(super) struct Numbers {
     pub(super) issued: Gauge,
     pub(super) waiting: Gauge,
     pub(super) refused: Gauge,
+    pub(super) requests: Gauge,
     pub(super) skew: Gauge,
     pub(super) turns: Counter,
     pub(super) certificates: Counter,
@@ -59,6 +60,11 @@ impl Numbers {
                 "refused_namespaces",
                 "Namespaces with a file that is refused",
                 &numbers.refused,
+            ),
+            (
+                "certificate_requests",
+                "CertificateRequests of cert-manager that are waited for",
+                &numbers.requests,
             ),
             (
                 "clock_ahead_seconds",

@@ -1,13 +1,14 @@
 //! Objects as the API server writes them, of which little is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use bartizan_controller::{
-    Certificate, ConfigMap, Digest, Exception, FILE, MANAGED_BY, MANAGER, Meta, Network, Secret,
+    Certificate, ConfigMap, Digest, Exception, FILE, ISSUER, MANAGED_BY, MANAGER, Meta, Network, Secret,
 };
 use bartizan_inject::{NODE, SIDECAR};
-use bartizan_pki::{Signed, signed_by};
+use bartizan_pki::{ForeignCertificate, Signed, signed_by};
 use data_encoding::BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -46,8 +47,15 @@ pub(super) struct Named {
 
 /// What Secrets are compared with.
 pub(super) struct Decoder {
-    /// The certificate that signs nodes' certificates, DER.
-    pub(super) issuing: Vec<u8>,
+    pub(super) signer: Signer,
+}
+
+/// Whose certificates are this controller's.
+pub(super) enum Signer {
+    /// Those that this certificate has signed, DER.
+    Authority(Vec<u8>),
+    /// Those of the issuer that their Secret names, which lead to the root next to them.
+    Issuer(String),
 }
 
 #[derive(Deserialize)]
@@ -219,8 +227,9 @@ impl Decoder {
         named(one.metadata, item)
     }
 
-    fn secret(&self, one: Stored) -> Named {
+    fn secret(&self, mut one: Stored) -> Named {
         let data = one.data.unwrap_or_default();
+        let issuer = one.metadata.annotations.as_mut().and_then(|all| all.remove(ISSUER));
         let pem = |text: &Option<String>| BASE64.decode(text.as_deref()?.as_bytes()).ok();
         let fingerprint = |text: &Option<String>| pem(text).map(|text| fingerprint(&text));
         let key = data.key.map(Zeroizing::new);
@@ -229,29 +238,45 @@ impl Decoder {
             .map(Zeroizing::new);
         let secret = Secret {
             meta: meta(&one.metadata),
-            certificate: pem(&data.certificate)
-                .and_then(|text| self.certificate(&text, key.as_ref().map(|key| &key[..]))),
+            certificate: pem(&data.certificate).and_then(|text| {
+                let is_ours = |der: &[u8]| match &self.signer {
+                    Signer::Authority(own) => signed_by(der, own) == Signed::Yes,
+                    Signer::Issuer(own) => {
+                        issuer.as_ref() == Some(own) && leads(&text, &pem(&data.root).unwrap_or_default())
+                    }
+                };
+                certificate(&text, key.as_ref().map(|key| &key[..]), is_ours)
+            }),
             root: fingerprint(&data.root),
             list: fingerprint(&data.list),
         };
         named(one.metadata, Item::Secret(secret))
     }
+}
 
-    fn certificate(&self, pem: &[u8], key: Option<&[u8]>) -> Option<Certificate> {
-        let certificate = bartizan_pki::Certificate::from_pem(pem, "tls.crt").ok()?;
-        let key = key.and_then(|key| bartizan_pki::PrivateKey::from_pem(key, None).ok());
-        Some(Certificate {
-            names: certificate.names().iter().cloned().collect::<BTreeSet<_>>(),
-            not_before: certificate.not_before(),
-            not_after: certificate.not_after(),
-            serial: certificate
-                .serial()
-                .map(|serial| serial.to_string())
-                .unwrap_or_default(),
-            of_this_authority: signed_by(certificate.der(), &self.issuing) == Signed::Yes,
-            key_matches: key.is_some_and(|key| key.public_key() == certificate.public_key()),
-        })
-    }
+fn certificate(pem: &[u8], key: Option<&[u8]>, is_ours: impl Fn(&[u8]) -> bool) -> Option<Certificate> {
+    let certificate = bartizan_pki::Certificate::from_pem(pem, "tls.crt").ok()?;
+    let key = key.and_then(|key| bartizan_pki::PrivateKey::from_pem(key, None).ok());
+    Some(Certificate {
+        names: certificate.names().iter().cloned().collect::<BTreeSet<_>>(),
+        not_before: certificate.not_before(),
+        not_after: certificate.not_after(),
+        serial: certificate
+            .serial()
+            .map(|serial| serial.to_string())
+            .unwrap_or_default(),
+        of_this_authority: is_ours(certificate.der()),
+        key_matches: key.is_some_and(|key| key.public_key() == certificate.public_key()),
+    })
+}
+
+/// Whether a chain leads to one of these roots now.
+fn leads(chain: &[u8], roots: &[u8]) -> bool {
+    let (chain, roots) = (ForeignCertificate::all_of(chain), ForeignCertificate::all_of(roots));
+    let Some((leaf, between)) = chain.split_first() else {
+        return false;
+    };
+    roots.iter().any(|root| leaf.leads_to(root, between, SystemTime::now()))
 }
 
 /// By which a PEM text is known.

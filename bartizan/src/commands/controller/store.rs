@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use bartizan_controller::{Exception, Failure, Network, Observed, Pods, Reading};
+use bartizan_controller::{Cause, Exception, Failure, Network, Observed, Pods, Reading};
 use time::{Date, OffsetDateTime};
 use tokio::time::Instant;
 
@@ -12,8 +12,9 @@ use super::watching::Change;
 
 /// For so long a node whose Secret was just written gets no other: what is observed of it may be older.
 const HELD: Duration = Duration::from_secs(60);
-/// For so long a node whose certificate could not be issued is left alone.
+/// For so long a node whose certificate could not be issued is left alone; doubled with each attempt up to the second.
 const AGAIN: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
 pub(super) struct Store {
@@ -195,11 +196,17 @@ impl Namespace {
         self.held.insert(node.to_owned(), Instant::now() + HELD);
     }
 
-    pub(super) fn failed(&mut self, node: &str, reason: String, now: SystemTime) {
-        let again = now + AGAIN;
-        self.observed
-            .failures
-            .insert(node.to_owned(), Failure { reason, again });
+    pub(super) fn failed(&mut self, node: &str, cause: Cause, reason: String, now: SystemTime) {
+        let failures = &mut self.observed.failures;
+        let count = failures.get(node).map_or(0, |failure| failure.count);
+        let again = now + AGAIN.saturating_mul(1 << count.min(8)).min(LONGEST);
+        let failure = Failure {
+            cause,
+            reason,
+            count: count.saturating_add(1),
+            again,
+        };
+        failures.insert(node.to_owned(), failure);
         self.changed = true;
     }
 }

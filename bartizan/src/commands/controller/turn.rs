@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bartizan_controller::{Action, Budget, Circumstances, Order, Settings, reconcile_read};
+use bartizan_controller::{Action, Authority, Budget, Cause, Circumstances, Order, Settings, reconcile_read};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::api::{Api, Problem};
-use super::issuing::Issuing;
+use super::asking::Asking;
+use super::issuing::{Issuing, Made};
 use super::numbers::Numbers;
 use super::store::Store;
 use super::writing::Writing;
@@ -21,11 +22,20 @@ pub(super) struct Turns {
     pub(super) numbers: Arc<Numbers>,
     pub(super) writing: Writing,
     pub(super) settings: Settings,
-    /// Elsewhere while it issues on another thread.
-    pub(super) issuing: Option<Issuing>,
+    pub(super) source: Source,
+    /// Namespaces that are kept; one that is none is all.
+    pub(super) scopes: Vec<Option<String>>,
     pub(super) leading: watch::Receiver<Option<Instant>>,
     /// Which namespace is first: each in its turn.
     pub(super) first: usize,
+}
+
+/// Where certificates come from.
+pub(super) enum Source {
+    /// An authority of `bartizan ca`; elsewhere while it issues on another thread.
+    Authority(Option<Box<Issuing>>),
+    /// An issuer of cert-manager.
+    Issuer(Box<Asking>),
 }
 
 /// What a turn left.
@@ -35,6 +45,10 @@ pub(super) struct Left {
     pub(super) waiting: usize,
     /// What was written.
     pub(super) written: usize,
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 impl Turns {
@@ -50,12 +64,13 @@ impl Turns {
         let now = SystemTime::now();
         let skew = self.api.skew();
         self.numbers.skew.set(skew);
-        let authority = self.with_authority(move |issuing| issuing.look(now)).await?;
+        let authority = self.look(store, all, now).await?;
+        let settings = self.settings.clone();
         let circumstances = Circumstances {
             now,
             skew,
             authority: &authority,
-            settings: &self.settings,
+            settings: &settings,
         };
         let mut names: Vec<String> = store.namespaces.keys().cloned().collect();
         let at = self.first % names.len().max(1);
@@ -92,14 +107,37 @@ impl Turns {
                 left.waiting += 1;
                 break;
             }
-            self.write(store, &namespace, action, &mut left).await;
+            match action {
+                Action::Take(order) => self.take(store, &namespace, &order, &circumstances, &mut left).await,
+                Action::Withdraw {
+                    request,
+                    uid,
+                    node,
+                    failure,
+                } => {
+                    self.withdraw(store, &namespace, (&request, &uid), node.as_deref(), failure, &mut left)
+                        .await;
+                }
+                action => self.write(store, &namespace, action, &mut left).await,
+            }
         }
         let orders = orders.into_iter().filter_map(|(namespace, action)| match action {
             Action::Issue(order) => Some((namespace, order)),
             _ => None,
         });
         self.issue(store, orders.collect(), now, &mut left).await?;
+        if let Source::Issuer(asking) = &self.source {
+            self.numbers.requests.set(number(asking.count()));
+        }
         Ok(left)
+    }
+
+    /// Looks at the authority, or at what the issuer has answered.
+    async fn look(&mut self, store: &mut Store, all: bool, now: SystemTime) -> Result<Authority, crate::Failure> {
+        if let Source::Issuer(asking) = &mut self.source {
+            return Ok(asking.look(&self.writing, &self.scopes, store, all).await);
+        }
+        self.with_authority(move |issuing| issuing.look(now)).await
     }
 
     fn count(&self, store: &Store, left: Left) {
@@ -109,7 +147,6 @@ impl Turns {
             issued += namespace.counted.1;
             refused += i64::from(namespace.complaint.is_some());
         }
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.numbers.nodes.set(number(nodes));
         self.numbers.issued.set(number(issued));
         self.numbers.waiting.set(number(left.waiting));
@@ -126,13 +163,16 @@ impl Turns {
                 ("a status", self.writing.status(namespace, *object, name, status).await)
             }
             Action::WriteList { secret, replaces } => {
-                let list = self.issuing.as_ref().map(Issuing::list).unwrap_or_default();
+                let list = match &self.source {
+                    Source::Authority(Some(issuing)) => issuing.list(),
+                    _ => return,
+                };
                 (
                     "revocation lists",
                     self.writing.list(namespace, secret, replaces, list).await,
                 )
             }
-            Action::Issue(_) => return,
+            Action::Issue(_) | Action::Take(_) | Action::Withdraw { .. } => return,
         };
         match answer {
             Ok(named) => {
@@ -188,6 +228,10 @@ impl Turns {
             left.waiting += free.len();
             return Ok(());
         }
+        if matches!(self.source, Source::Issuer(_)) {
+            self.ask(store, free, now, left).await;
+            return Ok(());
+        }
         let (free, made) = self
             .with_authority(move |issuing| {
                 let made = issuing.issue(&free, now);
@@ -202,7 +246,7 @@ impl Turns {
                     self.numbers.failures.inc();
                     left.waiting += 1;
                     if let Some(namespace) = store.namespaces.get_mut(&namespace) {
-                        namespace.failed(&order.node, why, now);
+                        namespace.failed(&order.node, Cause::Failed, why, now);
                     }
                     continue;
                 }
@@ -211,31 +255,46 @@ impl Turns {
                 left.waiting += 1;
                 continue;
             }
-            match self.writing.secret(&namespace, &order, &made).await {
-                Ok(named) => {
-                    left.written += 1;
-                    self.numbers.certificates.inc();
-                    let until = humantime::format_rfc3339_seconds(made.not_after);
-                    tracing::info!(namespace, node = order.node, why = %order.why, serial = made.serial, %until, "issued");
-                    store.put(named);
-                    if let Some(namespace) = store.namespaces.get_mut(&namespace) {
-                        namespace.hold(&order.node);
-                        namespace.changed = true;
-                    }
-                }
-                Err(problem) => {
-                    self.numbers.failures.inc();
-                    self.failed(store, &namespace, "a certificate", &problem, left);
-                    // Each attempt costs a certificate; after a conflict what is there is looked at first.
-                    if problem.code() != Some(409)
-                        && let Some(namespace) = store.namespaces.get_mut(&namespace)
-                    {
-                        namespace.failed(&order.node, problem.to_string(), now);
-                    }
-                }
-            }
+            self.wrote(store, &namespace, &order, &made, now, left).await;
         }
         Ok(())
+    }
+
+    /// Writes a certificate with its key; whether that worked.
+    pub(super) async fn wrote(
+        &self,
+        store: &mut Store,
+        namespace: &str,
+        order: &Order,
+        made: &Made,
+        now: SystemTime,
+        left: &mut Left,
+    ) -> bool {
+        match self.writing.secret(namespace, order, made).await {
+            Ok(named) => {
+                left.written += 1;
+                self.numbers.certificates.inc();
+                let until = humantime::format_rfc3339_seconds(made.not_after);
+                tracing::info!(namespace, node = order.node, why = %order.why, serial = made.serial, %until, "issued");
+                store.put(named);
+                if let Some(namespace) = store.namespaces.get_mut(namespace) {
+                    namespace.hold(&order.node);
+                    namespace.changed = true;
+                }
+                true
+            }
+            Err(problem) => {
+                self.numbers.failures.inc();
+                self.failed(store, namespace, "a certificate", &problem, left);
+                // Each attempt costs a certificate; after a conflict what is there is looked at first.
+                if problem.code() != Some(409)
+                    && let Some(namespace) = store.namespaces.get_mut(namespace)
+                {
+                    namespace.failed(&order.node, Cause::Failed, problem.to_string(), now);
+                }
+                false
+            }
+        }
     }
 
     /// Names of others' Secrets that are gone are free again.
@@ -256,13 +315,16 @@ impl Turns {
         work: impl FnOnce(&mut Issuing) -> T + Send + 'static,
     ) -> Result<T, crate::Failure> {
         let gone = || crate::Failure::new("the certificate authority is not at hand any more");
-        let mut issuing = self.issuing.take().ok_or_else(gone)?;
+        let Source::Authority(issuing) = &mut self.source else {
+            return Err(gone());
+        };
+        let mut issuing = issuing.take().ok_or_else(gone)?;
         let done = tokio::task::spawn_blocking(move || {
             let result = work(&mut issuing);
             (issuing, result)
         });
         let (issuing, result) = done.await.map_err(|_| gone())?;
-        self.issuing = Some(issuing);
+        self.source = Source::Authority(Some(issuing));
         Ok(result)
     }
 }

@@ -264,7 +264,7 @@ impl Watch {
 }
 
 /// A token of a list as it may stand in a query.
-fn escaped(token: &str) -> String {
+pub(super) fn escaped(token: &str) -> String {
     let escape = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),

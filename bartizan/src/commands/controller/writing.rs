@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bartizan_controller::{FILE, GROUP, MANAGED_BY, MANAGER, Object, Order, VERSION};
+use bartizan_controller::{FILE, GROUP, ISSUER, MANAGED_BY, MANAGER, Object, Order, VERSION};
 use data_encoding::BASE64;
 use http::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::issuing::Made;
 use super::numbers::Numbers;
 use super::objects::{Decoder, Kind, Named};
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
@@ -61,7 +61,7 @@ impl Writing {
 
     /// A certificate with its key.
     pub(super) async fn secret(&self, namespace: &str, order: &Order, made: &Made) -> Result<Named, Problem> {
-        let metadata = metadata(
+        let mut metadata = metadata(
             &order.secret,
             namespace,
             order.owner.as_ref(),
@@ -69,9 +69,17 @@ impl Writing {
         );
         let key = Zeroizing::new(BASE64.encode(made.key.as_bytes()));
         let encoded = |text: &str| BASE64.encode(text.as_bytes());
-        let (chain, root, list) = (encoded(&made.chain), encoded(&made.root), encoded(&made.list));
+        if let Some(issuer) = &made.issuer {
+            metadata["annotations"] = json!({ ISSUER: issuer });
+        }
+        let (chain, root) = (encoded(&made.chain), encoded(&made.root));
+        let list = made
+            .list
+            .as_ref()
+            .map(|list| format!("\"ca.crl\":\"{}\",", encoded(list)));
+        let list = list.unwrap_or_default();
         let head = format!(
-            "{{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":{metadata},\"data\":{{\"tls.crt\":\"{chain}\",\"ca.crt\":\"{root}\",\"ca.crl\":\"{list}\",\"tls.key\":\""
+            "{{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":{metadata},\"data\":{{\"tls.crt\":\"{chain}\",\"ca.crt\":\"{root}\",{list}\"tls.key\":\""
         );
         // Of its final size at once: what grows leaves copies of the key behind.
         let mut body = Zeroizing::new(Vec::with_capacity(head.len() + key.len() + 8));
@@ -141,7 +149,7 @@ impl Writing {
         self.decoder.object(kind, &text).map_err(Problem::Malformed)
     }
 
-    fn noted(&self, problem: Problem) -> Problem {
+    pub(super) fn noted(&self, problem: Problem) -> Problem {
         self.numbers.failed(&problem);
         problem
     }
@@ -158,7 +166,7 @@ fn store(path: &str, name: &str, replaces: Option<&str>, body: Zeroizing<Vec<u8>
     }
 }
 
-fn metadata(name: &str, namespace: &str, owner: Option<&(String, String)>, replaces: Option<&str>) -> Value {
+pub(super) fn metadata(name: &str, namespace: &str, owner: Option<&(String, String)>, replaces: Option<&str>) -> Value {
     let mut metadata = json!({ "name": name, "namespace": namespace, "labels": { MANAGED_BY: MANAGER } });
     if let Some((name, uid)) = owner {
         metadata["ownerReferences"] = json!([{

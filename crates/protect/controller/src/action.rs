@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::asked::Cause;
+
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -16,8 +18,21 @@ pub enum Action {
         /// The resourceVersion that is replaced; none where there is no ConfigMap, which must then still be so.
         replaces: Option<String>,
     },
-    /// Issue a certificate and write it into a Secret.
+    /// Issue a certificate and write it into a Secret, or ask the issuer for one.
     Issue(Order),
+    /// Write the certificate that the issuer has issued for this order into its Secret.
+    Take(Order),
+    /// Remove a CertificateRequest, and the private key that waited for it.
+    Withdraw {
+        /// Name of the request.
+        request: String,
+        /// Its uid: another of this name stays.
+        uid: String,
+        /// The node, where a key waited.
+        node: Option<String>,
+        /// Why there is no certificate, where that is a failure.
+        failure: Option<(Cause, String)>,
+    },
     /// Write the authority's newest revocation lists into a Secret of ours.
     WriteList {
         /// Name of the Secret.

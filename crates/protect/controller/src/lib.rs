@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod asked;
+mod asking;
 mod condition;
 mod exception;
 mod lease;
@@ -19,6 +21,7 @@ mod status;
 mod structural;
 
 pub use action::{Action, Budget, Object, Order, Turn, Why};
+pub use asked::{Answer, Asked, Cause, ISSUER, Received, Stray};
 pub use condition::{Condition, State};
 pub use lease::{Election, Lease, Step, Timing};
 pub use manifest::{Manifest, manifests};
@@ -28,7 +31,7 @@ pub use objects::{
 };
 pub use reading::{Reading, Source, Verdict};
 pub use reconcile::{reconcile, reconcile_read};
-pub use renewal::{due, renew_at};
+pub use renewal::{due, names, renew_at};
 
 /// Group of the custom resources; `.internal` is the top-level domain that is reserved for private use.
 pub const GROUP: &str = "bartizan.internal";

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
+use bartizan_registry::SignatureScheme;
 use serde_json::Value;
+
+use crate::asked::{Asked, Cause, Stray};
 
 /// SHA-256 of a PEM text.
 pub type Digest = [u8; 32];
@@ -82,7 +85,7 @@ pub struct Certificate {
     pub not_after: SystemTime,
     /// Its serial number as the authority writes it.
     pub serial: String,
-    /// Whether the authority's issuing certificate has signed it.
+    /// Whether the authority's issuing certificate has signed it; of an issuer elsewhere, whether it is of that one and leads to the root next to it.
     pub of_this_authority: bool,
     /// Whether the key next to it is its key.
     pub key_matches: bool,
@@ -100,8 +103,12 @@ pub struct Pods {
 /// An attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// Of which kind.
+    pub cause: Cause,
     /// Why.
     pub reason: String,
+    /// How often in a row.
+    pub count: u32,
     /// Not attempted again before.
     pub again: SystemTime,
 }
@@ -127,6 +134,10 @@ pub struct Observed {
     pub failures: BTreeMap<String, Failure>,
     /// Nodes whose Secret was written a moment ago, and may not be observed yet.
     pub held: BTreeSet<String>,
+    /// CertificateRequests that are waited for, by node.
+    pub asked: BTreeMap<String, Asked>,
+    /// CertificateRequests of this controller that nobody waits for.
+    pub strays: BTreeSet<Stray>,
 }
 
 /// The certificate authority.
@@ -140,6 +151,13 @@ pub enum Authority {
         list: Option<Digest>,
         /// Serial numbers on them.
         revoked: BTreeSet<String>,
+    },
+    /// An issuer of cert-manager issues.
+    Elsewhere {
+        /// Its root certificates, where they are configured.
+        root: Option<Digest>,
+        /// The scheme in which the keys that it certifies sign.
+        signs: SignatureScheme,
     },
     /// It cannot be used, for this reason.
     Unavailable(String),

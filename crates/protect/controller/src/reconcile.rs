@@ -1,11 +1,14 @@
 //! What is to be written so that a namespace is as its resources want it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use bartizan_deployment::Node;
 use time::OffsetDateTime;
 
 use crate::action::{Action, Budget, Order, Turn, Why};
+use crate::asked::MOST;
+use crate::asking::{answered, lacks, withdraw_others};
 use crate::objects::{Authority, Circumstances, Observed};
 use crate::reading::{Reading, Source};
 use crate::renewal::due;
@@ -22,8 +25,10 @@ pub(crate) struct Progress {
     pub(crate) ending: usize,
     /// What keeps a node from having one, node by node.
     pub(crate) obstacles: Vec<String>,
-    /// Whether one of these is a Secret of somebody else's.
-    pub(crate) foreign: bool,
+    /// The reason of the condition, of the first of these that has one of its own.
+    pub(crate) reason: Option<&'static str>,
+    /// CertificateRequests without an answer, node by node.
+    pub(crate) asked: Vec<String>,
 }
 
 /// Decides what to write for a namespace.
@@ -100,7 +105,9 @@ fn certificates(
     turn: &mut Turn,
 ) -> Progress {
     let mut progress = Progress::default();
+    let mut awaited = BTreeSet::new();
     let Some(deployment) = &reading.deployment else {
+        withdraw_others(observed, &awaited, turn);
         return progress;
     };
     let owner = match &reading.source {
@@ -108,7 +115,8 @@ fn certificates(
         _ => None,
     };
     let mut orders = Vec::new();
-    for node in deployment.nodes().filter(|node| is_ours(node)) {
+    let nodes: Vec<&Node> = deployment.nodes().filter(|node| is_ours(node)).collect();
+    for node in nodes.iter().copied() {
         progress.nodes += 1;
         let name = node.name.as_str();
         let secret = format!("{}{name}", circumstances.settings.secret_prefix);
@@ -121,7 +129,7 @@ fn certificates(
         }
         let stored = observed.secrets.get(&secret);
         if stored.is_none() && observed.foreign.contains(&secret) {
-            progress.foreign = true;
+            progress.reason.get_or_insert("ForeignSecret");
             progress.obstacles.push(format!(
                 "Secret {secret} is not labelled as this controller's and is left as it is; hint: delete it, or leave it where somebody else renews it"
             ));
@@ -143,16 +151,7 @@ fn certificates(
         let Some(why) = why else {
             continue;
         };
-        if let Some(failure) = observed.failures.get(name) {
-            progress.obstacles.push(format!("nodes.{name}: {}", failure.reason));
-            if failure.again > circumstances.now {
-                continue;
-            }
-        }
-        if observed.held.contains(name) {
-            continue;
-        }
-        orders.push(Order {
+        let order = Order {
             node: name.to_owned(),
             secret,
             dns: node.identity.dns().to_vec(),
@@ -161,8 +160,28 @@ fn certificates(
             why,
             replaces: stored.map(|stored| stored.meta.version.clone()),
             owner: owner.clone(),
-        });
+        };
+        let failure = observed.failures.get(name);
+        if let Some(failure) = failure {
+            progress.reason.get_or_insert(failure.cause.word());
+            progress.obstacles.push(format!("nodes.{name}: {}", failure.reason));
+        }
+        if let Some(asked) = observed.asked.get(name) {
+            awaited.insert(name.to_owned());
+            answered(asked, order, node, circumstances, &mut progress, turn);
+            continue;
+        }
+        let is_early = failure.is_some_and(|failure| failure.again > circumstances.now);
+        if is_early || observed.held.contains(name) {
+            continue;
+        }
+        orders.push(order);
     }
+    if let Some((reason, why)) = lacks(deployment, &nodes, observed, circumstances) {
+        progress.reason.get_or_insert(reason);
+        progress.obstacles.push(why);
+    }
+    withdraw_others(observed, &awaited, turn);
     issue(orders, observed, circumstances, budget, turn);
     progress
 }
@@ -180,9 +199,13 @@ fn issue(
     budget: &mut Budget,
     turn: &mut Turn,
 ) {
-    let Authority::Ready { list, .. } = circumstances.authority else {
-        turn.waiting += orders.len();
-        return;
+    let (list, mut asked) = match circumstances.authority {
+        Authority::Ready { list, .. } => (*list, usize::MAX),
+        Authority::Elsewhere { .. } => (None, MOST.saturating_sub(observed.asked.len())),
+        Authority::Unavailable(_) => {
+            turn.waiting += orders.len();
+            return;
+        }
     };
     if !circumstances.clock_is_right() {
         turn.waiting += orders.len();
@@ -193,14 +216,15 @@ fn issue(
         Some(certificate.not_after)
     };
     orders.sort_by_cached_key(|order| (order.why, ends(order), order.node.clone()));
-    let mut ordered = std::collections::BTreeSet::new();
+    let mut ordered = BTreeSet::new();
     for order in orders {
         let is_late = order.why == Why::Ends && !is_valid(observed.secrets.get(&order.secret), circumstances);
         let left = match order.why {
             Why::Ends if !is_late => &mut budget.renewals,
             _ => &mut budget.urgent,
         };
-        if Budget::take(left) {
+        if asked > 0 && Budget::take(left) {
+            asked -= 1;
             ordered.insert(order.secret.clone());
             turn.actions.push(Action::Issue(order));
         } else {
@@ -211,7 +235,7 @@ fn issue(
         return;
     }
     for (name, secret) in &observed.secrets {
-        if secret.list == *list || ordered.contains(name) || observed.held.contains(name) {
+        if secret.list == list || ordered.contains(name) || observed.held.contains(name) {
             continue;
         }
         if Budget::take(&mut budget.lists) {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use bartizan_deployment::Identity;
 
 use crate::action::Why;
+use crate::asked::lower;
 use crate::objects::{Authority, Certificate, Circumstances, Secret};
 
 /// The moment from which a certificate is renewed: a third of its lifetime before its end, or as configured, and up to a quarter of that
@@ -61,6 +62,12 @@ pub fn due(
             return Some(Why::AnotherAuthority);
         }
     }
+    if let Authority::Elsewhere { root, .. } = circumstances.authority {
+        let is_another = root.is_some() && secret.root != *root;
+        if !certificate.of_this_authority || is_another {
+            return Some(Why::AnotherAuthority);
+        }
+    }
     if lower(&certificate.names) != lower(&names(identity)) {
         return Some(Why::OtherNames);
     }
@@ -72,13 +79,10 @@ pub fn due(
 }
 
 /// The names of a node, as certificates' are written.
-pub(crate) fn names(identity: &Identity) -> BTreeSet<String> {
+#[must_use]
+pub fn names(identity: &Identity) -> BTreeSet<String> {
     let dns = identity.dns().iter().map(|name| format!("DNS:{name}"));
     let ip = identity.ip().iter().map(|address| format!("IP:{address}"));
     let uri = identity.uri().iter().map(|uri| format!("URI:{uri}"));
     dns.chain(ip).chain(uri).collect()
-}
-
-fn lower(names: &BTreeSet<String>) -> BTreeSet<String> {
-    names.iter().map(|name| name.to_ascii_lowercase()).collect()
 }

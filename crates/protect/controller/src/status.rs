@@ -137,26 +137,32 @@ fn issued(reading: &Reading, circumstances: &Circumstances<'_>, progress: &Progr
         return new(State::False, "ClockSkew", message);
     }
     if !progress.obstacles.is_empty() {
-        let named = progress
-            .obstacles
-            .iter()
-            .take(NAMED)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n");
-        let rest = progress.obstacles.len().saturating_sub(NAMED);
-        let rest = if rest > 0 {
-            format!("\nand {rest} more")
-        } else {
-            String::new()
-        };
-        let reason = if progress.foreign { "ForeignSecret" } else { "Failed" };
-        return new(State::False, reason, format!("{counted}\n{named}{rest}"));
+        let reason = progress.reason.unwrap_or("Failed");
+        return new(
+            State::False,
+            reason,
+            format!("{counted}\n{}", first(&progress.obstacles)),
+        );
     }
     if complete {
         new(State::True, "AllIssued", counted)
-    } else {
+    } else if progress.asked.is_empty() {
         new(State::False, "Issuing", counted)
+    } else {
+        new(
+            State::False,
+            "Issuing",
+            format!("{counted}\n{}", first(&progress.asked)),
+        )
+    }
+}
+
+/// The first few, and how many more there are.
+fn first(all: &[String]) -> String {
+    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("\n");
+    match all.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}\nand {more} more"),
     }
 }
 

@@ -221,6 +221,8 @@ fn nothing_is_issued_by_a_wrong_clock_or_without_the_authority() {
 fn a_failure_is_reported_and_repeated_later() {
     let mut seen = observed();
     let failure = Failure {
+        cause: bartizan_controller::Cause::Failed,
+        count: 1,
         reason: "its name has an underscore".into(),
         again: now() + Duration::from_secs(60),
     };

@@ -30,6 +30,7 @@ pub struct Certificate {
     profile: Profile,
     serial: Option<Serial>,
     is_authority: bool,
+    is_for_both_ends: bool,
     not_before: OffsetDateTime,
     not_after: OffsetDateTime,
 }
@@ -62,6 +63,7 @@ impl Certificate {
             profile: profile(&parsed),
             serial: Serial::from_bytes(parsed.raw_serial()).ok(),
             is_authority: parsed.is_ca(),
+            is_for_both_ends: is_for_both_ends(&parsed),
             not_before: parsed.validity().not_before.to_datetime(),
             not_after: parsed.validity().not_after.to_datetime(),
         })
@@ -153,6 +155,12 @@ impl Certificate {
         self.is_authority
     }
 
+    /// Whether a peer takes it from a TLS client and from a server: both are among its extended key usages, or it has none.
+    #[must_use]
+    pub fn is_for_both_ends(&self) -> bool {
+        self.is_for_both_ends
+    }
+
     /// First second of validity.
     #[must_use]
     pub fn not_before(&self) -> SystemTime {
@@ -223,6 +231,14 @@ fn profile(certificate: &X509Certificate<'_>) -> Profile {
         Profile::Responder
     } else {
         Profile::NetworkFunction
+    }
+}
+
+fn is_for_both_ends(certificate: &X509Certificate<'_>) -> bool {
+    match certificate.extended_key_usage() {
+        Ok(None) => true,
+        Ok(Some(usages)) => usages.value.server_auth && usages.value.client_auth,
+        Err(_) => false,
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) const CMC_RA: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 3, 28];
 /// Most types one certificate may name; a network function has one, a combined one a few.
 pub(crate) const MOST_NF_TYPES: usize = 8;
 
+/// ub-common-name (RFC 5280, appendix A.1).
+const LONGEST_COMMON_NAME: usize = 64;
+
 /// What the authority puts into every certificate it issues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Issuance {
@@ -138,6 +141,25 @@ pub(crate) fn leaf(
             .custom_extensions
             .push(CustomExtension::from_oid_content(NF_TYPE, nf_types(functions)?));
     }
+    Ok(params)
+}
+
+/// What a network function asks another authority for: its names, and what [`leaf`] has for it.
+///
+/// The common name is the first DNS name: authorities that want one want one of the names. Without a DNS name there is none.
+pub(crate) fn request(names: &[AlternativeName]) -> Result<CertificateParams, Error> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let common = names.iter().find_map(|name| match name {
+        AlternativeName::Dns(name) if name.as_str().len() <= LONGEST_COMMON_NAME => Some(name.as_str()),
+        _ => None,
+    });
+    if let Some(common) = common {
+        params.distinguished_name.push(DnType::CommonName, common);
+    }
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    params.custom_extensions.push(subject_alt_name(names)?);
     Ok(params)
 }
 

@@ -7,8 +7,8 @@ use x509_parser::der_parser::oid::Oid;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
-use crate::certificate::{address, public_key};
-use crate::{Algorithm, AlternativeName, Error, PublicKey};
+use crate::certificate::{address, public_key, to_pem};
+use crate::{Algorithm, AlternativeName, Error, PrivateKey, PublicKey, profile};
 
 /// A request larger than this is none: ML-DSA-87's is 7.5 kB of DER.
 const LARGEST: usize = 256 * 1024;
@@ -25,6 +25,15 @@ pub struct SigningRequest {
 }
 
 impl SigningRequest {
+    /// Writes one as PEM: for a network function with this key and these names, to be given to another authority.
+    pub fn write(key: &PrivateKey, names: &[AlternativeName]) -> Result<String, Error> {
+        if names.is_empty() {
+            return Err(Error::NoNames);
+        }
+        let request = profile::request(names)?.serialize_request(key)?;
+        Ok(to_pem("CERTIFICATE REQUEST", request.der()))
+    }
+
     /// Reads the first request of a PEM text, or one in DER, and verifies its signature.
     pub fn read(contents: &[u8]) -> Result<Self, Error> {
         if contents.len() > LARGEST {

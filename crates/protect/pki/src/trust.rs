@@ -80,6 +80,16 @@ impl ForeignCertificate {
         Self::from_der(block.map(pem::Pem::contents).unwrap_or_default())
     }
 
+    /// Every certificate of a PEM text that can be read.
+    #[must_use]
+    pub fn all_of(text: &[u8]) -> Vec<Self> {
+        let blocks = pem::parse_many(text).unwrap_or_default();
+        let certificates = blocks.iter().filter(|block| block.tag() == "CERTIFICATE");
+        certificates
+            .filter_map(|block| Self::from_der(block.contents()).ok())
+            .collect()
+    }
+
     /// The certificate, DER.
     #[must_use]
     pub fn der(&self) -> &[u8] {

@@ -144,6 +144,14 @@ pub(crate) fn apply(observed: &mut Observed, turn: &Turn) {
             Action::WriteList { secret, .. } => {
                 observed.secrets.get_mut(secret).unwrap().list = Some(LIST);
             }
+            Action::Take(order) => {
+                observed.secrets.insert(order.secret.clone(), written(order));
+                observed.asked.remove(&order.node);
+            }
+            Action::Withdraw { uid, .. } => {
+                observed.asked.retain(|_, asked| asked.uid != *uid);
+                observed.strays.retain(|stray| stray.uid != *uid);
+            }
             Action::WriteStatus { object, name, status } => match object {
                 bartizan_controller::Object::Network => {
                     let network = observed.networks.iter_mut().find(|one| one.meta.name == *name);

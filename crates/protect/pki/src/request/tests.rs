@@ -77,6 +77,26 @@ fn something_else_in_pem_is_named() {
     assert!(SigningRequest::read(b"").is_err());
 }
 
+#[test]
+fn a_request_that_is_written_asks_for_its_names_and_the_first_dns_name_is_the_common_name() {
+    let names: Vec<AlternativeName> = ["IP:10.0.0.2", "DNS:amf.5gc", "URI:spiffe://5gc/amf"]
+        .map(|name| name.parse().unwrap())
+        .to_vec();
+    for algorithm in Algorithm::ALL {
+        let key = PrivateKey::generate(algorithm).unwrap();
+        let text = SigningRequest::write(&key, &names).unwrap();
+        let read = SigningRequest::read(text.as_bytes()).unwrap();
+        assert_eq!(read.public_key(), key.public_key());
+        assert_eq!(read.names(), names);
+        assert_eq!(read.common_name(), Some("amf.5gc"));
+        assert!(read.unusable_names().is_empty());
+    }
+    let key = PrivateKey::generate(Algorithm::EcdsaP256).unwrap();
+    let text = SigningRequest::write(&key, &names[..1]).unwrap();
+    assert_eq!(SigningRequest::read(text.as_bytes()).unwrap().common_name(), None);
+    assert!(matches!(SigningRequest::write(&key, &[]), Err(Error::NoNames)));
+}
+
 proptest! {
     #[test]
     fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..400)) {
