@@ -4,6 +4,8 @@
 mod api_server;
 #[path = "authority/mod.rs"]
 mod authority;
+#[path = "controller/issuer.rs"]
+mod issuer;
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;

@@ -47,6 +47,7 @@ pub(crate) struct ApiServer {
 
 const NETWORK: &str = "/apis/bartizan.internal/v1alpha1/namespaces/core/networks/core";
 const SECRETS: &str = "/api/v1/namespaces/core/secrets/";
+const REQUESTS: &str = "/apis/cert-manager.io/v1/namespaces/core/certificaterequests/";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/core/leases/bartizan-controller";
 
 impl ApiServer {
@@ -138,6 +139,47 @@ impl ApiServer {
             state.version += 1;
             network["metadata"]["resourceVersion"] = json!(state.version.to_string());
         }
+    }
+
+    /// The CertificateRequest of this name.
+    pub(crate) fn request(&self, name: &str) -> Option<Value> {
+        let state = self.state.lock().unwrap();
+        state.objects.get(&format!("{REQUESTS}{name}")).cloned()
+    }
+
+    /// Gives a CertificateRequest a status, as its issuer would.
+    pub(crate) fn answer(&self, name: &str, status: Value) {
+        let mut state = self.state.lock().unwrap();
+        let request = state.objects.get_mut(&format!("{REQUESTS}{name}"));
+        request.expect("the request is there")["status"] = status;
+    }
+
+    /// Deletes a CertificateRequest, as anybody may.
+    pub(crate) fn delete_request(&self, name: &str) {
+        let mut state = self.state.lock().unwrap();
+        state.objects.remove(&format!("{REQUESTS}{name}")).expect("it is there");
+    }
+
+    /// Writes a CertificateRequest that is nobody's.
+    pub(crate) fn put_request(&self, name: &str) {
+        let mut state = self.state.lock().unwrap();
+        let object = json!({ "metadata": { "name": name, "uid": "theirs", "resourceVersion": "1" } });
+        state.objects.insert(format!("{REQUESTS}{name}"), object);
+    }
+
+    /// A Secret.
+    pub(crate) fn secret(&self, name: &str) -> Option<Value> {
+        let state = self.state.lock().unwrap();
+        state.objects.get(&format!("{SECRETS}{name}")).cloned()
+    }
+
+    /// Reason and message of a condition of the Network.
+    pub(crate) fn condition(&self, kind: &str) -> Option<(String, String)> {
+        let state = self.state.lock().unwrap();
+        let all = state.objects[NETWORK]["status"]["conditions"].as_array()?;
+        let one = all.iter().find(|one| one["type"] == kind)?;
+        let text = |key: &str| one[key].as_str().unwrap().to_owned();
+        Some((text("reason"), text("message")))
     }
 
     pub(crate) fn holder(&self) -> String {
@@ -276,7 +318,12 @@ fn act(method: &str, target: &str, body: &[u8], state: &Mutex<State>) -> (u16, V
     let (path, _) = target.split_once('?').unwrap_or((target, ""));
     if method == "GET" {
         if target.contains("?limit=") {
-            let items = of(&state, path);
+            let ours = "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dbartizan-controller";
+            let labelled = |object: &&Value| {
+                !target.contains(ours)
+                    || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "bartizan-controller"
+            };
+            let items: Vec<_> = of(&state, path).into_iter().filter(labelled).collect();
             return (
                 200,
                 json!({ "metadata": { "resourceVersion": state.version.to_string() }, "items": items }),
@@ -288,6 +335,16 @@ fn act(method: &str, target: &str, body: &[u8], state: &Mutex<State>) -> (u16, V
         };
     }
     let mut object: Value = serde_json::from_slice(body).unwrap();
+    if method == "DELETE" {
+        let Some(known) = state.objects.get(path) else {
+            return (404, json!({ "message": "not found" }));
+        };
+        if known["metadata"]["uid"] != object["preconditions"]["uid"] {
+            return (409, json!({ "message": "the uid differs" }));
+        }
+        state.objects.remove(path);
+        return (200, json!({ "status": "Success" }));
+    }
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let (at, status) = match method {
         "POST" => (format!("{path}/{name}"), false),
@@ -322,6 +379,9 @@ fn act(method: &str, target: &str, body: &[u8], state: &Mutex<State>) -> (u16, V
     );
     state.version += 1;
     object["metadata"]["resourceVersion"] = json!(state.version.to_string());
+    if method == "POST" {
+        object["metadata"]["uid"] = json!(format!("uid-{}", state.version));
+    }
     state.objects.insert(at, object.clone());
     (200, object)
 }

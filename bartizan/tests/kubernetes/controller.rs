@@ -12,6 +12,11 @@ pub(crate) const NAME: &str = "bartizan-controller";
 
 /// Installs the chart with the controller enabled, in a cluster whose namespace [`CORE`] it keeps.
 pub(crate) fn install(cluster: &Cluster) {
+    install_with(cluster, "--set controller.authority.claim=ca");
+}
+
+/// The same by these values instead of an authority on a volume.
+pub(crate) fn install_with(cluster: &Cluster, values: &str) {
     for namespace in [SYSTEM, CORE] {
         cluster.works(&format!("create namespace {namespace}"));
         cluster.has_account(namespace);
@@ -20,7 +25,7 @@ pub(crate) fn install(cluster: &Cluster) {
     let installed = cluster.helm(&format!(
         "install bartizan deploy/helm/bartizan --namespace {SYSTEM} --set images.sidecar=registry.5gc/bartizan-sidecar:1 \
          --set images.redirect=registry.5gc/bartizan-redirect:1 --set webhook.caBundle=AA== --set controller.enabled=true \
-         --set images.controller=registry.5gc/bartizan-controller:1 --set controller.namespaces={{{CORE}}} --set controller.authority.claim=ca"
+         --set images.controller=registry.5gc/bartizan-controller:1 --set controller.namespaces={{{CORE}}} {values}"
     ));
     assert!(installed.works, "{installed:?}");
     // Nobody answers for the webhook here, and pods are not to be injected.
@@ -36,7 +41,13 @@ pub(crate) fn program(cluster: &Cluster, more: &[&str]) -> Program {
         .as_array()
         .unwrap()
         .iter()
-        .map(|argument| argument.as_str().unwrap().replace("/var/lib/bartizan-ca/ca", "ca"))
+        .map(|argument| {
+            argument
+                .as_str()
+                .unwrap()
+                .replace("/var/lib/bartizan-ca/ca", "ca")
+                .replace("/etc/bartizan-issuer/ca.crt", "issuer-root.pem")
+        })
         .filter(|argument| !argument.starts_with("--listen="))
         .collect();
     assert!(arguments.contains(&"--namespace=free5gc".to_owned()), "{arguments:?}");

@@ -12,6 +12,7 @@ mod webhook;
 
 mod budget;
 mod closed;
+mod issuer;
 mod kept;
 mod leaders;
 mod levels;

@@ -133,6 +133,9 @@ impl Turns {
             // It is a stray in the next list, and removed then.
             Err(problem) => {
                 left.waiting += 1;
+                if let Some(asking) = self.asking() {
+                    asking.look_again();
+                }
                 tracing::warn!(namespace, request, %problem, "a CertificateRequest was not removed");
             }
         }

@@ -78,6 +78,11 @@ impl Asking {
         self.issuer.to_string()
     }
 
+    /// A request was not removed: it is found in the next list.
+    pub(super) fn look_again(&mut self) {
+        self.is_settled = false;
+    }
+
     pub(super) fn count(&self) -> usize {
         self.waiting.len()
     }
