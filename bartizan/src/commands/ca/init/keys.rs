@@ -16,15 +16,19 @@ use crate::outcome::Failure;
 #[derive(Debug, Clone)]
 enum Place {
     File(PathBuf),
-    Token(Pkcs11Uri),
+    Token(Box<Pkcs11Uri>),
 }
 
 fn place(text: &str) -> Result<Place, Error> {
     if Pkcs11Uri::is_meant(text) {
-        text.parse().map(Place::Token)
+        uri(text).map(Place::Token)
     } else {
         Ok(Place::File(text.into()))
     }
+}
+
+fn uri(text: &str) -> Result<Box<Pkcs11Uri>, Error> {
+    text.parse().map(Box::new)
 }
 
 #[derive(clap::Args)]
@@ -40,8 +44,8 @@ pub(super) struct KeyArgs {
     #[arg(long, value_name = "ALGORITHM", num_args = 0..=1)]
     intermediate: Option<Option<Algorithm>>,
     /// Have the intermediate's key in a PKCS#11 token, by a URI (RFC 7512)
-    #[arg(long, value_name = "URI", requires = "intermediate")]
-    intermediate_key: Option<Pkcs11Uri>,
+    #[arg(long, value_name = "URI", requires = "intermediate", value_parser = uri)]
+    intermediate_key: Option<Box<Pkcs11Uri>>,
     /// Take the keys that the URIs name as they are in their token; without it they are made there, and one that exists is refused
     #[arg(long)]
     existing_keys: bool,
