@@ -6,6 +6,8 @@ mod api_server;
 mod authority;
 #[path = "controller/issuer.rs"]
 mod issuer;
+#[path = "controller/states.rs"]
+mod states;
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;

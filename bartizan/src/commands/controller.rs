@@ -9,6 +9,7 @@ mod leading;
 mod numbers;
 mod objects;
 mod requests;
+mod states;
 mod store;
 mod turn;
 mod watching;
@@ -35,6 +36,7 @@ use self::issuing::Issuing;
 use self::leading::Leading;
 use self::numbers::Numbers;
 use self::objects::{Decoder, Kind, Signer};
+use self::states::States;
 use self::store::Store;
 use self::turn::{Left, Source, Turns};
 use self::watching::Watch;
@@ -104,6 +106,9 @@ pub(crate) struct Args {
     /// What comes before the node's name in the name of its Secret
     #[arg(long, value_name = "PREFIX", default_value = "bartizan-")]
     secret_prefix: String,
+    /// Do not ask sidecars what they carry: Networks have no condition `Protected`
+    #[arg(long)]
+    no_state: bool,
     /// Namespace of the Lease. Default: this pod's
     #[arg(long, value_name = "NAMESPACE")]
     lease_namespace: Option<String>,
@@ -151,6 +156,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         (Some(issuer), _) => {
             let asking = Asking::new(issuer, args.issuer_root.clone(), args.key_algorithm, args.lifetime)?;
             Source::Issuer(Box::new(asking))
+        }
+        (None, _) if args.issuer_root.is_some() => {
+            return Err(Failure::usage("--issuer-root FILE is for --issuer KIND/NAME"));
         }
         (None, Some(dir)) => {
             let issuing = Issuing::open(dir, args.passphrase.given()?, args.lifetime, SystemTime::now())?;
@@ -271,6 +279,7 @@ async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpo
             config_map: args.config_map,
             secret_prefix: args.secret_prefix,
             renew_before: args.renew_before,
+            state: !args.no_state,
             ..Settings::default()
         },
         source,
@@ -278,7 +287,8 @@ async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpo
         leading: until,
         first: 0,
     };
-    let working = work(&mut turns, &mut changed, &life, scopes.len(), args.once);
+    let states = (!args.no_state && !args.once).then(|| States::new(changes.clone()));
+    let working = work(&mut turns, &mut changed, &life, states, args.once);
     let outcome = tokio::select! {
         outcome = working => outcome,
         _ = terminate.recv() => Ok(Outcome::Clean),
@@ -295,10 +305,12 @@ async fn work(
     turns: &mut Turns,
     changed: &mut mpsc::Receiver<watching::Change>,
     life: &Life,
-    scopes: usize,
+    states: Option<States>,
     once: bool,
 ) -> Result<Outcome, Failure> {
     let mut store = Store::default();
+    let scopes = turns.scopes.len();
+    let mut ask = Instant::now();
     let mut next = Instant::now();
     let mut round = Instant::now();
     let mut taken = 0;
@@ -341,6 +353,13 @@ async fn work(
                     next = Instant::now();
                     round = next;
                 }
+                continue;
+            }
+            () = sleep_until(ask), if states.is_some() && was_leading => {
+                if let Some(states) = &states {
+                    states.ask(&mut store);
+                }
+                ask = Instant::now() + states::PAUSE;
                 continue;
             }
             () = sleep_until(next) => {}

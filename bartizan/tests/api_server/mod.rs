@@ -167,6 +167,27 @@ impl ApiServer {
         state.objects.insert(format!("{REQUESTS}{name}"), object);
     }
 
+    /// A pod of a node, as the webhook makes one, whose sidecar is ready and has its admin port there.
+    pub(crate) fn put_pod(&self, name: &str, node: &str, admin: SocketAddr) {
+        let mut state = self.state.lock().unwrap();
+        state.version += 1;
+        let probe = json!({ "httpGet": { "path": "/ready", "port": admin.port() } });
+        let pod = json!({
+            "metadata": {
+                "name": name, "namespace": "core", "uid": name, "resourceVersion": state.version.to_string(), "annotations": { "bartizan/node": node },
+            },
+            "spec": { "initContainers": [{ "name": "bartizan-redirect" }, { "name": "bartizan-sidecar", "readinessProbe": probe }] },
+            "status": {
+                "phase": "Running",
+                "podIP": admin.ip().to_string(),
+                "initContainerStatuses": [{ "name": "bartizan-sidecar", "ready": true }],
+            },
+        });
+        state
+            .objects
+            .insert(format!("/api/v1/namespaces/core/pods/{name}"), pod);
+    }
+
     /// A Secret.
     pub(crate) fn secret(&self, name: &str) -> Option<Value> {
         let state = self.state.lock().unwrap();

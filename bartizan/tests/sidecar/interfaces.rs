@@ -152,6 +152,14 @@ fn a_classical_client_is_refused_where_sbi_listens_and_admitted_where_o1_does() 
             .all(|handshake| handshake.interface == "O1" && matches!(handshake.verdict, Verdict::Excepted { .. })),
         "{admitted:?}"
     );
+    let state = theirs.state();
+    assert_eq!(
+        (&state["node"], &state["ledger_lost"]),
+        (&"nrf".into(), &0.into()),
+        "{state}"
+    );
+    assert_eq!(state["refused"][0]["peer"], "amf", "{state}");
+    assert_eq!(state["refused"][0]["reason"], "no-common-group", "{state}");
 }
 
 #[test]

@@ -336,7 +336,7 @@ fn the_admin_port_answers_and_keeps_secrets() {
     assert_eq!(config["sidecar"]["limits"]["connections"], 4096);
     let secret = std::fs::read_to_string(&amf.key).expect("the key");
     let secret = secret.lines().nth(1).expect("its first line");
-    for path in ["/config", "/connections", "/metrics"] {
+    for path in ["/config", "/connections", "/state", "/metrics"] {
         let (status, text) = running.amf.admin(path);
         assert_eq!(status, 200);
         assert!(!text.contains(secret) && !text.contains("PRIVATE KEY"), "{path}");

@@ -33,6 +33,10 @@ fn assert_refused_by_amf(running: &Running, reason: &str) {
         "{problem}"
     );
     assert_refuser_says(&running.amf, "outbound", reason);
+    let state = running.amf.state();
+    assert_eq!(state["refused"][0]["peer"], "nrf", "{state}");
+    assert_eq!(state["refused"][0]["reason"], reason, "{state}");
+    assert!(state["refused"][0]["handshakes"].as_u64() >= Some(1), "{state}");
     // The other side was refused, and its log must not say that it refused somebody.
     running.nrf.refused("peer-refused");
     let log = running.nrf.process.stderr();

@@ -40,6 +40,12 @@ fn a_renewed_certificate_is_used_without_losing_a_request() {
             .argument(&url)
             .start()
             .expect("h2load starts");
+        until("the state has the link", || {
+            let state = running.amf.state();
+            let link = &state["links"][0];
+            link["peer"] == "nrf" && link["interface"] == "SBI" && link["connections"].as_u64() >= Some(1)
+        });
+        assert_eq!(running.amf.state()["links"][0]["classical"], 0);
         until("requests", || {
             running.amf.connections().iter().any(|open| open["bytes_sent"] != 0)
         });

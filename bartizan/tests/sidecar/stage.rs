@@ -396,6 +396,11 @@ impl Node {
         line.rsplit_once(' ')?.1.parse().ok()
     }
 
+    pub(crate) fn state(&self) -> Value {
+        let (_, text) = self.admin("/state");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
     pub(crate) fn connections(&self) -> Vec<Value> {
         let (_, text) = self.admin("/connections");
         let all: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,6 +1,7 @@
 //! Objects as the API server writes them, of which little is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -32,8 +33,19 @@ pub(super) enum Item {
     Exception(Exception),
     ConfigMap(ConfigMap),
     Secret(Secret),
-    /// The node that its annotation names, and whether its sidecar is ready; none where it has ended or is no node.
-    Pod(Option<(String, bool)>),
+    /// None where it has ended or is no node.
+    Pod(Option<Pod>),
+}
+
+/// A pod with a sidecar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pod {
+    /// The node that its annotation names.
+    pub(super) node: Box<str>,
+    /// Its sidecar's admin port.
+    pub(super) admin: Option<SocketAddr>,
+    /// Whether its sidecar is ready.
+    pub(super) is_ready: bool,
 }
 
 /// An object with its namespace and its name.
@@ -122,10 +134,41 @@ struct Data {
 }
 
 #[derive(Deserialize)]
-struct Pod {
+struct StoredPod {
     metadata: ObjectMeta,
     #[serde(default)]
+    spec: PodSpec,
+    #[serde(default)]
     status: PodStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(default)]
+    init_containers: Option<Vec<Container>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Container {
+    name: String,
+    #[serde(default)]
+    readiness_probe: Option<Probe>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Probe {
+    #[serde(default)]
+    http_get: Option<HttpGet>,
+}
+
+#[derive(Deserialize)]
+struct HttpGet {
+    /// A number or a name; the webhook writes a number.
+    #[serde(default)]
+    port: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -133,6 +176,8 @@ struct Pod {
 struct PodStatus {
     #[serde(default)]
     phase: String,
+    #[serde(default, rename = "podIP")]
+    address: Option<String>,
     #[serde(default)]
     init_container_statuses: Option<Vec<ContainerStatus>>,
 }
@@ -324,13 +369,23 @@ fn map(one: Map) -> Named {
     named(one.metadata, Item::ConfigMap(map))
 }
 
-fn pod(mut one: Pod) -> Named {
+fn pod(mut one: StoredPod) -> Named {
     let node = one.metadata.annotations.as_mut().and_then(|all| all.remove(NODE));
     let ended = ["Succeeded", "Failed"].contains(&one.status.phase.as_str());
     let statuses = one.status.init_container_statuses.iter().flatten();
-    let ready = statuses
+    let is_ready = statuses
         .filter(|status| status.name == SIDECAR)
         .any(|status| status.ready);
-    let item = Item::Pod(node.filter(|_| !ended).map(|node| (node, ready)));
+    let mut containers = one.spec.init_containers.iter().flatten();
+    let sidecar = containers.find(|container| container.name == SIDECAR);
+    let probe = sidecar.and_then(|sidecar| sidecar.readiness_probe.as_ref()?.http_get.as_ref()?.port.as_u64());
+    let address = one.status.address.as_ref().and_then(|text| text.parse::<IpAddr>().ok());
+    let port = probe.and_then(|port| u16::try_from(port).ok());
+    let pod = node.filter(|_| !ended).map(|node| Pod {
+        node: node.into(),
+        admin: address.zip(port).map(SocketAddr::from),
+        is_ready,
+    });
+    let item = Item::Pod(pod);
     named(one.metadata, item)
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use bartizan_controller::{Cause, Exception, Failure, Network, Observed, Pods, Reading};
+use bartizan_controller::{Cause, Exception, Failure, Network, Observed, Pods, Protection, Reading, SidecarState};
 use time::{Date, OffsetDateTime};
 use tokio::time::Instant;
 
-use super::objects::{Item, Kind, Named};
+use super::objects::{Item, Kind, Named, Pod};
+use super::states::Target;
 use super::watching::Change;
 
 /// For so long a node whose Secret was just written gets no other: what is observed of it may be older.
@@ -27,9 +28,11 @@ pub(super) struct Store {
 #[derive(Default)]
 pub(super) struct Namespace {
     pub(super) observed: Observed,
-    pods: BTreeMap<String, (String, bool)>,
+    pods: BTreeMap<Box<str>, KnownPod>,
     reading: Option<(Date, Reading)>,
     held: BTreeMap<String, Instant>,
+    /// Whether its pods are counted as they are.
+    is_counted: bool,
     /// Whether it changed since its last turn, or something was left.
     pub(super) changed: bool,
     /// What was last logged of it.
@@ -38,7 +41,70 @@ pub(super) struct Namespace {
     pub(super) counted: (usize, usize),
 }
 
+/// A pod with what its sidecar said.
+struct KnownPod {
+    pod: Pod,
+    said: Protection,
+    /// When it was asked last.
+    asked: Option<Instant>,
+    /// Handshakes it had refused then.
+    refused: Option<u64>,
+}
+
 impl Store {
+    /// Sidecars that are ready and were not asked for so long, those never asked first.
+    pub(super) fn due(&mut self, again: Duration, most: usize) -> Vec<Target> {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for (namespace, of) in &mut self.namespaces {
+            // Sidecars of a namespace without a Network are nobody's to report.
+            if of.observed.networks.is_empty() {
+                continue;
+            }
+            for (name, known) in &mut of.pods {
+                if due.len() == most {
+                    return due;
+                }
+                let is_due = known.asked.is_none_or(|asked| now >= asked + again);
+                if let Some(address) = known.pod.admin.filter(|_| known.pod.is_ready && is_due) {
+                    known.asked = Some(now);
+                    due.push(Target {
+                        namespace: namespace.clone(),
+                        pod: name.to_string(),
+                        address,
+                    });
+                }
+            }
+        }
+        due
+    }
+
+    fn said(&mut self, target: &Target, said: &Result<SidecarState, String>) {
+        let Some(of) = self.namespaces.get_mut(&target.namespace) else {
+            return;
+        };
+        let known = of.pods.get_mut(target.pod.as_str());
+        // Another pod may have the name by now.
+        let Some(known) = known.filter(|known| known.pod.admin == Some(target.address)) else {
+            return;
+        };
+        let protection = match said {
+            Ok(state) => {
+                let protection = state.judge(known.refused);
+                known.refused = Some(state.refused());
+                protection
+            }
+            Err(why) => Protection::Silent(why.as_str().into()),
+        };
+        if known.said != protection {
+            // How many have answered is counted each round; what was found, or is over, is reported at once.
+            let found = |said: &Protection| matches!(said, Protection::Found(..));
+            of.changed |= found(&known.said) || found(&protection);
+            of.is_counted = false;
+            known.said = protection;
+        }
+    }
+
     /// Whether each kind was listed in each of these scopes.
     pub(super) fn is_whole(&self, kinds: usize, scopes: usize) -> bool {
         self.listed.len() >= kinds * scopes
@@ -47,6 +113,7 @@ impl Store {
     pub(super) fn take(&mut self, change: Change) {
         match change {
             Change::Is(named) => self.put(*named),
+            Change::Said(target, said) => self.said(&target, &said),
             Change::Gone(kind, namespace, name) => self.remove(kind, &namespace, &name),
             Change::Listed(kind, scope, names) => {
                 let mut gone = Vec::new();
@@ -121,9 +188,17 @@ impl Namespace {
                 (observed.secrets.insert(name, one.clone()) != Some(one), false)
             }
             Item::Pod(Some(one)) => {
-                let changed = self.pods.insert(name, one.clone()) != Some(one);
+                let known = self.pods.get(name.as_str());
+                let changed = known.is_none_or(|known| known.pod != one);
                 if changed {
-                    self.count_pods();
+                    let known = KnownPod {
+                        pod: one,
+                        said: Protection::default(),
+                        asked: None,
+                        refused: None,
+                    };
+                    self.pods.insert(name.into(), known);
+                    self.is_counted = false;
                 }
                 (changed, false)
             }
@@ -148,7 +223,7 @@ impl Namespace {
             }
             Kind::Pod => {
                 self.changed = self.pods.remove(name).is_some();
-                self.count_pods();
+                self.is_counted = false;
             }
         }
         if kind < Kind::Secret {
@@ -163,22 +238,25 @@ impl Namespace {
             Kind::Exception => observed.exceptions.iter().map(|one| one.meta.name.clone()).collect(),
             Kind::ConfigMap => observed.config_map.iter().map(|one| one.meta.name.clone()).collect(),
             Kind::Secret => observed.secrets.keys().cloned().collect(),
-            Kind::Pod => self.pods.keys().cloned().collect(),
+            Kind::Pod => self.pods.keys().map(ToString::to_string).collect(),
         }
     }
 
     fn count_pods(&mut self) {
         let mut pods: BTreeMap<String, Pods> = BTreeMap::new();
-        for (node, ready) in self.pods.values() {
-            let counted = pods.entry(node.clone()).or_default();
-            counted.all += 1;
-            counted.ready += usize::from(*ready);
+        for known in self.pods.values() {
+            let counted = pods.entry(known.pod.node.to_string()).or_default();
+            counted.count(known.pod.is_ready.then_some(&known.said));
         }
         self.observed.pods = pods;
+        self.is_counted = true;
     }
 
     /// What it is about, with the reading that holds on this day.
     pub(super) fn read(&mut self, now: SystemTime) -> (&Observed, &Reading) {
+        if !self.is_counted {
+            self.count_pods();
+        }
         let ended = Instant::now();
         self.held.retain(|_, until| *until > ended);
         self.observed.held = self.held.keys().cloned().collect();

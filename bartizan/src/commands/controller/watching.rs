@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_controller::{GROUP, MANAGED_BY, MANAGER, VERSION};
+use bartizan_controller::{GROUP, MANAGED_BY, MANAGER, SidecarState, VERSION};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use zeroize::Zeroize as _;
 use super::api::{Api, Call, Problem};
 use super::numbers::Numbers;
 use super::objects::{Decoder, Kind, Named};
+use super::states::Target;
 
 /// Objects of a page: of pods with a status of 20 kB each, 2 MB are in memory at once.
 const PAGE: usize = 100;
@@ -34,6 +35,8 @@ pub(super) enum Change {
     Is(Box<Named>),
     /// It is gone: namespace, name.
     Gone(Kind, String, String),
+    /// A sidecar was asked what it carries, and this is its answer.
+    Said(Target, Result<SidecarState, String>),
     /// These, by namespace and name, are all there are in the scope: a namespace, or all.
     Listed(Kind, Option<String>, BTreeSet<(String, String)>),
 }

@@ -14,6 +14,7 @@ mod exception;
 mod lease;
 mod manifest;
 mod objects;
+mod protection;
 mod reading;
 mod reconcile;
 mod renewal;
@@ -29,6 +30,7 @@ pub use objects::{
     Authority, Certificate, Circumstances, ConfigMap, Digest, Exception, Failure, Meta, Network, Observed, Pods,
     Secret, Settings,
 };
+pub use protection::{Finding, Protection, SidecarState};
 pub use reading::{Reading, Source, Verdict};
 pub use reconcile::{reconcile, reconcile_read};
 pub use renewal::{due, names, renew_at};

@@ -44,6 +44,7 @@ fn network() -> Value {
         column("Valid", "string", &condition("Valid")),
         column("Issued", "string", ".status.issued"),
         column("Ready", "string", ".status.ready"),
+        column("Protected", "string", &condition("Protected")),
         column("Age", "date", ".metadata.creationTimestamp"),
     ]);
     let status = json!({

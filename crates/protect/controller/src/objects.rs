@@ -7,6 +7,7 @@ use bartizan_registry::SignatureScheme;
 use serde_json::Value;
 
 use crate::asked::{Asked, Cause, Stray};
+use crate::protection::{Finding, Protection};
 
 /// SHA-256 of a PEM text.
 pub type Digest = [u8; 32];
@@ -92,12 +93,40 @@ pub struct Certificate {
 }
 
 /// Pods of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pods {
     /// Pods that have not ended.
     pub all: usize,
     /// Those whose sidecar answers `/ready`.
     pub ready: usize,
+    /// Those of these whose sidecar has said what it carries.
+    pub answered: usize,
+    /// The worst that one of them said.
+    pub found: Option<(Finding, Box<str>)>,
+    /// Why one of them has said nothing.
+    pub silent: Option<Box<str>>,
+}
+
+impl Pods {
+    /// Counts a pod that has not ended, and what its sidecar said, where it is ready.
+    pub fn count(&mut self, said: Option<&Protection>) {
+        self.all += 1;
+        let Some(said) = said else {
+            return;
+        };
+        self.ready += 1;
+        match said {
+            Protection::NotAsked => {}
+            Protection::Silent(why) => self.silent = Some(why.clone()),
+            Protection::Protected => self.answered += 1,
+            Protection::Found(finding, why) => {
+                self.answered += 1;
+                if self.found.as_ref().is_none_or(|(worst, _)| finding < worst) {
+                    self.found = Some((*finding, why.clone()));
+                }
+            }
+        }
+    }
 }
 
 /// An attempt that failed.
@@ -172,6 +201,8 @@ pub struct Settings {
     pub secret_prefix: String,
     /// How long before its end a certificate is renewed; a third of its lifetime where this is left out.
     pub renew_before: Option<Duration>,
+    /// Whether sidecars are asked what they carry.
+    pub state: bool,
     /// How far this machine's clock may be from the API server's. Certificates are valid from five minutes before they are issued.
     pub clock_tolerance: Duration,
 }
@@ -182,6 +213,7 @@ impl Default for Settings {
             config_map: "bartizan".to_owned(),
             secret_prefix: "bartizan-".to_owned(),
             renew_before: None,
+            state: true,
             clock_tolerance: Duration::from_secs(120),
         }
     }

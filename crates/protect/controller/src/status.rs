@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::action::{Action, Object};
 use crate::condition::{Condition, State};
 use crate::objects::{Authority, Circumstances, Meta, Observed};
+use crate::protection::is_protected;
 use crate::reading::{Reading, Verdict};
 use crate::reconcile::Progress;
 
@@ -27,6 +28,9 @@ pub(crate) fn all(
         if is_in_charge {
             let (ready, pods) = pods(reading, observed);
             conditions.extend([issued(reading, circumstances, progress), is_ready(reading, observed)]);
+            if circumstances.settings.state {
+                conditions.push(is_protected(reading, observed));
+            }
             status["nodes"] = json!(reading.deployment.as_ref().map_or(0, |file| file.nodes().count()));
             status["issued"] = json!(format!("{}/{}", progress.issued, progress.nodes));
             status["ready"] = json!(format!("{ready}/{pods}"));

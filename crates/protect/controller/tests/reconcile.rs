@@ -277,8 +277,22 @@ fn newer_revocation_lists_go_into_secrets_that_stay() {
 #[test]
 fn readiness_is_that_of_the_files_pods_and_a_transition_keeps_its_time() {
     let mut seen = settled(observed());
-    seen.pods.insert("amf".into(), Pods { all: 2, ready: 1 });
-    seen.pods.insert("other".into(), Pods { all: 5, ready: 0 });
+    seen.pods.insert(
+        "amf".into(),
+        Pods {
+            all: 2,
+            ready: 1,
+            ..Pods::default()
+        },
+    );
+    seen.pods.insert(
+        "other".into(),
+        Pods {
+            all: 5,
+            ready: 0,
+            ..Pods::default()
+        },
+    );
     let first = run(&seen);
     apply(&mut seen, &first);
     let status = seen.networks[0].status.clone();
@@ -286,7 +300,14 @@ fn readiness_is_that_of_the_files_pods_and_a_transition_keeps_its_time() {
     let (state, _, message) = condition(&status, "Ready");
     assert_eq!(state, "False");
     assert!(message.contains("amf"), "{message}");
-    seen.pods.insert("amf".into(), Pods { all: 3, ready: 1 });
+    seen.pods.insert(
+        "amf".into(),
+        Pods {
+            all: 3,
+            ready: 1,
+            ..Pods::default()
+        },
+    );
     let turn = run_at(&seen, now() + DAY, &authority(), 0);
     apply(&mut seen, &turn);
     let later = &seen.networks[0].status;
@@ -295,7 +316,14 @@ fn readiness_is_that_of_the_files_pods_and_a_transition_keeps_its_time() {
         later["conditions"][2]["lastTransitionTime"],
         status["conditions"][2]["lastTransitionTime"]
     );
-    seen.pods.insert("amf".into(), Pods { all: 3, ready: 3 });
+    seen.pods.insert(
+        "amf".into(),
+        Pods {
+            all: 3,
+            ready: 3,
+            ..Pods::default()
+        },
+    );
     let turn = run_at(&seen, now() + 2 * DAY, &authority(), 0);
     apply(&mut seen, &turn);
     let last = &seen.networks[0].status;

@@ -78,6 +78,7 @@ impl Admin {
                 Err(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
             },
             "/connections" => json(&self.state.connections()),
+            "/state" => json(&self.state.links()),
             "/config" => json(&self.state.config()),
             "/page" => typed(StatusCode::OK, "text/html; charset=utf-8", page::HTML),
             "/page.css" => typed(StatusCode::OK, "text/css; charset=utf-8", page::STYLE),
@@ -85,7 +86,7 @@ impl Admin {
             "/" if page::is_wanted(request.headers()) => typed(StatusCode::OK, "text/html; charset=utf-8", page::HTML),
             "/" => plain(
                 StatusCode::OK,
-                "/metrics\n/live\n/ready\n/connections\n/config\n/page\n",
+                "/metrics\n/live\n/ready\n/connections\n/state\n/config\n/page\n",
             ),
             _ => plain(StatusCode::NOT_FOUND, "see / for what there is\n"),
         }

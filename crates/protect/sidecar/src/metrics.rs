@@ -5,6 +5,9 @@ mod families;
 mod labels;
 mod requests;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bartizan_gateway::Totals;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -46,7 +49,11 @@ pub(crate) struct Metrics {
     associations: Family<AssociationLabels, Counter>,
     association_messages: Family<BytesLabels, Counter>,
     unacknowledged: Family<SidePeerLabels, Counter>,
+    refusals: Refusals,
 }
+
+/// Handshakes that were refused, by the node at the other end: how many, and why the last.
+type Refusals = Arc<Mutex<BTreeMap<String, (u64, &'static str)>>>;
 
 impl Metrics {
     /// Makes the metrics and registers them.
@@ -72,6 +79,7 @@ impl Metrics {
             associations: Family::default(),
             association_messages: Family::default(),
             unacknowledged: Family::default(),
+            refusals: Refusals::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
             "build",
@@ -240,6 +248,18 @@ impl Metrics {
         self.handshake_failures
             .get_or_create(&FailureLabels::new(side, peer, reason))
             .inc();
+    }
+
+    /// The same for a handshake that was judged, by either end, with a node of the deployment file.
+    pub(crate) fn refused(&self, peer: &str, reason: &'static str) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, last) = refusals.entry(peer.to_owned()).or_insert((0, reason));
+        *count += 1;
+        *last = reason;
+    }
+
+    pub(crate) fn refusals(&self) -> BTreeMap<String, (u64, &'static str)> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An error answered in place of the producer.

@@ -1,10 +1,12 @@
 //! What the admin port can say about a running sidecar, beyond its counters.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Direction, Key, Verdict};
+use bartizan_registry::{NamedGroup, Safety, group};
 use bartizan_tls::{Flaw, Weight};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -137,6 +139,42 @@ impl State {
             .collect();
         json!({ "node": self.shared.node.as_str(), "connections": connections })
     }
+
+    /// What somebody who keeps watch over many nodes asks for: links with what their open connections negotiated, refused handshakes, and
+    /// whether the ledger is whole. It grows with the peers of the file, and not with connections.
+    pub(crate) fn links(&self) -> Value {
+        let mut links: BTreeMap<(String, &'static str), [u64; 3]> = BTreeMap::new();
+        for session in self.shared.sessions.list() {
+            let at = (session.peer.to_string(), session.leg.interface.name());
+            let [connections, excepted, classical] = links.entry(at).or_default();
+            *connections += 1;
+            *excepted += u64::from(matches!(session.verdict, Verdict::Excepted { .. }));
+            *classical += u64::from(!is_quantum_safe(session.negotiated.group.code));
+        }
+        let links: Vec<_> = links
+            .into_iter()
+            .map(|((peer, interface), [connections, excepted, classical])| {
+                json!({
+                    "peer": peer, "interface": interface, "connections": connections, "excepted": excepted, "classical": classical,
+                })
+            })
+            .collect();
+        let refused = self.shared.metrics.refusals().into_iter();
+        let refused: Vec<_> = refused
+            .map(|(peer, (handshakes, reason))| json!({ "peer": peer, "handshakes": handshakes, "reason": reason }))
+            .collect();
+        json!({
+            "node": self.shared.node.as_str(),
+            "links": links,
+            "refused": refused,
+            "ledger_lost": self.shared.recorder.lost(),
+        })
+    }
+}
+
+/// Whether what is recorded today stays secret, by the registry.
+fn is_quantum_safe(code: u16) -> bool {
+    group(NamedGroup(code)).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }
 
 fn describe(session: &Session) -> Value {
@@ -205,7 +243,7 @@ impl Collector for State {
             None,
             MetricType::Gauge,
         )?;
-        let mut open = std::collections::BTreeMap::new();
+        let mut open = BTreeMap::new();
         for session in self.shared.sessions.list() {
             let side = crate::metrics::Side::from(session.leg.direction).as_str();
             *open
@@ -263,7 +301,7 @@ impl State {
             MetricType::Gauge,
         )?;
         // A peer may have several listeners, and a label set may be given once.
-        let mut occupied = std::collections::BTreeMap::new();
+        let mut occupied = BTreeMap::new();
         for pool in pools.iter() {
             let of_target: &mut (usize, usize) = occupied.entry(pool.target.clone()).or_default();
             of_target.0 += pool.connections();
@@ -289,7 +327,7 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
-        let mut ready = std::collections::BTreeMap::new();
+        let mut ready = BTreeMap::new();
         let warm_pools = self.warm_pools.lock().unwrap_or_else(PoisonError::into_inner);
         for warm_pool in warm_pools.iter() {
             *ready.entry(warm_pool.peer()).or_insert(0) += warm_pool.ready();

@@ -231,6 +231,10 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
     shared
         .metrics
         .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());
+    let judged = !matches!(refused.reason, Reason::Closed | Reason::TimedOut | Reason::Unreachable);
+    if let Some(peer) = peer.filter(|_| judged) {
+        shared.metrics.refused(peer, refused.reason.as_str());
+    }
     let event = Event::Handshake(Box::new(Handshake {
         key: refused.key,
         interface: leg.interface.name().to_owned(),

@@ -224,6 +224,7 @@ impl Session {
         self.shared
             .metrics
             .handshake_failed(side, self.peer.as_str(), refused.reason.as_str());
+        self.shared.metrics.refused(self.peer.as_str(), refused.reason.as_str());
         self.shared.recorder.record(Event::Handshake(Box::new(Handshake {
             key: self.key,
             interface: self.leg.interface.name().to_owned(),
