@@ -14,14 +14,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use bartizan_host::Program;
+use bartizan_host::{Process, Program};
 use bartizan_testing::until;
+use data_encoding::BASE64;
 
 use api_server::{ApiServer, Fault};
 use authority::Place;
 
-/// A controller over a stand-in with these faults, each for the first request that its text is found in.
-fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
+/// A controller with an authority, over a stand-in with these faults.
+fn started(faults: &[(&'static str, Fault)]) -> (Place, ApiServer, Process) {
     let place = Place::new();
     place.ca_works("init --dir cluster-ca --algorithm ecdsa-p256");
     place.ca_works("issue --dir cluster-ca --name api --dns api.test --ip 127.0.0.1 --out cluster");
@@ -37,6 +38,12 @@ fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
         .directory(&place)
         .start()
         .unwrap();
+    (place, server, controller)
+}
+
+/// A controller over a stand-in with these faults, each for the first request that its text is found in.
+fn recovers_from(faults: &[(&'static str, Fault)], log: &[&str]) {
+    let (_place, server, controller) = started(faults);
     until("everything is written", || {
         server.is_written() && server.unmet().is_empty()
     });
@@ -106,6 +113,30 @@ fn the_charts_definitions_are_what_the_command_prints() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let stored = format!("{}---\n{}", read("networks.yaml"), read("exceptions.yaml"));
     assert_eq!(String::from_utf8(printed.stdout).unwrap(), stored);
+}
+
+#[test]
+fn a_root_that_takes_the_place_of_another_reaches_secrets_and_the_controller_begins_anew() {
+    let (place, server, mut controller) = started(&[]);
+    until("everything is written", || server.is_written());
+    let roots = |name: &str| {
+        let secret = server.secret(name)?;
+        let text = BASE64.decode(secret["data"]["ca.crt"].as_str()?.as_bytes()).ok()?;
+        Some(String::from_utf8(text).ok()?.matches("BEGIN CERTIFICATE").count())
+    };
+    assert_eq!(roots("bartizan-amf"), Some(1));
+    place.ca_works("rollover publish-root --dir ca");
+    // Others follow when what was just written is old enough to be what is observed.
+    server.rename_node();
+    until("both roots", || roots("bartizan-smf") == Some(2));
+    place.ca_works("rollover activate-root --dir ca --anyway");
+    server.put_pod("amf-0", "amf", "127.0.0.1:1".parse().unwrap());
+    until("its end", || controller.ended().unwrap().is_some());
+    let said = controller.stderr();
+    assert!(
+        said.contains("the authority signs by another certificate than when"),
+        "{said}"
+    );
 }
 
 #[test]

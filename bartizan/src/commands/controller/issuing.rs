@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use bartizan_controller::{Authority as State, Order};
-use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, LongLife, OpenedKey, Profile, RevocationList, Secrets};
+use bartizan_pki::{
+    AlternativeName, Authority, Certificate, Leaf, Lifetime, LongLife, OpenedKey, Profile, RevocationList, Secrets,
+};
 use zeroize::Zeroizing;
 
 use super::objects::fingerprint;
@@ -78,8 +80,22 @@ impl Issuing {
         Ok(authority)
     }
 
+    /// Whether the authority signs by another certificate than when this process began, by its files.
+    pub(super) fn is_succeeded(&self) -> bool {
+        let signs = ["intermediate.crt.pem", "root.crt.pem"]
+            .iter()
+            .find_map(|file| std::fs::read(self.dir.join(file)).ok());
+        let signs = signs.and_then(|text| Certificate::from_pem(&text, "the authority's certificate").ok());
+        signs.is_some_and(|signs| signs.der() != self.issuing)
+    }
+
     /// Looks at the authority: its newest lists, which are signed anew before they end.
     pub(super) fn look(&mut self, now: SystemTime) -> State {
+        match std::fs::read_to_string(self.dir.join("root.crt.pem")) {
+            Ok(text) => self.root = text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return State::Unavailable(format!("{}: {error}", self.dir.join("root.crt.pem").display())),
+        }
         // Written whole by whoever signs a list, and read without the lock.
         match std::fs::read_to_string(self.dir.join("crl.pem")) {
             Ok(text) => self.list = text,

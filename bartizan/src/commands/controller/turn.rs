@@ -137,7 +137,16 @@ impl Turns {
         if let Source::Issuer(asking) = &mut self.source {
             return Ok(asking.look(&self.writing, &self.scopes, store, all).await);
         }
-        self.with_authority(move |issuing| issuing.look(now)).await
+        let (state, is_succeeded) = self
+            .with_authority(move |issuing| (issuing.look(now), issuing.is_succeeded()))
+            .await?;
+        if is_succeeded {
+            return Err(crate::Failure::new(
+                "the authority signs by another certificate than when this controller was started",
+            )
+            .hint("start it again, as a Deployment does"));
+        }
+        Ok(state)
     }
 
     fn count(&self, store: &Store, left: Left) {

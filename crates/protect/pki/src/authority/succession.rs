@@ -204,18 +204,21 @@ impl Authority {
         self.own.iter().find(|own| own.phase == phase)
     }
 
-    /// Names of functions of whose certificates one is valid, has no successor and is like this.
+    /// Names of functions of whose certificates one is valid, has no successor and is like this. A successor took its place, or was issued later by the same names.
     fn in_use_at(&self, now: SystemTime, like: impl Fn(&Entry) -> bool) -> Result<Vec<String>, Error> {
         let all = self.records.all()?;
-        let replaced = |entry: &Entry| {
-            let by = |other: &Entry| other.replaces == Some(entry.serial) && other.state == State::Issued;
-            all.iter().any(by)
+        let replaced = |at: usize, entry: &Entry| {
+            let same =
+                |other: &Entry| other.name == entry.name && other.certificate.names() == entry.certificate.names();
+            let by =
+                |other: &Entry| other.state == State::Issued && (other.replaces == Some(entry.serial) || same(other));
+            all[at + 1..].iter().any(by)
         };
-        let in_use = all.iter().filter(|entry| {
+        let in_use = all.iter().enumerate().filter(|(at, entry)| {
             let is_function = entry.role == Role::NetworkFunction && entry.certificate.profile() != Profile::Responder;
-            is_function && entry.is_valid_at(now) && like(entry) && !replaced(entry)
+            is_function && entry.is_valid_at(now) && like(entry) && !replaced(*at, entry)
         });
-        let mut names: Vec<String> = in_use.map(|entry| entry.name.clone()).collect();
+        let mut names: Vec<String> = in_use.map(|(_, entry)| entry.name.clone()).collect();
         names.sort();
         names.dedup();
         Ok(names)

@@ -35,6 +35,7 @@ fn touch(metrics: &Metrics) {
         associations,
         association_messages,
         unacknowledged,
+        refusals: _,
     } = metrics;
     metrics.handshake(SIDE, "nrf", &negotiated(), false, 0.001);
     let service = ServiceLabels {
