@@ -128,7 +128,7 @@ fn a_browser_shows_links_and_events_as_they_come_and_goes_on_drawing() {
     browser.value(IN_MOTION);
     // What the machine does by itself.
     counted(&mut browser, "nothing", || {
-        thread::sleep(Duration::from_secs(seconds()))
+        thread::sleep(Duration::from_secs(seconds()));
     });
     let handshakes = seconds() * 60;
     counted(&mut browser, "60 handshakes", || {

@@ -89,9 +89,9 @@ impl Traces {
         let names = NAMES.iter().map(PathBuf::from).filter(|path| path.exists());
         let names = (!self.target.is_address()).then_some(names).into_iter().flatten();
         // Roots are replaced by renaming: their folder.
-        let roots = args.traces_ca.iter().filter_map(|file| match file.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => Some(folder.to_owned()),
-            _ => Some(PathBuf::from(".")),
+        let roots = args.traces_ca.iter().map(|file| match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
         });
         names.chain(roots).collect()
     }
@@ -187,7 +187,7 @@ impl Sender {
         }
     }
 
-    async fn send(&mut self, spans: Vec<Box<Span>>, ending: &mut watch::Receiver<bool>) {
+    async fn send(&mut self, spans: Vec<Span>, ending: &mut watch::Receiver<bool>) {
         let count = spans.len() as u64;
         let body = traces::body(&self.resource, &spans);
         drop(spans);

@@ -112,7 +112,7 @@ fn names_columns_and_status_are_those_that_are_written() {
         .as_array()
         .unwrap();
     let names: Vec<_> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["Nodes", "Valid", "Issued", "Ready", "Age"]);
+    assert_eq!(names, ["Nodes", "Valid", "Issued", "Ready", "Protected", "Age"]);
     assert_eq!(definition(1)["metadata"]["name"], "exceptions.bartizan.internal");
     for at in [0, 1] {
         assert_eq!(

@@ -13,7 +13,6 @@ use crate::{Error, oid, request};
 
 /// How the requester proves who it is, and knows the authority.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
 pub enum Credential {
     /// Reference and secret of an invitation; by the same secret the authority proves itself, and gives its root.
     Secret {
@@ -42,7 +41,6 @@ pub struct Enrolled {
 
 /// What is to be done next.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
 pub enum Next {
     /// Store the certificate, and then send the confirmation, which says that it is stored: from then on the secret opens nothing more.
     Store {

@@ -46,14 +46,14 @@ impl Counts {
 pub struct Tracer {
     /// The share of requests of the own function that begin a trace where they belong to none, of 2^56.
     begun_below: u64,
-    ended: mpsc::Sender<Box<Span>>,
+    ended: mpsc::Sender<Span>,
     counts: Counts,
 }
 
 /// Spans that have ended, for the thread that sends them.
 #[derive(Debug)]
 pub struct Spans {
-    ended: mpsc::Receiver<Box<Span>>,
+    ended: mpsc::Receiver<Span>,
     counts: Counts,
 }
 
@@ -119,7 +119,7 @@ impl Tracer {
         Some(Box::new(hop))
     }
 
-    fn take(&self, span: Box<Span>) {
+    fn take(&self, span: Span) {
         if self.ended.try_send(span).is_err() {
             self.counts.add("dropped", 1);
         }
@@ -136,7 +136,7 @@ fn state(head: &Fields) -> Option<Arc<str>> {
 
 impl Spans {
     /// The next spans, at most so many: waits for the first. None where there is no sidecar any more.
-    pub async fn next(&mut self, most: usize) -> Option<Vec<Box<Span>>> {
+    pub async fn next(&mut self, most: usize) -> Option<Vec<Span>> {
         let mut spans = Vec::new();
         match self.ended.recv_many(&mut spans, most).await {
             0 => None,

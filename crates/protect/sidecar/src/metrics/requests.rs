@@ -193,7 +193,7 @@ impl Drop for Account {
         let own = self.own(ended);
         self.service.own.observe(own.iter().sum::<Duration>().as_secs_f64());
         if let Some(hop) = self.hop.take() {
-            hop.end(|hop| Span {
+            (*hop).end(|hop| Span {
                 hop,
                 labels: Arc::clone(&self.service.labels),
                 outcome: self.outcome,

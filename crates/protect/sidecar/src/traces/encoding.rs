@@ -40,7 +40,7 @@ pub fn resource(version: &str, host: &str, node: &str) -> String {
 ///
 /// It is written at once and not made of values first: a trace of every request has thousands of spans a second.
 #[must_use]
-pub fn body(resource: &str, spans: &[Box<Span>]) -> String {
+pub fn body(resource: &str, spans: &[Span]) -> String {
     let mut text = String::with_capacity(256 + resource.len() + SPAN * spans.len());
     let _ = write!(
         text,

@@ -95,9 +95,9 @@ impl Hop {
     }
 
     /// It has ended.
-    pub(crate) fn end(mut self: Box<Self>, end: impl FnOnce(Self) -> Span) {
+    pub(crate) fn end(mut self, end: impl FnOnce(Self) -> Span) {
         if let Some(tracer) = self.tracer.take() {
-            tracer.take(Box::new(end(*self)));
+            tracer.take(end(self));
         }
     }
 
