@@ -109,6 +109,35 @@ fn keys_of_files_and_tokens_and_of_both_kinds_make_one_hierarchy() {
     openssl_takes_what_is_signed(&place, "offline");
 }
 
+#[test]
+fn keys_in_a_token_take_the_place_of_others() {
+    let place = place();
+    let key = |object: &str| format!("--key pkcs11:token=ca;object={object}?module-name=softhsm2");
+    place.token_works(&format!(
+        "init --dir ca --algorithm ecdsa-p384 --intermediate --root-key {ROOT} --intermediate-key {INTERMEDIATE}"
+    ));
+    place.token_works("issue --dir ca --name nrf --dns nrf.5gc --out out");
+    // The key that is there already is not taken by mistake.
+    let same = place.ca_by_pin(&format!("rollover intermediate --dir ca --key {INTERMEDIATE}"), PIN);
+    refused(&same, 2, &["give another object in the URI"]);
+    place.token_works(&format!("rollover intermediate --dir ca {}", key("second")));
+    place.token_works(&format!("rollover publish-root --dir ca {}", key("next-root")));
+    place.token_works("renew --dir ca nrf --out out");
+    place.token_works(&format!("rollover activate-root --dir ca {}", key("third")));
+    place.token_works("renew --dir ca nrf --out out");
+    place.token_works("rollover retire-roots --dir ca");
+    openssl_takes_what_is_signed(&place, "ca");
+    let keys = fs::read_dir(place.path("ca")).unwrap().filter_map(|file| {
+        let path = file.unwrap().path();
+        path.to_str()?
+            .ends_with(".key.pem")
+            .then(|| fs::read_to_string(&path).unwrap())
+    });
+    let keys: Vec<String> = keys.collect();
+    assert_eq!(keys.len(), 5, "{keys:?}");
+    assert!(keys.iter().all(|key| key.starts_with("pkcs11:token=ca;")), "{keys:?}");
+}
+
 /// The list of the root stays as it is while its token is somewhere else, as it does without the root's key file.
 #[test]
 fn the_token_of_the_root_may_be_away_from_day_to_day() {

@@ -130,7 +130,7 @@ fn of_token(message: String, fault: &TokenFault) -> Failure {
         TokenFault::NoKey { .. } => failure.hint("pkcs11-tool --module FILE --login --list-objects shows the keys of a token"),
         TokenFault::SeveralKeys { .. } => failure.hint("add id=ID to the URI"),
         TokenFault::KeyExists { .. } => failure
-            .hint("--existing-keys takes the key that is there")
+            .hint("ca init --existing-keys takes the key that is there")
             .hint("for a fresh one give another object in the URI: a key in a token is never overwritten"),
         TokenFault::Unsupported { algorithm, .. } if algorithm.is_quantum_safe() => failure
             .hint("keep an ML-DSA root offline in a file: --algorithm ml-dsa-87 --intermediate ecdsa-p384 --intermediate-key URI, \
