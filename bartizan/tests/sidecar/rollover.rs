@@ -185,6 +185,9 @@ fn intermediate_and_root_are_replaced_and_no_request_fails() {
     );
     hosts.renew_all(&running);
     assert_eq!(["amf", "nrf"].map(|name| certificates(&hosts.roots(name))), [2, 2]);
+    let listed = hosts.run(&["list"], &[]).text();
+    let row = |words: &str| listed.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((row("valid, next"), row("valid, previous")), (1, 1), "{listed}");
     traffic.goes_on();
 
     hosts.ca("rollover activate-root", &[]);

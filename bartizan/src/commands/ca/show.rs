@@ -1,9 +1,10 @@
 //! `bartizan ca list` and `bartizan ca show`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{Destination, Entry, Overwrite, Profile, Register, Role, State};
+use bartizan_pki::{Destination, Entry, Overwrite, Phase, Profile, Register, Role, State};
 use serde_json::{Value, json};
 
 use super::failure::failure;
@@ -58,11 +59,12 @@ pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     let register = Register::open(&args.dir).map_err(failure)?;
     let entries = register.entries().map_err(failure)?;
+    let phases = Phases::of(&register)?;
     if args.json {
-        let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, now)).collect();
+        let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, &phases, now)).collect();
         outln!("{:#}", json!({ "certificates": rows }));
     } else {
-        out!("{}", table(&entries, now));
+        out!("{}", table(&entries, &phases, now));
     }
     if let Some(end) = register.lists_end().map_err(failure)?
         && end < now + STALE_SOON
@@ -91,17 +93,43 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         };
         register.export(&entry, &destination).map_err(failure)?;
     }
+    let phases = Phases::of(&register)?;
     if args.json {
-        outln!("{:#}", describe(&entry, now));
+        outln!("{:#}", describe(&entry, &phases, now));
     } else if args.pem {
         out!("{}", register.chain_pem(&entry).map_err(failure)?);
     } else {
-        out!("{}", page(&entry, now));
+        out!("{}", page(&entry, &phases, now));
     }
     Ok(Outcome::Clean)
 }
 
-fn describe(entry: &Entry, now: SystemTime) -> Value {
+/// Where the authority's own certificates are in their succession, by serial number.
+struct Phases(BTreeMap<String, Phase>);
+
+impl Phases {
+    fn of(register: &Register) -> Result<Self, Failure> {
+        let own = register.succession().map_err(failure)?.into_iter();
+        Ok(Self(
+            own.map(|(entry, phase, _)| (entry.serial().to_string(), phase))
+                .collect(),
+        ))
+    }
+
+    fn phase(&self, entry: &Entry) -> Option<Phase> {
+        self.0.get(&entry.serial().to_string()).copied()
+    }
+
+    /// The state, and the phase where it is not the ordinary one.
+    fn state(&self, entry: &Entry, now: SystemTime) -> String {
+        match self.phase(entry) {
+            Some(phase) if phase != Phase::Current => format!("{}, {phase}", state(entry, now)),
+            _ => state(entry, now).to_owned(),
+        }
+    }
+}
+
+fn describe(entry: &Entry, phases: &Phases, now: SystemTime) -> Value {
     let certificate = entry.certificate();
     let (revoked, reason) = match entry.revocation() {
         Some((when, reason)) => (json!(moment(when)), json!(reason.name())),
@@ -112,6 +140,7 @@ fn describe(entry: &Entry, now: SystemTime) -> Value {
         "serial": entry.serial(),
         "role": entry.role().name(),
         "state": state(entry, now),
+        "phase": phases.phase(entry).map(Phase::name),
         "profile": match entry.role() {
             Role::NetworkFunction => json!(certificate.profile().name()),
             Role::Root | Role::Intermediate => Value::Null,
@@ -133,13 +162,13 @@ fn describe(entry: &Entry, now: SystemTime) -> Value {
     })
 }
 
-fn table(entries: &[Entry], now: SystemTime) -> String {
+fn table(entries: &[Entry], phases: &Phases, now: SystemTime) -> String {
     let mut table = Table::under(["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"]);
     for entry in entries {
         let certificate = entry.certificate();
         table.push([
             entry.name().to_owned(),
-            state(entry, now).to_owned(),
+            phases.state(entry, now),
             certificate.algorithm().to_string(),
             date(certificate.not_after()),
             days_left(entry, now).to_string(),
@@ -150,13 +179,13 @@ fn table(entries: &[Entry], now: SystemTime) -> String {
     table.render()
 }
 
-fn page(entry: &Entry, now: SystemTime) -> String {
+fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {
     let certificate = entry.certificate();
     let mut lines = vec![
         ("name", entry.name().to_owned()),
         ("serial", entry.serial().to_string()),
         ("role", entry.role().to_string()),
-        ("state", state(entry, now).to_owned()),
+        ("state", phases.state(entry, now)),
     ];
     if let Some((when, reason)) = entry.revocation() {
         lines.push(("revoked", format!("{} ({reason})", moment(when))));
