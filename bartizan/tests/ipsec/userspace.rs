@@ -78,6 +78,8 @@ fn echo(space: &Namespace, address: &str) -> thread::JoinHandle<()> {
     let listener = listener.expect("a namespace").expect("a listener");
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
+        // The next one may listen while this connection ends.
+        drop(listener);
         let mut other = stream.try_clone().expect("the same");
         std::io::copy(&mut stream, &mut other).expect("it is copied");
     })
