@@ -39,10 +39,7 @@ impl Pin {
         })
     }
 
-    #[cfg_attr(
-        target_feature = "crt-static",
-        allow(dead_code, reason = "no token is logged in to")
-    )]
+    #[cfg_attr(target_feature = "crt-static", allow(dead_code, reason = "no token is logged in to"))]
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
