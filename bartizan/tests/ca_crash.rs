@@ -297,6 +297,14 @@ fn a_renewal_in_place_killed_at_every_write_leaves_key_and_certificate_together(
 }
 
 #[test]
+fn a_next_root_killed_at_every_write_is_published_or_never_was() {
+    let place = Place::in_memory();
+    let template = template(&place);
+    let writes = kill_at_every_write(&place, template, "rollover publish-root --dir ca");
+    assert!(writes > 15, "only {writes} writes were seen");
+}
+
+#[test]
 fn a_revocation_killed_at_every_write_is_done_or_not_done() {
     let place = Place::in_memory();
     let template = template(&place);

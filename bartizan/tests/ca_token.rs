@@ -120,6 +120,9 @@ fn keys_in_a_token_take_the_place_of_others() {
     // The key that is there already is not taken by mistake.
     let same = place.ca_by_pin(&format!("rollover intermediate --dir ca --key {INTERMEDIATE}"), PIN);
     refused(&same, 2, &["give another object in the URI"]);
+    // Nor does a key leave the token unawares.
+    let leaves = place.ca_by_pin("rollover intermediate --dir ca", PIN);
+    refused(&leaves, 64, &["the next one would be in a file", "--in-file"]);
     place.token_works(&format!("rollover intermediate --dir ca {}", key("second")));
     place.token_works(&format!("rollover publish-root --dir ca {}", key("next-root")));
     place.token_works("renew --dir ca nrf --out out");

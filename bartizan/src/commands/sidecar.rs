@@ -168,7 +168,9 @@ async fn serve(
         .and_then(|node| node.files.as_ref().zip(node.sidecar.as_ref()))
     {
         let mut kept = Confinement::of_sidecar(&args.file, files, sidecar, user);
-        kept.read.extend(traces.iter().flat_map(|traces| traces.reads(traced)));
+        if let Some(traces) = &traces {
+            traces.confine(traced, &mut kept);
+        }
         rights::give_up((!args.no_confine).then_some(&kept), files)?;
     }
     let mut bound = bound.with_workers(workers);

@@ -63,6 +63,8 @@ impl Chromium {
             .args(OPTIONS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
+            // What it leaves when it is killed goes with the profile.
+            .env("TMPDIR", profile.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -70,6 +70,27 @@ impl Hosts {
         self.folder.join(name).join("ca.crt.pem")
     }
 
+    /// The file of revocation lists of a host.
+    fn lists(&self, name: &str) -> PathBuf {
+        self.folder.join(name).join("ca.crl.pem")
+    }
+
+    /// Gives a host the newest lists.
+    fn give_lists(&self, name: &str) {
+        let (file, staged) = (self.lists(name), self.folder.join(name).join("new"));
+        std::fs::copy(self.ca.join("crl.pem"), &staged).unwrap();
+        std::fs::rename(staged, file).unwrap();
+    }
+
+    /// Gives every host the lists, which have one of a new issuer, and waits until they are read.
+    fn give_lists_to_all(&self, running: &Running) {
+        for (name, node) in [("amf", &running.amf), ("nrf", &running.nrf)] {
+            let before = reloads(node, "done");
+            self.give_lists(name);
+            until("the lists are read", || reloads(node, "done") > before);
+        }
+    }
+
     /// Renews the certificate of a function, one host after the other: there are moments at which one has what the other has not.
     fn renew_all(&self, running: &Running) {
         for (name, node) in [("amf", &running.amf), ("nrf", &running.nrf)] {
@@ -89,7 +110,12 @@ fn start(stage: &Stage, pair: &Pair, hosts: &Hosts) -> Running {
             roots: hosts.roots(name),
             ..hosts.papers(other)
         };
-        let file = stage.deployment(&format!("host-of-{name}"), pair, &of_host("amf"), &of_host("nrf"));
+        let pair = Pair {
+            crl: Some(hosts.lists(name)),
+            ..pair.clone()
+        };
+        hosts.give_lists(name);
+        let file = stage.deployment(&format!("host-of-{name}"), &pair, &of_host("amf"), &of_host("nrf"));
         stage.start(&file, name, admin)
     };
     Running {
@@ -165,7 +191,9 @@ fn certificates(file: &Path) -> usize {
 #[test]
 fn intermediate_and_root_are_replaced_and_no_request_fails() {
     let stage = Stage::new();
-    let pair = Pair::new(By::Http2, By::Http2);
+    let mut pair = Pair::new(By::Http2, By::Http2);
+    // The hardest: a certificate is refused whose issuer has no list here.
+    pair.policy = "{ profile: hybrid, revocation: require }".to_owned();
     stage.write("hello", "served");
     let _function = stage.nghttpd(pair.ports.function, &[]);
     let hosts = Hosts::new(&stage, &["--algorithm", "ml-dsa-65", "--intermediate"]);
@@ -174,6 +202,7 @@ fn intermediate_and_root_are_replaced_and_no_request_fails() {
     traffic.goes_on();
 
     hosts.ca("rollover intermediate", &[]);
+    hosts.give_lists_to_all(&running);
     hosts.renew_all(&running);
     traffic.goes_on();
 
@@ -191,6 +220,7 @@ fn intermediate_and_root_are_replaced_and_no_request_fails() {
     traffic.goes_on();
 
     hosts.ca("rollover activate-root", &[]);
+    hosts.give_lists_to_all(&running);
     hosts.refused(
         "rollover retire-roots",
         "2 functions have certificates below the root of before: amf, nrf",

@@ -71,6 +71,9 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Pkcs11Uri { reason, .. } => of_uri(Failure::usage(message), reason),
         Error::KeyFile { ref reason, .. } if reason.starts_with("PKCS#11 URI") => of_uri(Failure::new(message), reason),
         Error::Pin(_) => Failure::usage(message),
+        Error::OutOfToken(_) => Failure::usage(message)
+            .hint("--key pkcs11:... has it in a token")
+            .hint("--in-file has it in a file all the same"),
         Error::NotAware(_) => Failure::new(message)
             .hint("bartizan ca renew gives each the next root next to its new certificate; those that enrol learn of it when they renew")
             .hint("--anyway where all of them were given it in another way"),
@@ -130,7 +133,7 @@ fn of_token(message: String, fault: &TokenFault) -> Failure {
         TokenFault::NoKey { .. } => failure.hint("pkcs11-tool --module FILE --login --list-objects shows the keys of a token"),
         TokenFault::SeveralKeys { .. } => failure.hint("add id=ID to the URI"),
         TokenFault::KeyExists { .. } => failure
-            .hint("ca init --existing-keys takes the key that is there")
+            .hint("--existing-keys of `bartizan ca init` takes the key that is there")
             .hint("for a fresh one give another object in the URI: a key in a token is never overwritten"),
         TokenFault::Unsupported { algorithm, .. } if algorithm.is_quantum_safe() => failure
             .hint("keep an ML-DSA root offline in a file: --algorithm ml-dsa-87 --intermediate ecdsa-p384 --intermediate-key URI, \

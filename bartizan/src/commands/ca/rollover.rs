@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use bartizan_pki::{
-    Algorithm, Anyway, Authority, Certificate, Error, ExistingKey, KeySource, Lifetime, Pkcs11Uri, Successor,
-    TokenSource,
+    Algorithm, Anyway, Authority, Certificate, Error, ExistingKey, KeySource, Lifetime, OutOfToken, Pkcs11Uri,
+    Successor, TokenSource,
 };
 use clap::Subcommand;
 use serde_json::json;
@@ -99,6 +99,9 @@ struct Next {
     /// Have its key in a PKCS#11 token, by a URI (RFC 7512)
     #[arg(long, value_name = "URI")]
     key: Option<Pkcs11Uri>,
+    /// Have its key in a file although that of the one whose place it takes is in a token
+    #[arg(long, conflicts_with = "key")]
+    in_file: bool,
     /// Days it is valid: without it 1825 of an intermediate, which ends with its root, and 3650 of a root
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     days: Option<u32>,
@@ -115,6 +118,11 @@ impl Next {
                     existing: ExistingKey::Refuse,
                 })),
             },
+            out_of_token: if self.in_file {
+                OutOfToken::Allow
+            } else {
+                OutOfToken::Refuse
+            },
             lifetime: Lifetime::Days(self.days.unwrap_or(days)),
         }
     }
@@ -125,6 +133,10 @@ impl Next {
         self.successor(1_825.min(u32::try_from(left).unwrap_or(u32::MAX)).max(1))
     }
 }
+
+/// Without its list a new issuer's certificates are refused there.
+const LISTS: &str =
+    "where policies have `revocation: require`, give every host DIR/crl.pem before a certificate is renewed";
 
 fn anyway(asked: bool) -> Anyway {
     if asked { Anyway::Yes } else { Anyway::No }
@@ -144,6 +156,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
                 args.json,
                 "it signs from now on; certificates of before are valid until their end",
             );
+            note(args.json, LISTS);
         }
         Step::PublishRoot(args) => {
             let mut authority = args.authority.open(now)?;
@@ -157,8 +170,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         Step::ActivateRoot(args) => {
             let mut authority = args.authority.open(now)?;
-            let next = authority.roots().into_iter().nth(1);
-            let next = args.next.below(next.as_ref().unwrap_or(authority.root()), now);
+            let next = args.next.below(authority.next_root().unwrap_or(authority.root()), now);
             let made = act(&mut authority, |authority| {
                 authority.activate_root(next.clone(), anyway(args.anyway), now)
             })?;
@@ -167,6 +179,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
                 args.json,
                 "it signs from now on; once every certificate is renewed: bartizan ca rollover retire-roots",
             );
+            note(args.json, LISTS);
         }
         Step::RetireRoots(args) => {
             let mut authority = args.authority.open(now)?;

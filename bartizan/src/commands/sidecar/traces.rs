@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bartizan_sidecar::confine::Confinement;
 use bartizan_sidecar::traces::{self, Span, Spans, Tracer};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
@@ -84,16 +85,15 @@ impl Traces {
         }))
     }
 
-    /// What it reads while the sidecar serves.
-    pub(super) fn reads(&self, args: &TracesArgs) -> Vec<PathBuf> {
-        let names = NAMES.iter().map(PathBuf::from).filter(|path| path.exists());
-        let names = (!self.target.is_address()).then_some(names).into_iter().flatten();
-        // Roots are replaced by renaming: their folder.
-        let roots = args.traces_ca.iter().map(|file| match file.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        });
-        names.chain(roots).collect()
+    /// Lets a sidecar read what sending needs while it serves.
+    pub(super) fn confine(&self, args: &TracesArgs, kept: &mut Confinement) {
+        if !self.target.is_address() {
+            let names = NAMES.iter().map(PathBuf::from);
+            kept.read.extend(names.filter(|path| path.exists()));
+        }
+        if let Some(roots) = &args.traces_ca {
+            kept.read_again(roots);
+        }
     }
 
     /// Begins to send.

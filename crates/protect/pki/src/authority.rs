@@ -28,7 +28,7 @@ pub(crate) use layout::Layout;
 pub use renew::{Previous, Renewal, RenewalKey};
 pub use revoke::Revoked;
 pub use sign::{RequestedNames, Signing};
-pub use succession::{Anyway, Successor};
+pub use succession::{Anyway, OutOfToken, Successor};
 
 use key::AuthorityKey;
 use layout::Lock;

@@ -110,6 +110,9 @@ pub enum Error {
     /// A step of a root's succession comes at the wrong time.
     #[error("{0}")]
     Succession(&'static str),
+    /// A key in a file would take the place of one in a token.
+    #[error("{} names a key in a token, and the next one would be in a file", .0.display())]
+    OutOfToken(PathBuf),
     /// Functions have certificates of before the next root was published, and may not trust it.
     #[error("{} functions have certificates of before the next root was published: {}", .0.len(), few(.0))]
     NotAware(Vec<String>),

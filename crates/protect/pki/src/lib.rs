@@ -27,7 +27,8 @@ mod trust;
 pub use algorithm::Algorithm;
 pub use authority::{
     Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, KeySource,
-    Leaf, OpenedKey, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Successor, Vendor,
+    Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Successor,
+    Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;

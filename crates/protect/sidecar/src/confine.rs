@@ -51,6 +51,11 @@ impl Confinement {
             user,
         }
     }
+
+    /// Besides, a file that is read again when it has been replaced by another of its name.
+    pub fn read_again(&mut self, file: &Path) {
+        self.read.push(directory(file));
+    }
 }
 
 /// Drops everything but what `confinement` names.

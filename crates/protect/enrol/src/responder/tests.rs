@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_pki::{
     Algorithm, AlternativeName, Anyway, Authority, Certificate, InitOptions, Intermediate, Invitation, Invite,
-    KeySource, Leaf, Lifetime, LongLife, PrivateKey, Profile, State, Successor,
+    KeySource, Leaf, Lifetime, LongLife, OutOfToken, PrivateKey, Profile, State, Successor,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -492,6 +492,7 @@ fn who_has_enrolled_learns_of_a_root_that_takes_the_place_of_its_own() {
     let next = |days| Successor {
         algorithm: None,
         key: KeySource::Fresh,
+        out_of_token: OutOfToken::Refuse,
         lifetime: Lifetime::Days(days),
     };
     let ders = |roots: &[Certificate]| roots.iter().map(|root| root.der().to_vec()).collect::<Vec<_>>();

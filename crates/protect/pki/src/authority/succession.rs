@@ -4,8 +4,8 @@
 //! are valid. A root is known by itself, so its place is taken in three steps: relying parties are given the next one (*publish*), it signs (*activate*), they are
 //! not given the one of before any more (*retire*). Between the first and the last step they are given both.
 //!
-//! Key and certificate are made in a directory of their own, then recorded, then moved; whoever opens the authority after a crash moves what is recorded, and what
-//! is not was never seen by anybody.
+//! Key and certificate are made in a directory of their own, then recorded, then moved; whoever opens the authority after a crash moves what is recorded, and clears
+//! away what is not, which nobody has ever seen.
 
 use std::fs;
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ use time::OffsetDateTime;
 
 use super::init::keys::{self, Prepared};
 use super::init::{self, Made};
-use super::{Authority, KeySource, Layout, revoke};
+use super::{Authority, KeySource, Layout, key, revoke};
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Records, Role, State};
@@ -30,8 +30,20 @@ pub struct Successor {
     pub algorithm: Option<Algorithm>,
     /// Where its key is from.
     pub key: KeySource,
+    /// What becomes of a key that would be in a file, where the one of before is in a token.
+    pub out_of_token: OutOfToken,
     /// Its validity.
     pub lifetime: Lifetime,
+}
+
+/// Whether a key in a file may take the place of one in a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutOfToken {
+    /// It is refused: nobody would notice.
+    #[default]
+    Refuse,
+    /// It may.
+    Allow,
 }
 
 /// Whether a step is taken that leaves some relying parties behind.
@@ -53,7 +65,7 @@ impl Authority {
             entry: self.root.clone(),
         };
         let stage = Layout::new(&self.layout.succession());
-        let made = self.below(&stage, next, &root, old.certificate.algorithm(), Some(&old), now)?;
+        let made = self.below(&stage, next, &root, &old, now)?;
         let created = whole_seconds(now)?;
         let transaction = self.records.begin()?;
         records::insert(&transaction, &made.entry)?;
@@ -70,6 +82,7 @@ impl Authority {
         if self.in_phase(Phase::Next).is_some() {
             return Err(Error::Succession("a next root is published already: activate it"));
         }
+        self.check_key(&self.root, &next)?;
         let algorithm = next.algorithm.unwrap_or(self.root.certificate.algorithm());
         let stage = Layout::new(&self.layout.succession());
         let earlier = keys::clear(&stage, &next.key, None)?;
@@ -120,13 +133,7 @@ impl Authority {
         let stage = Layout::new(&self.layout.succession());
         let below = match self.intermediate.clone() {
             None => None,
-            Some(old) => {
-                let algorithm = old.certificate.algorithm();
-                Some((
-                    self.below(&stage, intermediate, &root, algorithm, Some(&old), now)?,
-                    old,
-                ))
-            }
+            Some(old) => Some((self.below(&stage, intermediate, &root, &old, now)?, old)),
         };
         let created = whole_seconds(now)?;
         let transaction = self.records.begin()?;
@@ -175,18 +182,28 @@ impl Authority {
         Ok(roots.into_iter().map(|root| root.certificate).collect())
     }
 
+    /// A key in a file is protected as the one was whose place it takes: by the passphrase of that, and a token's is not followed by one in a file unawares.
+    fn check_key(&self, old: &Entry, next: &Successor) -> Result<(), Error> {
+        let path = self.layout.key_of(old);
+        if matches!(next.key, KeySource::Token(_)) {
+            return Ok(());
+        }
+        match crate::key::read_file(&path)? {
+            Some(text) if key::uri_in(&text).is_some() => match next.out_of_token {
+                OutOfToken::Refuse => Err(Error::OutOfToken(path)),
+                OutOfToken::Allow => Ok(()),
+            },
+            // It asks for the passphrase, and whether that is the right one.
+            Some(_) => self.key_of(old).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// An intermediate below a root, in the directory where it is made.
-    fn below(
-        &self,
-        stage: &Layout,
-        next: Successor,
-        root: &Made,
-        algorithm: Algorithm,
-        replaces: Option<&Entry>,
-        now: SystemTime,
-    ) -> Result<Made, Error> {
+    fn below(&self, stage: &Layout, next: Successor, root: &Made, old: &Entry, now: SystemTime) -> Result<Made, Error> {
+        self.check_key(old, &next)?;
         let earlier = keys::clear(stage, &KeySource::Fresh, Some(&next.key))?;
-        let algorithm = next.algorithm.unwrap_or(algorithm);
+        let algorithm = next.algorithm.unwrap_or(old.certificate.algorithm());
         let prepared = Prepared::of(next.key, algorithm, &self.secrets, earlier.intermediate)?;
         let key = prepared.key(stage, Role::Intermediate, &self.secrets)?;
         if key.public_key() == root.key.public_key() {
@@ -194,10 +211,16 @@ impl Authority {
         }
         let created: OffsetDateTime = whole_seconds(now)?;
         let mut made = init::make_intermediate(key, next.lifetime, root, &self.issuance, created, now)?;
-        made.entry.replaces = replaces.map(|old| old.serial);
+        made.entry.replaces = Some(old.serial);
         init::write(stage, &made, self.secrets.passphrase.as_ref())?;
         files::sync_directory(stage.dir())?;
         Ok(made)
+    }
+
+    /// The root that is given next to the one that signs, and signs nothing yet.
+    #[must_use]
+    pub fn next_root(&self) -> Option<&Certificate> {
+        self.in_phase(Phase::Next).map(|next| &next.entry.certificate)
     }
 
     fn in_phase(&self, phase: Phase) -> Option<&Own> {
@@ -251,9 +274,13 @@ impl Authority {
     }
 }
 
-/// Moves what was made and recorded to its place; after a crash too.
+/// Moves what was made and recorded to its place, after a crash too, and clears the rest away: but for the URI of a key that a token may have made,
+/// which the next attempt looks for.
 pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
     let stage = Layout::new(&layout.succession());
+    if !stage.dir().exists() {
+        return Ok(());
+    }
     for role in [Role::Root, Role::Intermediate] {
         let Some(text) = files::read(&stage.certificate(role), LARGEST)? else {
             continue;
@@ -271,6 +298,21 @@ pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
         }
         files::sync_directory(layout.dir())?;
         files::remove(&stage.certificate(role))?;
+    }
+    let mut is_empty = true;
+    for entry in fs::read_dir(stage.dir()).map_err(Error::file("look into", stage.dir()))? {
+        let path = entry.map_err(Error::file("look into", stage.dir()))?.path();
+        let is_key = [Role::Root, Role::Intermediate]
+            .map(|role| stage.key(role))
+            .contains(&path);
+        if is_key && crate::key::read_file(&path)?.is_some_and(|text| key::uri_in(&text).is_some()) {
+            is_empty = false;
+        } else {
+            files::remove(&path)?;
+        }
+    }
+    if is_empty {
+        fs::remove_dir(stage.dir()).map_err(Error::file("remove directory", stage.dir()))?;
     }
     Ok(())
 }

@@ -63,6 +63,19 @@ impl Pair {
         server: SocketAddr,
         folder: &Path,
     ) -> Result<Self, Error> {
+        Self::start_with(tools, proxy, papers, reuse, server, folder, [&[], &[]])
+    }
+
+    /// The same with these arguments to the consumer's, and to the producer's.
+    pub(crate) fn start_with(
+        tools: &Tools,
+        proxy: Proxy,
+        papers: &Papers,
+        reuse: Reuse,
+        server: SocketAddr,
+        folder: &Path,
+        [to_consumer, to_producer]: [&[&str]; 2],
+    ) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let [entry, middle] = loopback_addresses()?;
         let link = Link {
@@ -74,9 +87,9 @@ impl Pair {
             folder,
         };
         let ends = tools.ends(proxy, &link)?;
-        let mut producer = ends.producer.start()?;
+        let mut producer = ends.producer.arguments(to_producer).start()?;
         producer.wait_for_port(middle, READY)?;
-        let mut consumer = ends.consumer.start()?;
+        let mut consumer = ends.consumer.arguments(to_consumer).start()?;
         consumer.wait_for_port(entry, READY)?;
         Ok(Self {
             consumer,

@@ -1,6 +1,5 @@
 //! A pair of sidecars that send spans of requests to a collector, which takes them and counts.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -9,14 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Usage, loopback_addresses};
+use bartizan_host::loopback_addresses;
 
 use crate::Error;
 use crate::stand_in::proxies::client::Client;
-use crate::stand_in::proxies::pair::READY;
-use crate::stand_in::proxies::papers::Papers;
-use crate::stand_in::proxies::peer::{Link, Reuse};
-use crate::stand_in::proxies::{Proxy, Tools};
+use crate::stand_in::proxies::{Pair, Papers, Proxy, Reuse, Tools};
 
 /// Requests under way at once where as many as pass are measured.
 const STREAMS: usize = 16;
@@ -30,9 +26,7 @@ const STILL: Duration = Duration::from_millis(500);
 /// Both sidecars, by `http2`.
 #[derive(Debug)]
 pub(crate) struct Traced {
-    consumer: Process,
-    producer: Process,
-    entry: SocketAddr,
+    pair: Pair,
     /// Whether the client's requests belong to a trace.
     header: bool,
     collector: Option<Collector>,
@@ -57,39 +51,25 @@ impl Traced {
         (share, header): (Option<&str>, bool),
         folder: &Path,
     ) -> Result<Self, Error> {
-        fs::create_dir_all(folder).map_err(Error::file(folder))?;
-        let [entry, middle, collected] = loopback_addresses()?;
-        let link = Link {
-            papers,
-            reuse: Reuse::Kept,
-            entry,
-            middle,
-            server,
-            folder,
-        };
-        let ends = tools.ends(Proxy::Http2, &link)?;
-        let (mut producer, mut consumer) = (ends.producer, ends.consumer);
+        let [collected] = loopback_addresses()?;
         let collector = share.map(|_| Collector::listen(collected)).transpose()?;
-        if let Some(share) = share {
-            let url = format!("http://{collected}");
-            consumer = consumer.arguments(["--traces", &url, "--traces-share", share]);
-            producer = producer.arguments(["--traces", &url]);
-        }
-        let mut producer = producer.start()?;
-        producer.wait_for_port(middle, READY)?;
-        let mut consumer = consumer.start()?;
-        consumer.wait_for_port(entry, READY)?;
+        let url = format!("http://{collected}");
+        let begins = share.map(|share| ["--traces", &url, "--traces-share", share]);
+        let goes_on = share.map(|_| ["--traces", &url]);
+        let arguments = [
+            begins.as_ref().map_or(&[][..], |all| &all[..]),
+            goes_on.as_ref().map_or(&[][..], |all| &all[..]),
+        ];
+        let pair = Pair::start_with(tools, Proxy::Http2, papers, Reuse::Kept, server, folder, arguments)?;
         Ok(Self {
-            consumer,
-            producer,
-            entry,
+            pair,
             header,
             collector,
         })
     }
 
     fn client(&self) -> Result<Client, Error> {
-        let client = Client::connect(self.entry)?;
+        let client = Client::connect(self.pair.entry)?;
         Ok(if self.header { client.traced() } else { client })
     }
 
@@ -120,7 +100,7 @@ impl Traced {
     }
 
     fn usage(&self) -> Result<Duration, Error> {
-        Ok(Usage::of(self.consumer.id())?.cpu + Usage::of(self.producer.id())?.cpu)
+        Ok(self.pair.usage()?.iter().map(|end| end.cpu).sum())
     }
 
     /// Spans at the collector, once no more come. Where there is none as long is waited: what sidecars do meanwhile is done in every trial.

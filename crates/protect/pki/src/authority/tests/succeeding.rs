@@ -7,6 +7,7 @@ fn next() -> Successor {
     Successor {
         algorithm: None,
         key: KeySource::Fresh,
+        out_of_token: OutOfToken::Refuse,
         lifetime: Lifetime::Days(1000),
     }
 }
@@ -205,17 +206,29 @@ fn what_a_crash_left_between_record_and_file_is_moved_by_the_next_opening() {
     drop(authority);
     let key = path.join(format!("intermediate-{}.key.pem", made.serial().unwrap()));
     let stage = path.join("succession.partial");
+    assert!(!stage.exists());
+    fs::create_dir(&stage).unwrap();
     fs::rename(&key, stage.join("intermediate.key.pem")).unwrap();
     fs::write(stage.join("intermediate.crt.pem"), made.to_pem()).unwrap();
     let mut opened = Authority::open(&path, None, now()).unwrap();
-    assert!(key.exists() && !stage.join("intermediate.crt.pem").exists());
+    assert!(key.exists() && !stage.exists());
     opened.issue(&leaf("nrf"), now()).unwrap();
     // What was not recorded was never seen: it is cleared away.
+    fs::create_dir(&stage).unwrap();
     fs::write(stage.join("intermediate.key.pem"), "half a k").unwrap();
     drop(opened);
-    let mut opened = Authority::open(&path, None, now()).unwrap();
-    opened.renew_intermediate(next(), now()).unwrap();
-    assert!(!stage.join("intermediate.key.pem").exists());
+    let opened = Authority::open(&path, None, now()).unwrap();
+    assert!(!stage.exists());
+    // A token may have made the key that is named.
+    fs::create_dir(&stage).unwrap();
+    fs::write(
+        stage.join("root.key.pem"),
+        "pkcs11:token=ca;object=root?module-name=softhsm2\n",
+    )
+    .unwrap();
+    drop(opened);
+    Authority::open(&path, None, now()).unwrap();
+    assert!(stage.join("root.key.pem").exists());
 }
 
 #[test]
@@ -244,4 +257,31 @@ fn an_authority_whose_root_signs_has_no_intermediate_to_replace() {
         authority.renew_intermediate(next(), now()),
         Err(Error::NoIntermediate)
     ));
+}
+
+#[test]
+fn a_key_in_a_file_is_under_the_passphrase_of_the_one_whose_place_it_takes() {
+    let passphrase = Passphrase::new(Zeroizing::new("correct horse".to_owned())).unwrap();
+    let mut options = quick().with_intermediate(Algorithm::Ed25519);
+    options.secrets.passphrase = Some(passphrase.clone());
+    let (dir, authority) = authority(options);
+    drop(authority);
+    let path = dir.path().join("ca");
+    // The key that signs is decrypted; that of the root stays encrypted.
+    let text = fs::read(path.join("intermediate.key.pem")).unwrap();
+    let key = PrivateKey::from_pem(&text, Some(&passphrase)).unwrap();
+    fs::write(path.join("intermediate.key.pem"), key.to_pem().as_bytes()).unwrap();
+    let mut opened = Authority::open(&path, None, now()).unwrap();
+    let refused = opened.publish_root(next(), now());
+    assert!(matches!(refused, Err(Error::PassphraseNeeded(_))), "{refused:?}");
+    let wrong = Passphrase::new(Zeroizing::new("battery staple".to_owned())).unwrap();
+    opened.supply(Secrets::from(Some(&wrong)));
+    assert!(matches!(
+        opened.publish_root(next(), now()),
+        Err(Error::WrongPassphrase(_))
+    ));
+    opened.supply(Secrets::from(Some(&passphrase)));
+    let made = opened.publish_root(next(), now()).unwrap();
+    let file = path.join(format!("root-{}.key.pem", made.serial().unwrap()));
+    assert!(fs::read_to_string(file).unwrap().contains("ENCRYPTED"));
 }
