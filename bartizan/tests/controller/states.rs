@@ -90,7 +90,7 @@ fn what_sidecars_carry_becomes_a_condition_and_one_that_never_answers_is_said() 
     );
     let well = json!({ "node": "amf", "links": [{ "peer": "nrf", "interface": "SBI", "connections": 2, "excepted": 0, "classical": 0 }], "refused": [], "ledger_lost": 0 });
     server.put_pod("well", "amf", admin(http(&well.to_string()), false).0);
-    says("AllProtected", "1 of 5 sidecars that are ready said what they carry");
+    says("NotAllAnswered", "1 of 5 sidecars that are ready said what they carry");
     let under =
         json!({ "links": [{ "peer": "amf", "interface": "SBI", "connections": 1, "excepted": 1, "classical": 1 }] });
     server.put_pod("excepted", "nrf", admin(http(&under.to_string()), false).0);

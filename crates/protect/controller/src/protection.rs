@@ -163,9 +163,13 @@ pub(crate) fn is_protected(reading: &Reading, observed: &Observed) -> Condition 
         }
     }
     let counted = format!("{answered} of {ready} sidecars that are ready said what they carry");
+    let silent = silent.map(|why| format!("\n{why}")).unwrap_or_default();
     if answered == 0 {
-        let why = silent.map(|why| format!("\n{why}")).unwrap_or_default();
-        return new(State::Unknown, "NotAsked", format!("{counted}{why}"));
+        return new(State::Unknown, "NotAsked", format!("{counted}{silent}"));
+    }
+    // Of those that say nothing nothing is claimed.
+    if found.is_empty() && answered < ready {
+        return new(State::Unknown, "NotAllAnswered", format!("{counted}{silent}"));
     }
     let Some(worst) = found.iter().map(|(finding, _)| *finding).min() else {
         return new(

@@ -94,7 +94,7 @@ fn said(amf: &[Option<Protection>], nrf: &[Option<Protection>]) -> (String, Stri
 }
 
 #[test]
-fn a_network_is_protected_where_every_sidecar_that_answers_is_and_unknown_where_none_does() {
+fn a_network_is_protected_where_every_sidecar_says_so_and_unknown_where_one_says_nothing() {
     let silent = || Some(Protection::Silent("no answer in time".into()));
     let (state, reason, message) = said(&[None, Some(Protection::NotAsked)], &[silent()]);
     assert_eq!((state.as_str(), reason.as_str()), ("Unknown", "NotAsked"));
@@ -103,8 +103,14 @@ fn a_network_is_protected_where_every_sidecar_that_answers_is_and_unknown_where_
         "0 of 2 sidecars that are ready said what they carry\nnodes.nrf: no answer in time"
     );
     let (state, reason, message) = said(&[Some(Protection::Protected), None], &[silent()]);
+    assert_eq!((state.as_str(), reason.as_str()), ("Unknown", "NotAllAnswered"));
+    assert_eq!(
+        message,
+        "1 of 2 sidecars that are ready said what they carry\nnodes.nrf: no answer in time"
+    );
+    let (state, reason, message) = said(&[Some(Protection::Protected), None], &[Some(Protection::Protected)]);
     assert_eq!((state.as_str(), reason.as_str()), ("True", "AllProtected"));
-    assert!(message.starts_with("1 of 2 sidecars"), "{message}");
+    assert!(message.starts_with("2 of 2 sidecars"), "{message}");
     let excepted = Some(Protection::Found(
         Finding::Excepted,
         "SBI to amf: open under an exception".into(),
