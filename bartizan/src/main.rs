@@ -67,7 +67,7 @@ enum Command {
     Rekey(commands::ipsec::rekey::Args),
     #[cfg(feature = "full")]
     Schema(commands::schema::Args),
-    Sidecar(commands::sidecar::Args),
+    Sidecar(Box<commands::sidecar::Args>),
     #[cfg(feature = "full")]
     Status(commands::ipsec::status::Args),
     #[cfg(feature = "full")]
@@ -125,7 +125,7 @@ fn main() -> ExitCode {
         Command::Rekey(args) => commands::ipsec::rekey::run(&args),
         #[cfg(feature = "full")]
         Command::Schema(args) => commands::schema::run(&args),
-        Command::Sidecar(args) => commands::sidecar::run(args),
+        Command::Sidecar(args) => commands::sidecar::run(*args),
         #[cfg(feature = "full")]
         Command::Status(args) => commands::ipsec::status::run(&args),
         #[cfg(feature = "full")]

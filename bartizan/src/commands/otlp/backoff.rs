@@ -25,7 +25,8 @@ impl Backoff {
         }
     }
 
-    /// It was taken.
+    /// It was taken. Spans begin anew with each batch.
+    #[cfg(any(feature = "full", test))]
     pub(crate) fn reset(&mut self) {
         self.failed = 0;
     }

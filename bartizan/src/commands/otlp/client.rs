@@ -71,7 +71,8 @@ impl Client {
         })
     }
 
-    /// Another one of the same collector, with a connection of its own.
+    /// Another one of the same collector, with a connection of its own: of several signals each has one.
+    #[cfg(feature = "full")]
     pub(crate) fn another(&self) -> Self {
         Self {
             target: self.target.clone(),
