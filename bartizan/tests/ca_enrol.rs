@@ -1,6 +1,8 @@
 //! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, by curl, and against each other.
 
 mod authority;
+#[path = "ca_enrol/general.rs"]
+mod general;
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

@@ -138,6 +138,9 @@ impl Next {
 const LISTS: &str =
     "where policies have `revocation: require`, give every host DIR/crl.pem before a certificate is renewed";
 
+/// Clients of CMP that ask for a root's successor want it signed by the one that they trust.
+const UNSIGNED: &str = "it has no signature of the root of before (newWithOld), whose key is elsewhere or which has no intermediate: foreign clients of CMP get it with their renewal";
+
 fn anyway(asked: bool) -> Anyway {
     if asked { Anyway::Yes } else { Anyway::No }
 }
@@ -162,7 +165,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             let mut authority = args.authority.open(now)?;
             let next = args.next.successor(3_650);
             let made = act(&mut authority, |authority| authority.publish_root(next.clone(), now))?;
+            let update = authority.root_update(authority.root().der()).map_err(failure)?;
             said(args.json, "next root", &[made])?;
+            if update.is_none_or(|update| update.by_old.is_none()) {
+                note(args.json, UNSIGNED);
+            }
             note(
                 args.json,
                 "what is issued, renewed and enrolled from now on comes with it; then: bartizan ca rollover activate-root",

@@ -19,6 +19,12 @@ pub(crate) const HMAC_SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("1
 pub(crate) const IMPLICIT_CONFIRM: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.13");
 /// Certificates of the authority, by a general message (RFC 9810, section 5.3.19.14).
 pub(crate) const CA_CERTIFICATES: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.17");
+/// A root that shall be updated, and what takes its place (RFC 9810, section 5.3.19.15).
+pub(crate) const ROOT_CERTIFICATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.20");
+pub(crate) const ROOT_KEY_UPDATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.18");
+/// Revocation lists that somebody has or knows of, and newer ones (RFC 9810, section 5.3.19.17).
+pub(crate) const LIST_STATUS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.22");
+pub(crate) const LISTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.23");
 /// The certificate that an update replaces (RFC 4211, section 6.5).
 pub(crate) const OLD_CERTIFICATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.5.1.5");
 /// commonName (X.520).

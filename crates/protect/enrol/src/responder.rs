@@ -5,6 +5,7 @@
 //! remembered the same octets, and later the same certificate, which is for the same key.
 
 mod exchange;
+mod general;
 mod sender;
 
 use std::collections::VecDeque;

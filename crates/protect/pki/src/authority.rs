@@ -8,6 +8,7 @@ mod key;
 mod layout;
 mod renew;
 mod revoke;
+mod root_update;
 mod sign;
 mod succession;
 
@@ -26,7 +27,8 @@ pub(crate) use issue::Trusted;
 pub use issue::{Issued, Leaf};
 pub(crate) use layout::Layout;
 pub use renew::{Previous, Renewal, RenewalKey};
-pub use revoke::Revoked;
+pub use revoke::{IssuedList, Revoked};
+pub use root_update::RootUpdate;
 pub use sign::{RequestedNames, Signing};
 pub use succession::{Anyway, OutOfToken, Successor};
 

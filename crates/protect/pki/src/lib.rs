@@ -26,9 +26,9 @@ mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
-    Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, KeySource,
-    Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Successor,
-    Vendor,
+    Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, IssuedList,
+    KeySource, Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked,
+    RootUpdate, Signing, Successor, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;

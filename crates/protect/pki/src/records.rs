@@ -17,7 +17,7 @@ use crate::{Certificate, Error, Serial, files};
 
 pub use entry::{Entry, Origin, Phase, Reason, Role, State};
 pub(crate) use invitation::{Stored, bind, close, close_expired, insert_invitation};
-pub(crate) use own::{Own, set_phase};
+pub(crate) use own::{Own, insert_new_with_old, set_phase};
 pub use register::Register;
 pub(crate) use register::find;
 

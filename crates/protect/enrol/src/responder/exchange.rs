@@ -3,14 +3,11 @@
 use std::time::SystemTime;
 
 use bartizan_pki::{Authority, Certificate, Error as Refused, Issued, PublicKey, Reason};
-use der::Encode;
 
-use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed};
+use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed, general};
 use crate::body::{self, Confirmation, kind};
-use crate::encoding::{self, Fields};
-use crate::est::own_certificates;
+use crate::encoding;
 use crate::message::Message;
-use crate::oid;
 use crate::request::{self, Flaw, Request, RevocationRequest};
 use crate::status::Status;
 use crate::{Error, Failure};
@@ -90,7 +87,7 @@ impl Responder {
             kind::CERTIFICATION | kind::PKCS10 => certified(authority, message, sender, kind::CERTIFIED, event, now),
             kind::UPDATE => certified(authority, message, sender, kind::UPDATED, event, now),
             kind::REVOCATION => revoked(authority, message, sender, event, now),
-            kind::GENERAL => general(authority, message, event),
+            kind::GENERAL => general::answered(authority, message, event),
             _ => Err(Refusal(
                 Failure::BadRequest,
                 "ir, cr, p10cr, kur, rr, certConf and genm are answered here".to_owned(),
@@ -294,36 +291,6 @@ fn revoked(
             serial: Some(entry.serial()),
             ..event.clone()
         },
-        unconfirmed: None,
-    })
-}
-
-/// The authority's certificates, for who asks. Of other information nothing is known here.
-fn general(authority: &Authority, message: &Message, event: &Event) -> Result<Outcome, Refusal> {
-    let mut answers = Vec::new();
-    for asked in Fields::within("general message", message.content()?)?.rest()? {
-        let kind = encoding::identifier(
-            "general message",
-            Fields::within("general message", asked)?.next("its type")?,
-        )?;
-        if kind == oid::CA_CERTIFICATES {
-            let kind = kind.to_der().map_err(Error::from)?;
-            let own = own_certificates(authority);
-            let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
-            answers.push(encoding::sequence(&[&kind, &encoding::sequence(&own)?])?);
-        }
-    }
-    if answers.is_empty() {
-        return Err(Refusal(
-            Failure::BadRequest,
-            "of general information caCerts is given here".to_owned(),
-        ));
-    }
-    Ok(Outcome {
-        kind: kind::GENERAL_ANSWER,
-        body: encoding::element(der::Tag::Sequence, &answers.concat())?,
-        certificates: Vec::new(),
-        event: event.clone(),
         unconfirmed: None,
     })
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::{Credential, Enrolled, Next, Requester, Trust};
+use crate::{Credential, Enrolled, Next, Requester, Trust, encoding};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -106,6 +106,22 @@ fn update(held: Enrolled, key: PrivateKey, next: PrivateKey) -> (Requester, Vec<
         trust: Trust::new(held.roots),
     };
     Requester::begin(credential, next, "gnb", now()).unwrap()
+}
+
+/// A general message with one question.
+fn asking(kind: der::asn1::ObjectIdentifier, value: &[u8]) -> Vec<u8> {
+    let kind = der::Encode::to_der(&kind).unwrap();
+    encoding::sequence(&[&encoding::sequence(&[&kind, value]).unwrap()]).unwrap()
+}
+
+/// CRLStatus of a list of this issuer that is older than any, and of one at a place.
+fn known_lists(issuer: &[u8]) -> Vec<u8> {
+    let names = encoding::sequence(&[&encoding::explicit(4, issuer).unwrap()]).unwrap();
+    let time = encoding::element(der::Tag::UtcTime, b"200101000000Z").unwrap();
+    let by_issuer = encoding::sequence(&[&encoding::explicit(1, &names).unwrap(), &time]).unwrap();
+    let url = encoding::element(encoding::context(6, false), b"http://ca.ran/crl.der").unwrap();
+    let point = encoding::explicit(0, &encoding::explicit(0, &url).unwrap()).unwrap();
+    encoding::sequence(&[&by_issuer, &encoding::sequence(&[&point]).unwrap()]).unwrap()
 }
 
 fn fresh() -> PrivateKey {
@@ -259,7 +275,7 @@ fn a_certificate_that_its_receiver_refuses_is_revoked() {
     let draft = Draft {
         header: message.header.clone(),
         kind: kind::CONFIRMATION,
-        body: crate::encoding::sequence(&[]).unwrap(),
+        body: encoding::sequence(&[]).unwrap(),
         certificates: Vec::new(),
     };
     let mac = crate::protection::PasswordMac::fresh().unwrap();
@@ -378,7 +394,7 @@ proptest! {
     #[test]
     fn any_body_of_somebody_who_is_known_is_answered(
         kind in prop::sample::select(vec![0_u32, 2, 4, 7, 11, 19, 21, 23, 24, 25]),
-        of in 0_usize..6,
+        of in 0_usize..8,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..4),
         by_certificate: bool,
     ) {
@@ -388,15 +404,17 @@ proptest! {
         let (held, key) = stage.enrol("holder", Algorithm::Ed25519);
         let serial = held.chain[0].serial().unwrap();
         let (issuer, number) = body::issuer_and_serial(held.chain[0].der()).unwrap();
-        let number = crate::encoding::element(crate::encoding::context(1, false), &number).unwrap();
+        let number = encoding::element(encoding::context(1, false), &number).unwrap();
         let mut bytes = match of {
             0 => crate::request::write("gnb", &asked, None).unwrap(),
             1 => crate::request::write("gnb", &asked, Some((&issuer, serial.as_bytes()))).unwrap(),
-            2 => crate::encoding::sequence(&[&crate::encoding::sequence(&[&crate::encoding::sequence(&[&number]).unwrap()]).unwrap()]).unwrap(),
+            2 => encoding::sequence(&[&encoding::sequence(&[&encoding::sequence(&[&number]).unwrap()]).unwrap()]).unwrap(),
             3 => body::Confirmation::accepting(0, held.chain[0].der()).unwrap().0,
-            4 => crate::encoding::sequence(&[&crate::encoding::sequence(&[
+            4 => encoding::sequence(&[&encoding::sequence(&[
                 &der::Encode::to_der(&crate::oid::CA_CERTIFICATES).unwrap(),
             ]).unwrap()]).unwrap(),
+            5 => asking(crate::oid::ROOT_CERTIFICATE, stage.authority.root().der()),
+            6 => asking(crate::oid::LIST_STATUS, &known_lists(&body::subject(stage.authority.root().der()).unwrap())),
             _ => Vec::new(),
         };
         for (at, octet, what) in changes {

@@ -304,7 +304,7 @@ pub(super) fn make_intermediate(
 }
 
 /// Two authorities never share a name: path building by name would confuse them.
-fn own_name(role: &str, key: &AuthorityKey) -> String {
+pub(super) fn own_name(role: &str, key: &AuthorityKey) -> String {
     let mark = HEXLOWER.encode(&key.public_key().identifier()[..4]);
     format!("Bartizan {role} {mark}")
 }

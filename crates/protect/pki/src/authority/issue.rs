@@ -353,10 +353,7 @@ impl Authority {
             .within_issuer(issuer.certificate.ends())?;
         let serial = Serial::random()?;
         let mut issuance = self.issuance.clone();
-        // Where one list is, another issuer's is not.
-        if let (Some(url), Some(_)) = (&mut issuance.crl_url, issuer.replaces) {
-            url.push_str(&format!("?issuer={}", issuer.serial));
-        }
+        issuance.crl_url = self.list_url(issuer);
         let params = profile::leaf(
             order.profile,
             serial,

@@ -12,7 +12,7 @@ use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Reason, Role, State};
-use crate::{Error, Serial};
+use crate::{Certificate, Error, Serial};
 
 /// Days a list is good for where nothing else is asked for.
 pub(super) const DAYS: u32 = 7;
@@ -24,6 +24,17 @@ const LABEL: &str = "X509 CRL";
 
 /// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3, asks for one list beyond it.
 const AFTER_END: time::Duration = time::Duration::days(31);
+
+/// The newest revocation list of one of the authority's own certificates.
+#[derive(Debug, Clone)]
+pub struct IssuedList {
+    /// Whose it is.
+    pub issuer: Certificate,
+    /// Where network functions' certificates below it have it that it is to be found.
+    pub url: Option<String>,
+    /// The list, DER.
+    pub der: Vec<u8>,
+}
 
 /// What a revocation did.
 #[derive(Debug, Clone)]
@@ -78,6 +89,33 @@ impl Authority {
             }
         }
         Ok(pem)
+    }
+
+    /// The newest revocation list of each issuer.
+    pub fn lists(&self) -> Result<Vec<IssuedList>, Error> {
+        let mut lists = Vec::new();
+        for issuer in self.with_lists() {
+            if let Some(list) = self.records.list(issuer.serial)? {
+                lists.push(IssuedList {
+                    issuer: issuer.certificate.clone(),
+                    url: match self.is_above_an_intermediate(issuer) {
+                        true => None,
+                        false => self.list_url(issuer),
+                    },
+                    der: list.der,
+                });
+            }
+        }
+        Ok(lists)
+    }
+
+    /// Where certificates below an issuer have its list: where one is, another issuer's is not.
+    pub(super) fn list_url(&self, issuer: &Entry) -> Option<String> {
+        let url = self.issuance.crl_url.as_ref()?;
+        Some(match issuer.replaces {
+            None => url.clone(),
+            Some(_) => format!("{url}?issuer={}", issuer.serial),
+        })
     }
 
     fn with_lists(&self) -> impl Iterator<Item = &Entry> {

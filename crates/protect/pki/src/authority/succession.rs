@@ -100,11 +100,15 @@ impl Authority {
             now,
         )?;
         made.entry.replaces = Some(self.root.serial);
+        let by_old = self.new_with_old(&made)?;
         init::write(&stage, &made, self.secrets.passphrase.as_ref())?;
         files::sync_directory(stage.dir())?;
         let transaction = self.records.begin()?;
         records::insert(&transaction, &made.entry)?;
         records::set_phase(&transaction, made.entry.serial, Phase::Next, created)?;
+        if let Some((serial, certificate)) = &by_old {
+            records::insert_new_with_old(&transaction, made.entry.serial, *serial, certificate)?;
+        }
         transaction.commit()?;
         self.succeeded()?;
         Ok(made.entry.certificate)

@@ -1,10 +1,10 @@
 //! The authority's own certificates in their succession.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use time::OffsetDateTime;
 
 use super::{Entry, Phase, Records, Role, moment, select, version};
-use crate::{Error, Serial};
+use crate::{Certificate, Error, Serial};
 
 /// One of the authority's own certificates.
 #[derive(Debug, Clone)]
@@ -54,6 +54,20 @@ impl Records {
         Ok(current.next().map(|(_, entry)| entry))
     }
 
+    /// The certificate of a root's key by the root whose place it takes, where one was made.
+    pub(crate) fn new_with_old(&self, root: Serial) -> Result<Option<Certificate>, Error> {
+        if version(&self.connection)? < 3 {
+            return Ok(None);
+        }
+        let sql = "SELECT der FROM new_with_old WHERE root = ?1";
+        let der = self
+            .connection
+            .query_row(sql, params![root.as_bytes()], |row| row.get::<_, Vec<u8>>(0));
+        der.optional()?
+            .map(|der| Certificate::from_der(&der, &format!("newWithOld of {root}")))
+            .transpose()
+    }
+
     /// The root that signs.
     pub(crate) fn root(&self) -> Result<Entry, Error> {
         self.current(Role::Root)?
@@ -72,6 +86,20 @@ pub(crate) fn set_phase(
         "INSERT INTO own (serial, phase, since) VALUES (?1, ?2, ?3)
          ON CONFLICT (serial) DO UPDATE SET phase = excluded.phase, since = excluded.since",
         params![serial.as_bytes(), phase.name(), since.unix_timestamp()],
+    )?;
+    Ok(())
+}
+
+/// Records the certificate of a root's key by the root whose place it takes.
+pub(crate) fn insert_new_with_old(
+    transaction: &Transaction<'_>,
+    root: Serial,
+    serial: Serial,
+    certificate: &Certificate,
+) -> Result<(), Error> {
+    transaction.execute(
+        "INSERT INTO new_with_old (root, serial, der) VALUES (?1, ?2, ?3)",
+        params![root.as_bytes(), serial.as_bytes(), certificate.der()],
     )?;
     Ok(())
 }

@@ -69,11 +69,20 @@ CREATE TABLE invitation (
 ";
 
 /// Where each of the authority's own certificates is in its succession, and since when. Authorities of before had one of each.
+///
+/// `new_with_old` has name and key of a root once more, signed by the root whose place it takes (RFC 9810, section 4.4): it is handed to who asks, and stands in no
+/// list of certificates.
 pub(super) const VERSION_3: &str = "
 CREATE TABLE own (
     serial BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
     phase  TEXT NOT NULL CHECK (phase IN ('next', 'current', 'previous', 'retired')),
     since  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE new_with_old (
+    root   BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
+    serial BLOB NOT NULL UNIQUE CHECK (length(serial) = 16),
+    der    BLOB NOT NULL
 ) STRICT;
 
 INSERT INTO own (serial, phase, since) SELECT serial, 'current', created FROM certificate WHERE role != 'network-function';

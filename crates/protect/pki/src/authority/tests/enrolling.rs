@@ -151,7 +151,9 @@ fn records_without_invitations_become_ones_with_them() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.execute_batch("DROP TABLE invitation; DROP TABLE own").unwrap();
+    records
+        .execute_batch("DROP TABLE invitation; DROP TABLE new_with_old; DROP TABLE own")
+        .unwrap();
     records.pragma_update(None, "user_version", 1).unwrap();
     drop(records);
     fs::set_permissions(path.join("ca.sqlite"), fs::Permissions::from_mode(0o644)).unwrap();

@@ -237,7 +237,9 @@ fn records_of_before_have_one_of_each() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.execute_batch("DROP TABLE own").unwrap();
+    records
+        .execute_batch("DROP TABLE new_with_old; DROP TABLE own")
+        .unwrap();
     records.pragma_update(None, "user_version", 2).unwrap();
     drop(records);
     // Reading changes nothing.
