@@ -119,6 +119,11 @@ impl Records {
         select(&self.connection, "ORDER BY created, rowid", params![])
     }
 
+    /// Every certificate in the order in which they were recorded, whatever the clock said.
+    pub(crate) fn in_order(&self) -> Result<Vec<Entry>, Error> {
+        select(&self.connection, "ORDER BY rowid", params![])
+    }
+
     /// The certificate with this serial number.
     pub(crate) fn by_serial(&self, serial: Serial) -> Result<Option<Entry>, Error> {
         Ok(select(&self.connection, "WHERE serial = ?1", params![serial.as_bytes()])?.pop())

@@ -125,7 +125,9 @@ impl Authority {
         let next = self.in_phase(Phase::Next).cloned();
         let next = next.ok_or(Error::Succession("no next root is published"))?;
         if anyway == Anyway::No {
-            let unaware = self.in_use_at(now, |entry| entry.created < next.since)?;
+            let all = self.records.in_order()?;
+            let published = all.iter().position(|entry| entry.serial == next.entry.serial);
+            let unaware = in_use_at(&all, now, |at, _| published.is_none_or(|published| at < published));
             if !unaware.is_empty() {
                 return Err(Error::NotAware(unaware));
             }
@@ -171,7 +173,10 @@ impl Authority {
             .cloned()
             .collect();
         if anyway == Anyway::No {
-            let used = self.in_use_at(now, |entry| retired.iter().any(|own| own.serial == entry.issuer))?;
+            let all = self.records.in_order()?;
+            let used = in_use_at(&all, now, |_, entry| {
+                retired.iter().any(|own| own.serial == entry.issuer)
+            });
             if !used.is_empty() {
                 return Err(Error::StillInUse(used));
             }
@@ -231,26 +236,6 @@ impl Authority {
         self.own.iter().find(|own| own.phase == phase)
     }
 
-    /// Names of functions of whose certificates one is valid, has no successor and is like this. A successor took its place, or was issued later by the same names.
-    fn in_use_at(&self, now: SystemTime, like: impl Fn(&Entry) -> bool) -> Result<Vec<String>, Error> {
-        let all = self.records.all()?;
-        let replaced = |at: usize, entry: &Entry| {
-            let same =
-                |other: &Entry| other.name == entry.name && other.certificate.names() == entry.certificate.names();
-            let by =
-                |other: &Entry| other.state == State::Issued && (other.replaces == Some(entry.serial) || same(other));
-            all[at + 1..].iter().any(by)
-        };
-        let in_use = all.iter().enumerate().filter(|(at, entry)| {
-            let is_function = entry.role == Role::NetworkFunction && entry.certificate.profile() != Profile::Responder;
-            is_function && entry.is_valid_at(now) && like(entry) && !replaced(*at, entry)
-        });
-        let mut names: Vec<String> = in_use.map(|(_, entry)| entry.name.clone()).collect();
-        names.sort();
-        names.dedup();
-        Ok(names)
-    }
-
     /// After the records: files take their place, and what is held of the authority's own certificates is read again.
     fn succeeded(&mut self) -> Result<(), Error> {
         finish(&self.layout, &self.records)?;
@@ -276,6 +261,24 @@ impl Authority {
         }
         Ok(())
     }
+}
+
+/// Names of functions of whose certificates one is valid, has no successor and is like this. A successor took its place, or was issued later by the same names.
+/// All are in the order in which they were recorded.
+fn in_use_at(all: &[Entry], now: SystemTime, like: impl Fn(usize, &Entry) -> bool) -> Vec<String> {
+    let replaced = |at: usize, entry: &Entry| {
+        let same = |other: &Entry| other.name == entry.name && other.certificate.names() == entry.certificate.names();
+        let by = |other: &Entry| other.state == State::Issued && (other.replaces == Some(entry.serial) || same(other));
+        all[at + 1..].iter().any(by)
+    };
+    let in_use = all.iter().enumerate().filter(|(at, entry)| {
+        let is_function = entry.role == Role::NetworkFunction && entry.certificate.profile() != Profile::Responder;
+        is_function && entry.is_valid_at(now) && like(*at, entry) && !replaced(*at, entry)
+    });
+    let mut names: Vec<String> = in_use.map(|(_, entry)| entry.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Moves what was made and recorded to its place, after a crash too, and clears the rest away: but for the URI of a key that a token may have made,

@@ -174,6 +174,24 @@ fn a_root_is_replaced_in_three_steps_none_of_which_leaves_anybody_behind() {
     }
 }
 
+/// The clock may have been ahead when a certificate was issued, and a second is long.
+#[test]
+fn who_has_the_next_root_is_known_by_the_order_of_the_records() {
+    for ahead in [Duration::ZERO, Duration::from_secs(60)] {
+        let (_dir, mut authority) = authority(quick());
+        let later = now() + DAY;
+        authority.issue(&leaf("nrf"), later + ahead).unwrap();
+        authority.publish_root(next(), later).unwrap();
+        let refused = authority.activate_root(below(), Anyway::No, later + ahead);
+        assert!(
+            matches!(&refused, Err(Error::NotAware(names)) if names == &["nrf"]),
+            "{refused:?}"
+        );
+        renewed(&mut authority, "nrf", later);
+        authority.activate_root(below(), Anyway::No, later + ahead).unwrap();
+    }
+}
+
 #[test]
 fn roots_next_to_a_certificate_are_replaced_where_they_are_the_authoritys() {
     let (dir, mut authority) = authority(quick());
