@@ -122,10 +122,14 @@ pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
     match (authority.intermediate(), root_in_token) {
         (None, _) => {}
         (Some(_), false) => {
-            outln!("  root.key.pem may be moved to a safe place now; only the intermediate's revocation needs it");
+            outln!(
+                "  root.key.pem may be moved to a safe place now; what needs it: the intermediate's revocation, ca rollover, the root's list every 180 days"
+            );
         }
         (Some(_), true) => {
-            outln!("  the root's token may be put in a safe place now; only the intermediate's revocation needs it");
+            outln!(
+                "  the root's token may be put in a safe place now; what needs it: the intermediate's revocation, ca rollover, the root's list every 180 days"
+            );
         }
     }
     Ok(Outcome::Clean)
