@@ -1,234 +1,28 @@
 //! Both directions of one TLS connection, from the first record to the last.
 
 mod counted;
+mod shown;
 
 use bartizan_registry::{CipherSuite, SignatureScheme};
 
 use super::Version;
 use super::handshake::{self, Message, Messages};
-use super::hello::{ClientHello, Malformed, ServerHello};
+use super::hello::{ClientHello, ServerHello};
 use super::legacy::{Certificates, ServerKeyExchange};
-use super::opened::{Opened, Opener};
+use super::opened::Opener;
 use super::record::{self, Gap, Piece, Records, Span};
 use crate::allocation::allocated;
 use crate::keys::Keys;
 use crate::plaintext::Spoken;
 use crate::{Moment, Seen, Side, Timestamp};
 
+use shown::flights_of;
+pub use shown::{Alert, Fault, Flight, Protected, Tls, alert_name};
+
 /// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
 const FLIGHTS: usize = 8;
 /// Alerts and faults kept; more repeat what the first ones say.
 const KEPT: usize = 8;
-
-/// What a TLS connection showed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tls {
-    /// The first ClientHello.
-    pub client_hello: Option<Seen<ClientHello>>,
-    /// The server's request for another ClientHello.
-    pub hello_retry_request: Option<Seen<ServerHello>>,
-    /// The ClientHello that answered it.
-    pub second_client_hello: Option<Seen<ClientHello>>,
-    /// The server's choice.
-    pub server_hello: Option<Seen<ServerHello>>,
-    /// TLS 1.2 and older: the server's key exchange.
-    pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
-    /// TLS 1.2 and older: the server's certificates.
-    pub server_certificates: Option<Seen<Certificates>>,
-    /// TLS 1.2 and older: the client's certificates.
-    pub client_certificates: Option<Seen<Certificates>>,
-    /// TLS 1.2: the scheme the client signed with.
-    pub client_signature: Option<Seen<SignatureScheme>>,
-    /// Alerts in plaintext.
-    pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that is unknown up to eight. A
-    /// ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the server: it means nothing
-    /// (RFC 9846, appendix D.4), and is counted with the client's next.
-    pub flights: Vec<Flight>,
-    /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
-    /// else. A client that puts its Finished into one record with other messages shows none.
-    pub client_finished: Option<Moment>,
-    /// Protected records of the client.
-    pub from_client: Protected,
-    /// Protected records of the server.
-    pub from_server: Protected,
-    /// The first hello too many, by its sender: which of them counts, nobody can tell who was not asked.
-    pub excess_hello: Option<Seen<Side>>,
-    /// What did not follow the standard, or is missing.
-    pub faults: Vec<Seen<Fault>>,
-    /// What keys opened, where some were given for this connection.
-    pub opened: Option<Box<Opened>>,
-    /// What was said in plaintext before it: it began by STARTTLS or its kin.
-    pub behind: Option<Spoken>,
-}
-
-impl Tls {
-    /// The version the server chose.
-    #[must_use]
-    pub fn version(&self) -> Option<Version> {
-        let chosen = self.server_hello.as_ref().or(self.hello_retry_request.as_ref())?;
-        Some(chosen.value.version)
-    }
-
-    /// The alert with which an end refused the other, in plaintext or as keys opened it.
-    #[must_use]
-    pub fn refusal(&self) -> Option<&Seen<Alert>> {
-        let opened = self.opened.iter().flat_map(|opened| &opened.alerts);
-        // handshake_failure, those about certificates, decrypt_error, insufficient_security and certificate_required
-        // (RFC 9846, section 6).
-        let refuses = |alert: &&Seen<Alert>| matches!(alert.value.description, 40 | 42..=49 | 51 | 71 | 116);
-        self.alerts.iter().chain(opened).find(refuses)
-    }
-
-    /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2.
-    /// In TLS 1.3 the last one may also hold what the client had to say at once, which is encrypted alike.
-    #[must_use]
-    pub fn handshake_flights(&self) -> &[Flight] {
-        let count = flights_of(self.version(), self.hello_retry_request.is_some());
-        &self.flights[..count.min(self.flights.len())]
-    }
-}
-
-/// How many flights a handshake has.
-fn flights_of(version: Option<Version>, retried: bool) -> usize {
-    match (version, retried) {
-        (Some(Version::TLS13) | None, false) => 3,
-        (Some(Version::TLS13) | None, true) => 5,
-        (Some(_), _) => 4,
-    }
-}
-
-/// An alert in plaintext.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alert {
-    /// Who sent it.
-    pub from: Side,
-    /// 1 warning, 2 fatal.
-    pub level: u8,
-    /// What for; [`alert_name`] names it.
-    pub description: u8,
-}
-
-impl Alert {
-    /// Whether it ends the connection: all that are no warning, but the notice that nothing more comes (RFC 9846, section 6).
-    #[must_use]
-    pub fn is_fatal(self) -> bool {
-        self.level == 2 && self.description != 0
-    }
-}
-
-impl std::fmt::Display for Alert {
-    /// `bad_certificate from the client`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match alert_name(self.description) {
-            Some(name) => write!(f, "{name} from the {}", self.from),
-            None => write!(f, "{} from the {}", self.description, self.from),
-        }
-    }
-}
-
-/// Bytes one side sent until the other side sent some.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Flight {
-    /// Who sent it.
-    pub from: Side,
-    /// Bytes of TLS records, headers included.
-    pub bytes: u64,
-    /// Records that began in it.
-    pub records: u64,
-    /// First packet.
-    pub first: Moment,
-    /// Last packet.
-    pub last: Moment,
-}
-
-/// Records whose contents are encrypted. In TLS 1.3 that includes most of the handshake.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Protected {
-    /// How many.
-    pub records: u64,
-    /// Bytes of their bodies, without record headers, as far as captured.
-    pub bytes: u64,
-}
-
-/// Something in a TLS connection that is not as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// A handshake message could not be read.
-    #[error("a malformed message of the {from}: {part}")]
-    Malformed {
-        /// Its sender.
-        from: Side,
-        /// The part that is not well formed.
-        part: Malformed,
-    },
-    /// A handshake message longer than any that are read.
-    #[error("a handshake message of {length} bytes from the {from}, which is not read")]
-    TooLong {
-        /// Its sender.
-        from: Side,
-        /// Bytes of its body.
-        length: usize,
-    },
-    /// What follows is no TLS record.
-    #[error("bytes of the {from} that are no TLS record")]
-    NotARecord {
-        /// Their sender.
-        from: Side,
-    },
-    /// Bytes are missing from the capture inside the handshake in plaintext.
-    #[error("bytes of the {from} are missing from the capture")]
-    Gap {
-        /// Their sender.
-        from: Side,
-    },
-    /// A message that has no place here.
-    #[error("an unexpected handshake message of type {kind} from the {from}")]
-    Unexpected {
-        /// Its sender.
-        from: Side,
-        /// Its `HandshakeType`.
-        kind: u8,
-    },
-}
-
-/// Name of an alert (RFC 9846, section 6).
-#[must_use]
-pub fn alert_name(description: u8) -> Option<&'static str> {
-    Some(match description {
-        0 => "close_notify",
-        10 => "unexpected_message",
-        20 => "bad_record_mac",
-        22 => "record_overflow",
-        40 => "handshake_failure",
-        42 => "bad_certificate",
-        43 => "unsupported_certificate",
-        44 => "certificate_revoked",
-        45 => "certificate_expired",
-        46 => "certificate_unknown",
-        47 => "illegal_parameter",
-        48 => "unknown_ca",
-        49 => "access_denied",
-        50 => "decode_error",
-        51 => "decrypt_error",
-        70 => "protocol_version",
-        71 => "insufficient_security",
-        80 => "internal_error",
-        86 => "inappropriate_fallback",
-        90 => "user_canceled",
-        109 => "missing_extension",
-        110 => "unsupported_extension",
-        112 => "unrecognized_name",
-        113 => "bad_certificate_status_response",
-        115 => "unknown_psk_identity",
-        116 => "certificate_required",
-        120 => "no_application_protocol",
-        _ => return None,
-    })
-}
 
 #[derive(Clone)]
 struct Direction {
