@@ -1,0 +1,154 @@
+//! `bartizan enrol`, at our own authority and at OpenSSL's.
+
+use super::*;
+
+#[test]
+fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
+    let serving = Serving::start(&place, "");
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    place.ca_works("invite --dir ca --name amf --dns amf.5gc --nf-type AMF --days 20 --secret-file amf.secret");
+    let open: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    let reference = open["invitations"][0]["reference"].as_str().unwrap().to_owned();
+    assert_eq!(open["invitations"][0]["state"], "open");
+
+    // Nobody listens: a clear error, and the key of this attempt is the one of the next.
+    let nowhere = free_port();
+    let said = enrol(
+        &place,
+        &format!("--server http://{nowhere} --name amf --out amf --reference {reference} --secret-file amf.secret"),
+    );
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("ca serve"), "{said:?}");
+    let pending = place.text("amf/.amf.key.pem.pending.partial");
+    let out = enrols(
+        &place,
+        &format!("{server} --reference {reference} --secret-file amf.secret"),
+    );
+    assert!(out.contains("enrolled amf: ml-dsa-65, DNS:amf.5gc"), "{out}");
+    assert_eq!(place.text("amf/amf.key.pem"), pending);
+    assert!(!place.path("amf/.amf.key.pem.pending.partial").exists());
+    let mode = fs::metadata(place.path("amf/amf.key.pem"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let verify =
+        "verify -x509_strict -purpose sslclient -CAfile amf/ca.crt.pem -untrusted amf/amf.crt.pem amf/amf.crt.pem";
+    place.openssl_works(verify);
+    let closed: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    assert_eq!(closed["invitations"][0]["state"], "closed");
+
+    let said = enrol(
+        &place,
+        &format!("{server} --reference {reference} --secret-file amf.secret"),
+    );
+    assert_eq!(said.code, 2, "nothing is overwritten: {said:?}");
+    let before = place.text("amf/amf.crt.pem");
+    assert!(enrols(&place, &format!("{server} --renew --within 10")).contains("left as it is"));
+    assert_eq!(place.text("amf/amf.crt.pem"), before);
+    let out = enrols(&place, &format!("{server} --renew --within 30"));
+    assert!(out.contains("renewed amf"), "{out}");
+    assert_ne!(place.text("amf/amf.crt.pem"), before);
+    assert_ne!(place.text("amf/amf.key.pem"), pending);
+    place.openssl_works(verify);
+    let shown: Value = serde_json::from_str(&place.ca_works("show --dir ca amf --json")).unwrap();
+    assert_eq!(shown["state"], "valid", "{shown}");
+
+    // The authority goes away and comes back while somebody renews: the run that failed is run again.
+    let address = serving.address;
+    drop(serving);
+    assert_eq!(enrol(&place, &format!("{server} --renew")).code, 2);
+    place.openssl_works(verify);
+    let serving = Serving::start(&place, &format!("--listen {address}"));
+    assert_eq!(serving.address, address);
+    enrols(&place, &format!("{server} --renew"));
+    place.openssl_works(verify);
+}
+
+/// The files are written before the authority is notified of it: a confirmation that is lost costs nothing.
+#[test]
+fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_for_the_same_key() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let serving = Serving::start(&place, "");
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+    fs::write(place.path("secret"), secret).unwrap();
+    // A path that carries one exchange and no second.
+    let path = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = path.local_addr().unwrap();
+    let carried = thread::spawn({
+        let to = serving.address;
+        move || {
+            let (mut client, _) = path.accept().unwrap();
+            drop(path);
+            let mut server = TcpStream::connect(to).unwrap();
+            let (mut request, mut onward) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut request, &mut onward));
+            std::io::copy(&mut server, &mut client).unwrap();
+            client.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+    });
+    let said = enrol(
+        &place,
+        &format!("--server http://{address} --name amf --out amf --reference {reference} --secret-file secret"),
+    );
+    carried.join().unwrap();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("its confirmation did not arrive"), "{said:?}");
+    place.openssl_works("verify -CAfile amf/ca.crt.pem -untrusted amf/amf.crt.pem amf/amf.crt.pem");
+    let listed: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    assert_eq!(listed["invitations"][0]["state"], "issued");
+    // What a crash between key and certificate leaves: the next run gets the same certificate.
+    let before = place.text("amf/amf.crt.pem");
+    fs::remove_file(place.path("amf/amf.crt.pem")).unwrap();
+    fs::copy(
+        place.path("amf/amf.key.pem"),
+        place.path("amf/.amf.key.pem.pending.partial"),
+    )
+    .unwrap();
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    enrols(
+        &place,
+        &format!("{server} --reference {reference} --secret-file secret"),
+    );
+    assert_eq!(place.text("amf/amf.crt.pem"), before);
+    assert!(!place.path("amf/.amf.key.pem.pending.partial").exists());
+}
+
+/// OpenSSL is the authority: its own test server, which gives one certificate, whoever asks.
+#[test]
+fn a_function_enrols_at_openssls_server() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ecdsa-p256");
+    for algorithm in ["ml-dsa-65", "ecdsa-p384"] {
+        let port = free_port().port();
+        // A first attempt, at nobody, leaves the key for which the server has its certificate.
+        let out = format!("out-{algorithm}");
+        let attempt = format!(
+            "--server http://127.0.0.1:{port}/pkix/ --name gnb --out {out} --key-algorithm {algorithm} --reference r"
+        );
+        fs::write(place.path("secret"), "s3cret\n").unwrap();
+        assert_eq!(enrol(&place, &format!("{attempt} --secret-file secret")).code, 2);
+        let pending = format!("{out}/.gnb.key.pem.pending.partial");
+        place.openssl_works(&format!("req -new -key {pending} -subj /CN=gnb -out {out}.csr"));
+        place.ca_works(&format!(
+            "sign --dir ca --csr {out}.csr --name gnb --dns gnb.ran --out signed-{algorithm}"
+        ));
+        let openssl = place.openssl_in_background(&format!(
+            "cmp -port {port} -max_msgs 2 -srv_ref r -srv_secret pass:s3cret \
+             -rsp_cert signed-{algorithm}/gnb.crt.pem -rsp_capubs ca/root.crt.pem"
+        ));
+        until("OpenSSL's server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        let said = enrol(&place, &format!("{attempt} --secret-file secret"));
+        drop(openssl);
+        assert_eq!(said.code, 0, "{algorithm}: {said:?}");
+        assert_eq!(
+            place.text(&format!("{out}/gnb.crt.pem")),
+            place.text(&format!("signed-{algorithm}/gnb.crt.pem"))
+        );
+    }
+}
