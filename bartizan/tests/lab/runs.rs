@@ -113,8 +113,14 @@ fn a_combination_with_a_control_is_taken_twice_in_each_repetition_and_its_report
          \x20   repetitions: 9\n    quick: { repetitions: 2 }\n    bound: 2\n    metrics: [clock, late]\n",
     );
     let output = stage.run(&["--seed", "3"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    // On a machine that others use two of the same may differ, which is a finding.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     let all = trials(&stage.records_file());
+    assert!(
+        all.iter().all(|trial| trial["outcome"] == "measured"),
+        "{}",
+        stderr(&output)
+    );
     let own: Vec<_> = all.iter().filter(|trial| trial["part"] == "empty").collect();
     assert_eq!(own.len(), 18);
     for repetition in 0..9 {
