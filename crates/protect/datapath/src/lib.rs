@@ -20,7 +20,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use bartizan_ike::Selector;
+use bartizan_ike::{Order, Selector};
 
 pub use batch::Batch;
 pub use coalesce::Coalesced;
@@ -60,6 +60,11 @@ impl Traffic {
     /// Whether a packet from the peer is of it.
     fn has_arriving(&self, flow: &Flow) -> bool {
         flow.is_between(&self.remote, &self.local)
+    }
+
+    /// Where it stands in the order of the SAs that a packet may be of.
+    fn rank(&self) -> u32 {
+        Order::least_rank(&self.local, &self.remote)
     }
 
     /// Whether it is for some ports alone, so that a fragment without ports is known by its first one.

@@ -17,7 +17,7 @@ const REMEMBERED: usize = 4096;
 /// The SAs that this end sends by, each with the way that its packets take.
 #[derive(Debug)]
 pub struct Outgoing<W> {
-    /// The newest last: it is found first.
+    /// In the order that both ends have, backwards, and of one rank the newest last: the last one that a packet is of is its own.
     sas: Vec<Sending<W>>,
     required: Vec<(u32, Traffic)>,
     fragments: Fragments,
@@ -35,6 +35,7 @@ struct Sending<W> {
     sa: Outbound,
     traffic: Traffic,
     has_ports: bool,
+    rank: u32,
     way: W,
     counted: Counted,
 }
@@ -116,11 +117,13 @@ impl<W: Clone> Outgoing<W> {
             number: self.added,
             sa,
             has_ports: traffic.has_ports(),
+            rank: traffic.rank(),
             traffic,
             way,
             counted: Counted::default(),
         };
-        self.sas.push(sending);
+        let place = self.sas.partition_point(|sa| sa.rank >= sending.rank);
+        self.sas.insert(place, sending);
         self.forget();
     }
 

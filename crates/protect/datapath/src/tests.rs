@@ -126,6 +126,43 @@ fn a_packet_of_the_link_arrives_as_it_was_sent_and_its_class_is_for_the_outer_he
     assert_eq!(outgoing.counted(SPI, |way| *way == "ric").unwrap().packets, 1);
 }
 
+/// From a port to the same port, where each end has an SA for its own: the other end, if its ESP is a kernel's, drops what comes by the other SA.
+#[test]
+fn of_two_sas_the_one_of_the_lower_end_carries_what_is_of_both_whichever_was_made_first() {
+    let for_ric = of_cu(UDP, Some(8805));
+    let for_cu = Traffic {
+        local: vec![host(CU, UDP, (8805, 8805))],
+        remote: vec![host(RIC, UDP, (0, u16::MAX))],
+    };
+    let wide = of_cu(0, None);
+    let [by_ric, by_cu, by_all] = [0x1001, 0x1002, 0x1003];
+    for order in [
+        [by_ric, by_cu, by_all],
+        [by_all, by_cu, by_ric],
+        [by_cu, by_all, by_ric],
+    ] {
+        let mut outgoing = Outgoing::default();
+        for spi in order {
+            let traffic = [&for_ric, &for_cu, &wide][spi as usize - 0x1001];
+            outgoing.add(spi, sa(spi, 1).0, traffic.clone(), "ric");
+        }
+        for (between, spi) in [
+            ((8805, 8805), by_cu),
+            ((9000, 8805), by_ric),
+            ((8805, 9000), by_cu),
+            ((1, 2), by_all),
+        ] {
+            let packet = packet([CU, RIC], UDP, 0, &ports(between.0, between.1));
+            let (esp, _, _) = sealed(&mut outgoing, &packet).unwrap();
+            assert_eq!(esp[..4], spi.to_be_bytes(), "{order:?} {between:?}");
+        }
+        // The next one of the same traffic takes its place.
+        outgoing.add(0x2000, sa(0x2000, 1).0, for_cu.clone(), "ric");
+        let packet = packet([CU, RIC], UDP, 0, &ports(8805, 8805));
+        assert_eq!(sealed(&mut outgoing, &packet).unwrap().0[..4], 0x2000_u32.to_be_bytes());
+    }
+}
+
 #[test]
 fn what_no_sa_is_for_is_not_sealed_and_of_a_link_without_one_its_number_is_said() {
     let traffic = of_cu(SCTP, Some(36_421));

@@ -56,5 +56,5 @@ pub use proposal::Agreed;
 pub use random::Random;
 pub use sa::{Ends, IkeSa, Port, Transmit};
 pub use schedule::Prf;
-pub use selector::Selector;
+pub use selector::{Order, Selector};
 pub use trust::{Anchors, Claim, Revocation, Trust};

@@ -59,6 +59,19 @@ impl Selector {
         self.intersection(other) == Some(*other)
     }
 
+    fn has_ports(&self) -> bool {
+        self.ports != (0, u16::MAX)
+    }
+
+    /// How many bits of its addresses are not said.
+    fn open_bits(&self) -> u32 {
+        match self.addresses {
+            (IpAddr::V4(first), IpAddr::V4(last)) => 32 - (first.to_bits() ^ last.to_bits()).leading_zeros(),
+            (IpAddr::V6(first), IpAddr::V6(last)) => 128 - (first.to_bits() ^ last.to_bits()).leading_zeros(),
+            _ => 128,
+        }
+    }
+
     /// Its type, and ports and addresses as they stand on the wire.
     pub(crate) fn encode(&self) -> (u8, Vec<u8>) {
         let mut bytes = Vec::new();
@@ -99,6 +112,50 @@ impl Selector {
             ports,
             addresses,
         })
+    }
+}
+
+/// The order in which CHILD_SAs are asked whether a packet is of them. Both ends have the same: what one sends by an SA, the other expects by it, and the
+/// kernel drops what comes by another one.
+///
+/// The narrower traffic comes first. A packet from a port to the same port, as nodes send GTP-U and PFCP, is of two CHILD_SAs that are equally narrow, one
+/// for the port of each end: that of the end whose addresses are lower comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    is_second: bool,
+}
+
+impl Order {
+    /// Of a CHILD_SA between these, whichever is this end's.
+    #[must_use]
+    pub fn between(one: &[Selector], other: &[Selector]) -> Self {
+        let has_ports = |end: &[Selector]| end.iter().any(Selector::has_ports);
+        let lowest = |end: &[Selector]| end.iter().map(|selector| selector.addresses.0).min();
+        let is_second = match (has_ports(one), has_ports(other)) {
+            (true, false) => lowest(one) > lowest(other),
+            (false, true) => lowest(other) > lowest(one),
+            _ => false,
+        };
+        Self { is_second }
+    }
+
+    /// The rank of one pair of its selectors, below 2,000: the lower is asked first.
+    #[must_use]
+    pub fn rank(self, one: &Selector, other: &Selector) -> u32 {
+        let ends = [one, other];
+        let open = ends.map(|end| 2 * end.open_bits() + u32::from(!end.has_ports()));
+        let is_all = ends.iter().all(|end| end.protocol == 0);
+        4 * open.iter().sum::<u32>() + 2 * u32::from(self.is_second) + u32::from(is_all)
+    }
+
+    /// The rank of its narrowest pair.
+    #[must_use]
+    pub fn least_rank(one: &[Selector], other: &[Selector]) -> u32 {
+        let order = Self::between(one, other);
+        let pairs = one
+            .iter()
+            .flat_map(|one| other.iter().map(move |other| order.rank(one, other)));
+        pairs.min().unwrap_or_default()
     }
 }
 

@@ -3,6 +3,7 @@
 use bartizan_deployment::{End, IpsecLink, Network, Selector, Side, TrafficProtocol};
 use bartizan_wire::ip;
 
+use crate::TrafficSelector;
 use crate::render::Means;
 
 /// The packets of one end.
@@ -30,6 +31,22 @@ impl Traffic<'_> {
         };
         let networks = self.networks.iter();
         networks.map(|network| format!("{network}{of_protocol}")).collect()
+    }
+
+    /// The same as they are negotiated.
+    pub(crate) fn selectors(&self, means: Means) -> Vec<bartizan_ike::Selector> {
+        let texts = self.texts(means);
+        texts
+            .iter()
+            .filter_map(|text| TrafficSelector::parse(text))
+            .map(|read| read.negotiated())
+            .collect()
+    }
+
+    /// Whether packets between this and its peer's are of another pair too that is as narrow: from a port to the same port, where each end has one of its own.
+    pub(crate) fn shares_packets(&self, peer: &Self, other: &[Self; 2]) -> bool {
+        let crossed = (self.port, peer.port) == (other[1].port, other[0].port);
+        self.port != peer.port && crossed && self.protocol == other[0].protocol
     }
 }
 

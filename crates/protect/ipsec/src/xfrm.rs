@@ -5,7 +5,7 @@ mod asked;
 mod codes;
 mod installed;
 mod layout;
-mod policy;
+pub(crate) mod policy;
 
 use std::net::IpAddr;
 

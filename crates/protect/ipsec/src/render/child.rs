@@ -8,6 +8,7 @@ use crate::proposal;
 use crate::reqid;
 use crate::traffic;
 use crate::vici::Section;
+use crate::xfrm::policy;
 
 /// Packets after which an SA with sequence numbers of 32 bits is rekeyed at the latest (RFC 4303, section 3.3.3).
 const PACKETS_OF_32_BITS: u64 = 1 << 31;
@@ -27,8 +28,10 @@ pub(super) fn children(
     if offload != Offload::No {
         common.set("hw_offload", offload.name());
     }
-    let named = traffic::pairs(node, link).into_iter().enumerate();
-    let children = named.map(|(index, [here, there])| {
+    let pairs = traffic::pairs(node, link);
+    let named = pairs.iter().enumerate();
+    let children = named.map(|(index, pair)| {
+        let [here, there] = pair;
         // Both ends count alike, so that the names are the same.
         let name = match index {
             0 => interface.kind.name().to_owned(),
@@ -40,6 +43,11 @@ pub(super) fn children(
         let mut child = common.clone();
         // The guard knows a link's packets by it.
         child.set("reqid", reqid::of(interface, index).to_string());
+        // charon would give both the same, and which comes first would be that which was set up first.
+        if means.engine == IkeEngine::Strongswan && pairs.iter().any(|other| pair[0].shares_packets(&pair[1], other)) {
+            let [local, remote] = [here, there].map(|end| end.selectors(means));
+            child.set("priority", policy::priority_of(&local, &remote).to_string());
+        }
         for (name, value) in selectors.entries() {
             child.push(name, value.clone());
         }

@@ -216,6 +216,30 @@ fn behind_nat_each_end_receives_its_own_address_and_where_it_reaches_the_other()
     assert!(rendered("cu", "hybrid", &one, KERNEL).contains("mobike = no\n"));
 }
 
+/// What one end sends by a CHILD_SA the kernel of the other expects by it.
+#[test]
+fn of_children_that_are_of_the_same_packet_both_ends_ask_the_same_first() {
+    let interfaces = "  - { kind: N4, between: [ric, cu], with: ipsec }\n";
+    let of = |node: &str| -> Vec<String> {
+        let text = rendered(node, "hybrid", interfaces, KERNEL);
+        let lines = text.lines().map(str::trim);
+        lines
+            .filter_map(|line| line.strip_prefix("priority = ").map(str::to_owned))
+            .collect()
+    };
+    let cu = of("cu");
+    assert_eq!(cu.len(), 2);
+    assert_ne!(cu[0], cu[1]);
+    assert_eq!(cu, of("ric"));
+    let listened = rendered(
+        "cu",
+        "hybrid",
+        "  - { kind: E2, between: [ric, cu], with: ipsec }\n",
+        KERNEL,
+    );
+    assert!(!listened.contains("priority"), "{listened}");
+}
+
 #[test]
 fn both_ends_give_children_the_same_names_for_the_same_packets() {
     let interfaces = "  - { kind: Xn, between: [ric, cu], with: ipsec }\n";

@@ -1,13 +1,13 @@
 //! Policies: that traffic of a link leaves and is accepted in ESP alone.
 
 use bartizan_host::netlink::{Family, Request};
-use bartizan_ike::{Mode, Selector};
+use bartizan_ike::{Mode, Order, Selector};
 
 use super::codes;
 use super::layout::{self, Layout, Prefix, family};
 use super::{Direction, Error, Path, refused};
 
-/// Lower ones are asked first, so the most specific traffic has the lowest; charon's lie above.
+/// Lower ones are asked first, so the most specific traffic has the lowest; those that charon makes up by itself lie above.
 const PRIORITY: u32 = 1000;
 /// Bytes of `xfrm_userpolicy_info`, `xfrm_userpolicy_id` and `xfrm_user_tmpl`.
 const POLICY: usize = 168;
@@ -89,21 +89,18 @@ struct Policy {
     priority: u32,
 }
 
-/// Of these packets: the wider the traffic, the later it is asked about.
-fn priority(ends: [&Prefix; 2]) -> u32 {
-    let open = ends.map(|end| {
-        let all: u32 = if end.address.is_ipv4() { 32 } else { 128 };
-        4 * all.saturating_sub(end.bits.into()) + 2 * u32::from(end.port.is_none())
-    });
-    let any = ends.iter().all(|end| end.protocol == 0);
-    PRIORITY + 2 * open.iter().sum::<u32>() + u32::from(any)
+/// The priority of the policies of a whole CHILD_SA, where they can have but one.
+pub(crate) fn priority_of(local: &[Selector], remote: &[Selector]) -> u32 {
+    PRIORITY + Order::least_rank(local, remote)
 }
 
 fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<Policy>, Error> {
     const NONE: Error = Error::Unsupported("traffic that is no network of a port or of all");
+    let order = Order::between(local, remote);
     let mut policies = Vec::new();
     for local in local {
         for remote in remote {
+            let priority = PRIORITY + order.rank(local, remote);
             let [Some(local), Some(remote)] = [local, remote].map(Prefix::of) else {
                 return Err(NONE);
             };
@@ -111,7 +108,6 @@ fn policies(mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<Vec<P
             if local.address.is_ipv4() != remote.address.is_ipv4() {
                 continue;
             }
-            let priority = priority([&local, &remote]);
             let mut add = |from: &Prefix, to: &Prefix, kind| {
                 policies.push(Policy {
                     selector: Layout::new().selector(from, to),
@@ -141,7 +137,9 @@ mod tests {
     #[test]
     fn of_two_policies_for_a_packet_the_more_specific_is_asked_first() {
         let ranked = [
-            ("10.78.1.1/32[132]", "10.78.2.1/32[132/38412]"),
+            // From the port to the port both are asked.
+            ("10.78.1.1/32[17/8805]", "10.78.2.1/32[17]"),
+            ("10.78.1.1/32[17]", "10.78.2.1/32[17/8805]"),
             ("10.78.1.1/32[132]", "10.78.2.1/32[132]"),
             ("10.78.1.1/32", "10.78.2.1/32"),
             ("10.78.1.1/32[17]", "10.78.2.0/24[17/2152]"),
@@ -149,8 +147,17 @@ mod tests {
             ("0.0.0.0/0", "0.0.0.0/0"),
         ];
         let priorities = ranked.map(|(local, remote)| {
-            let [local, remote] = [local, remote].map(|text| Prefix::of(&selector(text)).expect(text));
-            priority([&local, &remote])
+            let [local, remote] = [local, remote].map(|text| [selector(text)]);
+            let priorities = policies(Mode::Tunnel, &local, &remote).expect("a policy");
+            let priorities = priorities.iter().map(|policy| policy.priority);
+            let seen_from_there = policies(Mode::Tunnel, &remote, &local).expect("a policy");
+            assert!(
+                seen_from_there
+                    .iter()
+                    .map(|policy| policy.priority)
+                    .eq(priorities.clone())
+            );
+            priorities.max().expect("one")
         });
         assert!(priorities.is_sorted_by(|one, other| one < other), "{priorities:?}");
         assert!(priorities.iter().all(|priority| (PRIORITY..10_000).contains(priority)));
