@@ -33,11 +33,18 @@ fn request(pair: &Pair, headers: &[String], status: u16) {
     assert_eq!(ask(&arguments).0, status);
 }
 
-/// The value of the last header of this name that the function got.
-fn received(function: &Process, name: &str) -> Option<String> {
-    let text = function.stdout();
-    let value = text.rsplit_once(&format!(") {name}: "))?.1.lines().next()?;
-    Some(value.to_owned())
+/// The value of the last header of this name that the function got, once it has said so.
+fn received(function: &Process, name: &str) -> String {
+    let mut found = None;
+    until(name, || {
+        let text = function.stdout();
+        let line = text
+            .rsplit_once(&format!(") {name}: "))
+            .and_then(|(_, rest)| rest.split_once('\n'));
+        found = line.map(|(value, _)| value.trim_end().to_owned());
+        found.is_some()
+    });
+    found.expect("it is there")
 }
 
 /// All spans that were sent, each with the attributes of its resource.
@@ -89,12 +96,12 @@ fn a_sampled_request_has_a_span_at_each_sidecar_and_the_function_is_below_both()
     assert_eq!(attribute(amf_resource, "service.name"), "amf-sidecar");
     assert_eq!((&amf["traceId"], &amf["parentSpanId"]), (&TRACE.into(), &CALLER.into()));
     assert_eq!((&nrf["traceId"], &nrf["parentSpanId"]), (&TRACE.into(), &amf["spanId"]));
-    let at_function = received(&function, "traceparent").expect("it is passed on");
+    let at_function = received(&function, "traceparent");
     assert_eq!(
         at_function,
         format!("00-{TRACE}-{}-01", nrf["spanId"].as_str().unwrap())
     );
-    assert_eq!(received(&function, "tracestate").as_deref(), Some("vendor=x"));
+    assert_eq!(received(&function, "tracestate"), "vendor=x");
     for (span, side, peer) in [(amf, "outbound", "nrf"), (nrf, "inbound", "amf")] {
         assert_eq!(attribute(span, "bartizan.side"), side);
         assert_eq!(attribute(span, "bartizan.peer"), peer);
@@ -135,7 +142,7 @@ fn without_the_option_or_unsampled_the_header_passes_as_it_is() {
         let sampled = if with_option { "00" } else { "01" };
         let header = format!("00-{TRACE}-{CALLER}-{sampled}");
         request(&pair, &[format!("traceparent: {header}")], 200);
-        assert_eq!(received(&function, "traceparent"), Some(header));
+        assert_eq!(received(&function, "traceparent"), header);
         let counted = running.amf.metric("bartizan_sidecar_spans_total", &[]);
         assert_eq!(counted.is_some(), with_option);
         assert_eq!(spans(&collector).len(), 0);
