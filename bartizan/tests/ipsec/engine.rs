@@ -401,6 +401,48 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
             process.terminate(PATIENCE).expect("it ends");
         }
     }
+    charons_ask_the_same_child_first();
+}
+
+/// From the port to the port, which two CHILD_SAs are for; policies that are made anew stand behind others of their priority.
+fn charons_ask_the_same_child_first() {
+    let stage = Stage::set_up_engines(["strongswan"; 2], Algorithm::EcdsaP384, "hybrid", &[("N4", TUNNEL)]);
+    let both = up(&stage);
+    let [at_cu, at_ric] = [(&stage.cu, inner()[0]), (&stage.ric, inner()[1])];
+    for node in ["ric", "cu"] {
+        asks([at_cu, at_ric], PFCP);
+        asks([at_ric, at_cu], PFCP);
+        let (code, report) = stage.json("rekey", node, &[]);
+        assert_eq!(code, 0, "{report}");
+    }
+    for (space, out, into) in [(&stage.cu, "sport", "dport"), (&stage.ric, "dport", "sport")] {
+        let listed = Program::new("ip").arguments(["xfrm", "policy"]).inside(space);
+        let listed = listed.run(PATIENCE).expect("a list").text();
+        let ranked = |direction: &str, port: &str| {
+            let entries: Vec<&str> = listed.split("\nsrc ").collect();
+            let entry = entries.iter().find(|entry| {
+                let mut lines = entry.lines();
+                lines
+                    .next()
+                    .is_some_and(|line| line.contains(&format!("{port} {PFCP}")))
+                    && lines
+                        .next()
+                        .is_some_and(|line| line.contains(&format!("dir {direction} ")))
+            });
+            let rest = entry.and_then(|entry| entry.split("priority ").nth(1));
+            let rest = rest.unwrap_or_else(|| panic!("{direction} {port}: {listed}"));
+            rest.split_whitespace()
+                .next()
+                .and_then(|number| number.parse::<u32>().ok())
+        };
+        let other = |port: &str| if port == "sport" { "dport" } else { "sport" };
+        // The CU's address is the lower one.
+        assert!(ranked("out", out) < ranked("out", other(out)), "{listed}");
+        assert!(ranked("in", into) < ranked("in", other(into)), "{listed}");
+    }
+    for process in both {
+        process.terminate(PATIENCE).expect("it ends");
+    }
 }
 
 #[test]
