@@ -5,8 +5,8 @@ mod transport;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_enrol::{Credential, Identity, Next, Requester, Trust};
-use bartizan_pki::{Access, Algorithm, Certificate, Error, Held, Holder, Issued, Name, Overwrite, PrivateKey};
+use bartizan_enrol::{Credential, Identity, Inquiry, Next, Requester, Trust};
+use bartizan_pki::{Access, Algorithm, Certificate, Error, Holder, Issued, Name, Overwrite, PrivateKey};
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Replace the certificate in DIR, which signs the request, by one for a new key
     #[arg(long, conflicts_with = "reference")]
     renew: bool,
-    /// Renew only a certificate that ends within this many days
+    /// Renew only a certificate that ends within this many days, or was issued before a root that the authority has made since: it is asked for that
     #[arg(long, value_name = "DAYS", requires = "renew")]
     within: Option<u32>,
     /// Kind of the key; for a renewal that of the old one where it is left out
@@ -80,13 +80,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             ))
             .hint("enrol first, by --reference and --secret-file")
         })?;
-        if let Some(days) = args.within
-            && !ends_within(&held, days, now)
-        {
-            return Ok(left_alone(args, &held));
-        }
+        let roots = held.roots.clone();
         let algorithm = args.key_algorithm.unwrap_or(held.key.algorithm());
-        (by_certificate(held)?, algorithm, Overwrite::Replace)
+        let (own, identity) = (held.chain.first().cloned(), Identity::new(held.key, held.chain));
+        let identity = identity.map_err(enrolment)?;
+        if let (Some(days), Some(own)) = (args.within, own)
+            && !ends_within(&own, days, now)
+            && !has_later_root(&args.server, &identity, &own, &roots, now)
+        {
+            return Ok(left_alone(args, &own));
+        }
+        let trust = Trust::new(roots);
+        (
+            Credential::Certificate { identity, trust },
+            algorithm,
+            Overwrite::Replace,
+        )
     } else {
         let overwrite = holder.require_free().map_err(|error| match error {
             Error::FileExists(_) => Failure::new(error).hint("--renew replaces a certificate by its own authority"),
@@ -148,29 +157,49 @@ fn by_secret(args: &Args) -> Result<Credential, Failure> {
     Ok(Credential::Secret { reference, secret })
 }
 
-fn by_certificate(held: Held) -> Result<Credential, Failure> {
-    Ok(Credential::Certificate {
-        identity: Identity::new(held.key, held.chain).map_err(enrolment)?,
-        trust: Trust::new(held.roots),
-    })
+fn ends_within(own: &Certificate, days: u32, now: SystemTime) -> bool {
+    own.not_after() <= now + Duration::from_secs(86_400) * days
 }
 
-fn ends_within(held: &Held, days: u32, now: SystemTime) -> bool {
-    let limit = now + Duration::from_secs(86_400) * days;
-    held.chain.first().is_none_or(|own| own.not_after() <= limit)
-}
-
-fn left_alone(args: &Args, held: &Held) -> Outcome {
-    if let Some(own) = held.chain.first() {
-        let until = date(own);
-        if args.json {
-            outln!(
-                "{:#}",
-                json!({ "name": args.name.as_str(), "renewed": false, "not_after": until })
+/// Whether the authority has a root that was made after this certificate was issued: a renewal brings it, and is then the later of the two. Where
+/// it cannot be asked nothing is lost yet.
+fn has_later_root(
+    server: &Server,
+    identity: &Identity,
+    own: &Certificate,
+    roots: &[Certificate],
+    now: SystemTime,
+) -> bool {
+    let asked = Inquiry::begin(identity, Trust::new(roots.to_vec()), now).map_err(enrolment);
+    let answered = asked.and_then(|(inquiry, message)| {
+        let answer = server.post(&message)?;
+        inquiry.receive(&answer, SystemTime::now()).map_err(enrolment)
+    });
+    match answered {
+        Ok(all) => all.iter().any(|given| {
+            given.subject() == given.issuer()
+                && given.not_before() > own.not_before()
+                && roots.iter().all(|root| root.der() != given.der())
+        }),
+        Err(failure) => {
+            errln!(
+                "note: the authority was not asked whether it has another root: {}",
+                failure.message()
             );
-        } else {
-            outln!("{} is valid until {until}: left as it is", args.name.as_str());
+            false
         }
+    }
+}
+
+fn left_alone(args: &Args, own: &Certificate) -> Outcome {
+    let until = date(own);
+    if args.json {
+        outln!(
+            "{:#}",
+            json!({ "name": args.name.as_str(), "renewed": false, "not_after": until })
+        );
+    } else {
+        outln!("{} is valid until {until}: left as it is", args.name.as_str());
     }
     Outcome::Clean
 }

@@ -67,6 +67,42 @@ fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     place.openssl_works(verify);
 }
 
+#[test]
+fn a_function_is_renewed_early_where_the_authority_has_another_root_and_once() {
+    for options in ["--intermediate", ""] {
+        let place = Place::with_openssl();
+        place.ca_works(&format!("init --dir ca --algorithm ml-dsa-65 {options}"));
+        let serving = Serving::start(&place, "");
+        let server = format!("--server http://{} --name amf --out amf", serving.address);
+        let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+        fs::write(place.path("secret"), secret).unwrap();
+        enrols(
+            &place,
+            &format!("{server} --reference {reference} --secret-file secret"),
+        );
+        let old = place.text("amf/ca.crt.pem");
+        let again = || enrols(&place, &format!("{server} --renew --within 30"));
+        assert!(again().contains("left as it is"));
+        // Times in certificates are in whole seconds.
+        thread::sleep(Duration::from_millis(1100));
+        place.ca_works("rollover publish-root --dir ca");
+        assert!(again().contains("renewed amf"));
+        let both = place.text("amf/ca.crt.pem");
+        assert!(both.starts_with(&old) && both.len() > old.len());
+        assert!(again().contains("left as it is"));
+        // Every function has it, so that the next step need not wait for the end of their certificates.
+        place.ca_works("rollover activate-root --dir ca");
+        assert!(again().contains("left as it is"));
+
+        // Nobody is there to be asked: nothing is wrong yet.
+        drop(serving);
+        let said = enrol(&place, &format!("{server} --renew --within 30"));
+        assert_eq!(said.code, 0);
+        assert!(said.err.contains("note: the authority was not asked"), "{said:?}");
+        assert!(said.out.contains("left as it is"), "{said:?}");
+    }
+}
+
 /// The files are written before the authority is notified of it: a confirmation that is lost costs nothing.
 #[test]
 fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_for_the_same_key() {

@@ -11,6 +11,7 @@ mod encoding;
 mod error;
 pub mod est;
 mod header;
+mod inquiry;
 mod message;
 mod oid;
 mod protection;
@@ -20,6 +21,7 @@ mod responder;
 mod status;
 
 pub use error::Error;
+pub use inquiry::Inquiry;
 pub use message::LARGEST;
 pub use protection::{Identity, Trust};
 pub use requester::{Credential, Enrolled, Next, Requester};
