@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::{Credential, Enrolled, Next, Requester, Trust, encoding};
+use crate::{Credential, Enrolled, Inquiry, Next, Requester, Trust, encoding};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -503,6 +503,58 @@ proptest! {
             prop_assert_eq!(taken, kind == 1);
         }
     }
+
+    /// The same of what a question for its certificates is answered by.
+    #[test]
+    fn any_answer_to_a_question_is_read_or_refused(
+        kind in prop::sample::select(vec![22_u32, 1, 19, 23]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..3),
+    ) {
+        let mut stage = Stage::new(Algorithm::Ed25519);
+        let (held, key) = stage.enrol("gnb", Algorithm::Ed25519);
+        let (trust, identity) = (Trust::new(held.roots), Identity::new(key, held.chain).unwrap());
+        let (inquiry, question) = Inquiry::begin(&identity, trust, now()).unwrap();
+        let answer = Message::read(&stage.answer(&question).der).unwrap();
+        let mut bytes = answer.body.clone();
+        for (at, octet, what) in &changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes[at] = *octet,
+                1 => bytes.truncate(at),
+                2 => bytes.insert(at, *octet),
+                _ => { bytes.remove(at); }
+            }
+        }
+        let (header, certificates) = (answer.header.clone(), answer.certificates.clone());
+        let draft = Draft { header, kind, body: bytes, certificates };
+        let message = stage.responder.identity().sign(draft).unwrap();
+        let given = inquiry.receive(&message, now());
+        prop_assert!(kind == 22 || given.is_err());
+        if changes.is_empty() && kind == 22 {
+            prop_assert_eq!(given.unwrap().len(), 2);
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_somebody_else_or_to_another_question_is_not_taken() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let mut other = Stage::new(Algorithm::Ed25519);
+    let (held, key) = stage.enrol("gnb", Algorithm::Ed25519);
+    let identity = Identity::new(key, held.chain).unwrap();
+    let ask = || Inquiry::begin(&identity, Trust::new(held.roots.clone()), now()).unwrap();
+    let ((one, question), (two, _)) = (ask(), ask());
+    let answer = stage.answer(&question).der;
+    assert_eq!(one.receive(&answer, now()).unwrap().len(), 2);
+    assert!(matches!(two.receive(&answer, now()), Err(Error::Untrusted(_))));
+    let (three, question) = ask();
+    assert!(matches!(
+        three.receive(&other.answer(&question).der, now()),
+        Err(Error::Untrusted(_))
+    ));
 }
 
 #[test]
