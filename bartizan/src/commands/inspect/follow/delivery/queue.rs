@@ -21,8 +21,11 @@ use cursor::Cursor;
 use disk::Disk;
 use memory::Memory;
 
-/// A record has at most so many bytes: a batch has room for one of this size.
+/// A record has at most so many bytes.
 pub(super) const LARGEST: usize = 1 << 20;
+/// The records of a batch have at most so many bytes, or it is a single one. A collector that hands each request on as one message of Kafka refuses
+/// it for good where it exceeds a megabyte.
+const TOGETHER: usize = 768 << 10;
 
 /// Records lost by this process, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,7 +89,7 @@ impl Queue {
         }
     }
 
-    /// At most so many records from the front, and about so many bytes; none where nothing waits. They are on their way until they are
+    /// At most so many records from the front, and [`TOGETHER`] bytes; none where nothing waits. They are on their way until they are
     /// acknowledged or released.
     pub(super) fn batch(&mut self, records: usize) -> Option<Batch> {
         match self {

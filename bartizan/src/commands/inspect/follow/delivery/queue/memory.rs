@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Batch, Books, LARGEST};
+use super::{Batch, Books, TOGETHER};
 
 /// What a record takes besides its text.
 const AROUND: u64 = 32;
@@ -41,8 +41,9 @@ impl Memory {
     pub(super) fn batch(&mut self, records: usize) -> Option<Batch> {
         let mut bytes = 0;
         let fitting = self.records.iter().take(records).take_while(|record| {
+            let is_first = bytes == 0;
             bytes += record.len();
-            bytes <= LARGEST
+            is_first || bytes <= TOGETHER
         });
         let records: Vec<String> = fitting.cloned().collect();
         if records.is_empty() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use flate2::Crc;
 
-use super::LARGEST;
+use super::{LARGEST, TOGETHER};
 
 const MARK: &[u8; 16] = b"bartizan-queue/1";
 const SUFFIX: &str = ".segment";
@@ -112,16 +112,20 @@ impl Segment {
         Ok(())
     }
 
-    /// At most so many records from number `next` on, which is at this offset, and about [`LARGEST`] bytes; and the offset behind them.
+    /// At most so many records from number `next` on, which is at this offset, and [`TOGETHER`] bytes or a single one; and the offset behind them.
     pub(super) fn read(&self, next: u64, offset: u64, records: usize) -> io::Result<(Vec<String>, u64)> {
         let wanted = self.length.saturating_sub(offset).min((BEFORE + LARGEST) as u64);
         let mut bytes = vec![0; usize::try_from(wanted).unwrap_or_default()];
         File::open(&self.path)?.read_exact_at(&mut bytes, offset)?;
-        let (mut read, mut at) = (Vec::new(), 0);
+        let (mut read, mut at, mut together) = (Vec::new(), 0, 0);
         while read.len() < records && next + (read.len() as u64) < self.end {
             let Some(text) = unframe(next + read.len() as u64, &bytes[at..]) else {
                 break;
             };
+            together += text.len();
+            if together > TOGETHER && !read.is_empty() {
+                break;
+            }
             at += BEFORE + text.len();
             read.push(text.to_owned());
         }

@@ -50,6 +50,29 @@ fn texts(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
 }
 
 #[test]
+fn a_batch_is_shorter_than_what_a_broker_takes_as_one_message_unless_one_record_is_not() {
+    let (_place, folder) = folder();
+    for mut queue in [
+        Queue::memory(32 << 20, HEAD),
+        Queue::open(&folder, 32 << 20, HEAD).unwrap(),
+    ] {
+        let long = "x".repeat(2_000);
+        (0..600).for_each(|_| queue.push(&long).unwrap());
+        queue.push(&"y".repeat(LARGEST)).unwrap();
+        queue.push(&long).unwrap();
+        let mut records = Vec::new();
+        while let Some(batch) = queue.batch(512) {
+            let bytes: usize = batch.records.iter().map(String::len).sum();
+            assert!(bytes <= 800_000 || batch.records.len() == 1, "{bytes}");
+            records.push(batch.records.len());
+            queue.acknowledge(0);
+        }
+        assert_eq!(records, [393, 207, 1, 1]);
+        assert_eq!(queue.losses(), Losses::default());
+    }
+}
+
+#[test]
 fn what_was_not_acknowledged_is_there_after_a_restart_with_the_head_of_the_process_that_queued_it() {
     let (_place, folder) = folder();
     let mut queue = Queue::open(&folder, 1 << 20, "first").unwrap();
