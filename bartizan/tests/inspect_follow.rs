@@ -288,6 +288,8 @@ fn metrics_are_open_metrics_with_links_by_verdict_and_findings_by_concern() {
         "bartizan_inspect_findings{concern=\"confidentiality\"} 1",
         "bartizan_inspect_dropped_packets_total{source=\"link.pcap\"} 0",
         "bartizan_inspect_links_without_series 0",
+        // There from the start: its first is an increase.
+        "bartizan_inspect_events_total{event=\"downgrade\"} 0",
     ] {
         assert!(
             metrics.lines().any(|found| found == line),

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
-use bartizan_inspect::follow::{Event, LinkName, Tracker, cleared, found};
+use bartizan_inspect::follow::{Event, LinkName, Tracker, cleared, event, found};
 use bartizan_inspect::{Report, json};
 use bartizan_keys::Keyring;
 use bartizan_posture::{Concern, Ledgers};
@@ -151,7 +151,8 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         metrics: Arc::clone(&metrics),
         page,
         delivery,
-        events: BTreeMap::new(),
+        // A counter that begins with its first event has no increase then.
+        events: event::NAMES.map(|name| (name, 0)).into(),
         begun: Instant::now(),
         unseen: BTreeSet::new(),
         lost_by_ledger: 0,
@@ -350,6 +351,7 @@ impl Run<'_> {
     }
 
     fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+        debug_assert!(event::NAMES.contains(&event.name), "{}", event.name);
         *self.events.entry(event.name).or_default() += 1;
         let at = since_1970();
         if let Some(page) = &mut self.page {

@@ -14,6 +14,27 @@ use crate::text::printable;
 /// Name and version of the schema.
 const SCHEMA: &str = "bartizan-events/1";
 
+/// Names of events, the report's excepted: whoever counts them begins with zero of each.
+pub const NAMES: [&str; 17] = [
+    "begin",
+    "link-seen",
+    "verdict-changed",
+    "finding",
+    "downgrade",
+    "regression",
+    "not-in-file",
+    "not-seen",
+    "contradiction",
+    "link-named",
+    "link-gone",
+    "loss",
+    "ceiling",
+    "rotation",
+    "interface-down",
+    "interface-back",
+    "end",
+];
+
 /// A link as events name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkName {
