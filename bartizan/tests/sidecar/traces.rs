@@ -94,6 +94,13 @@ fn a_sampled_request_has_a_span_at_each_sidecar_and_the_function_is_below_both()
     };
     let ((amf, amf_resource), (nrf, _)) = (of("amf"), of("nrf"));
     assert_eq!(attribute(amf_resource, "service.name"), "amf-sidecar");
+    // Confined as they are by now, they could not read it.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(attribute(amf_resource, "host.name"), host.trim());
+    assert_eq!(
+        attribute(amf_resource, "service.instance.id"),
+        &format!("{}:amf", host.trim())
+    );
     assert_eq!((&amf["traceId"], &amf["parentSpanId"]), (&TRACE.into(), &CALLER.into()));
     assert_eq!((&nrf["traceId"], &nrf["parentSpanId"]), (&TRACE.into(), &amf["spanId"]));
     let at_function = received(&function, "traceparent");

@@ -56,6 +56,8 @@ fn share(text: &str) -> Result<f64, String> {
 /// Spans, before any is sent.
 pub(super) struct Traces {
     target: Target,
+    /// Read before the sidecar is confined: afterwards no file says it.
+    host: String,
     client: Client,
     tracer: Tracer,
     spans: Spans,
@@ -79,6 +81,7 @@ impl Traces {
         let (tracer, spans) = traces::tracer(args.traces_share);
         Ok(Some(Self {
             target: target.clone(),
+            host: host(),
             client,
             tracer,
             spans,
@@ -99,7 +102,7 @@ impl Traces {
     /// Begins to send.
     pub(super) fn start(self, node: &str) -> Result<Sending, Failure> {
         let failed = |error: std::io::Error| Failure::new(format!("--traces: {error}"));
-        let resource = traces::resource(env!("CARGO_PKG_VERSION"), &host(), node);
+        let resource = traces::resource(env!("CARGO_PKG_VERSION"), &self.host, node);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (ending, end) = watch::channel(false);
         let (said, ended) = oneshot::channel();

@@ -10,6 +10,7 @@ use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 use super::Span;
+use super::hop::OTHER;
 use crate::metrics::{Outcome, Side};
 
 /// What the instrumentation scope is called.
@@ -105,11 +106,13 @@ impl Span {
             Side::Outbound => (CLIENT, 400),
         };
         let began = hop.began().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The conventions have this word in a span's name.
+        let method = if hop.method == OTHER { "HTTP" } else { hop.method };
         let (trace, span) = (HEXLOWER.encode(hop.trace()), HEXLOWER.encode(hop.span()));
         let _ = write!(
             text,
             r#"{{"traceId":"{trace}","spanId":"{span}","name":{},"kind":{kind},"startTimeUnixNano":"{}","endTimeUnixNano":"{}""#,
-            Quoted(&format!("{} {}", hop.method, labels.service)),
+            Quoted(&format!("{method} {}", labels.service)),
             nanoseconds(began),
             nanoseconds(began + self.total),
         );

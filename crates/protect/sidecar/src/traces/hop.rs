@@ -11,10 +11,12 @@ use super::context::{Parent, written};
 use crate::dialling::session::Session;
 use crate::metrics::{Outcome, ServiceLabels};
 
-/// Methods that are repeated in a span; any other is `_OTHER`, as OpenTelemetry's conventions have it.
+/// Methods that are repeated in a span; any other is [`OTHER`].
 const METHODS: [&str; 9] = [
     "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE",
 ];
+/// `http.request.method` of any other, as OpenTelemetry's conventions have it.
+pub(super) const OTHER: &str = "_OTHER";
 
 /// The span of a request under way.
 #[derive(Debug, Clone)]
@@ -138,5 +140,5 @@ impl Hop {
 /// The name of a method, of those that are known.
 pub(super) fn method(value: &[u8]) -> &'static str {
     let known = METHODS.iter().find(|known| known.as_bytes() == value);
-    known.copied().unwrap_or("_OTHER")
+    known.copied().unwrap_or(OTHER)
 }

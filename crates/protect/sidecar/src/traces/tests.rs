@@ -91,6 +91,24 @@ fn a_request_of_a_sampled_trace_has_a_span_below_its_callers() {
 }
 
 #[test]
+fn a_method_that_is_not_known_is_named_as_the_conventions_have_it() {
+    let (tracer, mut out) = tracer(0.0);
+    let mut request = Fields::new();
+    request.push(b":method", b"BREW", Indexing::Kept);
+    request.push(PARENT, SAMPLED.as_bytes(), Indexing::Plain);
+    let hop = tracer.begin(&mut request, Side::Inbound).unwrap();
+    let mut account = requests(&tracer, Side::Inbound).begin("/nudm-ueau/v1/a");
+    account.traced(hop, None);
+    account.ended(Outcome::Status(200));
+    drop(account);
+    let span = spans(&mut out).remove(0);
+    assert_eq!(
+        (&span["name"], attribute(&span, "http.request.method")),
+        (&"HTTP nudm-ueau".into(), Some(&"_OTHER".into()))
+    );
+}
+
+#[test]
 fn what_is_not_sampled_passes_untouched() {
     let (tracer, _out) = tracer(1.0);
     let unsampled = SAMPLED.replace("-01", "-00");
