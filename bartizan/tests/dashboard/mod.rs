@@ -26,13 +26,35 @@ pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
     assert_eq!(ids.len(), panels.len(), "two panels share a number");
 
     assert_queries(&queries, metrics);
+    for query in &queries {
+        assert_first_is_counted(query);
+    }
+}
+
+/// That a query counts what came first of its kind: a series that begins with 1 has no increase, and a panel that counts handshakes by `increase`
+/// alone shows none of a connection that stays open.
+fn assert_first_is_counted(query: &str) {
+    /// Counters whose series are there from the start, with 0.
+    const FROM_THE_START: [&str; 2] = [
+        "bartizan_inspect_dropped_packets_total",
+        "bartizan_inspect_untracked_packets_total",
+    ];
+    for (before, rest) in query.match_indices("increase(").map(|(at, _)| query.split_at(at)) {
+        let counted = &rest["increase(".len()..];
+        let (series, window) = counted.split_once(")").unwrap().0.rsplit_once('[').unwrap();
+        if FROM_THE_START.iter().any(|name| series.starts_with(name)) {
+            continue;
+        }
+        let begun = format!("{series} unless {series} offset {} or ", window.trim_end_matches(']'));
+        assert!(before.ends_with(&begun), "{query}: {series}");
+    }
 }
 
 /// That these queries name metrics and labels that are exported.
 pub(crate) fn assert_queries(queries: &[String], metrics: &str) {
     /// Labels that Prometheus adds, or that a histogram has.
     const ADDED: [&str; 2] = ["instance", "le"];
-    const WORDS: [&str; 2] = ["by", "or"];
+    const WORDS: [&str; 4] = ["by", "or", "unless", "offset"];
 
     let exported = exported(metrics);
     for query in queries {
@@ -89,7 +111,10 @@ pub(crate) fn identifiers(query: &str) -> Vec<(String, String)> {
                 let length = tail
                     .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                     .unwrap_or(tail.len());
-                words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
+                // What a digit stands before is the unit of a duration.
+                if !rest[..start].ends_with(|c: char| c.is_ascii_digit()) {
+                    words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
+                }
                 length
             }
         };
