@@ -3,7 +3,7 @@ CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
 CARGO_TARGET_DIR ?= target
 
-.PHONY: help demo test test-unprivileged test-kubernetes lint deny build sidecar dist doc
+.PHONY: help demo test test-unprivileged test-kubernetes lint deny build sidecar dist images doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
@@ -13,6 +13,7 @@ help:
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
+	@echo "make images  images of containers with that binary, by buildah, podman or docker"
 	@echo "make lint    formatting, clippy with warnings denied, and the order of crates"
 	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
 
@@ -42,6 +43,10 @@ sidecar:
 dist:
 	@scripts/setup dist
 	@scripts/dist
+
+images: dist
+	@scripts/setup images
+	@scripts/images $(IMAGES)
 
 lint:
 	$(CARGO) fmt --all --check
