@@ -95,6 +95,19 @@ mod as_root {
         }
     }
 
+    /// Ends what a container runs, which outlives the `buildah run` that began it.
+    struct Ending<'a>(&'a Path);
+
+    impl Drop for Ending<'_> {
+        fn drop(&mut self) {
+            for node in ["amf", "nrf"] {
+                if let Some((pid, _)) = serving(self.0, node) {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                }
+            }
+        }
+    }
+
     /// The process of a container that serves this node, and its user.
     fn serving(file: &Path, node: &str) -> Option<(i32, u32)> {
         let wanted = format!("/usr/bin/bartizan\0sidecar\0{}\0--node\0{node}\0", file.display());
@@ -132,6 +145,7 @@ mod as_root {
         stage.write("hello", "served");
         let _function = stage.nghttpd(pair.ports.function, &[]);
         owned_by_user(file.parent().unwrap());
+        let _ending = Ending(&file);
         let nodes = ["nrf", "amf"].map(|node| (node, builder.sidecar(&file, node)));
         let url = format!("http://{}/hello", pair.ports.outbound);
         let asked = Program::new("curl").arguments(["--silent", "--max-time", "30", "--http2-prior-knowledge", &url]);
