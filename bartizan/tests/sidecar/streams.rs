@@ -181,6 +181,25 @@ fn a_request_the_producer_refused_unprocessed_is_sent_again_with_its_body() {
     assert_eq!(retried, Some(1.0));
 }
 
+/// Both sidecars of a request send it again, each a few times; a producer that has too much to do is not given hundreds of it for one.
+#[test]
+fn a_producer_that_refuses_every_stream_is_spared_and_the_consumer_learns_of_it() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let running = stage.run(&pair);
+    runtime().block_on(async {
+        let count = produce(pair.ports.function, false, |_, (_, mut respond)| async move {
+            respond.send_reset(Reason::REFUSED_STREAM);
+        })
+        .await;
+        let mut consumer = consume(running.ports.outbound).await;
+        let (response, _) = consumer.send_request(post("/x"), true).expect("sent");
+        let refused = in_time("the refusal", response).await.expect_err("no response");
+        assert_eq!(refused.reason(), Some(Reason::REFUSED_STREAM));
+        assert_eq!(count.load(Ordering::SeqCst), 36);
+    });
+}
+
 #[test]
 fn a_producer_that_sends_goaway_after_every_request_loses_none() {
     const REQUESTS: usize = 300;

@@ -7,6 +7,8 @@ use tokio::time::sleep;
 /// Attempts after which there is no other. Free5GC's servers end a connection after an idle millisecond: on a busy machine that
 /// can be the fate of several connections before a request gets through, and each has GOAWAY say so.
 const AT_MOST: u32 = 64;
+/// The same where a stream was refused (REFUSED_STREAM): that is what an overloaded producer says, and both sidecars of a request hear it.
+const REFUSED_AT_MOST: u32 = 6;
 /// Attempts that follow each other at once.
 const AT_ONCE: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -39,6 +41,11 @@ impl Attempts {
         self.made < AT_MOST && Instant::now() < self.until
     }
 
+    /// Whether there may be another where the last one was refused.
+    pub(super) fn left_after_refusal(&self) -> bool {
+        self.made < REFUSED_AT_MOST && self.left()
+    }
+
     /// Counts another, after a pause where the former followed each other at once.
     pub(super) async fn another(&mut self) {
         self.made += 1;
@@ -60,6 +67,11 @@ mod tests {
             attempts.another().await;
         }
         assert_eq!(attempts.made(), AT_MOST);
+        let mut refused = Attempts::new(Instant::now() + Duration::from_secs(3600));
+        while refused.left_after_refusal() {
+            refused.another().await;
+        }
+        assert_eq!(refused.made(), REFUSED_AT_MOST);
         assert!(!Attempts::new(Instant::now()).left());
     }
 }

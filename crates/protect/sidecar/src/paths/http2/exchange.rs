@@ -424,7 +424,8 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
 pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option<Rc<Consumer>> {
     let mut inside = origin.consumer.inside();
     let exchange = inside.connection.kept(origin.stream)?;
-    if exchange.may_go_again() {
+    let is_spared = reason == "refused-stream" && !exchange.attempts.left_after_refusal();
+    if exchange.may_go_again() && !is_spared {
         exchange.carrier = Carrier::None;
         let route = &exchange.route;
         exchange.shared.metrics.retry(route.side, route.pool.peer(), reason);
