@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(300);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Asked at a time.
 const FEW: usize = 16;
-/// It is looked for sidecars to ask so often: with the above up to 32 in a second, 5,000 in less than three minutes.
+/// It is looked for sidecars to ask so often: with the above up to 32 in a second, fewer while a turn writes.
 pub(super) const PAUSE: Duration = Duration::from_millis(500);
 /// An answer has at most so many bytes: a link takes some hundred.
 const LONGEST: usize = 256 << 10;

@@ -52,7 +52,8 @@ struct KnownPod {
 }
 
 impl Store {
-    /// Sidecars that are ready and were not asked for so long, those never asked first.
+    /// Sidecars that are ready and were not asked for so long, those never asked first, then those whose question is the oldest: where
+    /// many are silent, all are not asked in the time, and it is not always the same ones.
     pub(super) fn due(&mut self, again: Duration, most: usize) -> Vec<Target> {
         let now = Instant::now();
         let mut due = Vec::new();
@@ -62,21 +63,25 @@ impl Store {
                 continue;
             }
             for (name, known) in &mut of.pods {
-                if due.len() == most {
-                    return due;
-                }
                 let is_due = known.asked.is_none_or(|asked| now >= asked + again);
                 if let Some(address) = known.pod.admin.filter(|_| known.pod.is_ready && is_due) {
-                    known.asked = Some(now);
-                    due.push(Target {
-                        namespace: namespace.clone(),
-                        pod: name.to_string(),
-                        address,
-                    });
+                    due.push((&mut known.asked, namespace, name, address));
                 }
             }
         }
-        due
+        // In order: of those never asked the first ones.
+        due.sort_by_key(|(asked, ..)| **asked);
+        let first = due.into_iter().take(most);
+        first
+            .map(|(asked, namespace, pod, address)| {
+                *asked = Some(now);
+                Target {
+                    namespace: namespace.clone(),
+                    pod: pod.to_string(),
+                    address,
+                }
+            })
+            .collect()
     }
 
     fn said(&mut self, target: &Target, said: &Result<SidecarState, String>) {
@@ -286,5 +291,52 @@ impl Namespace {
         };
         failures.insert(node.to_owned(), failure);
         self.changed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str, item: Item) -> Named {
+        Named {
+            namespace: "core".to_owned(),
+            name: name.to_owned(),
+            version: String::new(),
+            item,
+        }
+    }
+
+    fn pod(last: u8, is_ready: bool) -> Item {
+        Item::Pod(Some(Pod {
+            node: "amf".into(),
+            admin: Some(([10, 0, 0, last], 15_090).into()),
+            is_ready,
+        }))
+    }
+
+    fn asked(store: &mut Store, again: Duration, most: usize) -> Vec<String> {
+        let due = store.due(again, most);
+        due.into_iter().map(|target| target.pod).collect()
+    }
+
+    #[test]
+    fn more_sidecars_than_can_be_asked_in_the_time_are_asked_in_turn() {
+        let mut store = Store::default();
+        for last in 1..=5 {
+            store.put(named(&format!("pod-{last}"), pod(last, last != 3)));
+        }
+        assert!(asked(&mut store, Duration::ZERO, 9).is_empty(), "without a Network");
+        store.put(named("core", Item::Network(Network::default())));
+        assert_eq!(asked(&mut store, Duration::ZERO, 3), ["pod-1", "pod-2", "pod-4"]);
+        // The time is over for all of them, and the one that was not asked is first.
+        assert_eq!(asked(&mut store, Duration::ZERO, 2), ["pod-5", "pod-1"]);
+        assert_eq!(
+            asked(&mut store, Duration::ZERO, 9),
+            ["pod-2", "pod-4", "pod-1", "pod-5"]
+        );
+        assert!(asked(&mut store, Duration::from_secs(300), 9).is_empty());
+        store.put(named("pod-3", pod(3, true)));
+        assert_eq!(asked(&mut store, Duration::from_secs(300), 9), ["pod-3"]);
     }
 }
