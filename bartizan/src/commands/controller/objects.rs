@@ -35,6 +35,8 @@ pub(super) enum Item {
     Secret(Secret),
     /// None where it has ended or is no node.
     Pod(Option<Pod>),
+    /// A Network or an Exception that is being deleted, and is there as long as somebody's finalizer keeps it.
+    Ending(Kind),
 }
 
 /// A pod with a sidecar.
@@ -84,6 +86,8 @@ struct ObjectMeta {
     generation: i64,
     #[serde(default)]
     creation_timestamp: String,
+    #[serde(default)]
+    deletion_timestamp: Option<String>,
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
     #[serde(default)]
@@ -266,6 +270,7 @@ impl Decoder {
     fn custom(&self, kind: Kind, one: Custom) -> Named {
         let (meta, spec, status) = (meta(&one.metadata), one.spec, one.status);
         let item = match kind {
+            kind if one.metadata.deletion_timestamp.is_some() => Item::Ending(kind),
             Kind::Network => Item::Network(Network { meta, spec, status }),
             _ => Item::Exception(Exception { meta, spec, status }),
         };

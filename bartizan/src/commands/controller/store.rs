@@ -141,9 +141,12 @@ impl Store {
     }
 
     pub(super) fn put(&mut self, named: Named) {
-        // Pods of namespaces that have nothing to do with it are not worth an entry.
-        if matches!(named.item, Item::Pod(None)) {
-            return self.remove(Kind::Pod, &named.namespace, &named.name);
+        match named.item {
+            // Pods of namespaces that have nothing to do with it are not worth an entry.
+            Item::Pod(None) => return self.remove(Kind::Pod, &named.namespace, &named.name),
+            // What it owned is the garbage collector's now: made anew, or given back to it, it would be deleted after all.
+            Item::Ending(kind) => return self.remove(kind, &named.namespace, &named.name),
+            _ => {}
         }
         let namespace = self.namespaces.entry(named.namespace.clone()).or_default();
         namespace.observed.namespace = named.namespace;
@@ -207,7 +210,7 @@ impl Namespace {
                 }
                 (changed, false)
             }
-            Item::Pod(None) => (false, false),
+            Item::Pod(None) | Item::Ending(_) => (false, false),
         };
         self.changed |= changed;
         if changed && read {
@@ -297,6 +300,7 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::controller::objects::{Decoder, Signer};
 
     fn named(name: &str, item: Item) -> Named {
         Named {
@@ -338,5 +342,27 @@ mod tests {
         assert!(asked(&mut store, Duration::from_secs(300), 9).is_empty());
         store.put(named("pod-3", pod(3, true)));
         assert_eq!(asked(&mut store, Duration::from_secs(300), 9), ["pod-3"]);
+    }
+
+    #[test]
+    fn a_network_that_is_being_deleted_counts_as_gone_whoever_keeps_it() {
+        let decoder = Decoder {
+            signer: Signer::Issuer(String::new()),
+        };
+        let event = |more: &str| {
+            let line = format!(
+                r#"{{ "type": "MODIFIED", "object": {{ "metadata": {{ "name": "core", "namespace": "core", "uid": "one" {more} }}, "spec": {{}} }} }}"#
+            );
+            decoder.event(Kind::Network, line.as_bytes()).unwrap()
+        };
+        let mut store = Store::default();
+        store.put(event(""));
+        assert_eq!(store.namespaces["core"].observed.networks.len(), 1);
+        store.namespaces.get_mut("core").unwrap().changed = false;
+        store.put(event(
+            r#", "deletionTimestamp": "2026-11-22T10:00:00Z", "finalizers": ["orphan"]"#,
+        ));
+        assert!(store.namespaces["core"].observed.networks.is_empty());
+        assert!(store.namespaces["core"].changed);
     }
 }
