@@ -24,7 +24,7 @@ fn token_of(container: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn assert_injected(spec: &Value) {
+pub(crate) fn assert_injected(spec: &Value) {
     assert_eq!(names(&spec["initContainers"]), [OURS[0], OURS[1], "wait"]);
     assert_eq!(names(&spec["containers"]), ["amf"]);
     for place in [0, 1] {

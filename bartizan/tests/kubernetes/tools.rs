@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// As in scripts/kubernetes.
-const NAME: &str = "kubernetes-1.36.3-1";
+const NAME: &str = "kubernetes-1.36.3-2";
 
 /// Where they are.
 pub(crate) fn folder() -> PathBuf {
