@@ -281,7 +281,7 @@ impl Asking {
                 names: leaf.names().iter().cloned().collect(),
                 not_before: leaf.not_before(),
                 not_after: leaf.not_after(),
-                serial: leaf.serial().map(|serial| serial.to_string()).unwrap_or_default(),
+                serial: leaf.serial_number().to_owned(),
                 of_this_authority: true,
                 key_matches: leaf.public_key() == waiting.key.public_key(),
             },

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
+use data_encoding::HEXLOWER;
 use pem::{EncodeConfig, LineEnding, Pem};
 use pkcs8::ObjectIdentifier;
 use pkcs8::der::Decode;
@@ -29,6 +30,7 @@ pub struct Certificate {
     functions: Vec<String>,
     profile: Profile,
     serial: Option<Serial>,
+    serial_number: String,
     is_authority: bool,
     is_for_both_ends: bool,
     not_before: OffsetDateTime,
@@ -62,6 +64,7 @@ impl Certificate {
             functions: functions(&parsed),
             profile: profile(&parsed),
             serial: Serial::from_bytes(parsed.raw_serial()).ok(),
+            serial_number: HEXLOWER.encode(parsed.raw_serial()),
             is_authority: parsed.is_ca(),
             is_for_both_ends: is_for_both_ends(&parsed),
             not_before: parsed.validity().not_before.to_datetime(),
@@ -93,6 +96,12 @@ impl Certificate {
     #[must_use]
     pub fn to_pem(&self) -> String {
         to_pem("CERTIFICATE", &self.der)
+    }
+
+    /// Its serial number in hexadecimal, whatever authority gave it.
+    #[must_use]
+    pub fn serial_number(&self) -> &str {
+        &self.serial_number
     }
 
     /// The subject's distinguished name.

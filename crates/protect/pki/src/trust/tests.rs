@@ -101,3 +101,19 @@ proptest! {
         prop_assert!(RevocationList::from_der(&octets).is_none_or(|list| !list.revokes(&octets)));
     }
 }
+
+#[test]
+fn a_serial_number_is_named_whoever_gave_it() {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    let octets: Vec<u8> = (1..=20).collect();
+    params.serial_number = Some(rcgen::SerialNumber::from_slice(&octets));
+    let foreign = Certificate::from_der(params.self_signed(&key).unwrap().der(), "foreign").unwrap();
+    assert_eq!(foreign.serial_number(), "0102030405060708090a0b0c0d0e0f1011121314");
+    assert_eq!(foreign.serial(), None);
+    let directory = tempfile::tempdir().unwrap();
+    let options = InitOptions::new(Algorithm::Ed25519);
+    let authority = Authority::init(&directory.path().join("ca"), options, now()).unwrap();
+    let own = authority.root();
+    assert_eq!(own.serial_number(), own.serial().unwrap().to_string());
+}
