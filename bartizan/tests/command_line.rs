@@ -376,7 +376,7 @@ nodes:
         std::fs::set_permissions(place.path().join("ca"), PermissionsExt::from_mode(0o700)).unwrap();
         // Where the test's own program is may be closed to others.
         let binary = place.path().join("bartizan");
-        std::fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+        bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &binary);
         let run = |arguments: &[&str]| {
             let mut command = Command::new(&binary);
             command

@@ -121,7 +121,7 @@ fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
     // Where nobody but root may enter the build's folder, the program must lie elsewhere.
     let program = folder.path().join("bartizan");
-    std::fs::copy(env!("CARGO_BIN_EXE_bartizan"), &program).expect("a copy");
+    bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &program);
     let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), everyone).expect("open to everyone");
     let mut command = Command::new(program);

@@ -273,7 +273,7 @@ mod as_root {
 
         let place = tempfile::tempdir().unwrap();
         let binary = place.path().join("bartizan");
-        fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+        bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &binary);
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let nobody = [
             "--reuid",

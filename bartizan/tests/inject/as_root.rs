@@ -65,7 +65,7 @@ fn pod_named<'a>(stage: &'a Stage, webhook: &Webhook, node: &str, name: &str) ->
     fs::create_dir(&folder).unwrap();
     let binary = folder.join("bartizan");
     if fs::hard_link(env!("CARGO_BIN_EXE_bartizan"), &binary).is_err() {
-        fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+        bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &binary);
     }
     let ledger = folder.join("bartizan-ledger");
     let file = |name: &str, key: &str| {

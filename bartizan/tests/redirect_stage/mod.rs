@@ -171,7 +171,7 @@ interfaces:
     pub(crate) fn binary(&self) -> PathBuf {
         let binary = self.path("bartizan");
         if !binary.exists() && fs::hard_link(env!("CARGO_BIN_EXE_bartizan"), &binary).is_err() {
-            fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+            bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &binary);
         }
         binary
     }

@@ -1,4 +1,4 @@
-//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, tshark, tests in
+//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, copies of programs, tshark, tests in
 //! a guest kernel.
 //!
 //! A dev-dependency alone: `scripts/dependency-order` refuses it in a product crate. Everything here panics with what was expected, as
@@ -7,12 +7,14 @@
 
 mod guest_tests;
 mod memory;
+mod program;
 mod socket;
 mod tshark;
 mod wait;
 
 pub use guest_tests::{GuestTests, Results};
 pub use memory::resident;
+pub use program::copy_program;
 pub use socket::{connect_from, free_port, is_closed, is_open};
 pub use tshark::{Row, Tshark, lab_root, numbers, wireshark};
 pub use wait::{PATIENCE, eventually, until};
