@@ -172,8 +172,12 @@ impl Responder {
             Some((mac, reference, secret)) => protection::authenticate(draft, &mac.answering()?, reference, secret)?,
             None => self.identity.sign(draft)?,
         };
-        // What was refused may be asked again in the same transaction; what was given is remembered.
-        if !refused && let Some(id) = message.header.transaction {
+        // What was refused may be asked again in the same transaction, and so may what changes nothing; what was given is remembered.
+        let changes_nothing = message.kind == kind::GENERAL;
+        if !refused
+            && !changes_nothing
+            && let Some(id) = message.header.transaction
+        {
             if let Some(at) = known {
                 self.transactions.remove(at);
             }

@@ -42,12 +42,12 @@ impl Traffic<'_> {
             .map(|read| read.negotiated())
             .collect()
     }
+}
 
-    /// Whether packets between this and its peer's are of another pair too that is as narrow: from a port to the same port, where each end has one of its own.
-    pub(crate) fn shares_packets(&self, peer: &Self, other: &[Self; 2]) -> bool {
-        let crossed = (self.port, peer.port) == (other[1].port, other[0].port);
-        self.port != peer.port && crossed && self.protocol == other[0].protocol
-    }
+/// Whether packets are of both pairs, and these as narrow: from a port to the same port, where each end has one of its own.
+pub(crate) fn are_crossed(one: &[Traffic<'_>; 2], other: &[Traffic<'_>; 2]) -> bool {
+    let [here, there] = one.map(|end| (end.protocol, end.port));
+    here != there && [there, here] == other.map(|end| (end.protocol, end.port))
 }
 
 /// What each CHILD_SA of a link is for, the traffic of `node` and that of its peer, in the same order at both ends.

@@ -55,6 +55,7 @@ impl Records {
         transaction.execute_batch(schema::VERSION_1)?;
         transaction.execute_batch(schema::VERSION_2)?;
         transaction.execute_batch(schema::VERSION_3)?;
+        transaction.execute_batch(schema::VERSION_4)?;
         transaction.pragma_update(None, "user_version", schema::VERSION)?;
         transaction.execute(
             "INSERT INTO issuance (id, organization, country, crl_url) VALUES (1, ?1, ?2, ?3)",
@@ -74,8 +75,11 @@ impl Records {
             files::for_owner_alone(path)?;
             transaction.execute_batch(schema::VERSION_2)?;
         }
-        if found < schema::VERSION {
+        if found < 3 {
             transaction.execute_batch(schema::VERSION_3)?;
+        }
+        if found < schema::VERSION {
+            transaction.execute_batch(schema::VERSION_4)?;
             transaction.pragma_update(None, "user_version", schema::VERSION)?;
         }
         transaction.commit()?;

@@ -108,6 +108,24 @@ fn update(held: Enrolled, key: PrivateKey, next: PrivateKey) -> (Requester, Vec<
     Requester::begin(credential, next, "gnb", now()).unwrap()
 }
 
+/// Changes octets, cuts off, puts in and takes out.
+fn change(bytes: &mut Vec<u8>, changes: &[(prop::sample::Index, u8, u8)]) {
+    for (at, octet, what) in changes {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = at.index(bytes.len());
+        match what {
+            0 => bytes[at] = *octet,
+            1 => bytes.truncate(at),
+            2 => bytes.insert(at, *octet),
+            _ => {
+                bytes.remove(at);
+            }
+        }
+    }
+}
+
 /// A general message with one question.
 fn asking(kind: der::asn1::ObjectIdentifier, value: &[u8]) -> Vec<u8> {
     let kind = der::Encode::to_der(&kind).unwrap();
@@ -417,18 +435,7 @@ proptest! {
             6 => asking(crate::oid::LIST_STATUS, &known_lists(&body::subject(stage.authority.root().der()).unwrap())),
             _ => Vec::new(),
         };
-        for (at, octet, what) in changes {
-            if bytes.is_empty() {
-                break;
-            }
-            let at = at.index(bytes.len());
-            match what {
-                0 => bytes[at] = octet,
-                1 => bytes.truncate(at),
-                2 => bytes.insert(at, octet),
-                _ => { bytes.remove(at); }
-            }
-        }
+        change(&mut bytes, &changes);
         let draft = Draft {
             header: Header {
                 version: 2,
@@ -472,18 +479,7 @@ proptest! {
         let (mut requester, first) = begin(&invitation, fresh());
         let answer = Message::read(&stage.answer(&first).der).unwrap();
         let mut bytes = answer.body.clone();
-        for (at, octet, what) in &changes {
-            if bytes.is_empty() {
-                break;
-            }
-            let at = at.index(bytes.len());
-            match what {
-                0 => bytes[at] = *octet,
-                1 => bytes.truncate(at),
-                2 => bytes.insert(at, *octet),
-                _ => { bytes.remove(at); }
-            }
-        }
+        change(&mut bytes, &changes);
         let draft = Draft {
             header: answer.header.clone(),
             kind,
@@ -516,18 +512,7 @@ proptest! {
         let (inquiry, question) = Inquiry::begin(&identity, trust, now()).unwrap();
         let answer = Message::read(&stage.answer(&question).der).unwrap();
         let mut bytes = answer.body.clone();
-        for (at, octet, what) in &changes {
-            if bytes.is_empty() {
-                break;
-            }
-            let at = at.index(bytes.len());
-            match what {
-                0 => bytes[at] = *octet,
-                1 => bytes.truncate(at),
-                2 => bytes.insert(at, *octet),
-                _ => { bytes.remove(at); }
-            }
-        }
+        change(&mut bytes, &changes);
         let (header, certificates) = (answer.header.clone(), answer.certificates.clone());
         let draft = Draft { header, kind, body: bytes, certificates };
         let message = stage.responder.identity().sign(draft).unwrap();

@@ -44,7 +44,7 @@ pub(super) fn children(
         // The guard knows a link's packets by it.
         child.set("reqid", reqid::of(interface, index).to_string());
         // charon would give both the same, and which comes first would be that which was set up first.
-        if means.engine == IkeEngine::Strongswan && pairs.iter().any(|other| pair[0].shares_packets(&pair[1], other)) {
+        if means.engine == IkeEngine::Strongswan && pairs.iter().any(|other| traffic::are_crossed(pair, other)) {
             let [local, remote] = [here, there].map(|end| end.selectors(means));
             child.set("priority", policy::priority_of(&local, &remote).to_string());
         }

@@ -246,11 +246,11 @@ fn records_of_a_newer_version_are_not_touched() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.pragma_update(None, "user_version", 4).unwrap();
+    records.pragma_update(None, "user_version", 5).unwrap();
     drop(records);
     assert!(matches!(
         Authority::open(&path, None, now()),
-        Err(Error::RecordsVersion { found: 4, .. })
+        Err(Error::RecordsVersion { found: 5, .. })
     ));
 }
 

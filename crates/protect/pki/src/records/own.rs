@@ -56,7 +56,7 @@ impl Records {
 
     /// The certificate of a root's key by the root whose place it takes, where one was made.
     pub(crate) fn new_with_old(&self, root: Serial) -> Result<Option<Certificate>, Error> {
-        if version(&self.connection)? < 3 {
+        if version(&self.connection)? < 4 {
             return Ok(None);
         }
         let sql = "SELECT der FROM new_with_old WHERE root = ?1";

@@ -1,7 +1,7 @@
 //! The tables. `PRAGMA user_version` says which version a database has.
 
 /// Version this program reads and writes.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 4;
 
 /// A serial number is the primary key: SQLite itself refuses a second certificate with the same number.
 /// Nothing is ever deleted from these tables but the secrets of invitations.
@@ -69,9 +69,6 @@ CREATE TABLE invitation (
 ";
 
 /// Where each of the authority's own certificates is in its succession, and since when. Authorities of before had one of each.
-///
-/// `new_with_old` has name and key of a root once more, signed by the root whose place it takes (RFC 9810, section 4.4): it is handed to who asks, and stands in no
-/// list of certificates.
 pub(super) const VERSION_3: &str = "
 CREATE TABLE own (
     serial BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
@@ -79,11 +76,15 @@ CREATE TABLE own (
     since  INTEGER NOT NULL
 ) STRICT;
 
+INSERT INTO own (serial, phase, since) SELECT serial, 'current', created FROM certificate WHERE role != 'network-function';
+";
+
+/// Name and key of a root once more, signed by the root whose place it takes (RFC 9810, section 4.4): it is handed to who asks, and stands in no list of
+/// certificates.
+pub(super) const VERSION_4: &str = "
 CREATE TABLE new_with_old (
     root   BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
     serial BLOB NOT NULL UNIQUE CHECK (length(serial) = 16),
     der    BLOB NOT NULL
 ) STRICT;
-
-INSERT INTO own (serial, phase, since) SELECT serial, 'current', created FROM certificate WHERE role != 'network-function';
 ";

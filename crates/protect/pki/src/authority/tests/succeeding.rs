@@ -270,6 +270,26 @@ fn records_of_before_have_one_of_each() {
     assert_eq!(phases, [Phase::Current, Phase::Previous, Phase::Current]);
 }
 
+/// Between publishing and activating: the next root was published by a program that made no newWithOld.
+#[test]
+fn records_of_before_new_with_old_go_on_with_their_succession() {
+    let (dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    let first = authority.root().der().to_vec();
+    authority.publish_root(next(), now()).unwrap();
+    drop(authority);
+    let path = dir.path().join("ca");
+    let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
+    records.execute_batch("DROP TABLE new_with_old").unwrap();
+    records.pragma_update(None, "user_version", 3).unwrap();
+    drop(records);
+    assert_eq!(Register::open(&path).unwrap().succession().unwrap().len(), 3);
+    let mut opened = Authority::open(&path, None, now()).unwrap();
+    assert!(opened.root_update(&first).unwrap().unwrap().by_old.is_none());
+    let second = opened.activate_root(below(), Anyway::No, now()).unwrap();
+    opened.publish_root(next(), now()).unwrap();
+    assert!(opened.root_update(second.der()).unwrap().unwrap().by_old.is_some());
+}
+
 #[test]
 fn an_authority_whose_root_signs_has_no_intermediate_to_replace() {
     let (_dir, mut authority) = authority(quick());
