@@ -13,7 +13,8 @@ use bartizan_pki::Algorithm;
 use bartizan_testing::until;
 use serde_json::Value;
 
-use super::egress::{Left, counted};
+use super::egress::{Left, PFCP, counted};
+use super::engine::asks;
 use super::guest::in_a_guest_as;
 use super::userspace::{BOTH_FAMILIES as ALL, INNER, INNER_6, bound, transfers};
 use crate::stage::*;
@@ -49,11 +50,15 @@ struct Between {
 
 impl Between {
     fn set_up(engines: [&'static str; 2], ciphers: &str, link: &str) -> Self {
+        Self::set_up_for("E2", engines, ciphers, link)
+    }
+
+    fn set_up_for(interface: &str, engines: [&'static str; 2], ciphers: &str, link: &str) -> Self {
         let (algorithm, more) = match engines.contains(&STRONGSWAN) {
             true => (Algorithm::EcdsaP384, ""),
             false => (Algorithm::MlDsa65, ", authentication: post-quantum"),
         };
-        let stage = Stage::set_up_engines(engines, algorithm, &policy(ciphers, more), &[("E2", link)]);
+        let stage = Stage::set_up_engines(engines, algorithm, &policy(ciphers, more), &[(interface, link)]);
         Self { stage, engines }
     }
 
@@ -292,6 +297,22 @@ fn user_space_and_the_esp_of_a_kernel_carry_everything_and_lose_nothing_in_rekey
         ([STRONGSWAN, USERSPACE], CBC),
     ] {
         is_carried(engines, ciphers, ALL);
+    }
+    for engines in [[USERSPACE, KERNEL], [STRONGSWAN, USERSPACE]] {
+        datagrams_from_a_port_to_the_same_are_carried(engines);
+    }
+}
+
+/// They are of two CHILD_SAs, and a kernel drops what comes by the other one than it asks about first.
+fn datagrams_from_a_port_to_the_same_are_carried(engines: [&'static str; 2]) {
+    let link = Between::set_up_for("N4", engines, GCM, "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }");
+    let both = link.up();
+    let [cu, ric] = INNER.map(|address| address.parse().expect("an address"));
+    let ends = [(&link.stage.cu, cu), (&link.stage.ric, ric)];
+    asks(ends, PFCP);
+    asks([ends[1], ends[0]], PFCP);
+    for process in both {
+        process.terminate(PATIENCE).expect("it ends");
     }
 }
 

@@ -62,7 +62,7 @@ fn is_up_once(stage: &Stage) {
 }
 
 /// Datagrams to this port of the other end, from any and from the same (as nodes send GTP-U), and their answers.
-fn asks(ends: [(&Namespace, IpAddr); 2], port: u16) {
+pub(super) fn asks(ends: [(&Namespace, IpAddr); 2], port: u16) {
     for from in [0, port] {
         asks_from(ends, [from, port]);
     }
