@@ -55,7 +55,15 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
 /// [`private_directory`]. It stays when the lock goes: a lock on a file that is removed excludes nobody who opened it before.
 #[derive(Debug)]
 pub struct FileLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for FileLock {
+    /// Closing would not do: a child that another thread has forked and that runs no program yet has the file open too.
+    fn drop(&mut self) {
+        // Nothing can be reported here; the lock goes when the last of them closes the file.
+        let _ = self.file.unlock();
+    }
 }
 
 impl FileLock {
@@ -81,7 +89,7 @@ impl FileLock {
         let mut waiting = Some(waiting);
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Self { _file: file })),
+                Ok(()) => return Ok(Some(Self { file })),
                 Err(TryLockError::Error(error)) => return Err(Error::io(action())(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(None),
                 Err(TryLockError::WouldBlock) => {
@@ -110,8 +118,11 @@ mod tests {
         let second = FileLock::take(&file, Duration::from_millis(50), || waited = true);
         assert!(second.unwrap().is_none());
         assert!(waited);
+        // As in a child that another thread is forking.
+        let copy = first.file.try_clone().unwrap();
         drop(first);
         assert!(FileLock::take(&file, Duration::ZERO, || ()).unwrap().is_some());
+        drop(copy);
     }
 
     #[test]

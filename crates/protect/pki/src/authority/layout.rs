@@ -22,7 +22,15 @@ pub(crate) struct Layout {
 
 /// The right to write in an authority's directory; the kernel takes it back when the process ends, however it ends.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "held for its lock")] File);
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing would not do: a child that another thread has forked and that runs no program yet has the file open too.
+    fn drop(&mut self) {
+        // Nothing can be reported here; the lock goes when the last of them closes the file.
+        let _ = self.0.unlock();
+    }
+}
 
 /// How far the directory is from holding an authority.
 #[derive(Debug, PartialEq, Eq)]
