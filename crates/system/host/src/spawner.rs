@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use crate::owner::Owner;
 
@@ -22,6 +23,10 @@ type Order = (Command, mpsc::SyncSender<io::Result<Child>>);
 
 /// The network namespace of the thread that opens it.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
+
+/// How often, and after how long, a program is tried that is busy.
+const BUSY_TRIES: usize = 50;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The spawning thread.
 #[derive(Clone)]
@@ -80,6 +85,18 @@ pub(crate) fn spawn(mut command: Command, namespace: Option<File>, belongs: Belo
     child.recv().map_err(|_| gone())?
 }
 
+/// A program that somebody has just written can be busy for a moment (ETXTBSY): a child that another thread has forked and that runs no
+/// program yet has it open for writing too.
+fn begin(command: &mut Command) -> io::Result<Child> {
+    for _ in 1..BUSY_TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(BUSY_PAUSE),
+            known => return known,
+        }
+    }
+    command.spawn()
+}
+
 /// Starts the spawning thread, unless it runs: it takes the processors of the thread that has it started.
 pub(crate) fn ready() -> io::Result<()> {
     spawner().map(drop)
@@ -98,7 +115,7 @@ fn spawner() -> io::Result<Spawner> {
     thread::Builder::new().name("spawner".to_owned()).spawn(move || {
         for (mut command, answer) in orders {
             // The one who asked waits for the answer; if it is gone the child is killed with us.
-            let _ = answer.send(command.spawn());
+            let _ = answer.send(begin(&mut command));
         }
     })?;
     let started = Spawner {
@@ -107,4 +124,28 @@ fn spawner() -> io::Result<Spawner> {
     };
     *spawner = Some(started.clone());
     Ok(started)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn program_that_is_open_for_writing_for_a_moment_is_started_then() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("program");
+        fs::write(&path, "#!/bin/sh\nexit 7\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let busy = File::options().append(true).open(&path).unwrap();
+        let start = || spawn(Command::new(&path), None, Belongs::ToUs);
+        assert_eq!(start().unwrap_err().kind(), io::ErrorKind::ExecutableFileBusy);
+        let writer = thread::spawn(move || {
+            thread::sleep(BUSY_PAUSE * 3);
+            drop(busy);
+        });
+        assert_eq!(start().unwrap().wait().unwrap().code(), Some(7));
+        writer.join().unwrap();
+    }
 }
