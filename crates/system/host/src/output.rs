@@ -2,13 +2,23 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Write as _};
+use std::io::{self, Read, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 /// Bytes of each stream that are kept where nobody asks for more.
 pub(crate) const TAIL: usize = 256 * 1024;
+
+/// What a pipe holds at most, unless somebody has changed it.
+const PIPE: usize = 64 * 1024;
+
+/// How long who asks for what was written waits for the reader to be given a processor.
+const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// Lines of the tail that go into an error.
 const LINES_IN_ERROR: usize = 12;
@@ -35,6 +45,22 @@ struct Streams {
     open: usize,
 }
 
+impl Streams {
+    fn of(&self, stream: Stream) -> &Tail {
+        match stream {
+            Stream::Standard => &self.standard,
+            Stream::Error => &self.error,
+        }
+    }
+
+    fn of_mut(&mut self, stream: Stream) -> &mut Tail {
+        match stream {
+            Stream::Standard => &mut self.standard,
+            Stream::Error => &mut self.error,
+        }
+    }
+}
+
 /// Which of the two.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stream {
@@ -48,9 +74,23 @@ struct Tail {
     bytes: VecDeque<u8>,
     /// How many bytes there were in all.
     total: usize,
+    /// The pipe, until its end is met.
+    source: Option<OwnedFd>,
 }
 
 impl Tail {
+    /// Whether something is in the pipe that was not read yet.
+    fn is_behind(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| {
+            let mut polled = [PollFd::new(source.as_fd(), PollFlags::POLLIN)];
+            let answer = poll(&mut polled, PollTimeout::ZERO);
+            answer.is_ok()
+                && polled[0]
+                    .revents()
+                    .is_some_and(|flags| flags.contains(PollFlags::POLLIN))
+        })
+    }
+
     fn push(&mut self, bytes: &[u8], kept: usize) {
         self.bytes.extend(bytes);
         self.total += bytes.len();
@@ -73,16 +113,23 @@ impl Output {
     }
 
     /// Reads `source` to its end on a thread of its own; a copy goes to `file`.
-    pub(crate) fn follow(&self, stream: Stream, mut source: impl Read + Send + 'static, mut file: Option<File>) {
+    pub(crate) fn follow(&self, stream: Stream, mut source: impl Read + AsFd + Send + 'static, mut file: Option<File>) {
+        // Where the process has no descriptor left, nobody waits until the reader has caught up.
+        let known = source.as_fd().try_clone_to_owned().ok();
         let output = self.clone();
-        output.streams().open += 1;
+        let mut streams = output.streams();
+        streams.of_mut(stream).source = known;
+        streams.open += 1;
+        drop(streams);
         thread::spawn(move || {
             let mut buffer = [0; 8192];
-            loop {
+            while readable(&source) {
+                // Nobody else reads, so this does not wait. Who holds the lock knows that what is not in the pipe is in the tail.
+                let mut streams = output.streams();
                 let read = match source.read(&mut buffer) {
                     Ok(0) => break,
                     Ok(read) => read,
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(_) => break,
                 };
                 let bytes = &buffer[..read];
@@ -90,16 +137,18 @@ impl Output {
                 if file.as_mut().is_some_and(|file| file.write_all(bytes).is_err()) {
                     file = None;
                 }
-                let mut streams = output.streams();
-                let kept = streams.kept;
-                match stream {
-                    Stream::Standard => streams.standard.push(bytes, kept.max(TAIL)),
-                    Stream::Error => streams.error.push(bytes, TAIL),
-                }
+                let kept = match stream {
+                    Stream::Standard => streams.kept.max(TAIL),
+                    Stream::Error => TAIL,
+                };
+                streams.of_mut(stream).push(bytes, kept);
                 drop(streams);
                 output.shared.grown.notify_all();
             }
-            output.streams().open -= 1;
+            let mut streams = output.streams();
+            streams.of_mut(stream).source = None;
+            streams.open -= 1;
+            drop(streams);
             output.shared.grown.notify_all();
         });
     }
@@ -139,18 +188,21 @@ impl Output {
         answer(&streams)
     }
 
-    /// The kept part of one stream.
+    /// The kept part of one stream, with all that was written before this was called.
     pub(crate) fn bytes(&self, stream: Stream) -> Vec<u8> {
+        let total = self.streams().of(stream).total;
+        let caught_up = |streams: &Streams| {
+            let tail = streams.of(stream);
+            tail.total - total >= PIPE || !tail.is_behind()
+        };
+        self.wait(Instant::now() + CATCH_UP, caught_up, |_| true);
         self.since(stream, 0).0
     }
 
     /// What one stream has had after its first `seen` bytes, and how many bytes there were until now.
     pub(crate) fn since(&self, stream: Stream, seen: usize) -> (Vec<u8>, usize) {
         let streams = self.streams();
-        let tail = match stream {
-            Stream::Standard => &streams.standard,
-            Stream::Error => &streams.error,
-        };
+        let tail = streams.of(stream);
         (tail.since(seen), tail.total)
     }
 
@@ -166,6 +218,17 @@ impl Output {
     fn streams(&self) -> MutexGuard<'_, Streams> {
         // A reader thread cannot leave the bytes in a state that matters.
         self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until there is something to read, or the end.
+fn readable(source: &impl AsFd) -> bool {
+    loop {
+        let mut polled = [PollFd::new(source.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut polled, PollTimeout::NONE) {
+            Err(Errno::EINTR) => {}
+            answer => return answer.is_ok(),
+        }
     }
 }
 
@@ -191,12 +254,30 @@ fn contains(bytes: &VecDeque<u8>, wanted: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    /// A pipe with this text, which somebody writes.
+    fn pipe(text: Vec<u8>) -> io::PipeReader {
+        let (reader, mut writer) = io::pipe().unwrap();
+        thread::spawn(move || writer.write_all(&text).unwrap());
+        reader
+    }
+
+    #[test]
+    fn what_was_written_before_it_is_asked_for_is_there() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let output = Output::default();
+        output.follow(Stream::Error, reader, None);
+        for number in 0..5000_usize {
+            writer.write_all(b"x").unwrap();
+            assert_eq!(output.bytes(Stream::Error).len(), number + 1);
+        }
+    }
+
     #[test]
     fn only_the_end_of_a_long_stream_is_kept() {
         let output = Output::default();
         let mut text = vec![b'a'; TAIL];
         text.extend_from_slice(b"the end");
-        output.follow(Stream::Standard, std::io::Cursor::new(text), None);
+        output.follow(Stream::Standard, pipe(text), None);
         assert!(output.wait_for_end(Instant::now() + Duration::from_secs(10)));
         let bytes = output.bytes(Stream::Standard);
         assert_eq!(bytes.len(), TAIL);
@@ -209,7 +290,7 @@ mod tests {
     fn a_listing_is_kept_as_far_as_it_was_asked_for() {
         let output = Output::keeping(2 * TAIL);
         let text = vec![b'a'; TAIL + 7];
-        output.follow(Stream::Standard, std::io::Cursor::new(text), None);
+        output.follow(Stream::Standard, pipe(text), None);
         assert!(output.wait_for_end(Instant::now() + Duration::from_secs(10)));
         assert_eq!(output.bytes(Stream::Standard).len(), TAIL + 7);
     }
@@ -217,7 +298,7 @@ mod tests {
     #[test]
     fn waiting_ends_when_the_streams_end_without_the_line() {
         let output = Output::default();
-        output.follow(Stream::Error, std::io::Cursor::new("something else\n"), None);
+        output.follow(Stream::Error, pipe(b"something else\n".to_vec()), None);
         assert!(!output.wait_for("listening", Instant::now() + Duration::from_secs(60)));
         assert!(output.wait_for("else", Instant::now() + Duration::from_secs(60)));
     }

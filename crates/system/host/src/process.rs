@@ -89,22 +89,29 @@ impl Process {
     /// is known to have ended, its last words are among them.
     #[must_use]
     pub fn tail(&self) -> String {
-        if self.ended.is_some() {
-            self.read_to_the_end();
-        }
+        self.hear_last_words();
         self.output.last_lines()
     }
 
-    /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not UTF-8 are replaced.
+    /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not UTF-8 are replaced. Of one that is
+    /// known to have ended, its last words are in it.
     #[must_use]
     pub fn stdout(&self) -> String {
+        self.hear_last_words();
         String::from_utf8_lossy(&self.output.bytes(Stream::Standard)).into_owned()
     }
 
     /// The same for standard error.
     #[must_use]
     pub fn stderr(&self) -> String {
+        self.hear_last_words();
         String::from_utf8_lossy(&self.output.bytes(Stream::Error)).into_owned()
+    }
+
+    fn hear_last_words(&self) {
+        if self.ended.is_some() {
+            self.read_to_the_end();
+        }
     }
 
     /// How it ended, or `None` while it runs.

@@ -107,6 +107,7 @@ fn tail_of_a_program_that_has_ended_has_its_last_words() {
         while process.ended().unwrap().is_none() {
             thread::yield_now();
         }
+        assert_eq!(process.stderr(), "last words\n", "round {round}");
         assert_eq!(process.tail(), "last words", "round {round}");
     }
 }
