@@ -172,8 +172,9 @@ impl Between {
                     assert_eq!(report["userspace"]["dropped"][why], 0, "{node}, {why}: {report}");
                 }
                 let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
+                // How many go at once depends on what else the machine does: `esp-dataplane` measures it.
                 for few in ["read", "sends"] {
-                    assert!(2 * work(few) < work("sealed"), "{node}: {few}: {report}");
+                    assert!(work(few) < work("sealed"), "{node}: {few}: {report}");
                 }
             } else {
                 let dropped = &report["links"][0]["children"][0]["sas"][0]["dropped"];
