@@ -181,6 +181,7 @@ fn issue(authority: &mut Authority, holder: Holder, key: &PublicKey, now: System
         let failure = match &error {
             Refused::NotInvited(_) | Refused::InvitationUsed(_) => Failure::NotAuthorized,
             Refused::ClassicalKey(_) | Refused::NotForIpsec { .. } => Failure::BadAlgorithm,
+            Refused::RevokedKey(_) => Failure::CertificateRevoked,
             Refused::Unsuitable { .. } => Failure::BadCertificateId,
             _ => Failure::Internal,
         };

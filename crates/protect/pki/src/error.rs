@@ -196,6 +196,9 @@ pub enum Error {
     /// Somebody with another key has enrolled by this invitation.
     #[error("the invitation {0:?} was used with another key")]
     InvitationUsed(String),
+    /// The key is that of a certificate that was revoked: who has it would be certified again.
+    #[error("the key is that of certificate {0}, which is revoked: ask for a new one")]
+    RevokedKey(Serial),
     /// A key that a quantum computer breaks, under an authority or in place of a key that it does not.
     #[error("an {0} key would be certified where a quantum-safe one is expected")]
     ClassicalKey(Algorithm),

@@ -31,7 +31,7 @@ impl Refusal {
                 Failure::BadAlgorithm
             }
             Refused::UnknownCertificate(_) | Refused::Unsuitable { .. } => Failure::BadCertificateId,
-            Refused::AlreadyRevoked(_) => Failure::CertificateRevoked,
+            Refused::AlreadyRevoked(_) | Refused::RevokedKey(_) => Failure::CertificateRevoked,
             Refused::Busy(_) => Failure::Unavailable,
             _ => return Self::ours(error),
         };

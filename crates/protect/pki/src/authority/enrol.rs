@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::issue::Order;
 use super::{Authority, Issued};
 use crate::lifetime::whole_seconds;
-use crate::records::{self, Entry, Origin, Role, State, Stored};
+use crate::records::{self, Entry, Origin, Reason, Role, State, Stored};
 use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
 
 /// Octets of a secret: it is guessed by nobody, with or without a recording of a message that it protects.
@@ -243,6 +243,7 @@ impl Authority {
         if !open.stored.classical {
             self.require_quantum_safe(key)?;
         }
+        require_not_revoked(&self.records.by_name(&open.stored.name)?, key)?;
         let granted = Granted::of(&open.stored)?;
         let entry = self.certify(&granted.order(key), None, now)?;
         let transaction = self.records.begin()?;
@@ -280,9 +281,11 @@ impl Authority {
         let updated = |entry: &Entry| {
             entry.replaces == Some(old.serial) && entry.state == State::Issued && entry.certificate.public_key() == key
         };
-        if let Some(entry) = self.records.by_name(&old.name)?.into_iter().find(updated) {
-            return Ok(self.issued(&entry, None));
+        let of_this_name = self.records.by_name(&old.name)?;
+        if let Some(entry) = of_this_name.iter().find(|entry| updated(entry)) {
+            return Ok(self.issued(entry, None));
         }
+        require_not_revoked(&of_this_name, key)?;
         if old.certificate.algorithm().is_quantum_safe() {
             self.require_quantum_safe(key)?;
         }
@@ -317,6 +320,20 @@ impl Authority {
             return Err(Error::ClassicalKey(key.algorithm()));
         }
         Ok(())
+    }
+}
+
+/// A key whose certificate was revoked gets no other. A request for it may be an old one that somebody recorded, and has the key now. Cessation of operation
+/// is the reason that is recorded where a receiver refuses its certificate, and says nothing against the key.
+fn require_not_revoked(of_this_name: &[Entry], key: &PublicKey) -> Result<(), Error> {
+    let mut revoked = of_this_name.iter().filter(|entry| {
+        entry.state == State::Revoked
+            && entry.reason != Some(Reason::CessationOfOperation)
+            && entry.certificate.public_key() == key
+    });
+    match revoked.next() {
+        Some(entry) => Err(Error::RevokedKey(entry.serial)),
+        None => Ok(()),
     }
 }
 

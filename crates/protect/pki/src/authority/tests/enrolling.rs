@@ -145,6 +145,32 @@ fn an_update_keeps_the_names_and_is_given_once_for_a_key() {
     ));
 }
 
+/// A request for an update that somebody had recorded was answered by a new certificate for a key that was revoked as compromised, for as long as the
+/// certificate that signed the request was valid.
+#[test]
+fn a_key_that_was_revoked_is_certified_by_no_update_and_no_invitation() {
+    let (_dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    let old = authority.enrol(&invitation, &key(Algorithm::MlDsa65), now()).unwrap();
+    let (next, other) = (key(Algorithm::MlDsa65), key(Algorithm::MlDsa65));
+    let new = authority.update(old.serial(), &next, now()).unwrap();
+    let serial = new.serial().to_string();
+    authority.revoke(&serial, Reason::KeyCompromise, now()).unwrap();
+    let refused = authority.update(old.serial(), &next, now());
+    assert!(matches!(refused, Err(Error::RevokedKey(serial)) if serial == new.serial()));
+    let second = authority.invite(&invite("gnb"), now()).unwrap();
+    assert!(matches!(
+        authority.enrol(&second, &next, now()),
+        Err(Error::RevokedKey(_))
+    ));
+    assert_eq!(authority.list().unwrap().len(), 3, "nothing was issued");
+    // The holder of the old certificate goes on with another key, and so does one whose receiver refused its certificate.
+    let third = authority.update(old.serial(), &other, now()).unwrap();
+    let serial = third.serial().to_string();
+    authority.revoke(&serial, Reason::CessationOfOperation, now()).unwrap();
+    assert!(authority.update(old.serial(), &other, now()).is_ok());
+}
+
 #[test]
 fn records_without_invitations_become_ones_with_them() {
     let (dir, authority) = authority(quick());
