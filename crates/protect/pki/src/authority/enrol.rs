@@ -197,15 +197,15 @@ impl Authority {
         Ok(found.filter(|invitation| invitation.is_open_at(now)))
     }
 
-    /// The open invitation of who shows a vendor's certificate, with others at hand between it and the vendor's root. That the key is the
-    /// sender's is for the caller to verify.
+    /// The newest open invitation of who shows a vendor's certificate, with others at hand between it and the vendor's root: one that is invited again, since it
+    /// lost its key, comes by that, and not by the one that its lost key has used. That the key is the sender's is for the caller to verify.
     pub fn invitation_of_vendor(
         &self,
         shown: &ForeignCertificate,
         at_hand: &[ForeignCertificate],
         now: SystemTime,
     ) -> Result<Option<Invitation>, Error> {
-        for stored in self.records.invitations()? {
+        for stored in self.records.invitations()?.into_iter().rev() {
             let invitation = Invitation::from_stored(stored);
             let Some((name, root)) = &invitation.stored.vendor else {
                 continue;

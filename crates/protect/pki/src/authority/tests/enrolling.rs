@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::{InvitationState, Invite};
+use crate::{ForeignCertificate, InvitationState, Invite, Vendor};
 
 fn invite(name: &str) -> Invite {
     Invite {
@@ -169,6 +169,35 @@ fn a_key_that_was_revoked_is_certified_by_no_update_and_no_invitation() {
     let serial = third.serial().to_string();
     authority.revoke(&serial, Reason::CessationOfOperation, now()).unwrap();
     assert!(authority.update(old.serial(), &other, now()).is_ok());
+}
+
+/// The oldest open invitation was taken, used by a key that was lost, and the new one was of no use until the old one had ended.
+#[test]
+fn who_is_invited_again_by_a_vendors_certificate_comes_by_the_newer_invitation() {
+    let (_vendors, mut vendor) = authority(InitOptions::new(Algorithm::EcdsaP256));
+    let shown = vendor.issue(&leaf("SN-0815"), now()).unwrap();
+    let shown = ForeignCertificate::from_der(shown.certificate().der()).unwrap();
+    let invite = Invite {
+        vendor: Some(Vendor {
+            root: ForeignCertificate::from_der(vendor.root().der()).unwrap(),
+            name: "SN-0815".to_owned(),
+        }),
+        ..invite("gnb")
+    };
+    let (_dir, mut authority) = authority(quick());
+    let come = |authority: &mut Authority, key| {
+        let invitation = authority.invitation_of_vendor(&shown, &[], now()).unwrap().unwrap();
+        authority.enrol(&invitation, key, now())
+    };
+    let (lost, another) = (key(Algorithm::MlDsa65), key(Algorithm::MlDsa65));
+    authority.invite(&invite, now()).unwrap();
+    come(&mut authority, &lost).unwrap();
+    assert!(matches!(come(&mut authority, &another), Err(Error::InvitationUsed(_))));
+    authority.invite(&invite, now()).unwrap();
+    assert_eq!(
+        come(&mut authority, &another).unwrap().certificate().public_key(),
+        &another
+    );
 }
 
 #[test]
