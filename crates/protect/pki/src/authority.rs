@@ -66,13 +66,18 @@ impl Authority {
 
     /// Opens it once more by the key of an opening before, without asking the passphrase's hundred thousands of rounds again and without
     /// a login where the key is in a token. Where the authority signs by another key since, it is read as [`Authority::open`] does.
+    ///
+    /// Who serves an authority opens it so, and may issue nothing for weeks: the issuing key's revocation list is signed anew before it ends here too.
     pub fn open_again(
         dir: &Path,
         secrets: impl Into<Secrets>,
         key: &OpenedKey,
         now: SystemTime,
     ) -> Result<Self, Error> {
-        Self::open_by(dir, secrets.into(), Some(key), now)
+        let mut authority = Self::open_by(dir, secrets.into(), Some(key), now)?;
+        // Where that fails whoever issues next learns of it; everything else goes on.
+        let _ = authority.keep_issuing_list_fresh(now);
+        Ok(authority)
     }
 
     /// The issuing key, for [`Authority::open_again`].

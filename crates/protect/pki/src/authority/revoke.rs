@@ -159,9 +159,19 @@ impl Authority {
 
     /// Signs a new list where the newest has less than half of its time left.
     pub(super) fn keep_list_fresh(&mut self, now: SystemTime) -> Result<(), Error> {
+        self.keep_fresh(now, |_| true)
+    }
+
+    /// The same of the key that is open, so that no other is read, and no token asked, again and again.
+    pub(super) fn keep_issuing_list_fresh(&mut self, now: SystemTime) -> Result<(), Error> {
+        let key = self.key.public_key().clone();
+        self.keep_fresh(now, |own| own.certificate.public_key() == &key)
+    }
+
+    fn keep_fresh(&mut self, now: SystemTime, of: impl Fn(&Entry) -> bool) -> Result<(), Error> {
         let limit = whole_seconds(now)? + time::Duration::days(i64::from(DAYS)) / 2;
         let mut signing = Vec::new();
-        for own in self.own.iter().filter(|own| has_list(own)) {
+        for own in self.own.iter().filter(|own| has_list(own) && of(&own.entry)) {
             let is_fresh = |list: records::StoredList| list.next_update > limit;
             if self.is_above_an_intermediate(&own.entry) || self.records.list(own.entry.serial)?.is_some_and(is_fresh) {
                 continue;

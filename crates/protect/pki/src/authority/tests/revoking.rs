@@ -73,6 +73,21 @@ fn a_list_is_signed_anew_before_it_ends() {
     assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 11));
 }
 
+/// `ca serve` gave a list that had ended, where a week went by in which nothing was issued.
+#[test]
+fn a_list_is_signed_anew_where_an_authority_is_served_and_issues_nothing() {
+    let (dir, authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    let key = authority.opened_key();
+    drop(authority);
+    let again = |days: u32| {
+        let opened = Authority::open_again(&dir.path().join("ca"), Secrets::default(), &key, now() + DAY * days);
+        list_numbers(&opened.unwrap().crl().unwrap())
+    };
+    assert_eq!(again(3), [1, 1]);
+    assert_eq!(again(4), [2, 1], "the root's key is not asked for");
+    assert_eq!(again(5), [2, 1]);
+}
+
 #[test]
 fn two_certificates_of_one_name_are_revoked_by_serial_number() {
     let (_dir, mut authority) = authority(quick());
