@@ -4,6 +4,12 @@ use der::asn1::ObjectIdentifier;
 
 /// PasswordBasedMac (RFC 9810, section 5.1.3.1).
 pub(crate) const PASSWORD_BASED_MAC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.13");
+/// MACs that are not computed here: PBMAC1 (RFC 9810, section 5.1.3.1), by a key of Diffie-Hellman (5.1.3.2), by one that was encapsulated (5.1.3.4).
+pub(crate) const OTHER_MACS: [ObjectIdentifier; 3] = [
+    ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.14"),
+    ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.30"),
+    ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.16"),
+];
 /// Hash functions (RFC 5754, section 2).
 pub(crate) const SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
 pub(crate) const SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");

@@ -60,6 +60,15 @@ impl Sender {
             let mac = PasswordMac::read(parameters).map_err(Refusal::unreadable)?;
             return Self::invited(authority, message, mac, value, now);
         }
+        if oid::OTHER_MACS.contains(&algorithm) {
+            return Err(Refusal(
+                Failure::BadAlgorithm,
+                format!(
+                    "protection by {algorithm}; of MACs PasswordBasedMac ({}) is accepted",
+                    oid::PASSWORD_BASED_MAC
+                ),
+            ));
+        }
         let Some(entry) = signer(authority, message)? else {
             return Self::vendor(authority, message, value, now);
         };

@@ -222,6 +222,28 @@ fn a_secret_that_is_wrong_and_a_reference_that_is_not_there_are_refused_alike() 
     assert!(stage.authority.show("gnb").is_err(), "nothing was issued");
 }
 
+/// The answer was that a certificate is missing, of a message that needs none.
+#[test]
+fn a_mac_of_another_kind_is_refused_by_its_name() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (_, first) = begin(&invitation, fresh());
+    let message = Message::read(&first).unwrap();
+    let draft = Draft {
+        header: Header {
+            protection: Some(encoding::algorithm_identifier(crate::oid::OTHER_MACS[0], None).unwrap()),
+            ..message.header
+        },
+        kind: message.kind,
+        body: message.body,
+        certificates: Vec::new(),
+    };
+    let answer = stage.answer(&draft.protect(|_| Ok(vec![0; 32])).unwrap());
+    let (failure, why) = answer.event.refused.unwrap();
+    assert_eq!(failure, Failure::BadAlgorithm);
+    assert!(why.contains("1.2.840.113549.1.5.14"), "{why}");
+}
+
 #[test]
 fn another_key_gets_nothing_on_an_invitation_that_was_used() {
     let mut stage = Stage::new(Algorithm::Ed25519);
