@@ -4,7 +4,9 @@
 use std::time::SystemTime;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use bartizan_pki::{Authority, Certificate, Error as Refused, Issued, PublicKey, Role, Serial, SigningRequest, State};
+use bartizan_pki::{
+    Authority, Certificate, Error as Refused, Issued, Profile, PublicKey, Role, Serial, SigningRequest, State,
+};
 use data_encoding::{BASE64, BASE64_MIME_PERMISSIVE};
 use der::Tag;
 use der::asn1::ObjectIdentifier;
@@ -127,7 +129,11 @@ fn identified(authority: &Authority, client: Client<'_>, again: bool, now: Syste
             let certificate = Certificate::from_der(der, "client").map_err(|_| foreign())?;
             let serial = certificate.serial().ok_or_else(foreign)?;
             let entry = authority.show(&serial.to_string()).map_err(|_| foreign())?;
-            if entry.certificate().der() != der || entry.role() != Role::NetworkFunction {
+            // The responder's own is none: it is issued when the server starts, and renewed by nobody else.
+            if entry.certificate().der() != der
+                || entry.role() != Role::NetworkFunction
+                || certificate.profile() == Profile::Responder
+            {
                 return Err(foreign());
             }
             if entry.state() != State::Issued {

@@ -371,6 +371,20 @@ fn a_network_function_is_not_taken_for_the_authority() {
 }
 
 #[test]
+fn the_responders_certificate_is_renewed_by_no_request() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let own = stage.responder.identity().certificate().der().to_vec();
+    let outcome = crate::est::enrol(
+        &mut stage.authority,
+        crate::est::Client::Certificate(&own),
+        true,
+        b"",
+        now(),
+    );
+    assert_eq!(outcome.body.unwrap_err().0, Failure::SignerNotTrusted);
+}
+
+#[test]
 fn transactions_are_forgotten_after_five_minutes_and_unconfirmed_ones_are_named() {
     let mut stage = Stage::new(Algorithm::Ed25519);
     let invitation = stage.invite("gnb");
