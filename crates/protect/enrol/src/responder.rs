@@ -28,12 +28,16 @@ use sender::Sender;
 const REMEMBERED: Duration = Duration::from_secs(300);
 /// Most transactions that are remembered; an answer is 20 kB at most.
 const MOST: usize = 1024;
+/// Of these, those of certificates of one name: one requester does not take the places of all others.
+const OF_A_NAME: usize = 16;
 
 /// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that is not in the authority's records too.
 #[derive(Debug)]
 pub struct Responder {
     identity: Identity,
     transactions: VecDeque<Transaction>,
+    /// Certificates that nobody confirmed in time, and that [`Responder::forget`] has not given yet.
+    unconfirmed: Vec<Serial>,
 }
 
 /// A message that goes back, and what happened.
@@ -109,6 +113,7 @@ impl Responder {
         Self {
             identity,
             transactions: VecDeque::new(),
+            unconfirmed: Vec::new(),
         }
     }
 
@@ -125,7 +130,7 @@ impl Responder {
 
     /// Answers a request. An error is ours: there is no answer to give then.
     pub fn answer(&mut self, authority: &mut Authority, request: &[u8], now: SystemTime) -> Result<Answer, Error> {
-        self.forget(now);
+        self.drop_over(now);
         let message = match Message::read(request) {
             Ok(message) => message,
             Err(error) => return self.unreadable(error, now),
@@ -173,7 +178,13 @@ impl Responder {
             None => self.identity.sign(draft)?,
         };
         // What was refused may be asked again in the same transaction, and so may what changes nothing; what was given is remembered.
-        let changes_nothing = message.kind == kind::GENERAL;
+        let changes_nothing = matches!(message.kind, kind::GENERAL | kind::ERROR);
+        if !refused
+            && message.kind == kind::ERROR
+            && let Some(ended) = known.and_then(|at| self.transactions.remove(at))
+        {
+            self.note(ended);
+        }
         if !refused
             && !changes_nothing
             && let Some(id) = message.header.transaction
@@ -181,6 +192,7 @@ impl Responder {
             if let Some(at) = known {
                 self.transactions.remove(at);
             }
+            self.make_place(outcome.event.name.as_deref());
             self.transactions.push_back(Transaction {
                 id,
                 began: now,
@@ -197,17 +209,46 @@ impl Responder {
         })
     }
 
-    /// Drops transactions whose time is over; gives those certificates that nobody confirmed.
+    /// Drops transactions whose time is over; gives those certificates that nobody confirmed, each once.
     pub fn forget(&mut self, now: SystemTime) -> Vec<Serial> {
-        let mut unconfirmed = Vec::new();
-        self.transactions.retain(|transaction| {
-            let over = now.duration_since(transaction.began).is_ok_and(|age| age > REMEMBERED);
-            if over {
-                unconfirmed.extend(transaction.unconfirmed.as_ref().map(|waiting| waiting.serial));
-            }
-            !over
-        });
-        unconfirmed
+        self.drop_over(now);
+        std::mem::take(&mut self.unconfirmed)
+    }
+
+    /// Drops the oldest transaction of a name that has as many as it may.
+    fn make_place(&mut self, name: Option<&str>) {
+        let is_of = |transaction: &Transaction| transaction.event.name.as_deref() == name;
+        if self.transactions.iter().filter(|one| is_of(one)).count() < OF_A_NAME {
+            return;
+        }
+        if let Some(dropped) = self
+            .transactions
+            .iter()
+            .position(is_of)
+            .and_then(|at| self.transactions.remove(at))
+        {
+            self.note(dropped);
+        }
+    }
+
+    /// Takes note of a certificate that nobody confirmed in a transaction that is over.
+    fn note(&mut self, over: Transaction) {
+        let serial = over.unconfirmed.map(|waiting| waiting.serial);
+        self.unconfirmed
+            .extend(serial.filter(|_| self.unconfirmed.len() < MOST));
+    }
+
+    fn drop_over(&mut self, now: SystemTime) {
+        let is_over = |one: &Transaction| now.duration_since(one.began).is_ok_and(|age| age > REMEMBERED);
+        // By the clock of this machine, which may be set: they need not be in order.
+        while let Some(over) = self
+            .transactions
+            .iter()
+            .position(is_over)
+            .and_then(|at| self.transactions.remove(at))
+        {
+            self.note(over);
+        }
     }
 
     fn header(&self, message: &Message, outcome: &Outcome, nonce: &[u8], now: SystemTime) -> Result<Header, Error> {

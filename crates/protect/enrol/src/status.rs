@@ -147,6 +147,13 @@ impl Status {
         }
     }
 
+    /// What it says, in a line.
+    pub(crate) fn said(&self) -> String {
+        let failure = self.failure.map(|failure| format!(" ({failure})"));
+        let text = self.text.first().map_or("no reason is given", String::as_str);
+        format!("{text}{}", failure.unwrap_or_default())
+    }
+
     pub(crate) fn is_granted(&self) -> bool {
         matches!(self.value, 0 | 1)
     }

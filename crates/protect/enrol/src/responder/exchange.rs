@@ -67,8 +67,10 @@ impl Responder {
         event: &Event,
         now: SystemTime,
     ) -> Result<Outcome, Refusal> {
-        if message.kind == kind::CONFIRMATION {
-            return self.confirmed(authority, message, sender, known, event, now);
+        match message.kind {
+            kind::CONFIRMATION => return self.confirmed(authority, message, sender, known, event, now),
+            kind::ERROR => return self.given_up(message, sender, known, event),
+            _ => {}
         }
         if known.is_some() {
             return Err(Refusal(
@@ -93,6 +95,39 @@ impl Responder {
                 "ir, cr, p10cr, kur, rr, certConf and genm are answered here".to_owned(),
             )),
         }
+    }
+
+    /// An error of the requester ends its transaction, and is acknowledged (RFC 9810, section 5.3.21). What was issued in it stays, as without a confirmation.
+    fn given_up(
+        &self,
+        message: &Message,
+        sender: &Sender,
+        known: Option<usize>,
+        event: &Event,
+    ) -> Result<Outcome, Refusal> {
+        let status = body::read_error(message.content()?)?;
+        let transaction = known.and_then(|at| self.transactions.get(at));
+        if transaction.is_some_and(|transaction| transaction.event.sender != event.sender) {
+            return Err(Refusal(
+                Failure::NotAuthorized,
+                format!("the transaction is of somebody else than {sender}"),
+            ));
+        }
+        Ok(Outcome {
+            kind: kind::ACKNOWLEDGED,
+            body: encoding::null()?,
+            certificates: Vec::new(),
+            event: Event {
+                name: transaction.and_then(|transaction| transaction.event.name.clone()),
+                serial: transaction.and_then(|transaction| transaction.event.serial),
+                refused: Some((
+                    Failure::BadRequest,
+                    format!("the requester ends the transaction: {}", status.said()),
+                )),
+                ..event.clone()
+            },
+            unconfirmed: None,
+        })
     }
 
     fn confirmed(

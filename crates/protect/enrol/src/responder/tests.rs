@@ -325,6 +325,48 @@ fn a_certificate_that_its_receiver_refuses_is_revoked() {
     assert_eq!(stage.authority.show("gnb").unwrap().state(), State::Revoked);
 }
 
+/// It was refused as a request that is not known.
+#[test]
+fn an_error_of_the_requester_is_acknowledged_and_ends_its_transaction_alone() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (one, other) = (stage.invite("one"), stage.invite("other"));
+    let (mut requester, first) = begin(&one, fresh());
+    let answer = stage.answer(&first);
+    let serial = answer.event.serial.unwrap();
+    let Next::Store { confirmation, .. } = requester.receive(&answer.der, now()).unwrap() else {
+        panic!("a confirmation is due");
+    };
+    let message = Message::read(&confirmation).unwrap();
+    let error = |invitation: &Invitation| {
+        let status = Status::rejected(Failure::BadMessageCheck, "what is this?".to_owned());
+        let draft = Draft {
+            header: message.header.clone(),
+            kind: kind::ERROR,
+            body: body::error(&status).unwrap(),
+            certificates: Vec::new(),
+        };
+        let mac = crate::protection::PasswordMac::fresh().unwrap();
+        let secret = invitation.secret().unwrap();
+        protection::authenticate(draft, &mac, invitation.reference(), secret).unwrap()
+    };
+    let refused = stage.answer(&error(&other));
+    assert_eq!(Message::read(&refused.der).unwrap().kind, kind::ERROR);
+    assert_eq!(stage.responder.transactions.len(), 1, "it is somebody else's");
+    let acknowledged = stage.answer(&error(&one));
+    assert_eq!(Message::read(&acknowledged.der).unwrap().kind, kind::ACKNOWLEDGED);
+    let (_, why) = acknowledged.event.refused.unwrap();
+    assert_eq!(
+        why,
+        "the requester ends the transaction: what is this? (badMessageCheck)"
+    );
+    assert_eq!(stage.responder.forget(now()), [serial], "nobody confirmed it");
+    assert_eq!(stage.authority.show("one").unwrap().state(), State::Issued);
+    // The transaction is over, and its request may be made again.
+    let refused = stage.answer(&confirmation).event.refused;
+    assert_eq!(refused.map(|(failure, _)| failure), Some(Failure::BadRequest));
+    assert_eq!(stage.answer(&first).event.serial, Some(serial));
+}
+
 #[test]
 fn who_is_revoked_or_over_or_of_another_authority_updates_nothing() {
     let mut stage = Stage::new(Algorithm::Ed25519);
@@ -391,20 +433,32 @@ fn transactions_are_forgotten_after_five_minutes_and_unconfirmed_ones_are_named(
     let (_, first) = begin(&invitation, fresh());
     let serial = stage.answer(&first).event.serial.unwrap();
     assert!(stage.responder.forget(now() + Duration::from_secs(300)).is_empty());
-    assert_eq!(stage.responder.forget(now() + Duration::from_secs(301)), [serial]);
+    // A message that is answered meanwhile drops what is over too.
+    let late = now() + Duration::from_secs(301);
+    stage.responder.answer(&mut stage.authority, b"", late).unwrap();
     assert!(stage.responder.transactions.is_empty());
+    assert_eq!(stage.responder.forget(late), [serial]);
+    assert!(stage.responder.forget(late).is_empty());
 }
 
 #[test]
 fn many_transactions_are_bounded() {
     let mut stage = Stage::new(Algorithm::Ed25519);
-    let invitation = stage.invite("gnb");
-    let key = fresh();
-    for _ in 0..MOST {
+    let ask = |stage: &mut Stage, invitation: &Invitation, key: &PrivateKey| {
         let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).unwrap();
-        let (_, first) = begin(&invitation, copy);
-        assert_eq!(stage.answer(&first).event.refused, None);
+        let (_, first) = begin(invitation, copy);
+        stage.answer(&first)
+    };
+    for at in 0..MOST / OF_A_NAME {
+        let (invitation, key) = (stage.invite(&format!("gnb{at}")), fresh());
+        // One requester has its share, however often it asks.
+        let more = usize::from(at == 0) * 3;
+        for _ in 0..OF_A_NAME + more {
+            assert_eq!(ask(&mut stage, &invitation, &key).event.refused, None);
+        }
+        assert_eq!(stage.responder.transactions.len(), (at + 1) * OF_A_NAME);
     }
+    let (invitation, key) = (stage.invite("gnb"), fresh());
     let (_, first) = begin(&invitation, key);
     let refused = stage.answer(&first).event.refused.map(|(failure, _)| failure);
     assert_eq!(refused, Some(Failure::Unavailable));
