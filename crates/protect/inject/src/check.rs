@@ -52,10 +52,13 @@ pub(crate) fn pod(pod: Pod<'_>) -> Findings {
         found.refused.push(as_sidecars_user("the pod's securityContext"));
     }
     containers(pod, pod.own(), &mut found);
-    if is_set(pod.spec(&["shareProcessNamespace"])) {
-        found.warnings.push(
-            "shareProcessNamespace: containers that run as root can end the sidecar; what is sent meanwhile is refused by the rules".to_owned(),
-        );
+    // With hostPID they see every process of the machine, other pods' sidecars too.
+    for shared in ["shareProcessNamespace", "hostPID"] {
+        if is_set(pod.spec(&[shared])) {
+            found.warnings.push(format!(
+                "{shared}: containers that run as root can end the sidecar; what is sent meanwhile is refused by the rules"
+            ));
+        }
     }
     let raw: Vec<String> = pod
         .own()

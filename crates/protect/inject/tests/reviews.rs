@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_inject::{ADMIN_PORT, Answer, Exemption, LARGEST, REDIRECT, SIDECAR, Settings, Verdict, review};
+use bartizan_inject::{ADMIN_PORT, Answer, Exemption, LARGEST, REDIRECT, SIDECAR, Settings, TRUST, Verdict, review};
 use serde_json::{Value, json};
 
 const AMF: &str = include_str!("data/free5gc-amf.json");
@@ -380,14 +380,16 @@ fn a_container_that_is_trusted_by_name_may_hold_what_others_may_not() {
 fn shared_processes_and_probes_from_the_network_are_warned_of() {
     let response = response(&answer(&with(|pod| {
         pod["spec"]["shareProcessNamespace"] = json!(true);
+        pod["spec"]["hostPID"] = json!(true);
         pod["spec"]["containers"][0]["readinessProbe"] = json!({ "tcpSocket": { "port": 8000 } });
         pod["spec"]["containers"][0]["securityContext"]["capabilities"] = json!({ "drop": ["NET_RAW"] });
         pod["spec"]["initContainers"][0]["securityContext"] = json!({ "capabilities": { "drop": ["all"] } });
     })));
     let warnings = response["warnings"].as_array().unwrap();
-    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
     assert!(warnings[0].as_str().unwrap().starts_with("shareProcessNamespace"));
-    assert!(warnings[1].as_str().unwrap().contains("use exec there: amf"));
+    assert!(warnings[1].as_str().unwrap().starts_with("hostPID"));
+    assert!(warnings[2].as_str().unwrap().contains("use exec there: amf"));
     // API servers cut a warning at 256 bytes.
     assert!(warnings.iter().all(|one| one.as_str().unwrap().len() <= 256));
 }
@@ -458,6 +460,12 @@ fn a_debugging_container_may_not_hold_what_passes_the_rules_or_join_the_sidecar(
         let said = reason(&added(container));
         assert!(said.contains(wanted), "{said}");
     }
+    // What the annotation of a running pod, which its author may change, trusts is recorded as of a new one.
+    let mut trusted = added(json!({ "name": "d", "securityContext": { "capabilities": { "add": ["NET_ADMIN"] } } }));
+    trusted["request"]["object"]["metadata"]["annotations"][TRUST] = json!("d");
+    let trusted = response(&answer(&trusted));
+    assert_eq!(trusted["allowed"], true);
+    assert_eq!(trusted["auditAnnotations"]["trusted"], format!("{TRUST}: d"));
     // A pod that was left out has nothing to lose.
     let mut left_out = added(json!({ "name": "d", "securityContext": { "privileged": true } }));
     left_out["request"]["object"]["spec"]["initContainers"] = json!([]);
