@@ -187,8 +187,14 @@ fn is_ready(reading: &Reading, observed: &Observed) -> Condition {
     if ready == all {
         return new(State::True, "AllReady", counted);
     }
-    let unready = observed.pods.iter().filter(|(_, pods)| pods.ready < pods.all);
-    let unready: Vec<_> = unready.map(|(node, _)| node.as_str()).take(NAMED).collect();
+    // An annotation may name anything: what is no node of the file is not counted, and is no reason.
+    let nodes = reading
+        .deployment
+        .iter()
+        .flat_map(Deployment::nodes)
+        .map(|node| node.name.as_str());
+    let is_unready = |node: &&str| observed.pods.get(*node).is_some_and(|pods| pods.ready < pods.all);
+    let unready: Vec<_> = nodes.filter(is_unready).take(NAMED).collect();
     new(
         State::False,
         "NotReady",
