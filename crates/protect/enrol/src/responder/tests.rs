@@ -412,6 +412,17 @@ fn a_network_function_is_not_taken_for_the_authority() {
     assert!(error.to_string().contains("id-kp-cmcRA"), "{error}");
 }
 
+/// Clients that decode by OpenSSL's BIO_f_base64 without BIO_FLAGS_BASE64_NO_NL read nothing of one long line.
+#[test]
+fn certificates_of_est_come_in_lines_of_base64() {
+    let stage = Stage::new(Algorithm::MlDsa44);
+    let body = crate::est::authority_certificates(&stage.authority).unwrap();
+    assert!(body.len() > 4000 && body.lines().all(|line| line.len() <= 76));
+    let der = data_encoding::BASE64_MIME.decode(body.as_bytes()).unwrap();
+    let issuing = stage.authority.intermediate().unwrap().der();
+    assert!(der.windows(issuing.len()).any(|octets| octets == issuing));
+}
+
 #[test]
 fn the_responders_certificate_is_renewed_by_no_request() {
     let mut stage = Stage::new(Algorithm::Ed25519);
