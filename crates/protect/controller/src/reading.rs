@@ -158,19 +158,48 @@ fn with_exceptions(
     let mut order: Vec<usize> = (0..exceptions.len()).collect();
     order.sort_by_key(|&at| (&exceptions[at].meta.created, &exceptions[at].meta.name));
     let mut file = base;
-    for at in order {
-        verdicts[at] = match judge(network, &exceptions[at], &file, today) {
+    // What is to be judged, the first last.
+    let mut waiting = vec![order];
+    while let Some(some) = waiting.pop() {
+        let mut value = file.value.clone();
+        let (mut tried, mut again) = (Vec::new(), Vec::new());
+        for at in some {
+            match applied(network, &exceptions[at], &value, today) {
+                Ok(with) => {
+                    value = with;
+                    tried.push(at);
+                }
+                // In its way may be one that is refused.
+                Err(Verdict::Refused(_)) if !tried.is_empty() => again.push(at),
+                Err(verdict) => verdicts[at] = verdict,
+            }
+        }
+        if !again.is_empty() {
+            waiting.push(again);
+        }
+        if tried.is_empty() {
+            continue;
+        }
+        // To parse the file is most of the work: it is parsed with all of them, and with fewer where it is refused.
+        match accepted(&value) {
             Ok(with) => {
                 file = with;
-                Verdict::Accepted
+                tried.iter().for_each(|&at| verdicts[at] = Verdict::Accepted);
             }
-            Err(verdict) => verdict,
-        };
+            Err(why) => match tried[..] {
+                [at] => verdicts[at] = Verdict::Refused(why),
+                _ => {
+                    let later = tried.split_off(tried.len() / 2);
+                    waiting.extend([later, tried]);
+                }
+            },
+        }
     }
     file
 }
 
-fn judge(network: &Network, exception: &Exception, file: &Accepted, today: Date) -> Result<Accepted, Verdict> {
+/// The file with an Exception, not parsed.
+fn applied(network: &Network, exception: &Exception, file: &Value, today: Date) -> Result<Value, Verdict> {
     let spec = Spec::read(&exception.spec).map_err(Verdict::Refused)?;
     if let Some(name) = spec.network.as_ref().filter(|name| **name != network.meta.name) {
         return Err(Verdict::AnotherNetwork(name.clone()));
@@ -178,9 +207,9 @@ fn judge(network: &Network, exception: &Exception, file: &Accepted, today: Date)
     if today > spec.last_day().map_err(Verdict::Refused)? {
         return Err(Verdict::Expired);
     }
-    let mut value = file.value.clone();
+    let mut value = file.clone();
     spec.apply(&mut value).map_err(Verdict::Refused)?;
-    accepted(&value).map_err(Verdict::Refused)
+    Ok(value)
 }
 
 /// Reads a file; what is wrong with it in one line: place, cause, hint.

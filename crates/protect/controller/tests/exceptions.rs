@@ -131,6 +131,44 @@ fn what_cannot_be_an_exception_is_refused_by_name_and_the_file_stays_as_it_is() 
     assert_eq!(file.interfaces()[0].policy.exception.as_ref().unwrap().reason, "mine");
 }
 
+/// The file was parsed once for each Exception: a hundred of a file with two hundred nodes took minutes without optimisation, and the Lease was lost meanwhile.
+#[test]
+fn of_many_exceptions_those_that_are_refused_and_no_others_are_left_out() {
+    let mut seen = observed();
+    let mut file = spec();
+    for at in 0..12 {
+        let mut node = file["nodes"]["amf"].clone();
+        node["address"] = json!(format!("10.97.0.{}", at + 1));
+        file["nodes"][format!("n{at}")] = node;
+        let interface = json!({ "kind": "SBI", "between": [format!("n{at}"), "nrf"], "with": "sidecar" });
+        file["interfaces"].as_array_mut().unwrap().push(interface);
+    }
+    seen.networks = vec![network(file)];
+    // For each node one that the parser refuses where its number is odd, then one that is in effect unless the first is, then one more.
+    for at in 0..12 {
+        for (of, reason) in [(0, ["old", " "][at % 2]), (1, "second"), (2, "third")] {
+            let mut one = exception(json!({
+                "interface": "SBI", "between": [format!("n{at}"), "nrf"], "reason": reason, "expires": "2027-02-01",
+            }));
+            (one.meta.name, one.meta.uid) = (format!("e{at:02}-{of}"), format!("e{at:02}-{of}"));
+            seen.exceptions.push(one);
+        }
+    }
+    let seen = settled(seen);
+    for (at, said) in seen.exceptions.chunks(3).enumerate() {
+        let said: Vec<_> = said.iter().map(|one| condition(&one.status, "Effective")).collect();
+        let states: Vec<_> = said.iter().map(|(state, ..)| *state).collect();
+        let wanted = [["True", "False", "False"], ["False", "True", "False"]][at % 2];
+        assert_eq!(states, wanted, "{said:?}");
+        assert!(said[2].2.contains("itself has an exception"), "{said:?}");
+        assert_eq!(said[0].2.contains("reason: is empty"), at % 2 == 1, "{said:?}");
+    }
+    let text = seen.config_map.unwrap().file.unwrap();
+    let read = Deployment::parse(&text, "rendered", Path::new("")).unwrap();
+    let excepted = read.interfaces().iter().filter_map(|one| one.policy.exception.as_ref());
+    assert_eq!(excepted.count(), 12);
+}
+
 #[test]
 fn one_exception_that_is_refused_leaves_the_others_in_effect() {
     let mut seen = observed();
