@@ -27,16 +27,18 @@ const AHEAD: Duration = Duration::from_secs(10 * 86_400);
 pub(super) struct Service {
     dir: PathBuf,
     secrets: Secrets,
-    key: OpenedKey,
+    /// That of the certificate that issues now: another one is read by the rounds of its passphrase, or by a login at its token, each time.
+    key: Mutex<Arc<OpenedKey>>,
     dns: AlternativeName,
+    /// The responder's certificate for EST's connections. Not in the state, which is held while the authority is waited for: who takes up a connection must not
+    /// wait for that.
+    tls: Mutex<Arc<ServerConfig>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     responder: Responder,
-    /// The same certificate for EST's connections.
-    tls: Arc<ServerConfig>,
     /// The authority's own certificates when it was made.
     own: String,
     audit: Audit,
@@ -68,11 +70,11 @@ impl Service {
         Ok(Self {
             dir,
             secrets,
-            key: authority.opened_key(),
+            key: Mutex::new(Arc::new(authority.opened_key())),
             dns,
+            tls: Mutex::new(tls),
             state: Mutex::new(State {
                 responder: Responder::new(identity),
-                tls,
                 own,
                 audit,
             }),
@@ -94,7 +96,7 @@ impl Service {
 
     /// How connections of EST begin.
     pub(super) fn tls(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner).tls)
+        Arc::clone(&self.tls.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// An enrolment or a renewal by EST.
@@ -142,13 +144,14 @@ impl Service {
                 return Ok(None);
             }
             let made = identity(&mut authority, &self.dns, now).map_err(|f| f.message().to_owned())?;
-            Ok(Some((made, now_own)))
+            Ok(Some((made, now_own, authority.opened_key())))
         });
         match renewed {
             Ok(None) => {}
-            Ok(Some(((identity, tls), own))) => {
+            Ok(Some(((identity, tls), own, key))) => {
                 state.responder.replace_identity(identity);
-                state.tls = tls;
+                *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = tls;
+                *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
                 state.own = own;
             }
             Err(error) => tracing::error!(%error, "the responder's certificate cannot be renewed"),
@@ -156,7 +159,8 @@ impl Service {
     }
 
     fn open(&self, now: SystemTime) -> Result<Authority, String> {
-        Authority::open_again(&self.dir, &self.secrets, &self.key, now).map_err(|error| error.to_string())
+        let key = Arc::clone(&self.key.lock().unwrap_or_else(PoisonError::into_inner));
+        Authority::open_again(&self.dir, &self.secrets, &key, now).map_err(|error| error.to_string())
     }
 }
 
