@@ -63,14 +63,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .audit
         .clone()
         .unwrap_or_else(|| args.authority.dir.join("audit.jsonl"));
-    let service = Service::new(
-        args.authority.dir.clone(),
-        secrets,
-        authority,
-        args.dns.clone(),
-        Audit::open(&path)?,
-    )?;
-    let service = Arc::new(service);
+    let audit = Audit::open(&path)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -82,6 +75,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             Some(address) => Some(bind("--est", address).await?),
             None => None,
         };
+        // It issues the responder's certificate: a start that fails, again and again, leaves none behind.
+        let service = Service::new(args.authority.dir.clone(), secrets, authority, args.dns.clone(), audit)?;
+        let service = Arc::new(service);
         outln!("enrolment on http://{}/.well-known/cmp", bound(&cmp, args.listen));
         if let (Some(listener), Some(address)) = (&est, args.est) {
             outln!("enrolment on https://{}/.well-known/est", bound(listener, address));
@@ -101,7 +97,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             () = rounds(&service) => {}
             () = asked(&interrupt) => {}
         }
-        Ok(())
+        Ok::<(), Failure>(())
     })?;
     systemd.stopping();
     // A request under way is with a thread of its own: it is answered by nobody, and its certificate is given when it is asked for again.
