@@ -53,6 +53,8 @@ pub(super) struct Limits {
     places: Arc<Semaphore>,
     open: Arc<Open>,
     rate: Arc<Mutex<Rate>>,
+    /// Handshakes, each of which costs as much as a request and need not have one.
+    handshakes: Arc<Mutex<Rate>>,
 }
 
 impl Limits {
@@ -61,6 +63,7 @@ impl Limits {
             places: Arc::new(Semaphore::new(CONNECTIONS)),
             open: Arc::default(),
             rate: Arc::new(Mutex::new(Rate::new(per_minute))),
+            handshakes: Arc::new(Mutex::new(Rate::new(per_minute))),
         }
     }
 }
@@ -89,6 +92,13 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
         let Some(held) = limits.open.hold(from, OF_AN_ADDRESS) else {
             continue;
         };
+        let admits = |rate: &Mutex<Rate>| {
+            let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
+            rate.admits(from, Instant::now())
+        };
+        if way == Way::Est && !admits(&limits.handshakes) {
+            continue;
+        }
         let (service, rate) = (Arc::clone(&service), Arc::clone(&limits.rate));
         tokio::spawn(async move {
             let served = async {
