@@ -9,7 +9,7 @@ use bartizan_tls::api_server;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HOST, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
@@ -27,8 +27,8 @@ use crate::Failure;
 
 /// For a connection with its handshake, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// An answer has at most so many bytes: a page of a list is the longest.
-const LONGEST: usize = 64 << 20;
+/// An answer has at most so many bytes: a page of a list is the longest, and shorter where it would be longer. An object has 1.5 MiB at most.
+const LONGEST: usize = 8 << 20;
 /// Requests that the API server asks to repeat (429, 503 with Retry-After) are repeated so often, after at most so long.
 const REPEATED: usize = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -45,6 +45,8 @@ const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 pub(super) enum Problem {
     /// No answer: connection, handshake, time.
     Unreachable(String),
+    /// An answer that is longer than any that is read.
+    TooLong,
     /// An answer that is a refusal.
     Status(u16, String),
     /// An answer that cannot be read.
@@ -55,6 +57,7 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unreachable(why) => write!(f, "the API server does not answer: {why}"),
+            Self::TooLong => write!(f, "the API server's answer has more than {LONGEST} bytes"),
             Self::Status(code, message) => write!(f, "the API server answers {code}: {message}"),
             Self::Malformed(why) => write!(f, "the API server's answer cannot be read: {why}"),
         }
@@ -73,6 +76,7 @@ impl Problem {
     pub(super) fn label(&self) -> String {
         match self {
             Self::Unreachable(_) => "unreachable".to_owned(),
+            Self::TooLong => "too_long".to_owned(),
             Self::Status(code, _) => code.to_string(),
             Self::Malformed(_) => "malformed".to_owned(),
         }
@@ -209,16 +213,20 @@ impl Api {
         };
         let request = self.request(call)?;
         let answered = timeout(PATIENCE, async {
-            let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
+            let answer = sender.send_request(request).await;
+            let answer = answer.map_err(|error| Problem::Unreachable(error.to_string()))?;
             self.look_at_clock(&answer);
             let (status, pause) = (answer.status(), pause(&answer));
             let body = Limited::new(answer.into_body(), LONGEST).collect().await;
-            let body = body.map_err(|error| error.to_string())?.to_bytes();
-            Ok::<_, String>((status, pause, Zeroizing::new(body.to_vec())))
+            let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+                true => Problem::TooLong,
+                false => Problem::Unreachable(error.to_string()),
+            })?;
+            Ok::<_, Problem>((status, pause, Zeroizing::new(body.to_bytes().to_vec())))
         });
         let (status, pause, body) = match answered.await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => return Err(Problem::Unreachable(why)),
+            Ok(Err(problem)) => return Err(problem),
             Err(_) => return Err(Problem::Unreachable("no answer in time".to_owned())),
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -158,9 +158,18 @@ impl Watch {
     /// Lists all, page by page; gives the version from which to watch.
     async fn list(&self) -> Result<String, Problem> {
         let mut names = BTreeSet::new();
-        let mut path = self.path(&format!("limit={PAGE}"));
+        let mut limit = PAGE;
+        let mut path = self.path(&format!("limit={limit}"));
         loop {
-            let text = self.api.call(&Call::get(path)).await?;
+            let text = match self.api.call(&Call::get(path)).await {
+                // Who may create objects decides how long they are: from the beginning, in shorter pages. What was sent is sent again.
+                Err(Problem::TooLong) if limit > 1 => {
+                    limit = (limit / 4).max(1);
+                    path = self.path(&format!("limit={limit}"));
+                    continue;
+                }
+                answer => answer?,
+            };
             let page = self.decoder.page(self.kind, &text).map_err(Problem::Malformed)?;
             drop(text);
             for one in page.items {
@@ -168,7 +177,7 @@ impl Watch {
                 let _ = self.changes.send(Change::Is(Box::new(one))).await;
             }
             match page.more {
-                Some(token) => path = self.path(&format!("limit={PAGE}&continue={}", escaped(&token))),
+                Some(token) => path = self.path(&format!("limit={limit}&continue={}", escaped(&token))),
                 None => {
                     let listed = Change::Listed(self.kind, self.namespace.clone(), names);
                     let _ = self.changes.send(listed).await;
