@@ -10,7 +10,7 @@ pub(crate) mod passphrase;
 mod renew;
 mod revoke;
 mod rollover;
-mod serve;
+pub(in crate::commands) mod serve;
 mod show;
 mod sign;
 

@@ -20,10 +20,15 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::NamedGroup;
 
 use super::identity::Identity;
+use crate::commands::ca::serve::rate::Open;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
 
 /// Connections served at a time; others wait in the listener's queue. An API server opens one for each review under way.
 const CONNECTIONS: u32 = 256;
+/// Of these, what one address may have: an API server is answered next to a pod that opens all it can.
+const OF_AN_ADDRESS: usize = 192;
+/// For the first request of a connection: an API server opens one when it has a review to send.
+const FIRST: Duration = Duration::from_secs(10);
 /// Bodies read at a time: with their bound, the memory that reviews take.
 const BODIES: usize = 16;
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -51,6 +56,7 @@ pub(super) struct Server {
     identity: Identity,
     settings: Settings,
     connections: Arc<Semaphore>,
+    open: Arc<Open>,
     bodies: Semaphore,
     phase: watch::Receiver<Phase>,
     /// Whether a key exchange without ML-KEM was logged.
@@ -63,6 +69,7 @@ impl Server {
             identity,
             settings,
             connections: Arc::new(Semaphore::new(CONNECTIONS as usize)),
+            open: Arc::default(),
             bodies: Semaphore::new(BODIES),
             phase,
             classical: AtomicBool::new(false),
@@ -78,11 +85,15 @@ impl Server {
                 continue;
             };
             match listener.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
+                    // Closed at once: it is one of too many.
+                    let Some(held) = self.open.hold(peer.ip(), OF_AN_ADDRESS) else {
+                        continue;
+                    };
                     let server = Arc::clone(self);
                     tokio::spawn(async move {
                         server.converse(stream).await;
-                        drop(place);
+                        drop((place, held));
                     });
                 }
                 Err(error) => {
@@ -121,7 +132,9 @@ impl Server {
                 "a client offered no ML-KEM: what it sends is exposed to harvest now, decrypt later"
             );
         }
+        let heard = AtomicBool::new(false);
         let service = service_fn(|request| {
+            heard.store(true, Ordering::Relaxed);
             let server = Arc::clone(self);
             async move { Ok::<_, Infallible>(server.answer(request).await) }
         });
@@ -136,6 +149,7 @@ impl Server {
         tokio::select! {
             _ = connection.as_mut() => return,
             _ = phase.wait_for(|phase| *phase == Phase::Ending) => {}
+            () = silence(&heard) => return,
         }
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
@@ -211,6 +225,14 @@ impl Server {
             StatusCode::BAD_REQUEST
         };
         typed(status, "application/json", answer.to_json())
+    }
+}
+
+/// Ends where nothing was asked in time.
+async fn silence(heard: &AtomicBool) {
+    sleep(FIRST).await;
+    if heard.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -48,18 +48,18 @@ impl Rate {
 
 /// Connections that are open, by address, or /64 of IPv6.
 #[derive(Debug, Default)]
-pub(super) struct Open(Mutex<HashMap<IpAddr, usize>>);
+pub(in crate::commands) struct Open(Mutex<HashMap<IpAddr, usize>>);
 
 /// A connection's place among those of its address, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(in crate::commands) struct Held {
     open: Arc<Open>,
     from: IpAddr,
 }
 
 impl Open {
     /// A place, if the address has fewer than `most`.
-    pub(super) fn hold(self: &Arc<Self>, from: IpAddr, most: usize) -> Option<Held> {
+    pub(in crate::commands) fn hold(self: &Arc<Self>, from: IpAddr, most: usize) -> Option<Held> {
         let from = network(from);
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(from).or_default();
