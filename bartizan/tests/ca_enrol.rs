@@ -454,6 +454,21 @@ fn http_that_is_not_cmp_is_put_off_and_lists_are_given_to_anybody() {
     );
 }
 
+/// Each start that failed had issued a responder's certificate before.
+#[test]
+fn a_start_that_finds_its_port_taken_issues_nothing() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let before = place.ca_works("list --dir ca");
+    let said = place.ca(&format!(
+        "serve --dir ca --dns ca.ran --listen {}",
+        taken.local_addr().unwrap()
+    ));
+    assert!(said.code == 2 && said.err.contains("in use"), "{said:?}");
+    assert_eq!(place.ca_works("list --dir ca"), before);
+}
+
 #[test]
 fn an_address_that_asks_too_often_waits_and_a_withdrawn_invitation_opens_nothing() {
     let place = Place::with_openssl();

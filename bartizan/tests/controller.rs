@@ -23,12 +23,18 @@ use authority::Place;
 
 /// A controller with an authority, over a stand-in with these faults.
 fn started(faults: &[(&'static str, Fault)]) -> (Place, ApiServer, Process) {
+    started_after(faults, |_| ())
+}
+
+/// The same after something else was done to the stand-in.
+fn started_after(faults: &[(&'static str, Fault)], before: impl FnOnce(&ApiServer)) -> (Place, ApiServer, Process) {
     let place = Place::new();
     place.ca_works("init --dir cluster-ca --algorithm ecdsa-p256");
     place.ca_works("issue --dir cluster-ca --name api --dns api.test --ip 127.0.0.1 --out cluster");
     place.ca_works("init --dir ca --algorithm ml-dsa-65");
     std::fs::write(place.path("token"), "a-token\n").unwrap();
     let server = ApiServer::start(&place.path("cluster"), faults);
+    before(&server);
     let url = format!("--server=https://{}", server.address());
     let controller = Program::new(env!("CARGO_BIN_EXE_bartizan"))
         .arguments(["controller", "--ca=ca", "--namespace=core", "--lease-namespace=core"])
@@ -137,6 +143,14 @@ fn a_root_that_takes_the_place_of_another_reaches_secrets_and_the_controller_beg
         said.contains("the authority signs by another certificate than when"),
         "{said}"
     );
+}
+
+/// A list longer than what is read of an answer failed, again and again, and nothing was issued anywhere.
+#[test]
+fn long_secrets_of_others_are_listed_in_shorter_pages() {
+    let (_place, server, controller) = started_after(&[], |server| server.put_long_secrets(12));
+    until("everything is written", || server.is_written());
+    assert!(!controller.stderr().contains("bytes"), "{}", controller.stderr());
 }
 
 #[test]

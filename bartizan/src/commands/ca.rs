@@ -10,7 +10,7 @@ pub(crate) mod passphrase;
 mod renew;
 mod revoke;
 mod rollover;
-pub(in crate::commands) mod serve;
+mod serve;
 mod show;
 mod sign;
 

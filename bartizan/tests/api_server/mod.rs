@@ -127,6 +127,21 @@ impl ApiServer {
             .unwrap_or_default()
     }
 
+    /// Puts Secrets of a megabyte each with the controller's label, as who may create Secrets there can.
+    pub(crate) fn put_long_secrets(&self, count: usize) {
+        let mut state = self.state.lock().unwrap();
+        for number in 0..count {
+            state.version += 1;
+            let (name, version) = (format!("long-{number}"), state.version.to_string());
+            let labels = json!({ "app.kubernetes.io/managed-by": "bartizan-controller" });
+            let object = json!({
+                "metadata": { "name": name, "namespace": "core", "uid": name, "resourceVersion": version, "labels": labels },
+                "data": { "long": "a".repeat(1_000_000) },
+            });
+            state.objects.insert(format!("{SECRETS}{name}"), object);
+        }
+    }
+
     /// Gives the Network a third node: a watch has to see it.
     pub(crate) fn rename_node(&self) {
         let mut state = self.state.lock().unwrap();
@@ -344,11 +359,18 @@ fn act(method: &str, target: &str, body: &[u8], state: &Mutex<State>) -> (u16, V
                 !target.contains(ours)
                     || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "bartizan-controller"
             };
-            let items: Vec<_> = of(&state, path).into_iter().filter(labelled).collect();
-            return (
-                200,
-                json!({ "metadata": { "resourceVersion": state.version.to_string() }, "items": items }),
-            );
+            let number = |name: &str| {
+                let value = target.split(['?', '&']).find_map(|part| part.strip_prefix(name));
+                value.map(|value| value.parse::<usize>().unwrap())
+            };
+            let (from, limit) = (number("continue=").unwrap_or(0), number("limit=").unwrap());
+            let all: Vec<_> = of(&state, path).into_iter().filter(labelled).collect();
+            let items = &all[from.min(all.len())..all.len().min(from + limit)];
+            let mut metadata = json!({ "resourceVersion": state.version.to_string() });
+            if from + limit < all.len() {
+                metadata["continue"] = json!((from + limit).to_string());
+            }
+            return (200, json!({ "metadata": metadata, "items": items }));
         }
         return match state.objects.get(path) {
             Some(object) => (200, object.clone()),
@@ -392,12 +414,16 @@ fn act(method: &str, target: &str, body: &[u8], state: &Mutex<State>) -> (u16, V
             let mut with = known;
             with["status"] = object["status"].clone();
             object = with;
+        } else if method == "PATCH" && at.starts_with(SECRETS) {
+            let mut with = known;
+            for (key, value) in object["data"].as_object().into_iter().flatten() {
+                with["data"][key] = value.clone();
+            }
+            object = with;
         }
     }
-    assert!(
-        !at.starts_with(SECRETS) || !object["data"]["tls.key"].is_null(),
-        "{object}"
-    );
+    let of_a_node = at.starts_with(SECRETS) && object["data"]["long"].is_null();
+    assert!(!of_a_node || !object["data"]["tls.key"].is_null(), "{object}");
     state.version += 1;
     object["metadata"]["resourceVersion"] = json!(state.version.to_string());
     if method == "POST" {

@@ -85,6 +85,15 @@ fn words(list: &Value) -> Vec<String> {
     all.map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
+/// They took every place, and neither an API server nor the kubelet was answered.
+#[test]
+fn connections_of_one_address_that_ask_nothing_leave_places_for_others() {
+    let webhook = Webhook::start(Place::new(), &[]);
+    let held: Vec<TcpStream> = (0..256).map(|_| TcpStream::connect(webhook.address).unwrap()).collect();
+    assert_eq!(webhook.curl("/ready", &["--interface", "127.0.0.2"]).status, 200);
+    drop(held);
+}
+
 #[test]
 fn what_is_no_review_gets_one_that_refuses_and_bounds_hold() {
     let webhook = Webhook::start(Place::new(), &["--mandatory"]);

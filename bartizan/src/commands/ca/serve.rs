@@ -3,7 +3,7 @@
 mod audit;
 mod est;
 mod http;
-pub(in crate::commands) mod rate;
+mod rate;
 mod service;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -77,14 +77,20 @@ impl Writing {
     /// This controller's requests of a namespace, or of all.
     pub(super) async fn requests(&self, namespace: Option<&str>) -> Result<Vec<Request>, Problem> {
         let selector = format!("{}%3D{MANAGER}", MANAGED_BY.replace('/', "%2F"));
-        let first = format!("{}?limit={PAGE}&labelSelector={selector}", path(namespace));
-        let (mut all, mut at) = (Vec::new(), first.clone());
+        let beginning = |limit: usize| format!("{}?limit={limit}&labelSelector={selector}", path(namespace));
+        let mut limit = PAGE;
+        let (mut all, mut at) = (Vec::new(), beginning(limit));
         loop {
-            let text = self
-                .api
-                .call(&Call::get(at))
-                .await
-                .map_err(|problem| self.noted(problem))?;
+            let text = match self.api.call(&Call::get(at)).await {
+                // Who may create requests decides how long they are.
+                Err(Problem::TooLong) if limit > 1 => {
+                    limit = (limit / 4).max(1);
+                    at = beginning(limit);
+                    all.clear();
+                    continue;
+                }
+                answer => answer.map_err(|problem| self.noted(problem))?,
+            };
             let list: List = read(&text)?;
             all.extend(list.items.into_iter().map(|one| Request {
                 namespace: one.metadata.namespace,
@@ -93,7 +99,7 @@ impl Writing {
                 answer: Answer::of(&one.status),
             }));
             match list.metadata.more.filter(|token| !token.is_empty()) {
-                Some(token) => at = format!("{first}&continue={}", super::watching::escaped(&token)),
+                Some(token) => at = format!("{}&continue={}", beginning(limit), super::watching::escaped(&token)),
                 None => return Ok(all),
             }
         }

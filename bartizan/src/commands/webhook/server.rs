@@ -20,8 +20,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::NamedGroup;
 
 use super::identity::Identity;
-use crate::commands::ca::serve::rate::Open;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
+use crate::commands::places::Open;
 
 /// Connections served at a time; others wait in the listener's queue. An API server opens one for each review under way.
 const CONNECTIONS: u32 = 256;

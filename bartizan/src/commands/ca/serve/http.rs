@@ -19,9 +19,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::est;
-use super::rate::{Open, Rate};
+use super::rate::Rate;
 use super::service::Service;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
+use crate::commands::places::Open;
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 64;
@@ -53,7 +54,7 @@ pub(super) struct Limits {
     places: Arc<Semaphore>,
     open: Arc<Open>,
     rate: Arc<Mutex<Rate>>,
-    /// Handshakes, each of which costs as much as a request and need not have one.
+    /// Handshakes, each of which costs as much as a request and need not have one: twice as many, so that one who asks too often is told so.
     handshakes: Arc<Mutex<Rate>>,
 }
 
@@ -63,7 +64,7 @@ impl Limits {
             places: Arc::new(Semaphore::new(CONNECTIONS)),
             open: Arc::default(),
             rate: Arc::new(Mutex::new(Rate::new(per_minute))),
-            handshakes: Arc::new(Mutex::new(Rate::new(per_minute))),
+            handshakes: Arc::new(Mutex::new(Rate::new(per_minute.saturating_mul(2)))),
         }
     }
 }
