@@ -80,6 +80,37 @@ fn a_safe_link_ends_clean_and_a_capture_cut_in_its_last_record_is_no_failure() {
     assert_eq!(report["report"]["files"][0]["links"].as_array().unwrap().len(), 1);
 }
 
+/// An ARP packet so many seconds after 1970.
+fn arp(seconds: u32) -> Vec<u8> {
+    let head = [seconds, 0, 42, 42].map(u32::to_le_bytes).concat();
+    [
+        &head[..],
+        &[0xff; 6],
+        &[2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1],
+        &[1; 20],
+    ]
+    .concat()
+}
+
+/// Before, nothing was said of it, and the exit code was that of a clean network.
+#[test]
+fn a_vulnerable_link_is_found_also_where_newer_packets_are_read_before_anybody_looks() {
+    let capture = only_port(4403);
+    let began = u32::from_le_bytes(capture[24..28].try_into().unwrap());
+    let (head, records) = capture.split_at(24);
+    // The file is two hours old when it is first read; the clock of the capture was two hours ahead, and set back.
+    let behind = [head, records, &arp(began + 7200)].concat();
+    let set_back = [head, &arp(began + 7200), records].concat();
+    for (name, capture) in [("behind.pcap", behind), ("set-back.pcap", set_back)] {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(name), capture).unwrap();
+        let mut followed = Followed::start(directory.path(), &[name, "--follow", "--json"]);
+        followed.wait_for("finding", |event| event["concern"] == "confidentiality");
+        let (status, _) = followed.terminate();
+        assert_eq!(status, 1, "{name}");
+    }
+}
+
 #[test]
 fn a_capture_that_is_rotated_is_followed_into_the_next_file() {
     let directory = tempfile::tempdir().unwrap();

@@ -236,7 +236,20 @@ impl Stream {
 
     fn observe(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) {
         self.left = self.left.map(|left| left.saturating_sub(1));
-        self.newest = self.newest.max(packet.time);
+        // Packets that are behind by more than a window are of a clock that was set back: time goes on from there, or nothing that comes would be
+        // within the window for as long.
+        let window = self
+            .following
+            .window
+            .map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX));
+        let is_back =
+            packet.time.0 > 0 && window.is_some_and(|window| packet.time.0.saturating_add(window) < self.newest.0);
+        self.newest = if is_back {
+            packet.time
+        } else {
+            self.newest.max(packet.time)
+        };
+        self.recent.passed(packet.time);
         let hold = self.following.hold.is_some();
         let mut folding = Folding {
             judging: judging(&mut self.report, &mut self.recent, self.following, context),
@@ -273,9 +286,10 @@ impl Stream {
         self.recent.age(self.newest);
     }
 
-    /// What there is to see now of what passed within the window; the last one does not wait for what may come yet.
-    pub(super) fn view(&self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
+    /// What there is to see now of what passed within the window, and since the last view; the last one does not wait for what may come yet.
+    pub(super) fn view(&mut self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
         let mut view = self.recent.view(ledgers, self.now(), last);
+        self.recent.viewed();
         for (_, connection) in &self.waiting {
             view.connection(connection.clone());
         }

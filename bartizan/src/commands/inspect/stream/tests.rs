@@ -126,7 +126,7 @@ fn the_last_view_has_the_links_of_the_report() {
             window: Some(Duration::from_secs(1_000_000_000)),
             ..LOOKED_AT
         };
-        let stream = fed(name, &[4096], following, &ledgers);
+        let mut stream = fed(name, &[4096], following, &ledgers);
         let view = stream.view(&ledgers, None, true);
         let report = stream.finish(known(&ledgers), None);
         assert_eq!(view.network().links, report.network().links, "{name}");
@@ -235,16 +235,16 @@ fn passed_over(name: &str, limits: Limits) -> [Vec<Verdict>; 2] {
     stream.room(file.len())[..file.len()].copy_from_slice(&file);
     stream.fill(file.len(), &mut context).unwrap();
     assert!(stream.totals().untracked > 0);
-    let verdicts = |stream: &Stream| {
+    let verdicts = |stream: &mut Stream| {
         let view = stream.view(&ledgers, None, true);
         let links = view.network().links.iter();
         links.map(|link| link.confidentiality.verdict()).collect()
     };
-    let at_once = verdicts(&stream);
+    let at_once = verdicts(&mut stream);
     let window = LOOKED_AT.window.unwrap();
     stream.newest = Timestamp(stream.newest.0 + 3 * u64::try_from(window.as_nanos()).unwrap());
     stream.age(&mut context);
-    [at_once, verdicts(&stream)]
+    [at_once, verdicts(&mut stream)]
 }
 
 #[test]

@@ -26,6 +26,9 @@ const SLICES: u64 = 8;
 /// exchanges.
 const SETTLED_NS: u64 = 5_000_000_000;
 
+/// No packet since the last view.
+const NONE: Timestamp = Timestamp(u64::MAX);
+
 /// Occurrences distinguished; an unauthenticated peer chooses what they say.
 const OCCURRENCES: usize = 1000;
 
@@ -82,6 +85,8 @@ impl Occurrences {
 #[derive(Debug)]
 pub struct Recent {
     window_ns: u64,
+    /// The oldest packet since the last view: a file that is behind, or a clock that was set back, brings some that no window reaches.
+    unseen: Timestamp,
     /// By the time of their last packets, in eighths of the window.
     slices: BTreeMap<u64, Links>,
     /// Bytes that all slices together may hold, and those that a view may.
@@ -100,6 +105,7 @@ impl Recent {
     pub fn new(window: Duration, shares: Shares) -> Self {
         Self {
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
+            unseen: NONE,
             slices: BTreeMap::new(),
             within: shares.window,
             view_within: shares.view,
@@ -125,6 +131,21 @@ impl Recent {
             (Some(noting), Some(of_view)) => noting.take(of_view, newest),
             _ => Handshakes::default(),
         }
+    }
+
+    /// A packet of this time was read. What has packets since the last view is in the next one, however old they are.
+    pub fn passed(&mut self, time: Timestamp) {
+        self.unseen = self.unseen.min(time);
+    }
+
+    /// Somebody had the view of what passed so far.
+    pub fn viewed(&mut self) {
+        self.unseen = NONE;
+    }
+
+    /// What has packets since then is in a view at this time.
+    fn since(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(self.window_ns)).min(self.unseen)
     }
 
     fn slice(&self, time: Timestamp) -> u64 {
@@ -166,11 +187,11 @@ impl Recent {
         self.slices.entry(slice).or_insert_with(|| Links::within(within))
     }
 
-    /// Lets go what the window has left behind: a part goes when its slice is as old as a window.
+    /// Lets go what the window has left behind, if a view has shown it: a part goes when its slice is as old as a window.
     pub fn age(&mut self, newest: Timestamp) {
-        let first = self.slice(newest).saturating_sub(SLICES);
+        let first = self.slice(newest).saturating_sub(SLICES).min(self.slice(self.unseen));
         self.slices = self.slices.split_off(&first);
-        let since = Timestamp(newest.0.saturating_sub(self.window_ns));
+        let since = self.since(newest);
         self.occurrences.0.retain(|_, occurrence| occurrence.last >= since);
     }
 
@@ -186,7 +207,7 @@ impl Recent {
             ledgers,
             now,
             last,
-            since: Timestamp(now.0.saturating_sub(self.window_ns)),
+            since: self.since(now),
             links,
             occurrences: self.occurrences.clone(),
             handshakes: self.handshakes.as_ref().map(Noting::afresh),
