@@ -80,6 +80,60 @@ fn a_safe_link_ends_clean_and_a_capture_cut_in_its_last_record_is_no_failure() {
     assert_eq!(report["report"]["files"][0]["links"].as_array().unwrap().len(), 1);
 }
 
+/// Before, nothing said so until the end, which the other source may put off for months, and the report called it complete.
+#[test]
+fn a_source_that_fails_is_reported_at_once_and_its_report_says_where() {
+    let directory = tempfile::tempdir().unwrap();
+    let [good, bad] = ["good.pcap", "bad.pcap"].map(|name| directory.path().join(name));
+    fs::write(&good, only_port(4401)).unwrap();
+    fs::write(&bad, only_port(4401)).unwrap();
+    let mut followed = Followed::start(directory.path(), &["good.pcap", "bad.pcap", "--follow", "--json"]);
+    followed.wait_for("link-seen", |event| event["source"] == "bad.pcap");
+    // A record of 4 GB.
+    append(&bad, &[0xff; 16]);
+    let failed = followed.wait_for("source-failed", |_| true);
+    assert_eq!(failed["source"], "bad.pcap");
+    let because = failed["because"].as_str().unwrap();
+    assert!(because.contains("damaged at byte"), "{because}");
+    // The other one is followed on.
+    append(&good, &only_port(4403)[24..]);
+    followed.wait_for("finding", |event| event["source"] == "good.pcap");
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 2);
+    let report = followed.wait_for("report", |_| true);
+    let files = &report["report"]["files"];
+    assert_eq!(
+        (&files[0]["complete"], &files[1]["complete"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(because.ends_with(files[1]["damage"].as_str().unwrap()), "{files}");
+}
+
+/// What ends in the middle of a record, or before the first one, was not ended by its writer: `ssh` lost its host.
+#[test]
+fn standard_input_that_breaks_off_is_a_failure_as_without_following() {
+    let directory = tempfile::tempdir().unwrap();
+    let capture = only_port(4401);
+    for (name, bytes) in [
+        ("cut", &capture[..capture.len() - 3]),
+        ("empty", &capture[..0]),
+        ("whole", &capture[..]),
+    ] {
+        fs::write(directory.path().join(name), bytes).unwrap();
+        let input = fs::File::open(directory.path().join(name)).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["inspect", "--follow", "--json", "-"])
+            .stdin(input)
+            .output()
+            .unwrap();
+        let broken = name != "whole";
+        assert_eq!(output.status.code(), Some(if broken { 2 } else { 0 }), "{name}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said.contains("\"event\":\"source-failed\""), broken, "{said}");
+        assert_eq!(said.contains("\"complete\":true"), !broken, "{said}");
+    }
+}
+
 /// An ARP packet so many seconds after 1970.
 fn arp(seconds: u32) -> Vec<u8> {
     let head = [seconds, 0, 42, 42].map(u32::to_le_bytes).concat();

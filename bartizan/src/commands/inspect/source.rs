@@ -213,7 +213,10 @@ fn from_pipe(
         }
         Ok(Err(error)) => Err(Failure::new(format!("standard input: {error}"))),
         Err(TryRecvError::Empty) => Ok(Turn::Quiet),
-        Err(TryRecvError::Disconnected) => Ok(Turn::Ended),
+        Err(TryRecvError::Disconnected) => match stream.ended() {
+            Ok(()) => Ok(Turn::Ended),
+            Err(damage) => Err(damaged(stream, &damage)),
+        },
     }
 }
 

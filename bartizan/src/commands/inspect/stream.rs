@@ -69,6 +69,8 @@ pub(super) struct Stream {
     /// Packets of the files before the one that is read.
     before: u64,
     dropped: u64,
+    /// Where the capture is damaged or cut, and what follows is not read.
+    damage: Option<CaptureError>,
     /// By direction, of an interface: in, out.
     passed: [Passed; 2],
     newest: Timestamp,
@@ -104,6 +106,7 @@ impl Stream {
             reader: CaptureReader::new(),
             before: 0,
             dropped: 0,
+            damage: None,
             passed: [Passed::default(); 2],
             newest: Timestamp(0),
             arrived: Instant::now(),
@@ -209,12 +212,22 @@ impl Stream {
                 }
                 Ok(Some(CapturePart::KeyLog(bytes))) => self.key_log(bytes, context),
                 Ok(Some(CapturePart::Packet(_)) | None) => break Ok(()),
-                Err(error) => break Err(error),
+                Err(error) => {
+                    self.damage = Some(error.clone());
+                    break Err(error);
+                }
             }
         };
         self.reader = reader;
         self.arrived = Instant::now();
         read
+    }
+
+    /// Nothing more will come, from whoever wrote it: what was half written is not read.
+    pub(super) fn ended(&mut self) -> Result<(), CaptureError> {
+        let ended = self.reader.finish();
+        self.damage = ended.clone().err();
+        ended
     }
 
     /// Another file takes the place of the one that was read; says whether its last record was cut. Packets are numbered on.
@@ -331,8 +344,13 @@ impl Stream {
         }
         let dropped = self.dropped();
         let totals = self.observer.totals().clone();
-        self.report
-            .finish(totals, dropped, ByLedgers::of(known.ledgers), None, known.deployment);
+        self.report.finish(
+            totals,
+            dropped,
+            ByLedgers::of(known.ledgers),
+            self.damage,
+            known.deployment,
+        );
         self.report
     }
 }

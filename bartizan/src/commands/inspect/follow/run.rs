@@ -287,7 +287,7 @@ impl Run<'_> {
 
     /// Each source's turn; says whether there was anything.
     fn turn(&mut self) -> Result<bool, Failure> {
-        let (mut busy, mut reported) = (false, Vec::new());
+        let (mut busy, mut reported, mut failed) = (false, Vec::new(), Vec::new());
         for (place, watched) in self.watched.iter_mut().enumerate() {
             if watched.ended || watched.stream.is_full() {
                 continue;
@@ -307,14 +307,34 @@ impl Run<'_> {
                 // What the others see must not be lost by it.
                 Err(failure) => {
                     watched.ended = true;
-                    self.failures.push(failure);
+                    failed.push((place, failure));
                 }
             }
         }
         for (place, notice) in reported {
             self.noticed(place, &notice)?;
         }
+        for (place, failure) in failed {
+            self.failed(place, failure)?;
+        }
         Ok(busy)
+    }
+
+    /// Nothing more comes of a source. The others may go on for months: it is reported now, and not only at the end.
+    fn failed(&mut self, place: usize, failure: Failure) -> Result<(), Failure> {
+        let watched = &mut self.watched[place];
+        let because = failure.message().to_owned();
+        if watched.source.is_interface() {
+            watched.stream.remark(format!("nothing more was read: {because}"));
+        }
+        let mut event = Event::of(watched.stream.name(), "source-failed", &*because).with("because", &*because);
+        event.packet_ns = Some(watched.stream.newest().0).filter(|newest| *newest > 0);
+        self.failures.push(failure);
+        // Without events standard error says it.
+        if self.teller.is_none() && self.failures.len() < self.watched.len() {
+            errln!("warning: {because}");
+        }
+        self.tell(&event)
     }
 
     fn noticed(&mut self, place: usize, notice: &Notice) -> Result<(), Failure> {

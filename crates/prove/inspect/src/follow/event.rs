@@ -15,7 +15,7 @@ use crate::text::printable;
 const SCHEMA: &str = "bartizan-events/1";
 
 /// Names of events, the report's excepted: whoever counts them begins with zero of each.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "begin",
     "link-seen",
     "verdict-changed",
@@ -32,6 +32,7 @@ pub const NAMES: [&str; 17] = [
     "rotation",
     "interface-down",
     "interface-back",
+    "source-failed",
     "end",
 ];
 

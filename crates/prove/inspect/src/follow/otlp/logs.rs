@@ -78,7 +78,7 @@ fn severity(event: &Event) -> (u8, &str) {
             };
             (number, severity)
         }
-        ("loss" | "ceiling" | "interface-down", _) => WARNING,
+        ("loss" | "ceiling" | "interface-down" | "source-failed", _) => WARNING,
         _ => INFORMATION,
     }
 }

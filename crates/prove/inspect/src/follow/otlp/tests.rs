@@ -103,6 +103,7 @@ fn severity_follows_the_kind_of_event_and_what_a_new_finding_is_worth() {
         (Event::new("loss", ""), 13, "warning"),
         (Event::new("ceiling", ""), 13, "warning"),
         (Event::new("interface-down", ""), 13, "warning"),
+        (Event::new("source-failed", ""), 13, "warning"),
         (finding("medium", "new"), 13, "medium"),
         (finding("high", "new"), 17, "high"),
         (finding("critical", "new"), 18, "critical"),
