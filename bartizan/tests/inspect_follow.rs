@@ -165,6 +165,27 @@ fn a_vulnerable_link_is_found_also_where_newer_packets_are_read_before_anybody_l
     }
 }
 
+/// Before, reading one waited for its writer, and with it events, other sources, metrics and the end by a signal.
+#[test]
+fn a_named_pipe_is_followed_while_its_writer_is_silent() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, other] = ["pipe", "silent"].map(|name| directory.path().join(name));
+    let made = std::process::Command::new("mkfifo").args([&path, &other]).status();
+    assert!(made.unwrap().success());
+    let mut followed = Followed::start(directory.path(), &["silent", "pipe", "--follow", "--json"]);
+    let mut writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    writer.write_all(&only_port(4403)).unwrap();
+    followed.wait_for("finding", |event| event["source"] == "pipe");
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+    let report = followed.wait_for("report", |_| true);
+    let file = &report["report"]["files"][1];
+    assert_eq!(
+        (&file["complete"], &file["summary"]["by_group"]),
+        (&json!(true), &json!({ "x25519": 1 }))
+    );
+}
+
 #[test]
 fn a_capture_that_is_rotated_is_followed_into_the_next_file() {
     let directory = tempfile::tempdir().unwrap();

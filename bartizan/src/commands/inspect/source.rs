@@ -1,5 +1,6 @@
-//! Where packets come from while they come: interfaces, files that grow, standard input.
+//! Where packets come from while they come: interfaces, files that grow, pipes and standard input.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -18,7 +19,7 @@ use crate::Failure;
 const RING: usize = 256;
 /// Pieces taken from one source before the next one's turn.
 const TURN: usize = 64;
-/// Bytes read at a time, and pieces of standard input that wait: who writes it can wait too.
+/// Bytes read at a time, and pieces of a pipe that wait: who writes it can wait too.
 const PIECE: usize = 256 * 1024;
 const WAITING: usize = 4;
 
@@ -78,18 +79,32 @@ impl Source {
     /// A file that another program writes; `-` is standard input.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
-            let (give, pieces) = sync_channel(WAITING);
-            thread::Builder::new()
-                .name("standard input".to_owned())
-                .spawn(move || pump(&give))
-                .map_err(|error| Failure::new(format!("a thread for standard input: {error}")))?;
-            return Ok(Self::of(Kind::Pipe(pieces)));
+            return Self::pipe(|| Ok(io::stdin()));
+        }
+        // Opening or reading a pipe, which `mkfifo` and the shell's `<(...)` name like a file, waits for its writer, and nothing else may wait with it.
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let path = path.to_owned();
+            return Self::pipe(move || File::open(path));
         }
         let tail = Tail::open(path).map_err(|error| {
             Failure::new(format!("{}: {error}", path.display()))
                 .hint("a capture that is followed must be there: start what writes it first, as `tcpdump -U -w FILE`")
         })?;
         Ok(Self::of(Kind::File(tail)))
+    }
+
+    /// What another program writes into a pipe.
+    fn pipe<R: Read + 'static>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Result<Self, Failure> {
+        let (give, pieces) = sync_channel(WAITING);
+        thread::Builder::new()
+            .name("pipe".to_owned())
+            .spawn(move || match open() {
+                Ok(input) => pump(input, &give),
+                // A loop that has ended takes nothing any more.
+                Err(error) => drop(give.send(Err(error))),
+            })
+            .map_err(|error| Failure::new(format!("a thread for a pipe: {error}")))?;
+        Ok(Self::of(Kind::Pipe(pieces)))
     }
 
     fn of(kind: Kind) -> Self {
@@ -211,7 +226,7 @@ fn from_pipe(
                 .map_err(|damage| damaged(stream, &damage))?;
             Ok(Turn::Busy)
         }
-        Ok(Err(error)) => Err(Failure::new(format!("standard input: {error}"))),
+        Ok(Err(error)) => Err(Failure::new(format!("{}: {error}", stream.name()))),
         Err(TryRecvError::Empty) => Ok(Turn::Quiet),
         Err(TryRecvError::Disconnected) => match stream.ended() {
             Ok(()) => Ok(Turn::Ended),
@@ -220,9 +235,8 @@ fn from_pipe(
     }
 }
 
-/// Reads standard input until it ends or nobody wants it.
-fn pump(give: &SyncSender<io::Result<Vec<u8>>>) {
-    let mut input = io::stdin();
+/// Reads until the writer ends or nobody wants it.
+fn pump(mut input: impl Read, give: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut piece = vec![0; PIECE];
         let read = match input.read(&mut piece) {
