@@ -225,6 +225,47 @@ fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
     assert!(sent.values().all(|times| *times == 1), "{sent:?}");
 }
 
+/// Before, each such report was lost too and made another one, several a second, and the collector never had the first.
+#[test]
+fn what_no_disk_takes_is_reported_once_when_it_does_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let [queue, away] = ["queue", "away"].map(|name| directory.path().join(name));
+    let collector = Collector::new();
+    let mut followed = follow(directory.path(), &collector.url(), &["--queue", "queue"]);
+    collector.wait_for("finding");
+    let is_empty = || {
+        let mut files = fs::read_dir(&queue).unwrap();
+        files.all(|file| {
+            file.unwrap()
+                .path()
+                .extension()
+                .is_none_or(|ending| ending != "segment")
+        })
+    };
+    until("an empty queue", is_empty);
+    // As a full disk it refuses every record.
+    fs::rename(&queue, &away).unwrap();
+    let path = directory.path().join("link.pcap");
+    fs::rename(&path, directory.path().join("link.pcap.1")).unwrap();
+    fs::copy(data("sidecar-hybrid.pcap"), &path).unwrap();
+    followed.wait_for("link-seen", |event| {
+        event["confidentiality"]["verdict"] == "quantum-safe"
+    });
+    followed.wait_for_error("an event could not be written and is lost");
+    // Several views.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!followed.reported("loss", |_| true));
+    fs::rename(&away, &queue).unwrap();
+    collector.wait_for("loss");
+    followed.terminate();
+    let (taken, reported) = (lines(&collector.taken()), followed.events());
+    let missing: Vec<_> = reported.iter().filter(|event| !taken.contains(event)).collect();
+    let losses: Vec<_> = taken.iter().filter(|event| event["event"] == "loss").collect();
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    assert_eq!(losses[0]["records"], missing.len(), "{missing:?}");
+    assert!(!missing.is_empty() && missing.iter().all(|event| event["event"] != "loss"));
+}
+
 #[test]
 fn killed_at_both_ends_every_event_arrives_and_only_what_was_on_its_way_arrives_twice() {
     let directory = tempfile::tempdir().unwrap();

@@ -189,21 +189,30 @@ impl Delivery {
         self.shared.queued.notify_one();
     }
 
-    /// An event of what was lost on the way to the collector, once the collector takes events again, or `last`.
-    pub(super) fn lost(&self, last: bool) -> Option<Event> {
+    /// An event of what was lost on the way to the collector, once the collector takes events again, or `last`: the `sequence`-th, reported `at`
+    /// since 1970, and queued. A queue that can take nothing, as on a full disk, cannot take this event either: it comes when it can, so that it
+    /// is not lost itself, and followed by another one that reports that.
+    pub(super) fn lost(&self, last: bool, sequence: u64, at: Duration) -> Result<Option<Event>, Failure> {
         let is_failing = self.shared.tally().failing[LOGS].is_some();
-        let mut queue = self.shared.queue();
-        let records = queue.unreported();
+        let records = self.shared.queue().unreported();
         if records == 0 || (is_failing && !last) {
-            return None;
+            return Ok(None);
+        }
+        let words = format!("{records} events were lost on the way to the collector");
+        let event = Event::new("loss", words)
+            .with("records", records)
+            .with("where", "delivery");
+        let line = serde_json::to_string(&event::json(&event, sequence, at)).map_err(Failure::new)?;
+        let record = otlp::log_record(&event, &line, &format!("{}-{sequence}", self.run), sequence, at);
+        let mut queue = self.shared.queue();
+        if queue.try_push(&record).is_err() {
+            // Standard output has it at the end; the collector has it by the next start.
+            return Ok(last.then_some(event));
         }
         queue.reported(records);
-        let words = format!("{records} events were lost on the way to the collector");
-        Some(
-            Event::new("loss", words)
-                .with("records", records)
-                .with("where", "delivery"),
-        )
+        drop(queue);
+        self.shared.queued.notify_one();
+        Ok(Some(event))
     }
 
     /// What is to be said of the collector, once each.

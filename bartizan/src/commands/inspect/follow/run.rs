@@ -371,19 +371,24 @@ impl Run<'_> {
     }
 
     fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+        let at = since_1970();
+        // Queued first: whoever ends this process now has it twice rather than never.
+        if let (Some(teller), Some(delivery)) = (&self.teller, &self.delivery) {
+            delivery.event(event, teller.upcoming(), at)?;
+        }
+        self.say(event, at)
+    }
+
+    /// Reports an event that is queued, reported at this time since 1970.
+    fn say(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
         debug_assert!(event::NAMES.contains(&event.name), "{}", event.name);
         *self.events.entry(event.name).or_default() += 1;
-        let at = since_1970();
         if let Some(page) = &mut self.page {
             page.event(event, at);
         }
         match &mut self.teller {
             Some(teller) => {
-                let sequence = teller.next();
-                // Queued first: whoever ends this process now has it twice rather than never.
-                if let Some(delivery) = &self.delivery {
-                    delivery.event(event, sequence, at)?;
-                }
+                teller.next();
                 self.progress.aside(|| teller.tell(event, at))
             }
             None => Ok(()),
@@ -392,14 +397,15 @@ impl Run<'_> {
 
     /// What became of events on their way to a collector.
     fn delivered(&mut self, last: bool) -> Result<(), Failure> {
-        let Some(delivery) = &self.delivery else {
+        let (Some(delivery), Some(teller)) = (&self.delivery, &self.teller) else {
             return Ok(());
         };
         for remark in delivery.remarks() {
             self.progress.aside(|| errln!("warning: {remark}"));
         }
-        match delivery.lost(last) {
-            Some(event) => self.tell(&event),
+        let at = since_1970();
+        match delivery.lost(last, teller.upcoming(), at)? {
+            Some(event) => self.say(&event, at),
             None => Ok(()),
         }
     }

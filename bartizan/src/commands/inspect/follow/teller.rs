@@ -33,6 +33,11 @@ impl Teller {
         }
     }
 
+    /// The number that the next event will have.
+    pub(super) fn upcoming(&self) -> u64 {
+        self.reported + 1
+    }
+
     /// The number of the next event.
     pub(super) fn next(&mut self) -> u64 {
         self.reported += 1;

@@ -89,6 +89,14 @@ impl Queue {
         }
     }
 
+    /// The same, of a record that can be made again: where it cannot be taken now nothing is lost, and nothing counted.
+    pub(super) fn try_push(&mut self, record: &str) -> io::Result<()> {
+        match self {
+            Self::Memory(_) => self.push(record),
+            Self::Disk(disk) => disk.try_push(record),
+        }
+    }
+
     /// At most so many records from the front, and [`TOGETHER`] bytes; none where nothing waits. They are on their way until they are
     /// acknowledged or released.
     pub(super) fn batch(&mut self, records: usize) -> Option<Batch> {

@@ -112,6 +112,14 @@ impl Disk {
     }
 
     pub(super) fn push(&mut self, record: &str) -> io::Result<()> {
+        let pushed = self.try_push(record);
+        if pushed.is_err() {
+            self.books.lose(1, |losses| &mut losses.unwritten);
+        }
+        pushed
+    }
+
+    pub(super) fn try_push(&mut self, record: &str) -> io::Result<()> {
         let pushed = self.append(record);
         if pushed.is_err() {
             // The next one begins a segment, whose name must be free.
@@ -119,7 +127,6 @@ impl Disk {
             if let Some(empty) = self.segments.pop_back_if(|segment| segment.first == segment.end) {
                 let _ = empty.remove();
             }
-            self.books.lose(1, |losses| &mut losses.unwritten);
         }
         pushed
     }
