@@ -187,6 +187,23 @@ fn a_named_pipe_is_followed_while_its_writer_is_silent() {
 }
 
 #[test]
+fn a_page_that_cannot_be_written_does_not_cost_the_report() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a.pcap"), only_port(4401)).unwrap();
+    let nowhere = ["--html", "nowhere/page.html", "--json"];
+    let followed = inspect(
+        directory.path(),
+        &[&["--follow", "--for", "1s", "a.pcap"][..], &nowhere].concat(),
+    );
+    assert_eq!(followed.status, 2);
+    assert!(followed.stderr.contains("nowhere/page.html"), "{}", followed.stderr);
+    assert_eq!(followed.event("report")["report"]["files"][0]["complete"], true);
+    let read = inspect(directory.path(), &[&["a.pcap"][..], &nowhere].concat());
+    assert_eq!(read.status, 2);
+    assert_eq!(read.json()["files"][0]["complete"], true);
+}
+
+#[test]
 fn a_capture_that_is_rotated_is_followed_into_the_next_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("capture.pcap");

@@ -250,10 +250,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file.display().to_string(), failure)),
         }
     }
-    conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref())?;
+    let concluded = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref());
+    // A document that cannot be written must not cost the report.
     if !reports.is_empty() {
         show(args, &reports, deployment.as_ref())?;
     }
+    concluded?;
     let mut failures = failures.into_iter();
     if let Some((_, first)) = failures.next() {
         return Err(failures.fold(first, |first, (file, _)| {

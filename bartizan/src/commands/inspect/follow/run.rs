@@ -565,7 +565,9 @@ impl Run<'_> {
             .into_iter()
             .map(|watched| watched.stream.finish(known, inventory.as_mut()));
         let mut reports: Vec<Report> = reports.collect();
-        conclude(self.args, &mut reports, inventory.as_ref(), self.deployment)?;
+        let mut failures = self.failures;
+        // A page that cannot be written must not cost the report, which nobody can make again.
+        failures.extend(conclude(self.args, &mut reports, inventory.as_ref(), self.deployment).err());
         let at = since_1970();
         if let Some(teller) = &mut self.teller {
             let sequence = teller.next();
@@ -573,15 +575,17 @@ impl Run<'_> {
                 delivery.report(&json::document(&reports), sequence, at);
             }
         }
-        match (&mut self.teller, self.args.json) {
-            (Some(teller), true) => teller.report(&json::document(&reports), at)?,
-            _ => show(self.args, &reports, self.deployment)?,
-        }
+        let shown = match (&mut self.teller, self.args.json) {
+            (Some(teller), true) => teller.report(&json::document(&reports), at),
+            _ => show(self.args, &reports, self.deployment),
+        };
         if let Some(left) = self.delivery.and_then(Delivery::finish) {
             errln!("warning: {left}");
         }
-        if let Some(failure) = self.failures.into_iter().next() {
-            return Err(failure);
+        failures.extend(shown.err());
+        let mut failures = failures.into_iter();
+        if let Some(first) = failures.next() {
+            return Err(failures.fold(first, |first, other| first.hint(other.message())));
         }
         let finding = match self.teller {
             Some(_) => !open_findings.is_empty(),
