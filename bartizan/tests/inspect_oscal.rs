@@ -48,6 +48,34 @@ fn all<'a>(of: &'a Value, name: &str, into: &mut Vec<&'a str>) {
     }
 }
 
+/// A capture of one packet whose IPv4 is malformed: what no conversation has is a finding without an example.
+fn malformed() -> Vec<u8> {
+    let mut capture = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+    capture.extend([2, 0, 4, 0]);
+    for field in [0, 0, 65_535, 1, 0, 0, 18, 18] {
+        capture.extend(u32::to_le_bytes(field));
+    }
+    capture.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 20]);
+    capture
+}
+
+#[test]
+fn evidence_has_a_description_also_where_a_finding_has_no_example() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [capture, out] = ["malformed.pcap", "results.json"].map(|name| scratch.path().join(name));
+    std::fs::write(&capture, malformed()).unwrap();
+    let asked = ["--json", capture.to_str().unwrap(), "--oscal", out.to_str().unwrap()];
+    let report: Value = serde_json::from_slice(&inspect(&asked)).unwrap();
+    assert_eq!(list(&report["files"][0], "findings")[0]["example"], Value::Null);
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    let observations = list(&document["assessment-results"]["results"][0], "observations");
+    for observation in observations {
+        for evidence in list(observation, "relevant-evidence") {
+            assert!(evidence["description"].is_string(), "{evidence}");
+        }
+    }
+}
+
 #[test]
 fn every_finding_is_an_observation_with_its_evidence_a_risk_with_its_remedy_and_speaks_against_a_control() {
     let scratch = tempfile::tempdir().unwrap();

@@ -115,10 +115,12 @@ fn result(number: usize, report: &Report, resource: &str, now: &str) -> Result<V
 }
 
 fn observed(uuid: &str, finding: &Finding, resource: &str, collected: &str) -> Value {
-    let mut evidence = json!({ "href": format!("#{resource}") });
-    if let Some(example) = &finding.example {
-        evidence["description"] = Value::from(format!("The first: {example}"));
-    }
+    // OSCAL demands a description.
+    let description = match &finding.example {
+        Some(example) => format!("The first: {example}"),
+        None => "The capture as a whole".to_owned(),
+    };
+    let evidence = json!({ "href": format!("#{resource}"), "description": description });
     json!({
         "uuid": uuid,
         "title": finding.concern.name(),
