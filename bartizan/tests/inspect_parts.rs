@@ -322,3 +322,11 @@ fn secrets_in_a_capture_are_in_no_evidence() {
         stderr(&output)
     );
 }
+
+#[test]
+fn standard_input_has_no_parts() {
+    let output = inspect(&data(), &["--part", "1/2", "-"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("standard input: it is no file of a known size"), "{said}");
+}

@@ -62,10 +62,10 @@ pub(super) fn run(files: &[PathBuf], asked: Asked<'_>) -> Result<Outcome, Failur
 /// What there is to say of a capture before it is read.
 fn source(path: &Path) -> Result<Source, Failure> {
     let unreadable = |error: io::Error| unreadable(path, &error);
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
+    let is_file = path.as_os_str() != "-" && std::fs::metadata(path).map_err(unreadable)?.is_file();
+    if !is_file {
         return Err(
-            Failure::new(format!("{}: it is no file of a known size", path.display()))
+            Failure::new(format!("{}: it is no file of a known size", read::name(path)))
                 .hint("parts are slices of files: write what comes from elsewhere into one"),
         );
     }
@@ -75,7 +75,7 @@ fn source(path: &Path) -> Result<Source, Failure> {
         .map_err(unreadable)?;
     Ok(Source {
         name: read::name(path),
-        bytes: metadata.len(),
+        bytes: std::fs::metadata(path).map_err(unreadable)?.len(),
         packed: is_packed(&head),
     })
 }
