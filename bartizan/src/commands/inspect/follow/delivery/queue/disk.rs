@@ -61,7 +61,7 @@ impl Disk {
         }
         let lock = lock(folder)?;
         let cursor = Cursor::read(folder).map_err(failed)?;
-        let mut segments = segments(folder).map_err(failed)?;
+        let (mut segments, found) = segments(folder).map_err(failed)?;
         segments.sort_by_key(|segment| segment.first);
         // Without a cursor everything is sent once more.
         let first = segments.first().map_or(1, |segment| segment.first);
@@ -86,6 +86,8 @@ impl Disk {
                 ..Books::default()
             },
         };
+        // Those that were cut off before another segment are the gap before that.
+        disk.books.lose(found.saturating_sub(end), |losses| &mut losses.damaged);
         disk.find_front().map_err(failed)?;
         disk.cursor_is_writable().map_err(failed)?;
         disk.make_room(0);
@@ -308,18 +310,20 @@ fn lock(folder: &Path) -> Result<File, Failure> {
     }
 }
 
-/// The segments of a folder. Others, without a whole beginning or without records, are removed.
-fn segments(folder: &Path) -> io::Result<Vec<Segment>> {
-    let mut found = Vec::new();
+/// The segments of a folder, and the number behind the last record that was found. Others, without a whole beginning or without records, are removed.
+fn segments(folder: &Path) -> io::Result<(Vec<Segment>, u64)> {
+    let (mut segments, mut found) = (Vec::new(), 0);
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "segment") {
             continue;
         }
-        match Segment::open(&path)?.filter(|segment| segment.first < segment.end) {
-            Some(segment) => found.push(segment),
+        let segment = Segment::open(&path)?;
+        found = found.max(segment.as_ref().map_or(0, |segment| segment.found));
+        match segment.filter(|segment| segment.first < segment.end) {
+            Some(segment) => segments.push(segment),
             None => fs::remove_file(&path)?,
         }
     }
-    Ok(found)
+    Ok((segments, found))
 }

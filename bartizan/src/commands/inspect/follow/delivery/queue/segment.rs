@@ -28,6 +28,8 @@ pub(super) struct Segment {
     pub(super) head: Arc<str>,
     pub(super) first: u64,
     pub(super) end: u64,
+    /// Number behind the last frame that was there when it was opened, those after a damaged one included, which are cut off.
+    pub(super) found: u64,
     /// Bytes of the file as far as it is whole.
     pub(super) length: u64,
     /// Where the first record begins.
@@ -62,6 +64,7 @@ impl Segment {
             head: head.into(),
             first,
             end: first,
+            found: first,
             length,
             body: length,
         };
@@ -86,6 +89,11 @@ impl Segment {
             at += BEFORE + text.len();
             end += 1;
         }
+        let (mut behind, mut found) = (at, end);
+        while let Some(frame) = extent(&bytes[behind..]) {
+            behind += frame;
+            found += 1;
+        }
         if at < bytes.len() {
             OpenOptions::new().write(true).open(path)?.set_len(at as u64)?;
         }
@@ -94,6 +102,7 @@ impl Segment {
             head: head.into(),
             first,
             end,
+            found,
             length: at as u64,
             body: body as u64,
         }))
@@ -164,6 +173,13 @@ fn frame(number: u64, text: &str) -> Vec<u8> {
     frame.extend(checksum(number, text.as_bytes()).to_le_bytes());
     frame.extend(text.as_bytes());
     frame
+}
+
+/// Bytes of the frame at the beginning of these bytes, if it is there in full, whatever its text has become.
+fn extent(bytes: &[u8]) -> Option<usize> {
+    let length = usize::try_from(u32::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    let frame = BEFORE + length;
+    ((1..=LARGEST).contains(&length) && frame <= bytes.len()).then_some(frame)
 }
 
 /// The text of the frame at the beginning of these bytes; none where it is not whole, or not the one with this number.

@@ -125,6 +125,29 @@ fn framed_text() -> u64 {
     segment::framed(&text(0))
 }
 
+/// Before, those of the newest file were cut off uncounted at the next start.
+#[test]
+fn records_that_a_damaged_one_takes_with_it_are_counted_in_the_newest_file_too() {
+    for changed in 0..3_u32 {
+        let (_place, folder) = folder();
+        let mut queue = Queue::open(&folder, 1 << 20, HEAD).unwrap();
+        push(&mut queue, 0..3);
+        drop(queue);
+        let segment = segments(&folder).pop().unwrap();
+        let mut bytes = fs::read(&segment).unwrap();
+        let behind = bytes.len() as u64 - framed_text() * u64::from(2 - changed);
+        bytes[usize::try_from(behind).unwrap() - 1] ^= 1;
+        fs::write(&segment, bytes).unwrap();
+        let mut queue = Queue::open(&folder, 1 << 20, HEAD).unwrap();
+        push(&mut queue, 7..8);
+        assert_eq!(taken(&mut queue), [texts(0..changed), texts(7..8)].concat());
+        let lost = u64::from(3 - changed);
+        assert_eq!((queue.unreported(), queue.losses().damaged), (lost, lost));
+        drop(queue);
+        assert_eq!(Queue::open(&folder, 1 << 20, HEAD).unwrap().unreported(), lost, "once");
+    }
+}
+
 #[test]
 fn a_record_that_was_changed_is_never_given_out_and_those_behind_it_in_its_file_are_counted() {
     let (_place, folder) = folder();
