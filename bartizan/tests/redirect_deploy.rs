@@ -3,6 +3,7 @@
 mod dashboard;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use bartizan_deployment::Deployment;
 use bartizan_host::{Process, Program, loopback_addresses};
 use bartizan_sidecar::redirect::Plan;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -198,6 +201,41 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
         .output()
         .unwrap();
     assert!(checked.status.success(), "{checked:?}");
+}
+
+/// Found with Docker Compose: a container that ended with its program was started again in another namespace, and function and sidecar had no network.
+#[test]
+fn holder_of_a_namespace_outlives_its_program_and_ends_when_it_is_stopped() {
+    let place = tempfile::tempdir().unwrap();
+    let (program, started) = (place.path().join("bartizan"), place.path().join("started"));
+    let script = format!("#!/bin/sh\necho $$ \"$*\" >>{}\nexec sleep 600\n", started.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    let mut holder = Command::new(deploy("container/hold"))
+        .args(["file", "amf"])
+        .env("PATH", path)
+        .spawn()
+        .unwrap();
+    let runs = |count: usize| {
+        let begun = Instant::now();
+        loop {
+            let text = std::fs::read_to_string(&started).unwrap_or_default();
+            let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            if lines.len() == count && text.ends_with('\n') {
+                let (pid, arguments) = lines[count - 1].split_once(' ').unwrap();
+                assert_eq!(arguments, "sidecar redirect watch file --node amf --user 10101");
+                return Pid::from_raw(pid.parse().unwrap());
+            }
+            assert!(begun.elapsed() < LONG, "{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    kill(runs(1), Signal::SIGKILL).unwrap();
+    let second = runs(2);
+    kill(Pid::from_raw(holder.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
+    assert!(holder.wait().unwrap().success());
+    assert!(kill(second, None).is_err(), "the program has ended before its holder");
 }
 
 #[test]
