@@ -73,6 +73,14 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
         // The function starts when the rules are installed, never before.
         let waits = &services[&format!("free5gc-{node}")]["depends_on"][&format!("{node}-network")];
         assert_eq!(waits["condition"], "service_healthy");
+        // `compose restart NF-network` makes another namespace: what is in the old one follows.
+        for (container, service) in [
+            (format!("{node}-sidecar"), "sidecar"),
+            (format!("free5gc-{node}"), "function"),
+        ] {
+            let waits = &services[&container]["depends_on"][&format!("{node}-network")];
+            assert_eq!(waits["restart"], true, "{service} of {node}");
+        }
         // What the containers run is understood by this binary.
         let sidecar = words(&services[&format!("{node}-sidecar")]["command"]);
         assert_eq!(sidecar, ["/etc/bartizan/deployment.yaml", "--node", node]);
