@@ -3,13 +3,14 @@ CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
 CARGO_TARGET_DIR ?= target
 
-.PHONY: help demo test test-unprivileged test-kubernetes lint deny build sidecar dist images doc
+.PHONY: help demo test test-unprivileged test-kubernetes test-compose lint deny build sidecar dist images doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
 	@echo "make test    every test, with the real peers it needs; ends with their count"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make test-kubernetes   chart and webhook with a real API server, which the first time takes minutes to build"
+	@echo "make test-compose   the overlay for free5gc-compose, started by Docker Compose, which the first time is fetched for minutes"
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
@@ -33,6 +34,11 @@ test-kubernetes:
 	@scripts/setup kubernetes
 	@scripts/kubernetes
 	@scripts/tally $(CARGO) test --locked --workspace --features bartizan/test-kubernetes --test kubernetes $(TEST)
+
+test-compose:
+	@scripts/setup compose
+	@scripts/compose
+	@scripts/tally $(CARGO) test --locked --workspace --features bartizan/test-compose --test compose $(TEST)
 
 build:
 	$(CARGO) build --release --locked -p bartizan
