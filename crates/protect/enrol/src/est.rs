@@ -211,7 +211,7 @@ fn certificates_only(certificates: &[&[u8]]) -> Result<String, Error> {
         &encoding::element(Tag::Set, &[])?,
     ])?;
     let all = encoding::sequence(&[&SIGNED_DATA.to_der()?, &encoding::explicit(0, &signed)?])?;
-    // In lines of 76 (RFC 2045, section 6.8): OpenSSL's decoder reads nothing of a line that is longer, unless it is told to. They end as a file's do, since
+    // In lines of 76 (RFC 2045, section 6.8): OpenSSL's decoder reads nothing of a line that is longer, unless it is asked to. They end as a file's do, since
     // GNU's base64 takes no carriage return.
     Ok(all.chunks(57).map(|line| BASE64.encode(line) + "\n").collect())
 }

@@ -112,12 +112,12 @@ fn created(uid: &str, pod: Pod<'_>, settings: &Settings) -> Answer {
     };
     let mut answer = Answer::new(uid, verdict);
     answer.audit.insert("node", node.to_owned());
-    told(&mut answer, found);
+    remark(&mut answer, found);
     answer
 }
 
 /// Warnings, and whom the pod's author trusts.
-fn told(answer: &mut Answer, found: check::Findings) {
+fn remark(answer: &mut Answer, found: check::Findings) {
     if !found.trusted.is_empty() {
         let names: Vec<&str> = found.trusted.iter().map(String::as_str).collect();
         answer.audit.insert("trusted", format!("{TRUST}: {}", names.join(",")));
@@ -157,7 +157,7 @@ fn debugged(uid: &str, pod: Pod<'_>) -> Answer {
         return Answer::new(uid, Verdict::Refused(reasons(&found.refused)));
     }
     let mut answer = Answer::new(uid, Verdict::Unchanged);
-    told(&mut answer, found);
+    remark(&mut answer, found);
     answer
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Limits {
     places: Arc<Semaphore>,
     open: Arc<Open>,
     rate: Arc<Mutex<Rate>>,
-    /// Handshakes, each of which costs as much as a request and need not have one: twice as many, so that one who asks too often is told so.
+    /// Handshakes, each of which costs as much as a request and need not have one: twice as many, so that one who asks too often learns why.
     handshakes: Arc<Mutex<Rate>>,
 }
 
