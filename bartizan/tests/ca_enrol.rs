@@ -459,7 +459,7 @@ fn http_that_is_not_cmp_is_put_off_and_lists_are_given_to_anybody() {
 fn a_start_that_finds_its_port_taken_issues_nothing() {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ed25519");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let before = place.ca_works("list --dir ca");
     let said = place.ca(&format!(
         "serve --dir ca --dns ca.ran --listen {}",
@@ -467,6 +467,44 @@ fn a_start_that_finds_its_port_taken_issues_nothing() {
     ));
     assert!(said.code == 2 && said.err.contains("in use"), "{said:?}");
     assert_eq!(place.ca_works("list --dir ca"), before);
+}
+
+/// Who took up a connection of EST waited for the authority too, and with it every other connection.
+#[test]
+fn connections_are_taken_up_while_a_request_waits_for_the_authority() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let serving = Serving::start(&place, "--est 127.0.0.1:0");
+    let lock = fs::File::open(place.path("ca/ca.lock")).unwrap();
+    lock.lock().unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            serving.http(b"POST /.well-known/cmp HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/pkixcmp\r\nContent-Length: 4\r\n\r\n0123")
+        });
+        thread::sleep(Duration::from_millis(500));
+        let _est = TcpStream::connect(serving.est.unwrap()).unwrap();
+        thread::sleep(Duration::from_millis(500));
+        let answer = serving.http(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(!waiting.is_finished(), "it did not wait for the authority");
+        lock.unlock().unwrap();
+    });
+}
+
+/// Each is a signature, whether anything is asked or not; only requests were counted.
+#[test]
+fn handshakes_of_an_address_are_counted() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let serving = Serving::start(&place, "--rate 3 --est 127.0.0.1:0");
+    let is_closed = || {
+        let mut stream = TcpStream::connect(serving.est.unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let read = stream.read(&mut [0; 1]);
+        matches!(read, Ok(0)) || read.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+    };
+    let taken_up = (0..20).take_while(|_| !is_closed()).count();
+    assert!((6..12).contains(&taken_up), "{taken_up}");
 }
 
 #[test]
