@@ -148,6 +148,7 @@ impl Watching<'_> {
                     "the rules are not what they should be, though they were installed again: {left}"
                 ));
             }
+            tracing::info!("the rules are what they should be again");
         }
         let lasting = Duration::from_secs(self.args.every) * BELIEVED;
         let unreported =
