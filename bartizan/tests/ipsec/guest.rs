@@ -346,6 +346,11 @@ fn mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_l
                 _ => None,
             })
             .collect();
-        assert_eq!(children, [(mode.to_owned(), extended)]);
+        // A packet that asks for the link while it is being set up may make a second one, which is deleted as a duplicate.
+        let as_asked = |child: &(String, bool)| *child == (mode.to_owned(), extended);
+        assert!(
+            !children.is_empty() && children.iter().all(as_asked),
+            "{children:?} of {events:?}"
+        );
     }
 }
