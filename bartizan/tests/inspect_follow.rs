@@ -165,6 +165,44 @@ fn a_vulnerable_link_is_found_also_where_newer_packets_are_read_before_anybody_l
     }
 }
 
+/// A capture of one IPv4 packet: the first part of a UDP datagram whose rest never comes.
+fn first_part() -> Vec<u8> {
+    let packet = [
+        &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..],
+        &[0x45, 0, 0, 36, 0, 7, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2],
+        &[0x12, 0x34, 0x08, 0x68, 0, 100, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    ]
+    .concat();
+    let length = u32::try_from(packet.len()).unwrap();
+    let record = [1_700_000_000, 0, length, length].map(u32::to_le_bytes).concat();
+    [&only_port(4403)[..24], &record, &packet].concat()
+}
+
+/// Before, they were in the report and in no event, and the exit code was that of a clean network.
+#[test]
+fn parts_of_a_packet_whose_rest_never_comes_are_found_while_it_is_waited_for_and_at_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("part.pcap"), first_part()).unwrap();
+    let read = inspect(directory.path(), &["part.pcap"]);
+    assert_eq!(read.status, 1, "{}", read.stderr);
+    // At once, where nothing more can come.
+    let capture = fs::File::open(directory.path().join("part.pcap")).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--follow", "-"])
+        .stdin(capture)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("UDP fragments that do not make a whole packet"), "{said}");
+    // After half a window, where it may.
+    let arguments = ["part.pcap", "--follow", "--json", "--window", "12s"];
+    let mut followed = Followed::start(directory.path(), &arguments);
+    followed.wait_for("finding", |event| event["concern"] == "unproven");
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+}
+
 /// Before, reading one waited for its writer, and with it events, other sources, metrics and the end by a signal.
 #[test]
 fn a_named_pipe_is_followed_while_its_writer_is_silent() {

@@ -95,9 +95,15 @@ impl Stream {
         if let Some(inventory) = inventory {
             inventory.begin(&name);
         }
+        let mut limits = shares.limits;
+        if let Some(window) = following.window {
+            // Parts of a packet that are given up are still within the window then, or nobody would see them.
+            let half = u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
+            limits.fragments.lifetime = limits.fragments.lifetime.min(half);
+        }
         Self {
             name,
-            observer: Observer::new(shares.limits).with_keys(Arc::<Keyring>::clone(keys)),
+            observer: Observer::new(limits).with_keys(Arc::<Keyring>::clone(keys)),
             report,
             recent: Recent::new(following.window.unwrap_or(Duration::MAX), shares),
             following,
@@ -282,6 +288,7 @@ impl Stream {
 
     /// Lets go what has waited, or was quiet, for long enough.
     pub(super) fn age(&mut self, context: &mut Context<'_>) {
+        self.observer.give_up_fragments(Some(self.now()));
         if let Some(hold) = self.following.hold {
             while let Some((closed, _)) = self.waiting.front()
                 && closed.elapsed() >= hold
@@ -301,6 +308,9 @@ impl Stream {
 
     /// What there is to see now of what passed within the window, and since the last view; the last one does not wait for what may come yet.
     pub(super) fn view(&mut self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
+        if last {
+            self.observer.give_up_fragments(None);
+        }
         let mut view = self.recent.view(ledgers, self.now(), last);
         self.recent.viewed();
         for (_, connection) in &self.waiting {

@@ -291,8 +291,7 @@ impl Observer {
     /// Gives all that is still there: connections, associations, IKE_SAs, ESP security associations, protocols over UDP,
     /// each kind in the order of first packets.
     pub fn finish_into(&mut self, sink: &mut impl Sink) {
-        self.fragments.finish();
-        self.abandoned();
+        self.give_up_fragments(None);
         self.omitted.drain(..).for_each(|omitted| sink.omitted(omitted));
         let mut flows: Vec<_> = self
             .slots

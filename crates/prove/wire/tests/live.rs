@@ -111,6 +111,30 @@ fn parts_of_a_packet_wait_for_the_rest_before_they_are_shown() {
     assert!(waiting > 0, "no place of the capture is between two fragments");
 }
 
+#[test]
+fn parts_of_a_packet_that_are_given_up_are_shown_while_packets_come() {
+    let (_, file) = CAPTURES[3];
+    let shown = |observer: &Observer| {
+        let mut shown = Given::default();
+        observer.live_into(&mut shown);
+        shown.datagrams.iter().filter(|one| is_of_parts(one)).count()
+    };
+    let mut given_up = 0;
+    for count in 0..=length(file) {
+        let mut observer = observer_after(file, count, &mut Given::default());
+        let Some(last) = observer.totals().last else { continue };
+        let lifetime = Limits::default().fragments.lifetime;
+        observer.give_up_fragments(Some(Timestamp(last.time.0)));
+        assert_eq!(shown(&observer), 0, "after {count}: the rest may come yet");
+        let mut late = observer_after(file, count, &mut Given::default());
+        late.give_up_fragments(Some(Timestamp(last.time.0 + lifetime + 1)));
+        observer.give_up_fragments(None);
+        assert_eq!(shown(&late), shown(&observer), "after {count}");
+        given_up += shown(&observer);
+    }
+    assert!(given_up > 0, "no place of the capture is between two fragments");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use super::{Datagram, Fragment};
-use crate::{Captured, Moment};
+use crate::{Captured, Moment, Timestamp};
 
 /// Largest payload of an IP packet that is not a jumbogram, in bytes.
 const LARGEST: u32 = 65_535;
@@ -178,7 +178,7 @@ impl Fragments {
         else {
             return Taken::Refused;
         };
-        self.expire(at);
+        self.expire(at.time);
         let bytes = datagram.payload;
         let end = offset as usize + bytes.len();
         // All parts but the last are multiples of eight bytes; an empty part would be held for nothing.
@@ -263,10 +263,10 @@ impl Fragments {
     }
 
     /// Gives up packets that are older than their lifetime.
-    fn expire(&mut self, at: Moment) {
+    pub fn expire(&mut self, now: Timestamp) {
         while let Some(&(key, first)) = self.order.front() {
             let gone = self.partials.get(&key).is_none_or(|partial| partial.first != first);
-            if !gone && at.time.since(first.time) <= self.limits.lifetime {
+            if !gone && now.since(first.time) <= self.limits.lifetime {
                 break;
             }
             self.order.pop_front();

@@ -75,6 +75,16 @@ impl Observer {
         self.paths.forget_idle(since, &mut self.memory);
     }
 
+    /// Parts of packets that have waited for the rest for longer than the limits let them are given up, as they are where another comes;
+    /// without a time all are: nothing more will come. [`Self::live_into`] shows them from then on.
+    pub fn give_up_fragments(&mut self, now: Option<Timestamp>) {
+        match now {
+            Some(now) => self.fragments.expire(now),
+            None => self.fragments.finish(),
+        }
+        self.abandoned();
+    }
+
     /// What lives, and what memory it takes.
     #[must_use]
     pub fn holding(&self) -> Holding {
