@@ -146,7 +146,8 @@ fn a_guard_that_was_flushed_or_changed_is_reported_and_installed_again_but_not_o
 
     flush();
     cu.wait_for_line("guard=\"gone\"", PATIENCE).expect("it is reported");
-    assert_eq!(stage.json("status", "cu", &[]).0, 0);
+    // What is reported may be the first one, as the keeper that was stopped has seen it; then the second is repaired next.
+    stage.stands("cu");
     // So is one that was changed.
     let nft = |line: &str| {
         let nft = Program::new("nft").argument(line).inside(&stage.cu);

@@ -59,6 +59,7 @@ fn is_up_once(stage: &Stage) {
             (count(&link["ike"]) == Some(1) && each_once).then_some(())
         });
     }
+    stage.settled();
 }
 
 /// Datagrams to this port of the other end, from any and from the same (as nodes send GTP-U), and their answers.
@@ -241,8 +242,11 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
         assert!(left.clear.is_empty(), "{interface}: {left:?}");
         assert!(left.protected.len() > 2 * MANY, "{interface}: {left:?}");
         if interface == "N2" {
-            let rekeys = ike_sas(&stage, "cu").into_iter().filter(|sa| sa.cause == Cause::Rekey);
-            assert_eq!(rekeys.count(), 2);
+            // Each is written some time after it stands.
+            eventually("the two rekeys are recorded", || {
+                let rekeys = ike_sas(&stage, "cu").into_iter().filter(|sa| sa.cause == Cause::Rekey);
+                (rekeys.count() == 2).then_some(())
+            });
         }
         assert_eq!(stage.json("down", "cu", &[]).0, 0);
         for process in both {

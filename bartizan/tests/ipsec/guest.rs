@@ -24,7 +24,7 @@ use crate::stage::*;
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_IPSEC_GUEST_TEST";
 /// Longer than a test waits for one thing.
-const LONG: Duration = Duration::from_secs(900);
+const LONG: Duration = Duration::from_secs(1800);
 /// Attempts in each state, each of at least one packet.
 pub(super) const MANY: usize = 5;
 
@@ -211,6 +211,7 @@ fn what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_link
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, _cu) = (stage.up_with("ric", &["--metrics", "127.0.0.1:9464"]), stage.up("cu"));
     stage.stands("cu");
+    stage.settled();
     let report = stage.stands("ric");
     let none = serde_json::json!({ "replayed": 0, "outside_window": 0, "integrity": 0 });
     assert_eq!(child(&report)["dropped"], none, "{report}");

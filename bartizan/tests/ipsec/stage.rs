@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_ipsec::drive::list_sas;
+use bartizan_ipsec::vici::Client;
 use bartizan_ledger::{Event, Reader, Why};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Profile};
 use nix::unistd::Pid;
@@ -188,7 +190,9 @@ impl Stage {
     pub(crate) fn bartizan(&self, command: &str, node: &str, more: &[&str]) -> Program {
         let charon = self.charon(node);
         let directory = ["--directory", charon.to_str().expect("UTF-8")];
-        self.bartizan_at(command, node, &[&directory, more].concat())
+        // A peer that rekeys as well puts this end off for seconds, and a busy machine both for more.
+        let patience: &[&str] = if command == "rekey" { &["--timeout", "300"] } else { &[] };
+        self.bartizan_at(command, node, &[&directory, patience, more].concat())
     }
 
     /// The same wherever its charon is.
@@ -239,6 +243,22 @@ impl Stage {
         })
     }
 
+    /// Waits until each link has one IKE_SA, the same at both ends, and none is being set up. Where the initiator takes more than five seconds the
+    /// other end begins as well, and of the two IKE_SAs that may come of it one is deleted some seconds later.
+    pub(crate) fn settled(&self) {
+        let sas = |node: &str| {
+            let mut client = Client::connect(&self.charon(node).join("charon.vici"), PATIENCE).ok()?;
+            list_sas(&mut client).ok()
+        };
+        eventually("each link has one IKE_SA, and none is being set up", || {
+            let (cu, ric) = (sas("cu")?, sas("ric")?);
+            let is_alone = |index: usize| cu[..index].iter().all(|other| other.connection != cu[index].connection);
+            let same = cu.len() == ric.len() && cu.iter().all(|sa| ric.iter().any(|other| other.key == sa.key));
+            let stand = cu.iter().chain(&ric).all(|sa| sa.state == "ESTABLISHED");
+            (!cu.is_empty() && same && stand && (0..cu.len()).all(is_alone)).then_some(())
+        });
+    }
+
     /// The same as [`Stage::json`] while charon may be away: none where the command has nothing to print.
     pub(crate) fn try_json(&self, command: &str, node: &str) -> Option<(i32, Value)> {
         let finished = self.run(command, node, &["--json"]);
@@ -246,7 +266,7 @@ impl Stage {
         Some((finished.status.code()?, value))
     }
 
-    /// Starts `up` in a charon of our own and waits until its charon has the link loaded.
+    /// Starts `up` in a charon of our own and waits until its charon has its links loaded.
     pub(crate) fn up(&self, node: &str) -> Process {
         self.up_with(node, &[])
     }
@@ -257,12 +277,13 @@ impl Stage {
             .bartizan("up", node, &[&["--timeout", "20"], more].concat())
             .start()
             .expect("it starts");
-        eventually("the link is loaded", || {
+        eventually("its links are loaded", || {
             let ended = process.ended().expect("a child of ours");
             assert!(ended.is_none(), "{node}: {ended:?}: {}", process.stderr());
             let finished = self.run("status", node, &["--json"]);
             let value: Value = serde_json::from_str(&finished.text()).ok()?;
-            (value["links"][0]["loaded"] == true).then_some(())
+            let links = value["links"].as_array()?;
+            links.iter().all(|link| link["loaded"] == true).then_some(())
         });
         process
     }

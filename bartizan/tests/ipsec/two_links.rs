@@ -86,6 +86,7 @@ fn spis(report: &Value) -> [Vec<Value>; 2] {
 
 /// Waits until both links are up with one IKE_SA each, the same at both ends; what these are.
 fn settled(stage: &Stage) -> [Vec<Value>; 2] {
+    stage.settled();
     eventually("each link has one IKE_SA, the same at both ends", || {
         let both = ["cu", "ric"].map(|node| stage.try_json("status", node));
         let [Some((0, cu)), Some((0, ric))] = both else {
@@ -96,10 +97,16 @@ fn settled(stage: &Stage) -> [Vec<Value>; 2] {
     })
 }
 
-/// Waits until the node's ledger has the end of what its peer has forgotten.
+/// One of several IKE_SAs of the same link has ended, as both ends had begun.
+fn is_within_its_link(why: &Why) -> bool {
+    matches!(why, Why::Duplicate | Why::Replaced)
+}
+
+/// Waits until the node's ledger has the end of what its peer has forgotten; where both ends have begun there are duplicates of links besides.
 fn peer_restarted(stage: &Stage, node: &str) {
     let ends = eventually("the ends are recorded", || {
-        let ends = ends(stage, node);
+        let mut ends = ends(stage, node);
+        ends.retain(|why| !is_within_its_link(why));
         (ends.len() == 2).then_some(ends)
     });
     assert_eq!(ends, [Why::PeerRestarted; 2], "{node}");
@@ -117,13 +124,16 @@ fn two_links_between_the_same_nodes_come_up_at_once_and_again_after_either_end_w
     let mut ric = stage.up("ric");
     let mut cu = up_at_once(&stage);
     let first = settled(&stage);
-    // Neither was deleted for the sake of the other.
+    // Neither was deleted for the sake of the other: where this end took long the other has begun as well, and what a link has twice ends as a
+    // duplicate within it.
     for node in ["cu", "ric"] {
-        let set_up = events(&stage, node)
-            .iter()
-            .filter(|event| matches!(event, Event::IkeSa(_)))
-            .count();
-        assert_eq!((set_up, ends(&stage, node)), (2, Vec::new()), "{node}");
+        eventually("each link is recorded once, but for duplicates", || {
+            let set_up = events(&stage, node);
+            let set_up = set_up.iter().filter(|event| matches!(event, Event::IkeSa(_))).count();
+            let ends = ends(&stage, node);
+            assert!(ends.iter().all(is_within_its_link), "{node}: {ends:?}");
+            (set_up == 2 + ends.len()).then_some(())
+        });
     }
     kill(&stage, "ric", ric);
     ric = stage.up("ric");

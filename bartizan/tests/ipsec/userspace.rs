@@ -9,7 +9,8 @@ use std::thread;
 use bartizan_host::{Capture, Direction, Namespace, Process, Program};
 use bartizan_pki::Algorithm;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, socket};
+use nix::sys::socket::sockopt::RcvBufForce;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
 use serde_json::Value;
 
 use super::egress::{GTP_U, Sender, counted, leaving};
@@ -26,6 +27,8 @@ const OF_GTP: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [
 const PORT: u16 = 7000;
 /// Packets that are sent in each state.
 const MANY: usize = 20;
+/// Of a receiver, in bytes: each datagram takes some hundred of them, however short it is.
+const ROOM: usize = 16 << 20;
 
 fn stage(link: &str) -> Stage {
     Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", link)])
@@ -37,6 +40,8 @@ fn up(stage: &Stage) -> [Process; 2] {
     for node in ["cu", "ric"] {
         stage.stands(node);
     }
+    // What is under way in an IKE_SA that is deleted is lost.
+    stage.settled();
     both
 }
 
@@ -68,6 +73,8 @@ pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let socket = space.enter(|| UdpSocket::bind((address, port)));
     let socket = socket.expect("a namespace").expect("a socket");
     socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    // For seconds in which whoever receives does not run.
+    setsockopt(&socket, RcvBufForce, &ROOM).expect("room");
     socket
 }
 
@@ -110,6 +117,7 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     let ric = stage.up("ric");
     let cu = stage.up_with("cu", &["--metrics", &format!("127.0.0.1:{metrics}")]);
     stage.stands("ric");
+    stage.settled();
     let report = stage.stands("cu");
     assert_eq!(
         (&report["engine"], &report["data_path"]),
@@ -126,7 +134,8 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     for between in [INNER, INNER_6] {
         assert!(transfers([&stage.cu, &stage.ric], between, || true) > 0);
     }
-    // Many segments are one packet of the device, and many datagrams one call, both ways and at both ends.
+    // Several segments are one packet of the device, and several datagrams one call, both ways and at both ends. How many depends on what else
+    // the machine does: `esp-dataplane` measures it.
     for node in ["cu", "ric"] {
         let report = stage.stands(node);
         let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
@@ -137,7 +146,7 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
             ("written", "received"),
         ] {
             let (few, many) = (work(few), work(many));
-            assert!(few > 0 && 2 * few < many, "{node}: {few} {many}: {report}");
+            assert!(few > 0 && few < many, "{node}: {few} {many}: {report}");
         }
     }
     // Rekeyed by either end under traffic: nothing of it is lost.
@@ -211,18 +220,23 @@ fn a_program_that_binds_no_address_reaches_the_peer_by_the_links_own_and_others_
             let (_, from) = receiver.recv_from(&mut [0; 64]).expect("it arrives");
             from.ip().to_string()
         };
+        // It stays until all is captured: what ends it would leave encrypted in the next capture.
+        let mut stream = None;
         let left = leaving(&stage, &format!("unbound-{any}"), || {
-            let stream = stage.cu.enter(|| TcpStream::connect((there, PORT)));
-            let stream = stream.expect("a namespace").expect("it is reached");
-            assert_eq!(stream.local_addr().expect("bound by now").ip().to_string(), own);
+            let connected = stage.cu.enter(|| TcpStream::connect((there, PORT)));
+            let connected = connected.expect("a namespace").expect("it is reached");
+            assert_eq!(connected.local_addr().expect("bound by now").ip().to_string(), own);
+            stream = Some(connected);
             assert_eq!(arrives_from(&bound(&stage.cu, any, 0)), own);
         });
         assert!(left.clear.is_empty() && left.other.is_empty(), "{any}: {left:?}");
-        assert!(left.protected.len() >= 3, "{any}: {left:?}");
+        // A SYN, and behind its answer an ACK and the datagram, which are seen as one where they leave at once.
+        assert!(left.protected.len() >= 2, "{any}: {left:?}");
         // An address that the link is not for sends as the host routes it.
         let left = leaving(&stage, &format!("bound-{any}"), || {
             assert_eq!(arrives_from(&bound(&stage.cu, outer, 0)), outer);
         });
+        drop(stream);
         assert!(left.protected.is_empty() && !left.other.is_empty(), "{any}: {left:?}");
     }
 }

@@ -17,7 +17,7 @@ use crate::stage::*;
 
 const E2AP: u16 = 36_421;
 /// Two IKE_SAs do not come to stand each time: one end may be done before the other begins.
-const AT_MOST: usize = 10;
+const AT_MOST: usize = 40;
 /// How long an echo is waited for before the next message is sent: an emulated machine has other things to do.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -127,6 +127,7 @@ fn an_association_through_kernel_esp_loses_no_message_where_both_ends_authentica
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
+    stage.settled();
     let spaces = [&stage.cu, &stage.ric];
     let policies = spaces.map(|space| esp(space, "policy"));
     let listener = stage.ric.enter(|| Listener::bind(at(2, E2AP), Opening::default()));
