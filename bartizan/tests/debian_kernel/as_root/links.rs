@@ -14,6 +14,8 @@ use super::hosts::*;
 use crate::boot::is_here;
 
 const OWN: [(&str, u16); 2] = [(GNB, 0), (UPF, GTP_U)];
+/// How long what must not come is waited for.
+const SILENCE: Duration = Duration::from_millis(500);
 const NOTHING: Left = Left { clear: 0, protected: 0 };
 const MASQUERADE: &str =
     "chain p {\ntype nat hook postrouting priority srcnat;\nip saddr 10.80.0.2 snat ip to 10.78.0.1\n}";
@@ -118,46 +120,48 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
             .enter(|| UdpSocket::bind(address).expect("a socket"))
             .expect("a namespace");
         socket
-            .set_read_timeout(Some(Duration::from_millis(500)))
-            .expect("a bound");
-        socket
     };
-    let hears = |socket: &UdpSocket| {
+    // What is to come is waited for, and what is not for a moment.
+    let hears = |socket: &UdpSocket, wanted: usize| {
         let mut heard = 0;
-        while socket.recv(&mut [0; 200]).is_ok() {
+        loop {
+            let patience = if heard < wanted { LONG } else { SILENCE };
+            socket.set_read_timeout(Some(patience)).expect("a bound");
+            if socket.recv(&mut [0; 200]).is_err() {
+                return heard;
+            }
             heard += 1;
         }
-        heard
     };
     let own = listens(&hosts.gnb, GNB);
     let container = listens(&hosts.third, CONTAINER);
     let to = |address| [(UPF, GTP_U), (address, GTP_U)];
     send(&hosts.upf, to(GNB), 100);
-    assert_eq!(hears(&own), MANY, "it is heard where nothing keeps it");
+    assert_eq!(hears(&own, MANY), MANY, "it is heard where nothing keeps it");
     hosts.install();
     for address in [GNB, BEHIND] {
         send(&hosts.upf, to(address), 100);
     }
-    assert_eq!(hears(&own), 0);
+    assert_eq!(hears(&own, 0), 0);
     assert_eq!(hosts.dropped("arriving"), 2 * MANY as u64);
 
     // For the link's own address, and led to another behind it.
     hosts.others("chain p {\ntype nat hook prerouting priority dstnat;\nip daddr 10.78.0.1 dnat ip to 10.80.0.2\n}");
     send(&hosts.upf, to(GNB), 100);
-    assert_eq!((hears(&own), hears(&container)), (0, 0));
+    assert_eq!((hears(&own, 0), hears(&container, 0)), (0, 0));
     // For another address, and led to the link's own.
     hosts.others("chain p {\ntype nat hook prerouting priority dstnat;\nip daddr 10.77.0.1 dnat ip to 10.78.0.1\n}");
     send(&hosts.upf, to("10.77.0.1"), 100);
-    assert_eq!(hears(&own), 0);
+    assert_eq!(hears(&own, 0), 0);
     assert_eq!(hosts.dropped("arriving"), 4 * MANY as u64);
 
     // What an SA of the link brought arrives, also behind NAT.
     hosts.others("chain p {\ntype nat hook prerouting priority dstnat;\nudp dport 2153 dnat ip to 10.80.0.2:2152\n}");
     hosts.key();
     send(&hosts.upf, to(GNB), 100);
-    assert_eq!(hears(&own), MANY);
+    assert_eq!(hears(&own, MANY), MANY);
     send(&hosts.upf, [(UPF, GTP_U), (GNB, 2153)], 100);
-    assert_eq!(hears(&container), MANY);
+    assert_eq!(hears(&container, MANY), MANY);
 }
 
 /// What the rules ask where the kernel has no `nft_xfrm`, and what operators' own rules ask.
@@ -337,15 +341,13 @@ fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_th
             .third
             .enter(|| UdpSocket::bind(from).expect("a socket"))
             .expect("a namespace");
-        socket
-            .set_read_timeout(Some(Duration::from_millis(300)))
-            .expect("a bound");
         socket.connect((UPF, GTP_U)).expect("an address");
         socket
     };
     let socket = asking();
-    let ask = || {
+    let ask = |patience: Duration| {
         let mut answers = 0;
+        socket.set_read_timeout(Some(patience)).expect("a bound");
         for _ in 0..2 * MANY {
             let _ = socket.send(b"GTP?");
             answers += usize::from(socket.recv(&mut [0; 200]).is_ok());
@@ -356,7 +358,7 @@ fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_th
         "flowtable f {\nhook ingress priority 0\ndevices = { v0, b0 }\n}\n\
          chain on {\ntype filter hook forward priority 0\nmeta l4proto udp flow add @f\n}",
     );
-    let before = hosts.leaving(|| assert_eq!(ask(), 2 * MANY));
+    let before = hosts.leaving(|| assert_eq!(ask(LONG), 2 * MANY));
     assert_eq!(
         before,
         Left {
@@ -365,10 +367,10 @@ fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_th
         }
     );
     hosts.install();
-    let without = hosts.leaving(|| assert_eq!(ask(), 0));
+    let without = hosts.leaving(|| assert_eq!(ask(SILENCE), 0));
     assert_eq!(without, NOTHING);
     hosts.key();
-    let with = hosts.leaving(|| assert_eq!(ask(), 2 * MANY));
+    let with = hosts.leaving(|| assert_eq!(ask(LONG), 2 * MANY));
     assert_eq!(
         with,
         Left {
@@ -377,7 +379,7 @@ fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_th
         }
     );
     hosts.unkey();
-    let after = hosts.leaving(|| assert_eq!(ask(), 0));
+    let after = hosts.leaving(|| assert_eq!(ask(SILENCE), 0));
     assert_eq!(after, NOTHING);
     // What remains is named where it is asked for.
     assert_eq!(hosts.shown()["flowtables"], serde_json::json!(["inet others f"]));

@@ -227,7 +227,7 @@ impl Fronthaul {
             take(Duration::ZERO);
             std::thread::sleep(Duration::from_millis(2));
         }
-        take(Duration::from_secs(5));
+        take(LONG);
         arrived
     }
 }

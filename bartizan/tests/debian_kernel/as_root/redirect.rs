@@ -96,7 +96,7 @@ fn requests_pass_both_sidecars_and_esp_and_nothing_of_them_leaves_otherwise() {
     let stage = Stage::new();
     let _function = stage.function(&stage.nrf, ENDS[1]);
     let before = leaving(&stage, || {
-        assert_eq!(ask(&stage, &[], "60").expect("an answer"), "the function itself");
+        assert_eq!(ask(&stage, &[], "240").expect("an answer"), "the function itself");
     });
     assert!(before.clear > 3 && before.tls == 0 && before.esp == 0, "{before:?}");
     stage.certify();
@@ -105,7 +105,7 @@ fn requests_pass_both_sidecars_and_esp_and_nothing_of_them_leaves_otherwise() {
     key(&stage.amf, ENDS);
     key(&stage.nrf, [ENDS[1], ENDS[0]]);
     let answered = || {
-        let answer = ask(&stage, &[], "60").unwrap_or_else(|error| panic!("{error}\n{}", amf.stderr()));
+        let answer = ask(&stage, &[], "240").unwrap_or_else(|error| panic!("{error}\n{}", amf.stderr()));
         assert_eq!(answer, "the function itself");
     };
     let through = leaving(&stage, answered);

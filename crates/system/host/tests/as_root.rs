@@ -17,7 +17,7 @@ mod as_root {
 
     use bartizan_host::{Capture, Direction, Error, Facts, LabRoot, Namespace, Port, Program, connect, sweep};
 
-    const LONG: Duration = Duration::from_secs(30);
+    const LONG: Duration = Duration::from_secs(240);
 
     /// Two namespaces, a cable between them with this MTU, and the addresses of their ends.
     struct Pair {

@@ -18,7 +18,7 @@ mod as_root {
     use bartizan_testing::until;
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
-    const LONG: Duration = Duration::from_secs(240);
+    const LONG: Duration = Duration::from_secs(480);
     /// In the environment of the run that is to be killed.
     const OWNER: &str = "BARTIZAN_TEST_GUEST_OWNER";
     /// In the environment of a test that runs itself in a guest.
@@ -116,21 +116,18 @@ mod as_root {
             std::thread::sleep(Duration::from_secs(1));
             thread.cpu().unwrap() - before
         };
-        let free = spent();
+        // Of single seconds: one in which the guest itself did not run is counted as the thread's, or was too short for it.
+        until("it is not bounded", || spent() > Duration::from_millis(400));
         let quotas = Quotas::of(&[thread], Duration::from_millis(10), Duration::from_millis(100));
         let quotas = quotas.unwrap_or_else(|error| panic!("{error}"));
-        let bounded = spent();
+        until("it is bounded", || {
+            let bounded = spent();
+            println!("{bounded:?}");
+            bounded > Duration::ZERO && bounded < Duration::from_millis(300)
+        });
         drop(quotas);
         assert!(!Path::new(&format!("/sys/fs/cgroup/bartizan-{}", busy.id())).exists());
-        let again = spent();
-        println!("{free:?} {bounded:?} {again:?}");
-        assert!(
-            bounded > Duration::ZERO && bounded < Duration::from_millis(300),
-            "{bounded:?}"
-        );
-        for unbounded in [free, again] {
-            assert!(unbounded > Duration::from_millis(400), "{unbounded:?}");
-        }
+        until("it is not bounded any more", || spent() > Duration::from_millis(400));
     }
 
     fn impair_a_cable() {

@@ -10,8 +10,8 @@ mod as_root {
     use bartizan_host::sctp::{Association, ErrorCause, Event, Listener, Notification, Opening, Ordering, Streams};
     use bartizan_host::{Guest, LabRoot, Namespace, Port, Program, connect};
 
-    const LONG: Duration = Duration::from_secs(240);
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const LONG: Duration = Duration::from_secs(480);
+    const PATIENCE: Duration = Duration::from_secs(120);
     /// Set in the guest only.
     const INSIDE: &str = "BARTIZAN_SCTP_GUEST_TEST";
 

@@ -19,7 +19,7 @@ const PORTS: [u16; 2] = [500, 4500];
 /// 1280 bytes.
 const FILLED: usize = 1000;
 /// How long a socket is waited on before a packet that is held goes on and the end is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(300);
 
 /// What happens to what is as long, in each direction on its own.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ static TESTS: GuestTests = GuestTests {
     needs: &[Feature::Macsec],
     at_once: "2",
     // A minute where nothing else runs.
-    patience: Duration::from_secs(900),
+    patience: Duration::from_secs(1800),
     results: Results::new(),
 };
 

@@ -19,7 +19,7 @@ use bartizan_wire::capture::CaptureReader;
 use tempfile::TempDir;
 
 /// How long anything may take here: an emulated processor is shared.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 pub(crate) const NODES: [&str; 2] = ["odu", "oru"];
 pub(crate) const PORT: &str = "eth0";
 pub(crate) const DEVICE: &str = "macsec0";
@@ -212,7 +212,7 @@ impl Stage {
         let file = self.path("port.pcap");
         let capture = Capture::start(Some(&self.hosts[end]), PORT, &file, Direction::Outbound).expect("a capture");
         act();
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(300));
         let captured = capture.stop().expect("captured");
         assert!(captured.complete(), "{captured:?}");
         frames(&file)

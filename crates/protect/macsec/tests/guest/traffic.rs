@@ -1,18 +1,20 @@
 //! Numbered frames through a link: each that is lost, comes twice or is changed is seen.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bartizan_host::FrameSocket;
 use bartizan_registry::ethertype::ECPRI;
 
-use crate::stage::{DEVICE, Stage};
+use crate::stage::{DEVICE, LONG, Stage};
 
 /// Frames that run from one end to the other until they are stopped.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
+    /// Until now.
+    sent: Arc<AtomicU64>,
     sender: JoinHandle<u64>,
     receiver: JoinHandle<Arrived>,
 }
@@ -28,6 +30,9 @@ pub(crate) struct Arrived {
 
 const PAYLOAD: usize = 300;
 const PACE: Duration = Duration::from_micros(500);
+/// How long nothing comes once all has, and where some has not.
+const QUIET: Duration = Duration::from_millis(300);
+const LOST: Duration = Duration::from_secs(5);
 
 impl Load {
     pub(crate) fn start(stage: &Stage, from: usize) -> Self {
@@ -39,11 +44,14 @@ impl Load {
         let (mut out, mut back) = (open(from), open(1 - from));
         let (stops, over) = (Arc::clone(&stop), Arc::new(AtomicBool::new(false)));
         let ended = Arc::clone(&over);
+        let sent = Arc::new(AtomicU64::new(0));
+        let [counts, counted] = [(); 2].map(|()| Arc::clone(&sent));
         let sender = std::thread::spawn(move || {
             let mut number = 0u64;
             while !stops.load(Ordering::Relaxed) {
                 out.send(&payload(number)).expect("sent");
                 number += 1;
+                counts.store(number, Ordering::Relaxed);
                 std::thread::sleep(PACE);
             }
             ended.store(true, Ordering::Release);
@@ -71,17 +79,35 @@ impl Load {
                     continue;
                 }
                 let since = *quiet.get_or_insert_with(Instant::now);
-                if over.load(Ordering::Acquire) && since.elapsed() > Duration::from_millis(300) {
-                    return arrived;
+                if over.load(Ordering::Acquire) {
+                    let is_all = arrived.frames >= counted.load(Ordering::Relaxed);
+                    if since.elapsed() > if is_all { QUIET } else { LOST } {
+                        return arrived;
+                    }
                 }
                 std::thread::sleep(Duration::from_micros(200));
             }
         });
-        Self { stop, sender, receiver }
+        Self {
+            stop,
+            sent,
+            sender,
+            receiver,
+        }
+    }
+
+    /// Waits until so many were sent.
+    pub(crate) fn until_sent(&self, least: u64) {
+        let deadline = Instant::now() + LONG;
+        while self.sent.load(Ordering::Relaxed) < least {
+            assert!(Instant::now() < deadline && !self.sender.is_finished(), "no load");
+            std::thread::sleep(PACE);
+        }
     }
 
     /// Stops it; every frame that was sent has arrived once, in order and unchanged, or the test fails.
     pub(crate) fn end_without_loss(self, least: u64) -> u64 {
+        self.until_sent(least);
         let (sent, arrived) = self.end();
         let whole = Arrived {
             frames: sent,

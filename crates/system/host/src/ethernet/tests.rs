@@ -7,7 +7,7 @@ mod as_root {
     use crate::{Namespace, Port, connect};
 
     const ECPRI: u16 = 0xaefe;
-    const LONG: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(240);
 
     fn cable() -> [Namespace; 2] {
         let ends =

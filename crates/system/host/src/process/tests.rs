@@ -9,7 +9,7 @@ fn shell(script: &str) -> Program {
     Program::new("sh").arguments(["-c", script])
 }
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(240);
 
 #[test]
 fn failed_program_is_reported_with_its_last_lines() {

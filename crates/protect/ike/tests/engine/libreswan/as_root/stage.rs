@@ -93,7 +93,7 @@ impl Stage {
             let socket = namespace.enter(|| UdpSocket::bind((inner, ECHO)));
             let socket = socket.expect("a namespace").expect("a socket");
             socket
-                .set_read_timeout(Some(Duration::from_secs(10)))
+                .set_read_timeout(Some(Duration::from_secs(60)))
                 .expect("a socket");
             socket
         };

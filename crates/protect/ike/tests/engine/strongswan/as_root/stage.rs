@@ -1,5 +1,6 @@
 //! A charon in a namespace of its own, and this engine between its sockets.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -12,7 +13,7 @@ use bartizan_ipsec::xfrm::Installed;
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings};
 use bartizan_testing::PATIENCE;
 use bartizan_wire::checksum::internet;
-use bartizan_wire::ike::Header;
+use bartizan_wire::ike::{ExchangeType, Header};
 use bartizan_wire::udp::{Encapsulated, encapsulated};
 
 use crate::link::{Authority, config, random, transform};
@@ -217,6 +218,8 @@ pub(crate) struct Driver {
     pings: u32,
     /// Where CHILD_SAs go besides.
     pub(crate) kernel: Option<Installed>,
+    /// Requests of INFORMATIONAL that were sent, by the initiator's SPI and their number.
+    pub(crate) asked: BTreeSet<(u64, u32)>,
     seed: u64,
 }
 
@@ -248,6 +251,7 @@ impl Driver {
             esp: Vec::new(),
             pings: 0,
             kernel: None,
+            asked: BTreeSet::new(),
             seed,
         }
     }
@@ -298,6 +302,10 @@ impl Driver {
                 }
             }
             while let Some(transmit) = sa.poll_transmit() {
+                let header = Header::read(&transmit.datagram).expect("a header");
+                if header.exchange == ExchangeType::INFORMATIONAL && !header.flags.is_response() {
+                    self.asked.insert((header.initiator_spi, header.message_id));
+                }
                 let (index, marker) = match transmit.port {
                     Port::Ike => (0, &[][..]),
                     Port::Nat => (1, &[0; 4][..]),
