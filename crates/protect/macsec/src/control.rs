@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_host::{Error, FileLock, connect_unix, private_directory};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,8 @@ use crate::link::Status;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A controller does not wait for somebody who connects and says nothing.
 const LINE: Duration = Duration::from_millis(200);
+/// How long a question that came too late waits before it is asked again.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Octets of a question.
 const QUESTION: u64 = 4096;
 
@@ -110,6 +112,23 @@ fn serve(mut stream: &UnixStream, answer: &mut dyn FnMut(Question) -> Answer) ->
 ///
 /// Where it does not answer.
 pub fn ask(directory: &Path, question: Question) -> io::Result<Option<Answer>> {
+    let begun = Instant::now();
+    loop {
+        match ask_once(directory, question) {
+            // A controller closes a connection whose question is late, as of a process that did not run meanwhile: it has not heard it.
+            Err(error) if is_unheard(&error) && begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            asked => return asked,
+        }
+    }
+}
+
+/// Whether a connection was closed without an answer.
+fn is_unheard(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+fn ask_once(directory: &Path, question: Question) -> io::Result<Option<Answer>> {
     let mut stream = match connect_unix(&socket(directory), PATIENCE) {
         Ok(stream) => stream,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
@@ -122,7 +141,9 @@ pub fn ask(directory: &Path, question: Question) -> io::Result<Option<Answer>> {
     text.push(b'\n');
     stream.write_all(&text)?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
+    if BufReader::new(stream).read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(Some(serde_json::from_str(&line)?))
 }
 
@@ -153,6 +174,20 @@ mod tests {
         });
         drop(control);
         assert!(Control::open(&place).unwrap().is_some());
+    }
+
+    #[test]
+    fn question_that_was_too_late_is_asked_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(socket(directory.path())).unwrap();
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| ask(directory.path(), Question::Status).unwrap());
+            // As one that was waited for in vain.
+            drop(listener.accept().unwrap());
+            let (stream, _) = listener.accept().unwrap();
+            serve(&stream, &mut |_| Answer { links: Vec::new() }).unwrap();
+            assert_eq!(asked.join().unwrap(), Some(Answer { links: Vec::new() }));
+        });
     }
 
     #[test]

@@ -278,7 +278,7 @@ mod tests {
         let mut text = vec![b'a'; TAIL];
         text.extend_from_slice(b"the end");
         output.follow(Stream::Standard, pipe(text), None);
-        assert!(output.wait_for_end(Instant::now() + Duration::from_secs(10)));
+        assert!(output.wait_for_end(Instant::now() + Duration::from_secs(60)));
         let bytes = output.bytes(Stream::Standard);
         assert_eq!(bytes.len(), TAIL);
         assert!(bytes.ends_with(b"the end"));
@@ -291,7 +291,7 @@ mod tests {
         let output = Output::keeping(2 * TAIL);
         let text = vec![b'a'; TAIL + 7];
         output.follow(Stream::Standard, pipe(text), None);
-        assert!(output.wait_for_end(Instant::now() + Duration::from_secs(10)));
+        assert!(output.wait_for_end(Instant::now() + Duration::from_secs(60)));
         assert_eq!(output.bytes(Stream::Standard).len(), TAIL + 7);
     }
 

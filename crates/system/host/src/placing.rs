@@ -179,7 +179,7 @@ mod tests {
             .start()
             .unwrap();
         process
-            .wait_for_line("started", std::time::Duration::from_secs(10))
+            .wait_for_line("started", std::time::Duration::from_secs(120))
             .unwrap();
         let child = process.stdout().trim().rsplit(' ').next().unwrap().to_owned();
         process.pin(&[last]).unwrap();

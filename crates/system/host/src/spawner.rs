@@ -129,6 +129,7 @@ fn spawner() -> io::Result<Spawner> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
 
     use super::*;
 
@@ -140,12 +141,22 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let busy = File::options().append(true).open(&path).unwrap();
         let start = || spawn(Command::new(&path), None, Belongs::ToUs);
+        let begun = Instant::now();
         assert_eq!(start().unwrap_err().kind(), io::ErrorKind::ExecutableFileBusy);
+        let tried = BUSY_PAUSE * u32::try_from(BUSY_TRIES - 1).unwrap();
+        assert!(begun.elapsed() >= tried, "it is not tried again");
         let writer = thread::spawn(move || {
             thread::sleep(BUSY_PAUSE * 3);
             drop(busy);
         });
-        assert_eq!(start().unwrap().wait().unwrap().code(), Some(7));
+        // The writer may not run for as long as it is tried.
+        let mut child = loop {
+            match start() {
+                Ok(child) => break child,
+                Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
+            }
+        };
+        assert_eq!(child.wait().unwrap().code(), Some(7));
         writer.join().unwrap();
     }
 }

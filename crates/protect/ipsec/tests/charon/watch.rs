@@ -14,7 +14,7 @@ use bartizan_ipsec::watch::{Ends, Expectation, Expectations, ExpectedChild, Form
 use bartizan_ipsec::{Metrics, TrafficSelector};
 use bartizan_ledger::{Cause, ChildSa, Event, Forgery, IkeSa, Ledger, Reader, Verdict, Why};
 
-use super::named;
+use super::{list_sas, named};
 use crate::stage::*;
 
 /// What the watch said, by a word each.
@@ -163,6 +163,10 @@ fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
         eventually("the IKE_SA is rekeyed", || {
             let said = said.lock().expect("not poisoned");
             (said.iter().filter(|word| word.starts_with("stands")).count() == 4).then_some(())
+        });
+        // One that goes meanwhile cannot be terminated, and charon says so.
+        eventually("the one before is gone", || {
+            (list_sas(&mut client).len() == 1).then_some(())
         });
         client
             .command("terminate", Section::new().with("ike", "e2"))
