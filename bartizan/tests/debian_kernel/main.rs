@@ -22,6 +22,7 @@ mod as_root {
     mod links;
     mod macsec;
     #[path = "../../ipsec/reauthentication.rs"]
+    #[allow(dead_code, reason = "each test binary uses its own part")]
     mod reauthentication;
     mod redirect;
     mod sctp;

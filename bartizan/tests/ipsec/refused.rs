@@ -196,7 +196,7 @@ fn an_own_certificate_that_ends_before_a_re_authentication_is_reported_at_both_e
     std::fs::write(of_ric, text.replace("reauth: 20s", "reauth: never")).expect("a file");
     let ric = stage.up_with("ric", &SERVED);
     // The link must stand before its end. Where it is authenticated anew once more before that, the next time is refused.
-    let lasts = Duration::from_secs(45);
+    let lasts = Duration::from_secs(35);
     stage.issue("cu", SystemTime::now() + lasts - 30 * DAY);
     let cu = stage.up_with("cu", &SERVED);
     stage.stands("cu");

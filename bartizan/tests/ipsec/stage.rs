@@ -1,7 +1,7 @@
 //! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
 
-use std::fs::{File, Permissions};
-use std::io::{BufReader, Read as _, Write as _};
+use std::fs::Permissions;
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -291,8 +291,10 @@ impl Stage {
 
 /// What the node's ledger has.
 pub(crate) fn events(stage: &Stage, node: &str) -> Vec<Event> {
-    let file = File::open(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
-    let reader = Reader::new(BufReader::new(file));
+    let text = std::fs::read(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
+    // The last line may be about to be written.
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let reader = Reader::new(&text[..whole]);
     reader.map(|record| record.expect("whole").event).collect()
 }
 

@@ -116,10 +116,9 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
     let hosts = Hosts::new();
     let listens = |space: &Namespace, address: &str| {
         let address: SocketAddr = format!("{address}:{GTP_U}").parse().expect("an address");
-        let socket = space
+        space
             .enter(|| UdpSocket::bind(address).expect("a socket"))
-            .expect("a namespace");
-        socket
+            .expect("a namespace")
     };
     // What is to come is waited for, and what is not for a moment.
     let hears = |socket: &UdpSocket, wanted: usize| {
