@@ -81,7 +81,8 @@ impl Load {
                 let since = *quiet.get_or_insert_with(Instant::now);
                 if over.load(Ordering::Acquire) {
                     let is_all = arrived.frames >= counted.load(Ordering::Relaxed);
-                    if since.elapsed() > if is_all { QUIET } else { LOST } {
+                    let enough = if is_all { QUIET } else { LOST };
+                    if since.elapsed() > enough {
                         return arrived;
                     }
                 }
