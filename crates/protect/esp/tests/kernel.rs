@@ -23,7 +23,7 @@ mod as_root {
 
     /// Set in the guest only.
     const INSIDE: &str = "BARTIZAN_ESP_GUEST_TEST";
-    const LONG: Duration = Duration::from_secs(480);
+    const LONG: Duration = Duration::from_secs(1800);
     const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
     const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
     const ETHERNET: usize = 14;

@@ -7,7 +7,7 @@ use bartizan_host::{Feature, Guest, LabRoot};
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_CHARON_GUEST_TEST";
-const LONG: Duration = Duration::from_secs(480);
+const LONG: Duration = Duration::from_secs(1800);
 
 /// Runs the test of this path in a guest; false in the guest.
 pub(crate) fn in_a_guest(path: &str) -> bool {
