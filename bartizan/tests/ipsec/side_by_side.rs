@@ -29,7 +29,9 @@ fn two_ends_that_authenticate_anew_at_once_come_to_one_ike_sa_and_both_ledgers_s
     eventually("both ledgers say so", || {
         doubled(&stage);
         converged(&stage);
-        let say_so = ["cu", "ric"].iter().all(|node| ends(&stage, node).contains(&Why::Duplicate));
+        let say_so = ["cu", "ric"]
+            .iter()
+            .all(|node| ends(&stage, node).contains(&Why::Duplicate));
         say_so.then_some(())
     });
 }
