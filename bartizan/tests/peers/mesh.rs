@@ -49,6 +49,7 @@ impl Mesh {
       outbound: [ {{ listen: '{outbound}', path: http2 }} ]
       inbound: [ {{ listen: '{inbound}', forward: '{function}', path: http2 }} ]
       ledger: {}
+      limits: {{ handshake: 1m, request: 1m, drain: 30s }}
 ",
                 papers.certificate.display(),
                 papers.key.display(),

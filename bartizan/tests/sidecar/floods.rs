@@ -118,7 +118,7 @@ fn requests_sent_ahead_and_heads_without_end_are_bounded_and_others_are_served()
         stage.write("hello", "hello\n");
         let pair = Pair {
             // What is not taken stays; the rest of a splice whose client has gone is read for `request`, 10 s.
-            limits: "stall: 1h".to_owned(),
+            limits: "stall: 1h, request: 10s".to_owned(),
             ..Pair::new(outbound, By::Http2)
         };
         let _function = stage.nghttpd(pair.ports.function, &[]);
