@@ -1,8 +1,9 @@
 //! New certificates, revocation lists and deployment files for sidecars that go on serving.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
-use bartizan_host::Program;
+use bartizan_host::{Process, Program};
 
 use crate::stage::{By, Node, PATIENCE, Pair, Papers, Stage, get, until};
 
@@ -24,6 +25,29 @@ pub(crate) fn reloads(node: &Node, result: &str) -> f64 {
         .expect("it is counted")
 }
 
+/// h2load for so many seconds on so many connections, once `is_busy`; where its time was over before that was seen, it has lost nothing and
+/// is begun again.
+pub(crate) fn h2load(outbound: SocketAddr, seconds: &str, connections: &str, is_busy: impl Fn() -> bool) -> Process {
+    let start = || {
+        Program::new("h2load")
+            .package("nghttp2-client")
+            .arguments(["-D", seconds, "-c", connections, "-m", "4"])
+            .argument(format!("http://{outbound}/hello"))
+            .start()
+            .expect("h2load starts")
+    };
+    let mut load = start();
+    until("requests", || {
+        if load.ended().expect("the kernel says").is_some() {
+            let said = std::mem::replace(&mut load, start()).finish(PATIENCE);
+            let said = said.expect("it has ended").text();
+            assert!(said.contains(" 0 failed, 0 errored, 0 timeout"), "{said}");
+        }
+        is_busy()
+    });
+    load
+}
+
 #[test]
 fn a_renewed_certificate_is_used_without_losing_a_request() {
     for by in [By::Http2, By::Splice] {
@@ -34,19 +58,13 @@ fn a_renewed_certificate_is_used_without_losing_a_request() {
         let (amf, nrf, renewed) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("amf"));
         let mut running = stage.run_with(&pair, &amf, &nrf);
         let url = format!("http://{}/hello", pair.ports.outbound);
-        let load = Program::new("h2load")
-            .package("nghttp2-client")
-            .arguments(["-D", "8", "-c", "2", "-m", "4"])
-            .argument(&url)
-            .start()
-            .expect("h2load starts");
         until("the state has the link", || {
             let state = running.amf.state();
             let link = &state["links"][0];
             link["peer"] == "nrf" && link["interface"] == "SBI" && link["connections"].as_u64() >= Some(1)
         });
         assert_eq!(running.amf.state()["links"][0]["classical"], 0);
-        until("requests", || {
+        let load = h2load(pair.ports.outbound, "8", "2", || {
             running.amf.connections().iter().any(|open| open["bytes_sent"] != 0)
         });
         renew(&amf, &renewed);
