@@ -32,6 +32,10 @@ fn unauthenticated_connections_leave_one_record_and_a_count_and_take_no_room_fro
         }
     }
     let accepted = running.amf.metric("bartizan_sidecar_handshakes_total", &[]);
+    // A client has ended its handshake before the server has.
+    until("the peer has ended as many", || {
+        running.nrf.metric("bartizan_sidecar_handshakes_total", &[]) >= accepted
+    });
     running.nrf.process.send(libc::SIGTERM);
     let status = running.nrf.process.wait_for_line("stopped", PATIENCE);
     status.expect("it stops");
@@ -77,7 +81,8 @@ fn a_confined_sidecar_rotates_its_ledger_and_begins_one_that_was_moved_away_anew
     let rotated = stage.path("pair.nrf.ledger.000001");
     until("a rotation", || {
         assert_eq!(get(&url).2, "served");
-        rotated.exists()
+        // The next is begun after the one before has its new name.
+        rotated.exists() && ledger.exists()
     });
     assert!(std::fs::metadata(&rotated).expect("it").len() >= 64 << 10);
 

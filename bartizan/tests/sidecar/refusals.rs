@@ -4,7 +4,7 @@ use bartizan_host::Program;
 use bartizan_ledger::Verdict;
 use bartizan_pki::Algorithm;
 
-use crate::stage::{By, Node, Pair, Papers, Running, Stage, ask, finish, get, openssl, problem};
+use crate::stage::{By, Node, Pair, Papers, Running, Stage, ask, finish, get, openssl, problem, until};
 
 const BOTH: [By; 2] = [By::Splice, By::Http2];
 
@@ -18,8 +18,10 @@ fn assert_refused_by_nrf(running: &Running, reason: &str) {
     assert_eq!(problem["reason"], "peer-refused", "{problem}");
     assert_refuser_says(&running.nrf, "inbound", reason);
     running.amf.refused("peer-refused");
-    let log = running.amf.process.stderr();
-    assert!(log.contains("peer-refused") && log.contains("hint="), "{log}");
+    until("the log's line", || {
+        let log = running.amf.process.stderr();
+        log.contains("peer-refused") && log.contains("hint=")
+    });
 }
 
 /// `amf` refused `nrf` and answers the consumer with the reason itself.
@@ -39,8 +41,11 @@ fn assert_refused_by_amf(running: &Running, reason: &str) {
     assert!(state["refused"][0]["handshakes"].as_u64() >= Some(1), "{state}");
     // The other side was refused, and its log must not say that it refused somebody.
     running.nrf.refused("peer-refused");
+    until("the log's line", || {
+        let log = running.nrf.process.stderr();
+        log.contains("a sidecar that connected refused this one")
+    });
     let log = running.nrf.process.stderr();
-    assert!(log.contains("a sidecar that connected refused this one"), "{log}");
     assert!(!log.contains("refused a sidecar"), "{log}");
 }
 
@@ -192,7 +197,7 @@ fn curl_with_its_own_tls_offers_only_x25519_and_is_refused() {
     let mut stage = Stage::new();
     let pair = Pair::new(By::Http2, By::Http2);
     let running = stage.run(&pair);
-    let client = Program::new("curl").arguments(["--silent", "--show-error", "--insecure", "--max-time", "20"]);
+    let client = Program::new("curl").arguments(["--silent", "--show-error", "--insecure", "--max-time", "50"]);
     let finished = finish(client.argument(format!("https://{}/", pair.ports.inbound)));
     assert_eq!(finished.status.code(), Some(35), "{}", finished.text());
     let refused = running.nrf.refused("no-common-group");

@@ -255,6 +255,7 @@ fn a_collector_by_https_is_judged_and_reached_by_a_quantum_safe_key_exchange() {
             .metric("bartizan_sidecar_spans_total", &["outcome=\"dropped\""])
             == Some(1.0)
     });
+    until("the other's span", || !spans(&collector).is_empty());
     assert_eq!(spans(&collector).len(), 1);
     assert_eq!(collector.groups(), ["X25519MLKEM768"]);
 }
