@@ -73,6 +73,8 @@ impl Scene {
             _producer: producer,
             running,
         };
+        // Where a handshake has little time: the one that is to carry the requests is over, however often it was begun.
+        until("a connection", || !scene.running.nrf.connections().is_empty());
         scene.all_are_answered();
         scene
     }

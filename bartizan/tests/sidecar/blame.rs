@@ -26,9 +26,9 @@ fn silent(address: SocketAddr, first: Option<SocketAddr>) {
     });
 }
 
-fn pair() -> Pair {
+fn pair(request: &str) -> Pair {
     Pair {
-        limits: "request: 1s".to_owned(),
+        limits: format!("request: {request}"),
         ..Pair::new(By::Http2, By::Http2)
     }
 }
@@ -37,7 +37,8 @@ fn pair() -> Pair {
 #[test]
 fn the_sidecar_next_to_a_function_that_is_late_answers_before_that_of_the_consumer() {
     let mut stage = Stage::new();
-    let pair = pair();
+    // The tenth of it is what the second may be late by.
+    let pair = pair("20s");
     silent(pair.ports.function, None);
     let running = stage.run(&pair);
     let url = format!("http://{}/late", running.ports.outbound);
@@ -61,7 +62,7 @@ fn what_a_function_waits_for_is_known_to_all_workers() {
 /// With these arguments to the sidecar of `nrf`.
 fn nested(arguments: &[&str]) {
     let mut stage = Stage::new();
-    let pair = pair();
+    let pair = pair("1s");
     let [outbound, inbound, late] = bartizan_host::loopback_addresses().expect("free ports");
     let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
     let file = stage.deployment("pair", &pair, &amf, &nrf);

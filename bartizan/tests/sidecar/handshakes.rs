@@ -1,6 +1,8 @@
 //! Handshakes have threads of their own, and what they cost is charged to them.
 
 use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
 
 use crate::stage::{By, Node, Pair, Stage, finish, get, openssl, until};
 
@@ -68,13 +70,22 @@ fn handshakes_of_clients_without_a_certificate_take_no_turn_of_the_thread_that_s
             first + late > 2 * serving,
             "{by:?}: {first} and {late} ns for {HANDSHAKES} handshakes, {serving} ns for serving meanwhile"
         );
-        // Ten fail before those that follow wait for all other work.
-        let deferred = node.metric(
-            "bartizan_sidecar_limits_reached_total",
-            &["limit=\"failed-handshakes\""],
-        );
-        assert!(deferred.is_some_and(|deferred| deferred > 0.0), "{deferred:?}");
-        assert!(late > 0, "no handshake was deferred");
+        // Ten fail before those that follow wait for all other work; by OpenSSL too few at once on a machine that does much else.
+        until("handshakes to be deferred", || {
+            let deferred = node.metric(
+                "bartizan_sidecar_limits_reached_total",
+                &["limit=\"failed-handshakes\""],
+            );
+            if deferred.is_some_and(|deferred| deferred > 0.0) {
+                return true;
+            }
+            for _ in 0..20 {
+                let mut client = TcpStream::connect(pair.ports.inbound).expect("it listens");
+                client.write_all(b"stray\n").expect("six bytes");
+            }
+            false
+        });
+        until("their thread's turn", || spent(node, names[2]) > before[2]);
         let nice = |wanted: Option<&str>| threads(node).into_iter().find(|(name, ..)| name.as_deref() == wanted);
         let [serving, first, late] = names.map(|name| nice(name).expect("a thread").2);
         assert_eq!(first - serving, 5.min(19 - serving), "requests go first");

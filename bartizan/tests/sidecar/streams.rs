@@ -12,9 +12,10 @@ use h2::client::SendRequest;
 use h2::server::SendResponse;
 use http::{Request, Response};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage};
+use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage, until};
 
 type Received = (Request<h2::RecvStream>, SendResponse<Bytes>);
 
@@ -108,16 +109,21 @@ fn a_producers_reset_reaches_the_consumer_with_its_code_before_and_in_the_body()
         let pair = Pair::new(outbound, inbound);
         let running = stage.run(&pair);
         runtime().block_on(async {
-            let _count = produce(pair.ports.function, false, |_, (request, mut respond)| async move {
-                if request.uri().path() == "/before" {
-                    respond.send_reset(Reason::INADEQUATE_SECURITY);
-                    return;
+            let arrived = Arc::new(Notify::new());
+            let of_producer = Arc::clone(&arrived);
+            let _count = produce(pair.ports.function, false, move |_, (request, mut respond)| {
+                let arrived = Arc::clone(&of_producer);
+                async move {
+                    if request.uri().path() == "/before" {
+                        respond.send_reset(Reason::INADEQUATE_SECURITY);
+                        return;
+                    }
+                    let mut stream = respond.send_response(Response::new(()), false).expect("a head");
+                    stream.send_data(Bytes::from_static(b"half"), false).expect("a part");
+                    // The part must have arrived, or the reset could overtake it on its way.
+                    arrived.notified().await;
+                    stream.send_reset(Reason::HTTP_1_1_REQUIRED);
                 }
-                let mut stream = respond.send_response(Response::new(()), false).expect("a head");
-                stream.send_data(Bytes::from_static(b"half"), false).expect("a part");
-                // The part must have left, or the reset would overtake it inside the producer.
-                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-                stream.send_reset(Reason::HTTP_1_1_REQUIRED);
             })
             .await;
             let mut consumer = consume(running.ports.outbound).await;
@@ -130,6 +136,7 @@ fn a_producers_reset_reaches_the_consumer_with_its_code_before_and_in_the_body()
             let mut body = in_time("the head", response).await.expect("a head").into_body();
             let first = in_time("a part", body.data()).await.expect("a part").expect("a part");
             assert_eq!(&first[..], b"half");
+            arrived.notify_one();
             let error = in_time("the reset", body.data())
                 .await
                 .expect("an end")
@@ -228,10 +235,12 @@ fn a_producer_that_sends_goaway_after_every_request_loses_none() {
 fn a_silent_producer_becomes_a_timeout_that_says_so() {
     let mut stage = Stage::new();
     let pair = Pair {
-        limits: "request: 500ms".to_owned(),
+        limits: "request: 2s".to_owned(),
         ..Pair::new(By::Http2, By::Splice)
     };
     let running = stage.run(&pair);
+    // The time is the producer's alone.
+    until("a connection", || !running.nrf.connections().is_empty());
     runtime().block_on(async {
         let _count = produce(pair.ports.function, false, |_, received| async move {
             std::future::pending::<()>().await;
