@@ -86,7 +86,7 @@ fn curl(url: &str) -> String {
             "--fail",
             "--http2-prior-knowledge",
             "--max-time",
-            "20",
+            "50",
             url,
         ])
         .run(LONG)

@@ -390,7 +390,7 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
         };
         let ask = || {
             Program::new("curl")
-                .arguments(["--silent", "--http2-prior-knowledge", "--max-time", "10"])
+                .arguments(["--silent", "--http2-prior-knowledge", "--max-time", "50"])
                 .argument(format!("http://127.0.0.1:{}/nnrf-nfm/v1", port[0]))
                 .run(LONG)
                 .unwrap();

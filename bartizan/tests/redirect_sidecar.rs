@@ -39,7 +39,7 @@ interfaces:",
     /// curl on the AMF's host, whatever the status.
     fn curl(stage: &Stage, arguments: &[&str]) -> String {
         Program::new("curl")
-            .arguments(["--silent", "--show-error", "--max-time", "10"])
+            .arguments(["--silent", "--show-error", "--max-time", "50"])
             .arguments(arguments)
             .inside(&stage.amf)
             .run(LONG)
@@ -82,8 +82,10 @@ interfaces:",
                 );
                 assert_eq!(said, "the function itself", "{path} {url}\n{}", amf.stderr());
             }
-            let ledger = fs::read_to_string(stage.path("amf/ledger.jsonl")).unwrap();
-            assert!(ledger.contains("X25519MLKEM768"), "{ledger}");
+            bartizan_testing::until("a handshake in the ledger, which is written in batches", || {
+                let ledger = fs::read_to_string(stage.path("amf/ledger.jsonl")).unwrap();
+                ledger.contains("X25519MLKEM768")
+            });
         }
     }
 
@@ -216,7 +218,12 @@ interfaces:",
         until(&stage, "/ready", "the guard is not installed");
         stage.install();
         until(&stage, "/ready", "ready\n");
-        assert_eq!(stage.ask(NRF[1]).unwrap(), "the function itself", "{}", amf.stderr());
+        assert_eq!(
+            stage.ask_patiently(NRF[1]).unwrap(),
+            "the function itself",
+            "{}",
+            amf.stderr()
+        );
         stage.host("nft flush chain inet bartizan-redirect output");
         until(&stage, "/ready", "the redirect is not installed");
         stage.host("nft delete table inet bartizan-guard");

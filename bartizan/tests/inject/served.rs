@@ -183,14 +183,14 @@ fn serial(said: &str) -> String {
 
 #[test]
 fn it_ends_after_the_answers_under_way_and_is_not_ready_before() {
-    let mut webhook = Webhook::start(Place::new(), &["--drain", "2"]);
+    let mut webhook = Webhook::start(Place::new(), &["--drain", "15"]);
     webhook.process.send(libc::SIGTERM);
     until("it drains", || webhook.process.stderr().contains("draining"));
     // Whoever comes while routes still lead here is served.
     let ready = webhook.curl("/ready", &[]);
     assert_eq!((ready.status, ready.body.as_str()), (503, "draining\n"));
     assert_eq!(webhook.review(AMF).status, 200);
-    let status = webhook.process.finish(Duration::from_secs(60)).unwrap().status;
+    let status = webhook.process.finish(Duration::from_secs(120)).unwrap().status;
     assert!(status.success());
 }
 

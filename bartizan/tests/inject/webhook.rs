@@ -68,7 +68,7 @@ impl Webhook {
                 "--silent",
                 "--show-error",
                 "--max-time",
-                "20",
+                "50",
                 "--cacert",
                 "tls/ca.crt.pem",
             ])

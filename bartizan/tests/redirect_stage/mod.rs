@@ -123,9 +123,17 @@ interfaces:
             .text()
     }
 
-    /// The network function's request, as root; it times out after two seconds.
+    /// The network function's request, as root; it times out after two seconds, which an answer may take on a machine that does much else.
     pub(crate) fn ask(&self, url: &str) -> Result<String, Error> {
         curl(url).inside(&self.amf).run(LONG).map(|finished| finished.text())
+    }
+
+    /// The same where there is an answer, or a refusal, however late.
+    pub(crate) fn ask_patiently(&self, url: &str) -> Result<String, Error> {
+        patient_curl(url)
+            .inside(&self.amf)
+            .run(LONG)
+            .map(|finished| finished.text())
     }
 
     /// nghttpd on the NRF's host, at its real addresses.
@@ -244,7 +252,17 @@ impl Seen {
     }
 }
 
+/// It times out after two seconds.
 pub(crate) fn curl(url: &str) -> Program {
+    curl_within("2", url)
+}
+
+/// Where there is an answer or a refusal.
+pub(crate) fn patient_curl(url: &str) -> Program {
+    curl_within("50", url)
+}
+
+fn curl_within(seconds: &str, url: &str) -> Program {
     let url = format!("{url}hello");
     Program::new("curl")
         .arguments([
@@ -253,7 +271,7 @@ pub(crate) fn curl(url: &str) -> Program {
             "--fail",
             "--http2-prior-knowledge",
             "--max-time",
-            "2",
+            seconds,
         ])
         .argument(url)
 }

@@ -4,8 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
+use bartizan_host::Program;
+
 use super::{NOTHING, listen};
-use crate::redirect_stage::{AMF, LONG, NRF, Stage, curl};
+use crate::redirect_stage::{AMF, LONG, NRF, Stage, curl, patient_curl};
 
 #[test]
 fn with_the_redirect_flushed_requests_are_refused_and_nothing_leaves() {
@@ -20,7 +22,7 @@ fn with_the_redirect_flushed_requests_are_refused_and_nothing_leaves() {
         stage.host(away);
         let seen = stage.watch(|| {
             for url in NRF {
-                let error = stage.ask(url).unwrap_err().to_string();
+                let error = stage.ask_patiently(url).unwrap_err().to_string();
                 assert!(
                     error.contains("refused") || error.contains("Couldn't connect"),
                     "{error}"
@@ -63,7 +65,7 @@ fn without_the_fence_a_flushed_ruleset_leaks_which_is_why_it_is_the_default() {
     stage.host("nft flush ruleset");
     let seen = stage.watch(|| {
         for url in NRF {
-            assert_eq!(stage.ask(url).unwrap(), "the function itself");
+            assert_eq!(stage.ask_patiently(url).unwrap(), "the function itself");
         }
     });
     assert!(seen.clear_content > 0, "{seen:?}");
@@ -102,7 +104,7 @@ fn connection_under_way_is_cut_when_rules_go_and_its_bytes_do_not_leave() {
 /// A socket that is bound to a device finds its way past a rule of routing, which knows none.
 #[test]
 fn with_all_of_nftables_flushed_sockets_bound_to_a_device_let_nothing_leave() {
-    let bound = |stage: &Stage| {
+    let bound = |stage: &Stage, curl: fn(&str) -> Program| {
         for url in NRF {
             let _ = curl(url)
                 .arguments(["--interface", "if!eth0"])
@@ -112,12 +114,12 @@ fn with_all_of_nftables_flushed_sockets_bound_to_a_device_let_nothing_leave() {
     };
     let stage = Stage::new();
     let _function = stage.nrf_function();
-    let seen = stage.watch(|| bound(&stage));
+    let seen = stage.watch(|| bound(&stage, patient_curl));
     assert!(seen.clear_content > 4, "the judge sees nothing: {seen:?}");
     stage.install();
-    assert_eq!(stage.watch(|| bound(&stage)), NOTHING);
+    assert_eq!(stage.watch(|| bound(&stage, curl)), NOTHING);
     stage.host("nft flush ruleset");
-    assert_eq!(stage.watch(|| bound(&stage)), NOTHING);
+    assert_eq!(stage.watch(|| bound(&stage, curl)), NOTHING);
 }
 
 /// Neither of one that listens at its real address nor of one that is bound to a device.
@@ -126,15 +128,16 @@ fn with_all_of_nftables_flushed_the_own_function_answers_nobody_on_the_network()
     let stage = Stage::new();
     let _functions = [AMF, "fd88::1"].map(|address| stage.function(&stage.amf, address));
     let urls = ["http://10.88.0.1:8000/", "http://[fd88::1]:8000/"];
-    let from_afar = || urls.map(|url| curl(url).inside(&stage.nrf).run(LONG).map(|answer| answer.text()));
-    for answer in from_afar() {
+    let from_afar =
+        |curl: fn(&str) -> Program| urls.map(|url| curl(url).inside(&stage.nrf).run(LONG).map(|answer| answer.text()));
+    for answer in from_afar(patient_curl) {
         assert_eq!(answer.unwrap(), "the function itself");
     }
     stage.install();
     stage.host("nft flush ruleset");
-    let seen = stage.watch(|| from_afar().into_iter().for_each(|answer| drop(answer.unwrap_err())));
+    let seen = stage.watch(|| from_afar(curl).into_iter().for_each(|answer| drop(answer.unwrap_err())));
     assert!(seen.clear_packets > 0 && seen.clear_content == 0, "{seen:?}");
     for url in urls {
-        assert_eq!(stage.ask(url).unwrap(), "the function itself", "{url}");
+        assert_eq!(stage.ask_patiently(url).unwrap(), "the function itself", "{url}");
     }
 }

@@ -7,7 +7,7 @@ use bartizan_host::{Error, Program};
 use bartizan_lab::Discovery;
 
 use super::{NOTHING, hear, listen};
-use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Stage, curl};
+use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Stage, patient_curl};
 
 #[test]
 fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_unencrypted() {
@@ -16,7 +16,7 @@ fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_une
     // What the judge sees where nothing protects: otherwise its zeroes below would say nothing.
     let seen = stage.watch(|| {
         for url in NRF {
-            assert_eq!(stage.ask(url).unwrap(), "the function itself");
+            assert_eq!(stage.ask_patiently(url).unwrap(), "the function itself");
         }
     });
     assert!(seen.clear_content > 4 && seen.protected == 0, "{seen:?}");
@@ -26,7 +26,7 @@ fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_une
     stage.install();
     let seen = stage.watch(|| {
         for url in NRF {
-            let answer = stage.ask(url);
+            let answer = stage.ask_patiently(url);
             assert_eq!(answer.unwrap(), "the function itself", "{url}\n{}", amf.stderr());
         }
     });
@@ -43,7 +43,7 @@ fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_une
     });
     assert_eq!(seen.clear_packets, 0, "{seen:?}");
     let _again = stage.sidecar("amf");
-    assert_eq!(stage.ask(NRF[0]).unwrap(), "the function itself");
+    assert_eq!(stage.ask_patiently(NRF[0]).unwrap(), "the function itself");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn sidecars_own_connections_are_not_redirected_and_its_clear_ones_refused() {
                 "--silent",
                 "--show-error",
                 "--max-time",
-                "2",
+                "50",
             ])
             .arguments(["--http2-prior-knowledge", &format!("{url}hello")])
             .inside(&stage.amf)
@@ -162,7 +162,7 @@ fn function_is_closed_to_the_network_and_open_on_its_own_host() {
     let stage = Stage::new();
     let _function = stage.function(&stage.amf, AMF);
     let url = format!("http://{AMF}:8000/");
-    let from_afar = || curl(&url).inside(&stage.nrf).run(LONG);
+    let from_afar = || patient_curl(&url).inside(&stage.nrf).run(LONG);
     assert_eq!(from_afar().unwrap().text(), "the function itself");
     stage.install();
     let seen = stage.watch(|| {
@@ -174,5 +174,5 @@ fn function_is_closed_to_the_network_and_open_on_its_own_host() {
     });
     assert_eq!(seen.clear_content, 0, "{seen:?}");
     assert!(seen.clear_packets > 0, "no connection was tried: {seen:?}");
-    assert_eq!(stage.ask(&url).unwrap(), "the function itself");
+    assert_eq!(stage.ask_patiently(&url).unwrap(), "the function itself");
 }
