@@ -9,6 +9,7 @@ mod as_root {
     use std::fs;
     use std::os::unix::fs::chown;
     use std::path::{Path, PathBuf};
+    use std::time::Duration;
 
     use bartizan_host::{Process, Program};
     use nix::sys::signal::{Signal, kill};
@@ -16,6 +17,8 @@ mod as_root {
 
     use crate::stage::{By, PATIENCE, Pair, Stage, until};
 
+    /// Long enough to build images on a machine that does much else.
+    const LONG: Duration = Duration::from_secs(600);
     /// Whom the image runs as.
     const USER: u32 = 10101;
 
@@ -46,7 +49,7 @@ mod as_root {
         }
 
         fn buildah<const N: usize>(&self, arguments: [&str; N]) -> String {
-            let finished = self.program("buildah").arguments(arguments).run(PATIENCE);
+            let finished = self.program("buildah").arguments(arguments).run(LONG);
             finished
                 .unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
                 .text()
@@ -61,7 +64,7 @@ mod as_root {
                 .argument("-o")
                 .argument(&binary)
                 .argument(env!("CARGO_BIN_EXE_bartizan"));
-            strip.run(PATIENCE).unwrap_or_else(|error| panic!("{error}"));
+            strip.run(LONG).unwrap_or_else(|error| panic!("{error}"));
             let script = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/images"));
             let built = self
                 .program(script)
@@ -69,7 +72,7 @@ mod as_root {
                 .argument(&binary);
             built
                 .arguments(images)
-                .run(PATIENCE)
+                .run(LONG)
                 .unwrap_or_else(|error| panic!("{error}"));
         }
 
@@ -88,7 +91,7 @@ mod as_root {
                 .arguments(["--node", node])
                 .start()
                 .expect("it starts");
-            if let Err(error) = process.wait_for_line("ready", PATIENCE) {
+            if let Err(error) = process.wait_for_line("ready", LONG) {
                 panic!("{error}\n{}", process.stderr());
             }
             process
@@ -148,7 +151,7 @@ mod as_root {
         let _ending = Ending(&file);
         let nodes = ["nrf", "amf"].map(|node| (node, builder.sidecar(&file, node)));
         let url = format!("http://{}/hello", pair.ports.outbound);
-        let asked = Program::new("curl").arguments(["--silent", "--max-time", "30", "--http2-prior-knowledge", &url]);
+        let asked = Program::new("curl").arguments(["--silent", "--max-time", "50", "--http2-prior-knowledge", &url]);
         assert_eq!(asked.run(PATIENCE).expect("an answer").text(), "served");
         for (node, process) in nodes {
             let (pid, user) = serving(&file, node).expect("it runs");

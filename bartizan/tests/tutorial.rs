@@ -77,7 +77,7 @@ mod as_root {
             .argument(&script)
             .directory(directory.path())
             .environment("PATH", path)
-            .run(Duration::from_secs(120))
+            .run(Duration::from_secs(600))
             .unwrap_or_else(|error| panic!("{error}"));
         let output = done.text();
         let mut outputs = output.split(STEP).skip(1);

@@ -151,7 +151,7 @@ fn certificates_are_asked_for_taken_and_their_requests_removed() {
     assert!(!controller.stderr().contains(secret) && !controller.stderr().contains("PRIVATE KEY"));
     assert!(!request.to_string().contains(secret));
     // It is as it should be: a controller that starts again asks for nothing.
-    assert!(controller.terminate(Duration::from_secs(20)).unwrap().success());
+    assert!(controller.terminate(Duration::from_secs(120)).unwrap().success());
     let mut again = stage.start(&[]);
     again.wait_for_line("leading", Duration::from_secs(60)).unwrap();
     std::thread::sleep(Duration::from_secs(5));
@@ -194,7 +194,7 @@ fn an_answer_that_is_not_what_was_asked_for_is_not_written() {
         stage.server.answer("bartizan-amf", answer(&request));
         stage.says("Failed", says);
         assert!(stage.server.secret("bartizan-amf").is_none());
-        assert!(controller.terminate(Duration::from_secs(20)).unwrap().success());
+        assert!(controller.terminate(Duration::from_secs(120)).unwrap().success());
         request
     };
     let first = refused(

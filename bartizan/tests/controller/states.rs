@@ -99,7 +99,7 @@ fn what_sidecars_carry_becomes_a_condition_and_one_that_never_answers_is_said() 
     says("LedgerLost", "nodes.nrf: 3 ledger records were lost");
     // Whoever was asked is not asked again at once, whatever it answered.
     assert_eq!(asked.load(Ordering::Relaxed), 1);
-    assert!(running.terminate(Duration::from_secs(20)).unwrap().success());
+    assert!(running.terminate(Duration::from_secs(120)).unwrap().success());
 
     let _without = start(&place, &server, &["--no-state"]);
     until("the condition is left out", || server.condition("Protected").is_none());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bartizan_host::Program;
 use serde_json::Value;
 
-const LONG: Duration = Duration::from_secs(200);
+const LONG: Duration = Duration::from_secs(900);
 
 /// Every protection in one workload or another, with little to do.
 const EXPERIMENT: &str = "\

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 pub(crate) use bartizan_testing::eventually;
 
-const LONG: Duration = Duration::from_secs(400);
+const LONG: Duration = Duration::from_secs(1200);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_GATEWAY_GUEST_TEST";

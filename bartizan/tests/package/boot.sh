@@ -28,7 +28,7 @@ Type=oneshot
 ExecStart=/bin/sh -eu /job.sh
 StandardOutput=file:/job.log
 StandardError=inherit
-TimeoutStartSec=150
+TimeoutStartSec=900
 END
 cat >etc/systemd/system/job.target <<'END'
 [Unit]

@@ -19,7 +19,7 @@ hosts() {
     ip netns exec nrf tcpdump -i eth0 -U --immediate-mode -w /wire.pcap 2>/tcpdump.log &
     until grep -q 'listening on' /tcpdump.log; do sleep 0.05; done
 }
-ask() { ip netns exec amf curl --silent --show-error --max-time 10 --http2-prior-knowledge "$@" "http://10.100.200.101:8000/subscriber${many:-}"; }
+ask() { ip netns exec amf curl --silent --show-error --max-time 30 --http2-prior-knowledge "$@" "http://10.100.200.101:8000/subscriber${many:-}"; }
 process() { systemctl show --property=MainPID --value "bartizan-sidecar@$1"; }
 hosts
 
@@ -43,6 +43,10 @@ done
 step started
 
 ask
+# Records are written in batches.
+for node in amf nrf; do
+    until grep -qs X25519MLKEM768 /var/lib/bartizan/$node.ledger; do sleep 0.05; done
+done
 sleep 0.3
 step asked
 

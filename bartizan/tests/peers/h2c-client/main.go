@@ -53,7 +53,7 @@ func main() {
 	rate := flag.Int("rate", 0, "requests per second of all workers; as fast as they are answered where it is 0")
 	http1 := flag.Bool("http1", false, "HTTP/1.1, as free5GC's PCF and SMF speak it to the BSF")
 	hosts := flag.String("hosts", "", "authorities, separated by commas, that requests name in turn; that of -to where there is none")
-	patience := flag.Duration("patience", 30*time.Second, "for one request, its retries included")
+	patience := flag.Duration("patience", 2*time.Minute, "for one request, its retries included")
 	flag.Parse()
 
 	var turns <-chan time.Time
