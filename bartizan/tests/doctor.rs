@@ -40,8 +40,10 @@ fn feature<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Val
 
 /// A program that prints what it is given, and ends.
 fn fake(folder: &Path, name: &str, script: &str) {
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    let (text, path) = (folder.join(format!("{name}.sh")), folder.join(name));
+    fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+    // What is open for writing here is open in what other tests are starting, and cannot be run meanwhile.
+    bartizan_testing::copy_program(&text, &path);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
