@@ -35,7 +35,7 @@ fn h2spec_fails_in_exactly_the_known_differences() {
             "/index.html",
         ])
         // A case fails that is not answered in two seconds otherwise.
-        .arguments(["--timeout", "10"])
+        .arguments(["--timeout", "5"])
         .argument("--junit-report")
         .argument(&report)
         .start()

@@ -37,7 +37,7 @@ fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judg
     });
     let mut stream = TcpStream::connect(address).expect("connected");
     stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
+        .set_read_timeout(Some(Duration::from_secs(120)))
         .expect("a timeout");
     let name = rustls::pki_types::ServerName::try_from("nrf.5gc").expect("a name");
     let answer = probe(&mut stream, name, &Policy::hybrid(), client).expect("an answer");

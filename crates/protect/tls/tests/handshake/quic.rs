@@ -71,7 +71,7 @@ async fn shake(client: &Endpoint, server: &Endpoint) -> Outcome {
         second.accept()?.await
     };
     let both = async { tokio::join!(dialled, answered) };
-    let (dialled, answered) = tokio::time::timeout(Duration::from_secs(10), both).await.unwrap();
+    let (dialled, answered) = tokio::time::timeout(Duration::from_secs(120), both).await.unwrap();
     let later = learns(&dialled, &answered, &connecting.handshake).await;
     Outcome {
         client: connecting.handshake.judged(),

@@ -17,7 +17,7 @@ use super::socket::Socket;
 use super::*;
 use crate::runtime::reactor::{Reactor, Thread, within};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs this on a loop.
 fn run<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Reactor) -> F) {
@@ -32,15 +32,19 @@ fn run<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Reactor) -> F)
     assert!(finished.blocking_recv().expect("the work does not panic"), "in time");
 }
 
+fn transport(silence: Duration) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(IdleTimeout::try_from(silence).ok());
+    Arc::new(transport)
+}
+
 fn configurations(silence: Duration) -> (ServerConfig, ClientConfig) {
     let own = rcgen::generate_simple_self_signed(["peer.test".to_owned()]).unwrap();
     let certificate = own.cert.der().clone();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).unwrap();
-    let mut transport = TransportConfig::default();
-    transport.max_idle_timeout(IdleTimeout::try_from(silence).ok());
-    let transport = Arc::new(transport);
+    let transport = transport(silence);
     let mut server = ServerConfig::with_single_cert(vec![certificate], key).unwrap();
     server.transport_config(Arc::clone(&transport));
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
@@ -187,16 +191,16 @@ fn packets_wait_for_room_and_are_sent_then() {
 #[test]
 fn a_peer_that_is_silent_is_noticed_and_a_refused_one_learns_it() {
     run(|reactor| async move {
-        let (server, client) = configurations(Duration::from_secs(1));
+        const SHORT: Duration = Duration::from_secs(1);
+        let (_, hasty) = configurations(SHORT);
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (here, _) = endpoint(None, &reactor);
-        let one = here
-            .connect(client.clone(), silent.local_addr().unwrap(), "peer.test")
-            .unwrap();
+        let one = here.connect(hasty, silent.local_addr().unwrap(), "peer.test").unwrap();
         poll_fn(|context| one.poll_answered(context)).await;
         let ended = poll_fn(|context| one.poll_established(context)).await;
         assert!(matches!(ended, Err(ConnectionError::TimedOut)), "{ended:?}");
 
+        let (server, mut client) = configurations(PATIENCE / 2);
         let (there, address) = endpoint(Some(server), &reactor);
         let one = here.connect(client.clone(), address, "peer.test").unwrap();
         there.accept().await.unwrap().refuse();
@@ -204,6 +208,8 @@ fn a_peer_that_is_silent_is_noticed_and_a_refused_one_learns_it() {
         assert!(matches!(ended, Err(ConnectionError::ConnectionClosed(_))), "{ended:?}");
 
         there.refuse_more();
+        // It is not answered.
+        client.transport_config(transport(SHORT));
         let one = here.connect(client, address, "peer.test").unwrap();
         let ended = poll_fn(|context| one.poll_established(context)).await;
         assert!(ended.is_err(), "{ended:?}");

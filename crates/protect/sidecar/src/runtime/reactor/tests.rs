@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn pair() -> (Socket, Socket) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -73,8 +73,10 @@ fn octets_pass_in_both_directions_however_many_and_the_end_is_seen() {
 
 #[test]
 fn an_alarm_that_is_moved_rings_at_the_last_time() {
+    // Milliseconds, later than any machine rings.
+    const LATE: u64 = 300_000;
     let thread = Thread::start("test").unwrap();
-    for moves in [vec![20], vec![2000, 20], vec![5, 20], vec![5, 2000, 20]] {
+    for moves in [vec![20], vec![LATE, 20], vec![5, 20], vec![5, LATE, 20]] {
         let (done, waited) = oneshot::channel();
         let reactor = thread.reactor().clone();
         thread.reactor().spawn(async move {
@@ -88,7 +90,7 @@ fn an_alarm_that_is_moved_rings_at_the_last_time() {
             let _ = done.send(began.elapsed());
         });
         let waited = waited.blocking_recv().unwrap();
-        assert!((20..1500).contains(&waited.as_millis()), "{waited:?}");
+        assert!((20..u128::from(LATE)).contains(&waited.as_millis()), "{waited:?}");
     }
 }
 
