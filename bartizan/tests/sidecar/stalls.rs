@@ -105,7 +105,8 @@ fn a_response_that_is_not_taken_is_reset_after_a_while_and_counted() {
     let mut stage = Stage::new();
     stage.write("large", vec![b'x'; MEGABYTE]);
     let pair = Pair {
-        limits: "stall: 1s".to_owned(),
+        // That of the sidecar behind it is half as long again.
+        limits: "stall: 4s".to_owned(),
         ..Pair::new(By::Http2, By::Http2)
     };
     let _function = stage.nghttpd(pair.ports.function, &[]);
