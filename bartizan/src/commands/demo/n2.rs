@@ -21,7 +21,7 @@ use crate::{Failure, Outcome};
 use hosts::Hosts;
 
 /// How long the demo may take in a guest: ten seconds, and more on a busy machine.
-const IN_A_GUEST: Duration = Duration::from_secs(180);
+const IN_A_GUEST: Duration = Duration::from_secs(600);
 
 /// Everything that was seen.
 #[derive(Serialize)]

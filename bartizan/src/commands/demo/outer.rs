@@ -45,7 +45,7 @@ pub(super) fn serve(stage: &Stage, folder: &Path) -> Result<Process, Failure> {
         .at_producers(program.argument(address.port().to_string()))
         .start()
         .map_err(failed)?;
-    process.wait_for_port(address, Duration::from_secs(5)).map_err(failed)?;
+    process.wait_for_port(address, Duration::from_secs(60)).map_err(failed)?;
     Ok(process)
 }
 
@@ -90,7 +90,7 @@ fn curl(stage: &Stage, more: &[&str], url: &str, file: &Path) -> Result<(String,
         "--fail-with-body",
         "--http2-prior-knowledge",
         "--max-time",
-        "10",
+        "30",
         "--write-out",
         "HTTP/%{http_version} %{response_code}, %{size_download} bytes down, %{size_upload} up",
         "--output",
@@ -98,7 +98,7 @@ fn curl(stage: &Stage, more: &[&str], url: &str, file: &Path) -> Result<(String,
     let program = program.argument(file).arguments(more).argument(url);
     let finished = stage
         .at_consumers(program)
-        .run(Duration::from_secs(15))
+        .run(Duration::from_secs(45))
         .map_err(failed)?;
     let body = fs::read(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     Ok((finished.text(), body))

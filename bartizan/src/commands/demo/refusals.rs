@@ -19,7 +19,7 @@ use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
 /// How long an unauthenticated client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client without a valid certificate, the answer it received, and the refusal that the ledger recorded.
 #[derive(Debug, Serialize)]
@@ -92,7 +92,7 @@ fn classical_curl(stage: &Stage, target: SocketAddr) -> Result<String, Failure> 
         "--curves",
         "X25519",
         "--max-time",
-        "5",
+        "30",
     ]);
     let program = stage.at_consumers(program.argument(format!("https://{target}/")));
     let finished = program

@@ -10,9 +10,9 @@ use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
 /// How long a sidecar may take to be ready: it reads keys and binds ports.
-const READY: Duration = Duration::from_secs(20);
+const READY: Duration = Duration::from_secs(60);
 /// How long it may take to drain and write its ledger.
-const DRAIN: Duration = Duration::from_secs(15);
+const DRAIN: Duration = Duration::from_secs(60);
 
 /// The sidecars of every node of a core. Dropping them ends the processes.
 pub(super) struct Sidecars {

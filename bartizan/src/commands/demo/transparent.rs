@@ -25,7 +25,7 @@ const USER: &str = "64998";
 /// MTU of the cables: Ethernet's.
 const MTU: u16 = 1500;
 /// How long a sidecar may take to be ready, and a command to do its work.
-const READY: Duration = Duration::from_secs(20);
+const READY: Duration = Duration::from_secs(60);
 
 /// Three hosts: the consumer's has a cable to each of the others.
 struct Hosts {

@@ -26,9 +26,9 @@ const CABLE: &str = "n2";
 /// Ethernet's.
 const MTU: u16 = 1500;
 /// How long a sidecar may take to be ready, and an exchange of twenty messages.
-const READY: Duration = Duration::from_secs(20);
+const READY: Duration = Duration::from_secs(60);
 /// How long a sidecar may take to drain and write its ledger.
-const DRAIN: Duration = Duration::from_secs(15);
+const DRAIN: Duration = Duration::from_secs(60);
 
 /// The gNB's and the AMF's.
 pub(super) struct Hosts {

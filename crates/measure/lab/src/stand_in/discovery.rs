@@ -19,9 +19,9 @@ const TRANSLATION: &str = "nudm-sdm/v2/msisdn-0900000001/id-translation-result";
 /// What the producer answers, with the identity of a subscriber.
 const IDENTITY: &str = r#"{"supi":"imsi-208930000000001"}"#;
 /// How long the consumer waits for an answer: a producer that is fenced off does not even refuse.
-const PATIENCE: &str = "2";
+const PATIENCE: &str = "8";
 /// How long a program that should be done may take on a busy machine.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 /// An NRF, a producer that it knows, and what they answer.
 #[derive(Debug)]
