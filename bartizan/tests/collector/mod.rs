@@ -176,15 +176,13 @@ fn accept(listener: &TcpListener, state: &Arc<State>) {
     }
 }
 
-/// The requests of a connection; `first` is called after its first.
+/// The requests of a connection; `first` is called when one begins to come, before it is remembered.
 fn serve_all<S: Read + Write>(stream: S, state: &State, first: impl FnOnce(&S)) {
     let mut reader = BufReader::new(stream);
-    let mut first = Some(first);
-    while serve(&mut reader, state).is_some() {
-        if let Some(first) = first.take() {
-            first(reader.get_ref());
-        }
+    if reader.fill_buf().is_ok_and(|bytes| !bytes.is_empty()) {
+        first(reader.get_ref());
     }
+    while serve(&mut reader, state).is_some() {}
 }
 
 /// One request; none where the connection ended.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use bartizan_host::{Process, Program};
+use bartizan_host::Process;
 use bartizan_ledger::Event;
 
 use crate::life::{stderr, waiting_producer};
