@@ -1,7 +1,7 @@
 //! TCP connections over the loopback, and what the other end does with them.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
@@ -53,12 +53,13 @@ pub fn is_closed(mut stream: TcpStream) -> bool {
     stream.read_to_end(&mut rest).is_ok() || stream.write_all(b"x").is_err()
 }
 
-/// A port of the loopback that nobody listens on; whoever uses it must take it soon.
+/// A port of the loopback that nobody listens on. The kernel gives it to no connection and to nobody who asks for any port, however long it
+/// is not in use.
 ///
 /// # Panics
 /// Where the machine has none left.
 #[must_use]
 pub fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address")
+    let [address] = bartizan_host::loopback_addresses().expect("a port");
+    address
 }
