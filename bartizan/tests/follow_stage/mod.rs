@@ -10,7 +10,7 @@ use bartizan_host::{Facts, LabRoot, Namespace, Port, Process, Program, connect};
 use serde_json::Value;
 
 /// Generous: every wait ends with what is waited for.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = bartizan_testing::PATIENCE;
 
 /// The network of the capture of two sidecars, and an N2 that is not in it.
 pub(crate) const DEPLOYMENT: &str = "\
@@ -221,7 +221,7 @@ impl Followed {
         self.wait(url, |_| {
             let curl = Program::new("curl")
                 .package("curl")
-                .arguments(["-sS", "--max-time", "20", url]);
+                .arguments(["-sS", "--max-time", "120", url]);
             let curl = match inside {
                 Some(namespace) => curl.inside(namespace),
                 None => curl,
