@@ -11,7 +11,7 @@ pub(crate) mod nss;
 pub(crate) mod softhsm;
 
 /// Long enough for a machine that builds something else during the tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = bartizan_testing::PATIENCE;
 
 pub(crate) const ALGORITHMS: [&str; 6] = [
     "ml-dsa-44",

@@ -6,7 +6,7 @@ use super::*;
 fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     let place = Place::with_openssl();
     place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
-    let serving = Serving::start(&place, "");
+    let serving = Serving::start(&place, &format!("--listen {}", free_port()));
     let server = format!("--server http://{} --name amf --out amf", serving.address);
     place.ca_works("invite --dir ca --name amf --dns amf.5gc --nf-type AMF --days 20 --secret-file amf.secret");
     let open: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
