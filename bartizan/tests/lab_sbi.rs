@@ -1,14 +1,15 @@
 //! The workloads with an NRF, each as an experiment asks for it: what comes out is checked, times are not.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bartizan_host::{Process, Program};
 use bartizan_lab::Experiment;
 use bartizan_lab::runner::experiment::Levels;
 use bartizan_lab::stand_in::proxies::Tools;
 use bartizan_lab::workload::{Error, Observation, Setting, Target, Trial};
+use bartizan_testing::{PATIENCE, free_port};
 
 /// The binary under test, with the lab root where there is one.
 fn tools() -> Tools {
@@ -42,7 +43,7 @@ fn play(part: &str, target: Option<&Target>) -> Result<Vec<(Levels, Observation)
                 levels,
                 repetition,
                 seed: 100 + repetition as u64,
-                deadline: Instant::now() + Duration::from_secs(60),
+                deadline: Instant::now() + PATIENCE,
             };
             let observation = workload.trial(&trial)?;
             for (name, samples) in &observation.values {
@@ -194,12 +195,12 @@ fn calls_of_a_service_are_as_many_as_a_handshake_has_operations() {
 
 /// An NRF that was not started by the workload.
 fn nrf() -> (Process, SocketAddr) {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = free_port();
     let mut process = Program::new(env!("CARGO_BIN_EXE_bartizan"))
         .arguments(["lab", "nrf", "--listen", &address.to_string()])
         .start()
         .unwrap();
-    process.wait_for_port(address, Duration::from_secs(60)).unwrap();
+    process.wait_for_port(address, PATIENCE).unwrap();
     (process, address)
 }
 
@@ -232,7 +233,7 @@ fn an_nrf_of_the_users_is_measured_and_left_as_it_was() {
             "--http2-prior-knowledge",
             &format!("http://{address}/nnrf-nfm/v1/nf-instances"),
         ])
-        .run(Duration::from_secs(30))
+        .run(PATIENCE)
         .unwrap();
     assert!(list.text().contains("\"totalItemCount\":0"), "{}", list.text());
 }

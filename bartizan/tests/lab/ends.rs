@@ -9,6 +9,9 @@ use nix::sys::signal::{Signal, kill};
 
 use crate::stage::{LONG, Stage, lines, numbers, processes_with, stderr, stdout, trials};
 
+/// Milliseconds that a trial takes where a run is to be met before its end: those that are left take seconds together.
+const TRIAL: usize = 400;
+
 /// The trials of a run of ten, the runner's own twenty before them.
 fn all() -> Vec<u64> {
     (0..30).collect()
@@ -16,7 +19,7 @@ fn all() -> Vec<u64> {
 
 #[test]
 fn a_killed_runner_leaves_nothing_behind_and_its_run_goes_on() {
-    let stage = Stage::new(10, 50);
+    let stage = Stage::new(10, TRIAL);
     let mut run = stage.start(&["--seed", "5"]);
     stage.wait_for_records(22);
     let worker = run.worker();
@@ -56,7 +59,7 @@ fn a_killed_runner_leaves_nothing_behind_and_its_run_goes_on() {
 
 #[test]
 fn a_killed_worker_is_a_failed_trial_and_a_new_one_goes_on() {
-    let stage = Stage::new(10, 50);
+    let stage = Stage::new(10, TRIAL);
     let run = stage.start(&[]);
     stage.wait_for_records(22);
     kill(run.worker(), Signal::SIGKILL).unwrap();
@@ -77,7 +80,9 @@ fn a_killed_worker_is_a_failed_trial_and_a_new_one_goes_on() {
 
 #[test]
 fn a_worker_that_does_not_answer_is_killed_when_its_time_is_over() {
-    let stage = Stage::new(10, 50);
+    let stage = Stage::new(10, TRIAL);
+    let text = fs::read_to_string(stage.experiment()).unwrap();
+    fs::write(stage.experiment(), text.replace("bound: 60", "bound: 10")).unwrap();
     let run = stage.start(&[]);
     stage.wait_for_records(22);
     let worker = run.worker();
@@ -87,13 +92,13 @@ fn a_worker_that_does_not_answer_is_killed_when_its_time_is_over() {
     let trials = trials(&stage.records_file());
     let failed: Vec<_> = trials.iter().filter(|trial| trial["outcome"] == "failed").collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
-    assert_eq!(failed[0]["error"], "no result within 2 s");
+    assert_eq!(failed[0]["error"], "no result within 10 s");
     assert!(kill(worker, None).is_err(), "the stopped worker is still there");
 }
 
 #[test]
 fn ctrl_c_ends_after_the_trial_and_says_how_to_go_on() {
-    let stage = Stage::new(10, 50);
+    let stage = Stage::new(10, TRIAL);
     let run = stage.start(&[]);
     stage.wait_for_records(21);
     run.signal(Signal::SIGINT);

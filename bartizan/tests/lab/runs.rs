@@ -110,7 +110,7 @@ fn a_combination_with_a_control_is_taken_twice_in_each_repetition_and_its_report
     let stage = Stage::with(
         "id: floor\ntitle: The floor\nquestion: What does the lab take?\ninvalid: []\nparts:\n\
          \x20 - id: empty\n    workload: clock\n    parameters: { readings: 10, sleeps: 1 }\n    controls: [{}]\n\
-         \x20   repetitions: 9\n    quick: { repetitions: 2 }\n    bound: 2\n    metrics: [clock, late]\n",
+         \x20   repetitions: 9\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [clock, late]\n",
     );
     let output = stage.run(&["--seed", "3"]);
     // On a machine that others use two of the same may differ, which is a finding.
@@ -343,7 +343,7 @@ fn an_experiment_without_controls_becomes_one_of_two_of_the_same_when_it_is_aske
     let stage = Stage::with(
         "id: floor\ntitle: The floor\nquestion: What does the lab take?\ninvalid: []\nparts:\n\
          \x20 - id: empty\n    workload: clock\n    parameters: { readings: 10, sleeps: 1 }\n\
-         \x20   repetitions: 3\n    quick: { repetitions: 2 }\n    bound: 2\n    metrics: [clock, late]\n",
+         \x20   repetitions: 3\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [clock, late]\n",
     );
     let output = stage.run(&["--seed", "3", "--controls", "all", "--json"]);
     // Three trials say nothing of any difference.

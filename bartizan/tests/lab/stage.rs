@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long anything may take on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = bartizan_testing::PATIENCE;
 
 pub(crate) struct Stage {
     folder: TempDir,
@@ -28,7 +28,7 @@ impl Stage {
             "id: floor\ntitle: The floor\nquestion: What does the lab take?\ninvalid: []\nparts:\n\
              \x20 - id: empty\n    workload: clock\n    parameters: {{ readings: 10, sleeps: {milliseconds} }}\n\
              \x20   repetitions: {repetitions}\n    quick: {{ repetitions: 2, parameters: {{ sleeps: 1 }} }}\n\
-             \x20   bound: 2\n    metrics: [clock, late, round-trip]\n"
+             \x20   bound: 60\n    metrics: [clock, late, round-trip]\n"
         ))
     }
 

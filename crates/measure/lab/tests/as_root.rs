@@ -10,7 +10,7 @@ mod as_root {
     use bartizan_lab::Exchange;
     use bartizan_lab::stand_in::replay::{Behaviour, Idle, Responder, Speed, Think, play};
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = bartizan_testing::PATIENCE;
 
     #[test]
     fn replay_between_two_namespaces_shows_the_eavesdropper_what_the_recording_has() {

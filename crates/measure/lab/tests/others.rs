@@ -2,14 +2,14 @@
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use bartizan_host::Program;
 use bartizan_lab::Exchange;
 use bartizan_lab::stand_in::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
+use bartizan_testing::free_port;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = bartizan_testing::PATIENCE;
 
 const DISCOVERY: &str = "/nnrf-disc/v1/nf-instances?requester-nf-type=AMF&target-nf-type=AUSF";
 
@@ -166,12 +166,4 @@ fn player_through_a_proxy_we_did_not_write_gets_every_answer() {
     assert_eq!(outcome.faults, []);
     assert_eq!(outcome.requests.len(), 59);
     assert_eq!(responder.answered().requests, 59);
-}
-
-/// A port that nobody listens on; whoever receives it must take it soon.
-fn free_port() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
 }

@@ -3,8 +3,8 @@
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use bartizan_lab::stand_in::nrf::{self, Manner};
 use bartizan_lab::stand_in::sbi::{
     Authority, Client, Connections, Error, Function, Papers, Procedure, Session, Target,
 };
+use bartizan_testing::free_port;
 use serde_json::Value;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = bartizan_testing::PATIENCE;
 const ID: &str = "4947a69a-f61b-4bc1-b9da-47c9c5d14b64";
 
 fn free() -> (TcpListener, SocketAddr) {
@@ -40,7 +41,7 @@ fn curl(arguments: &[&str], url: &str) -> (String, String) {
             "--show-error",
             "--http2-prior-knowledge",
             "--max-time",
-            "20",
+            "120",
         ])
         .arguments([
             "--write-out",
@@ -270,8 +271,7 @@ fn nghttpd(folder: &Path) -> (Process, SocketAddr) {
     let place = folder.join("htdocs/nnrf-disc/v1");
     fs::create_dir_all(&place).unwrap();
     fs::write(place.join("nf-instances"), r#"{"validityPeriod":1,"nfInstances":[]}"#).unwrap();
-    let (listener, address) = free();
-    drop(listener);
+    let address = free_port();
     let mut process = Program::new("nghttpd")
         .package("nghttp2-server")
         .arguments(["--address=127.0.0.1", "--htdocs"])
@@ -337,6 +337,9 @@ fn answering(bytes: &'static [u8]) -> SocketAddr {
         while let Ok((mut socket, _)) = listener.accept() {
             let _ = socket.read(&mut [0; 4096]);
             let _ = socket.write_all(bytes);
+            // Closed with something unread, it would be reset, and the client could fail by that before it reads the answer.
+            let _ = socket.shutdown(Shutdown::Write);
+            let _ = io::copy(&mut socket, &mut io::sink());
         }
     });
     address
@@ -349,14 +352,12 @@ fn first(address: SocketAddr) -> Error {
 
 #[test]
 fn what_does_not_answer_as_an_nrf_is_named_with_what_to_do() {
-    let (listener, nobody) = free();
-    drop(listener);
+    let nobody = free_port();
     let page = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n<html>no</html>");
     // An UDM's address, say: HTTP/2 with other paths.
     let (mut other, other_address) = {
         let folder = std::env::temp_dir();
-        let (listener, address) = free();
-        drop(listener);
+        let address = free_port();
         let process = Program::new("nghttpd")
             .package("nghttp2-server")
             .arguments(["--no-tls", "--address=127.0.0.1", "--htdocs"])

@@ -203,7 +203,7 @@ mod tests {
             size: 64,
             gap: Duration::ZERO,
             probe: None,
-            lasting: Duration::from_millis(5),
+            lasting: Duration::from_millis(300),
         };
         let (mut source, mut buffer) = (load.source(), Vec::new());
         assert!(std::iter::from_fn(|| source.next(&mut buffer)).count() > 10);

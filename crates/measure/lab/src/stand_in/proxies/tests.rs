@@ -5,11 +5,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
+use bartizan_testing::free_port;
 
 use super::client::Client;
 use super::{ANSWER_BYTES, REQUEST_BYTES, serve};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = bartizan_testing::PATIENCE;
 
 fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -34,10 +35,7 @@ fn nghttpd(document: Option<&str>) -> Nghttpd {
     if let Some(document) = document {
         fs::write(place.join("generate-auth-data"), document).unwrap();
     }
-    let address = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    let address = free_port();
     let mut process = Program::new("nghttpd")
         .package("nghttp2-server")
         .arguments(["--no-tls", "--address=127.0.0.1", "--htdocs"])
@@ -88,7 +86,7 @@ fn server_answers_curl() {
             "--show-error",
             "--http2-prior-knowledge",
             "--max-time",
-            "20",
+            "120",
             "--data",
         ])
         .argument(body)
