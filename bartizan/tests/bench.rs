@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use bartizan_testing::PATIENCE;
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Command {
@@ -236,7 +237,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
 }
 
 fn end_of(child: &mut Child) -> std::process::ExitStatus {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         match child.try_wait().unwrap() {
             Some(status) => return status,
@@ -266,7 +267,7 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
     .stderr(Stdio::piped())
     .spawn()
     .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     // Some repetitions of all three routes, after the runner's own floor.
     let taken = || std::fs::read_to_string(&out).map_or(0, |text| text.matches(r#""part":"latency""#).count());
     while taken() < 12 {

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = bartizan_testing::PATIENCE;
 /// Nothing is asked of other hosts, which would be refused many times at once here.
 const OPTIONS: [&str; 11] = [
     "--headless",
