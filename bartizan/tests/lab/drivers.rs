@@ -16,7 +16,7 @@ mod as_root {
              \x20     - { name: driver, levels: [up, swanctl-load-all] }\n\
              \x20     - { name: key-exchange, levels: [x25519-ke1_mlkem768] }\n\
              \x20   parameters: { rekeys: false }\n    repetitions: 2\n    quick: { repetitions: 2 }\n\
-             \x20   bound: 60\n    metrics: [total, call, exchanges, bytes]\n",
+             \x20   bound: 300\n    metrics: [total, call, exchanges, bytes]\n",
         );
         let output = stage.run(&["--kernel", "host"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -48,7 +48,7 @@ mod as_root {
              \x20     - { name: key-exchange, levels: [x25519-ke1_mlkem768] }\n\
              \x20   except: [ { engine: strongswan, authentication: ml-dsa-65 } ]\n\
              \x20   repetitions: 2\n    quick: { repetitions: 2 }\n\
-             \x20   bound: 60\n    metrics: [total, rekey, exchanges, bytes, cpu-responder]\n",
+             \x20   bound: 300\n    metrics: [total, rekey, exchanges, bytes, cpu-responder]\n",
         );
         let output = stage.run(&["--kernel", "guest"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -79,7 +79,9 @@ mod as_root {
         let known = bartizan_registry::signature_named("ml-dsa-65").expect("known");
         let [key, signature] = [known.public_key, known.signature].map(|bytes| f64::from(bytes.expect("known")));
         let added = 2.0 * (key + 2.0 * signature);
-        assert!(ml_dsa[0] - ours[0] > 0.95 * added, "{ours:?} {ml_dsa:?}");
-        assert!((ours[0] - charon[0]).abs() < 600.0, "{charon:?} {ours:?}");
+        // On a busy machine a message is repeated, and counted twice.
+        let fewest = |bytes: &[f64]| bytes.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(fewest(&ml_dsa) - fewest(&ours) > 0.95 * added, "{ours:?} {ml_dsa:?}");
+        assert!((fewest(&ours) - fewest(&charon)).abs() < 600.0, "{charon:?} {ours:?}");
     }
 }

@@ -15,7 +15,7 @@ mod as_root {
         let part = |id: &str, workload: &str, factors: &str| {
             format!(
                 "\x20 - id: {id}\n    workload: {workload}\n    factors:\n{factors}    parameters: {{ clients: 150, batches: 3 }}\n    repetitions: 1\n    warm-up: 0\n\
-                 \x20   quick: {{ repetitions: 1 }}\n    bound: 60\n    metrics: [connected-after, client-cpu, responder-cpu, beyond-cpu]\n"
+                 \x20   quick: {{ repetitions: 1 }}\n    bound: 300\n    metrics: [connected-after, client-cpu, responder-cpu, beyond-cpu]\n"
             )
         };
         let stage = Stage::with(&format!(
