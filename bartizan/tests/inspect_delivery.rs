@@ -71,8 +71,9 @@ fn a_collector_has_every_line_in_order_once_and_what_prometheus_reads() {
     let mut followed = follow(directory.path(), &collector.url(), &more);
     let url = metrics_url(&mut followed);
     collector.wait_for("finding");
+    // The numbers of a view are there after its events.
     let metrics = followed.scraped(&url, None, |text| {
-        value(text, "bartizan_inspect_delivery_queued_events") == 0
+        value(text, "bartizan_inspect_delivery_queued_events") == 0 && text.contains("bartizan_inspect_findings{")
     });
     assert_open_metrics(&metrics);
     until("metrics", || collector.requests("metrics").len() > 1);
