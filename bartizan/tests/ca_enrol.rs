@@ -74,9 +74,9 @@ impl Serving {
     fn http(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
-        stream.write_all(request).unwrap();
         let mut answer = Vec::new();
         // What is refused early may be cut off while we still write.
+        let _ = stream.write_all(request);
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
