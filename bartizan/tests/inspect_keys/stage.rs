@@ -13,7 +13,7 @@ use bartizan_testing::{Tshark, lab_root};
 use serde_json::Value;
 
 /// Long enough for a machine that builds something else during the tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = bartizan_testing::PATIENCE;
 
 /// A directory with certificates and what is made of them.
 pub(crate) struct Stage {
