@@ -175,7 +175,8 @@ interfaces:",
             stage.host(change);
             // A change in the middle of a repair is part of that repair: the next waits for its end.
             let began = std::time::Instant::now();
-            let again = || first.stderr().matches("the rules are what they should be again").count();
+            let end = "the rules are what they should be again";
+            let again = || first.stderr().matches(end).count();
             while again() <= repaired {
                 assert!(began.elapsed() < LONG, "not repaired: {}", first.stderr());
                 std::thread::sleep(std::time::Duration::from_millis(20));

@@ -45,7 +45,9 @@ pub(super) fn serve(stage: &Stage, folder: &Path) -> Result<Process, Failure> {
         .at_producers(program.argument(address.port().to_string()))
         .start()
         .map_err(failed)?;
-    process.wait_for_port(address, Duration::from_secs(60)).map_err(failed)?;
+    process
+        .wait_for_port(address, Duration::from_secs(60))
+        .map_err(failed)?;
     Ok(process)
 }
 
