@@ -338,10 +338,10 @@ fn however_a_request_ends_it_is_no_longer_under_way() {
         for number in 0..8 {
             let stream = 2 * number + 1;
             client.ask(stream, if number % 2 == 0 { "GET" } else { "POST" }, "/end");
-            if (number + round) % 3 == 0 {
+            if (number + round).is_multiple_of(3) {
                 client.send(&frame(DATA, 0, stream, &[b'x'; 8_000]));
             }
-            if (number + round) % 5 == 0 {
+            if (number + round).is_multiple_of(5) {
                 client.send(&frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
             }
         }
