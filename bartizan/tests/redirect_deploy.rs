@@ -81,6 +81,39 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
             let waits = &services[&container]["depends_on"][&format!("{node}-network")];
             assert_eq!(waits["restart"], true, "{service} of {node}");
         }
+        // Of keys and ledgers a container has its own function's; what all have is not secret.
+        let mounts = |container: &str| -> Vec<String> {
+            let mounts = services[container]["volumes"].as_array().unwrap().iter();
+            let word =
+                |mount: &Value, field: &str| mount[field].as_str().unwrap_or_else(|| panic!("{mount}")).to_owned();
+            mounts
+                .map(|mount| {
+                    if mount["type"] == "bind" {
+                        assert_eq!(
+                            (&mount["read_only"], &mount["bind"]["create_host_path"]),
+                            (&true.into(), &false.into())
+                        );
+                    }
+                    format!("{} {}", word(mount, "source"), word(mount, "target"))
+                })
+                .collect()
+        };
+        let file = "./bartizan/network /etc/bartizan".to_owned();
+        assert_eq!(mounts(&format!("{node}-network")), std::slice::from_ref(&file));
+        assert_eq!(
+            mounts(&format!("{node}-sidecar")),
+            [
+                file,
+                format!("./bartizan/keys/{node} /etc/bartizan/certificates"),
+                format!("bartizan-{node} /var/lib/bartizan"),
+            ]
+        );
+        assert!(
+            overlay["volumes"]
+                .as_object()
+                .unwrap()
+                .contains_key(&format!("bartizan-{node}"))
+        );
         // What the containers run is understood by this binary.
         let sidecar = words(&services[&format!("{node}-sidecar")]["command"]);
         assert_eq!(sidecar, ["/etc/bartizan/deployment.yaml", "--node", node]);
@@ -106,30 +139,66 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
 }
 
 #[test]
-fn commands_of_the_page_write_every_file_that_the_overlay_reads() {
+fn commands_of_the_page_give_each_sidecar_every_file_that_it_reads_and_no_key_of_another() {
     let page = std::fs::read_to_string(deploy("../docs/free5gc.md")).unwrap();
-    let begin = page.find("bartizan ca init").unwrap();
-    let end = begin + page[begin..].find("done\n").unwrap() + "done\n".len();
-    let script = page[begin..end].replace("\n$ ", "\n");
+    let begin = page.find("$ umask 022").unwrap();
+    let end = begin + page[begin..].find("$ docker compose").unwrap();
+    let script = page[begin..end].replace("\n$ ", "\n").replace("sudo chown", "echo");
+    let script = script.strip_prefix("$ ").unwrap();
     let place = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(place.path().join("bartizan/certificates")).unwrap();
-    std::fs::write(
-        place.path().join("bartizan/deployment.yaml"),
-        text("free5gc-compose/deployment.yaml"),
-    )
-    .unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_bartizan")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    Program::new("sh")
-        .arguments(["-ec", &script])
-        .environment("PATH", path)
-        .directory(place.path())
-        .run(LONG)
-        .unwrap_or_else(|error| panic!("{error}"));
-    for node in FUNCTIONS {
-        Program::new(env!("CARGO_BIN_EXE_bartizan"))
-            .arguments(["check", "bartizan/deployment.yaml", "--node", node])
+    let shell = |script: &str| {
+        let ran = Program::new("sh")
+            .arguments(["-ec", &format!("umask 077\n{script}")])
+            .environment("PATH", &path)
+            .environment("B", deploy("..").display().to_string())
             .directory(place.path())
+            .run(LONG);
+        ran.unwrap_or_else(|error| panic!("{error}")).text()
+    };
+    let text = shell(script);
+    // The keys whose owner the page changes are all that there are.
+    assert_eq!(text.matches(".key.pem").count(), 2 * FUNCTIONS.len(), "{text}");
+    let renewal = page.find("$ for nf in bartizan/keys/*").unwrap();
+    shell(page[renewal + 2..].lines().next().unwrap());
+    let names = |folder: &Path| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    };
+    let network = place.path().join("bartizan/network");
+    assert_eq!(
+        names(&network),
+        ["certificates", "deployment.yaml"].map(str::to_owned).into()
+    );
+    assert_eq!(names(&network.join("certificates")), BTreeSet::new());
+    for node in FUNCTIONS {
+        let keys = place.path().join("bartizan/keys").join(node);
+        let own = [
+            "ca.crl.pem",
+            "ca.crt.pem",
+            &format!("{node}.crt.pem"),
+            &format!("{node}.key.pem"),
+        ]
+        .map(str::to_owned);
+        assert_eq!(names(&keys), own.into(), "{node}");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        // What the image's user reads; the key is given to it.
+        assert_eq!(
+            [mode(&network), mode(&keys), mode(&keys.join("ca.crt.pem"))],
+            [0o755, 0o755, 0o644]
+        );
+        assert_eq!(mode(&keys.join(format!("{node}.key.pem"))), 0o600);
+        // Folders as they are over each other in the container.
+        let container = place.path().join(node);
+        std::fs::create_dir(&container).unwrap();
+        std::fs::copy(network.join("deployment.yaml"), container.join("deployment.yaml")).unwrap();
+        std::os::unix::fs::symlink(&keys, container.join("certificates")).unwrap();
+        Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .arguments(["check", "deployment.yaml", "--node", node])
+            .directory(&container)
             .run(LONG)
             .unwrap_or_else(|error| panic!("{error}"));
     }

@@ -34,7 +34,7 @@ fn run(program: impl AsRef<Path>, arguments: &[&str], directory: &Path) -> Strin
 /// What the engine is given: this program, what images are built of, and a project of Compose with the overlay, as docs/free5gc.md has it.
 fn prepare(job: &Path) {
     let project = job.join("project");
-    for folder in [&project.join("bartizan/certificates"), &job.join("repository")] {
+    for folder in [&project.join("bartizan/network/certificates"), &job.join("repository")] {
         fs::create_dir_all(folder).unwrap();
     }
     for part in ["scripts", "deploy", "Cargo.lock"] {
@@ -53,15 +53,16 @@ fn prepare(job: &Path) {
         project.join("docker-compose.bartizan.yaml"),
     )
     .unwrap();
-    let deployment = project.join("bartizan/deployment.yaml");
+    let deployment = project.join("bartizan/network/deployment.yaml");
     fs::copy(overlay.join("deployment.yaml"), &deployment).unwrap();
     fs::set_permissions(&deployment, fs::Permissions::from_mode(0o644)).unwrap();
     let ours = env!("CARGO_BIN_EXE_bartizan");
     run(ours, &["ca", "init", "--dir", "ca", "--algorithm", "ml-dsa-65"], job);
-    let certificates = project.join("bartizan/certificates");
     for node in FUNCTIONS {
         let name = format!("{node}.free5gc.org");
-        let out = certificates.display().to_string();
+        let folder = project.join("bartizan/keys").join(node);
+        fs::create_dir_all(&folder).unwrap();
+        let out = folder.display().to_string();
         run(
             ours,
             &[
@@ -69,7 +70,7 @@ fn prepare(job: &Path) {
             ],
             job,
         );
-        chown(certificates.join(format!("{node}.key.pem")), Some(IMAGE_USER), None).unwrap();
+        chown(folder.join(format!("{node}.key.pem")), Some(IMAGE_USER), None).unwrap();
     }
 }
 
@@ -182,6 +183,9 @@ mod as_root {
         let order = "start project-udm-network-1\nhealth_status: healthy project-udm-network-1\nstart project-udm-sidecar-1\nstart udm\n";
         assert_eq!(step("order"), order);
         assert_eq!(step("up"), format!("{ANSWERED}together\n"));
+        // The key of its own function and no other; where the rules are written, none.
+        let own = "sidecar\nca.crl.pem\nca.crt.pem\nudm.crt.pem\nudm.key.pem\nnetwork\n";
+        assert_eq!(step("files"), format!("{own}# renamed\n# renamed\n"));
         assert_eq!(step("sidecar killed"), format!("the same namespace\n{ANSWERED}"));
         assert_eq!(step("watch killed"), format!("the same namespace\n{ANSWERED}"));
         assert_eq!(
@@ -202,7 +206,7 @@ mod as_root {
                     capture,
                     "--json",
                     "--deployment",
-                    "project/bartizan/deployment.yaml",
+                    "project/bartizan/network/deployment.yaml",
                 ])
                 .directory(&job)
                 .start()

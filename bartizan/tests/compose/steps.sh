@@ -66,6 +66,16 @@ step up
 asked
 together udm && echo together
 
+step files
+for one in sidecar network; do
+    echo "$one"
+    find "/proc/$(pid "project-udm-$one-1")/root/etc/bartizan/certificates" -type f -printf '%f\n' | sort
+done
+# A file that is replaced by renaming is seen by those who read it again.
+{ cat bartizan/network/deployment.yaml; echo '# renamed'; } >bartizan/network/next
+mv bartizan/network/next bartizan/network/deployment.yaml
+for one in sidecar network; do tail -1 "/proc/$(pid "project-udm-$one-1")/root/etc/bartizan/deployment.yaml"; done
+
 step 'sidecar killed'
 before=$(space udm)
 kill -9 "$(pid project-udm-sidecar-1)"
