@@ -19,7 +19,7 @@ use outcome::{Failure, Outcome};
 
 /// Makes the interfaces of a 5G core and of O-RAN quantum-safe: plans, protects, proves, measures.
 #[derive(Parser)]
-#[command(name = "bartizan", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "bartizan", version, propagate_version = true)]
 struct Cli {
     /// With --version: commit, features and cryptographic module as well.
     #[arg(long, requires = "version")]

@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A page of help, and the pages below it.
+/// A page of help, and the pages below it but that of `help`, which is clap's own.
 fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
     let mut arguments: Vec<_> = words.iter().map(String::as_str).collect();
     arguments.push("--help");
@@ -32,7 +32,7 @@ fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
         .lines()
         .take_while(|line| line.is_empty() || line.starts_with("  "))
         .filter_map(|line| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned()))
-        .filter(|name| !name.is_empty())
+        .filter(|name| !name.is_empty() && name != "help")
         .collect();
     found.push((words.join(" "), page, below.is_empty()));
     for name in below {
@@ -135,6 +135,29 @@ fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing
 }
 
 #[test]
+fn help_of_a_command_is_asked_for_before_its_name_too() {
+    let mut found = Vec::new();
+    pages(&[], &mut found);
+    let asked = |before: &[&str], words: &str, behind: &[&str]| {
+        let arguments = [before, &words.split_terminator(' ').collect::<Vec<_>>(), behind].concat();
+        let output = bartizan(&arguments).output().unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    for (words, page, is_leaf) in &found {
+        let expected = (Some(0), page.clone(), String::new());
+        assert_eq!(asked(&["help"], words, &[]), expected, "{words}");
+        // Within a group as well, and it lists the command.
+        if !is_leaf {
+            assert_eq!(asked(&[], words, &["help"]), expected, "{words}");
+            assert!(page.lines().any(|line| line.starts_with("  help ")), "{words}: {page}");
+        }
+    }
+    let (code, _, said) = asked(&["help"], "sidecar nowhere", &[]);
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains("nowhere"), "{said}");
+}
+
+#[test]
 fn the_version_at_length_names_commit_features_and_module_as_they_were_linked() {
     let output = bartizan(&["--version", "--verbose"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -197,6 +220,7 @@ const PRINTING: &[&[&str]] = &[
     &["--version"],
     &["--version", "--verbose"],
     &["ca", "revoke", "--help"],
+    &["help", "ca", "revoke"],
     &["algorithms"],
     &["algorithms", "--json"],
     &["ca", "list", "--dir", "ca"],
@@ -232,7 +256,7 @@ fn a_closed_pipe_is_the_readers_choice_and_a_full_disk_is_a_failure() {
         assert_eq!(said, text(&read.stderr), "{arguments:?}");
         if arguments
             .iter()
-            .any(|argument| argument.starts_with("--help") || *argument == "--version")
+            .any(|argument| ["--help", "help", "--version"].contains(argument))
         {
             continue;
         }

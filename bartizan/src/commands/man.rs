@@ -26,7 +26,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let failed = |error: io::Error| Failure::new(format!("{}: {error}", args.out.display()));
     std::fs::create_dir_all(&args.out).map_err(failed)?;
-    let mut command = help::with_exit_codes(Cli::command());
+    // `bartizan help COMMAND` prints what is a page of its own here.
+    let mut command = help::with_exit_codes(Cli::command()).disable_help_subcommand(true);
     command.build();
     let mut written = 0;
     let mut left = vec![command];
