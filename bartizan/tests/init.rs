@@ -135,6 +135,39 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "theirs\n");
 }
 
+/// `--force` made an ordinary file of the machine's /dev/null.
+#[test]
+fn what_is_no_file_is_never_replaced_and_nothing_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("folder")).unwrap();
+    let pipe = place.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink(&pipe, place.path().join("link")).unwrap();
+    for file in ["folder", "pipe", "link", ".", "/"] {
+        for force in [&[][..], &["--force"]] {
+            let arguments = [&["init", "e2", "--file", file][..], force].concat();
+            let refused = bartizan(place.path(), &arguments);
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
+            assert!(
+                said.contains(&format!("error: {file}: is there and is no file\nhint: ")),
+                "{said}"
+            );
+            assert!(refused.stdout.is_empty());
+        }
+    }
+    // One file cannot be both.
+    for force in [&[][..], &["--force"]] {
+        let arguments = [&["init", "e2", "--file", "bartizan.schema.json"][..], force].concat();
+        let refused = bartizan(place.path(), &arguments);
+        assert_eq!(refused.status.code(), Some(64), "{}", text(&refused.stderr));
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 3);
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(
+        &fs::metadata(&pipe).unwrap().file_type()
+    ));
+}
+
 #[test]
 fn a_folder_that_is_missing_is_named_and_nothing_is_printed() {
     let place = tempfile::tempdir().unwrap();

@@ -70,8 +70,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let deployment =
         Deployment::parse(text, &name, folder).map_err(|error| Failure::new(format!("template: {error}")))?;
     let (for_editors, schema) = (folder.join(schema::FILE), schema::text()?);
+    if args.file.file_name() == for_editors.file_name() {
+        return Err(Failure::usage(format!("{name}: the schema for editors is called that")).hint("give another name"));
+    }
     // Nothing is written where one of the two would be refused.
     let is_there = |file: &Path| file.symlink_metadata().is_ok();
+    for file in [&args.file, &for_editors] {
+        // Neither a folder nor, by its name, a device or a terminal: /dev/null would be a file from then on.
+        if file.metadata().is_ok_and(|there| !there.is_file()) {
+            let failure = Failure::new(format!("{}: is there and is no file", file.display()));
+            return Err(failure.hint("give another folder or name by --file; `--file -` prints the file"));
+        }
+    }
     let same = std::fs::read(&for_editors).is_ok_and(|there| there == schema.as_bytes());
     for file in [&args.file, &for_editors] {
         if !args.force && is_there(file) && !(same && *file == for_editors) {
@@ -123,7 +133,8 @@ fn folder_of(file: &Path) -> &Path {
 fn failed(file: &Path, error: &std::io::Error) -> Failure {
     let failure = Failure::new(format!("{}: {error}", file.display()));
     match error.kind() {
-        ErrorKind::AlreadyExists => failure.hint("give another folder or name by --file, or replace it by --force"),
+        ErrorKind::AlreadyExists => Failure::new(format!("{}: is there already", file.display()))
+            .hint("give another folder or name by --file, or replace it by --force"),
         ErrorKind::NotFound => failure.hint(format!("make the folder first: mkdir -p {}", folder_of(file).display())),
         _ => failure,
     }
