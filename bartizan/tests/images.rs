@@ -4,6 +4,18 @@
 #[allow(dead_code, reason = "each test binary uses its own part")]
 mod stage;
 
+#[test]
+fn where_the_target_is_elsewhere_its_binary_is_looked_for_there() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/images");
+    let output = std::process::Command::new(script)
+        .args(["--engine", "buildah", "sidecar"])
+        .env("CARGO_TARGET_DIR", "/elsewhere")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: no binary /elsewhere/dist/"), "{said}");
+}
+
 /// Building takes root, or what a user without rights has seldom.
 mod as_root {
     use std::fs;
@@ -66,8 +78,11 @@ mod as_root {
                 .argument(env!("CARGO_BIN_EXE_bartizan"));
             strip.run(LONG).unwrap_or_else(|error| panic!("{error}"));
             let script = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/images"));
+            // As somebody builds whose files nobody else may read.
             let built = self
-                .program(script)
+                .program("sh")
+                .arguments(["-c", "umask 077; exec \"$@\"", "sh"])
+                .argument(script)
                 .arguments(["--engine", "buildah", "--binary"])
                 .argument(&binary);
             built
