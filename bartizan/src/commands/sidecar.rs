@@ -8,6 +8,7 @@ mod workers;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
 use bartizan_sidecar::confine::{Confinement, User};
@@ -83,6 +84,9 @@ enum LogFormat {
     /// One JSON object per line.
     Json,
 }
+
+/// For what follows a drain.
+const OVER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     let traces = args.traces;
@@ -200,8 +204,10 @@ async fn serve(
             "a successor serves"
         }
         never = reload::keep(&running, &args.file, node, watched, hangup) => match never {},
+        never = notify.keep_alive(async || running.answers().await) => match never {},
     };
     drop(post);
+    notify.ends_within(running.drains_within() + OVER);
     notify.stopping();
     tracing::info!(signal = first, "draining: nothing new is accepted");
     tokio::select! {
@@ -215,6 +221,7 @@ async fn serve(
             tracing::info!("stopped");
         }
         second = wait(&mut terminate, &mut interrupt) => tracing::warn!(signal = second, "stopped at once"),
+        never = notify.keep_alive(async || ()) => match never {},
     }
     if let Some(sending) = sending {
         sending.finish().await;

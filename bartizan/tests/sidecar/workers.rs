@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -325,4 +326,51 @@ fn auto_takes_as_many_workers_as_there_are_processors_for_the_process() {
     let node = stage.start_with(&file, "amf", pair.ports.amf_admin, &["--workers", "auto"]);
     let processors = thread::available_parallelism().expect("the kernel says").get();
     assert_eq!(spread(&node).len(), processors.min(256));
+}
+
+#[test]
+fn the_watchdog_hears_of_a_sidecar_whose_workers_take_turns_unless_it_asked_another_process() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let path = stage.path("notify");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let hear = || {
+        let mut text = [0; 4096];
+        let length = socket.recv(&mut text).expect("a notification");
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    for asked in [true, false] {
+        let mut program = sidecar(&file, "nrf")
+            .arguments(TWO)
+            .environment("NOTIFY_SOCKET", &path)
+            .environment("WATCHDOG_USEC", "200000");
+        if !asked {
+            program = program.environment("WATCHDOG_PID", "1");
+        }
+        let mut process = program.start().expect("it starts");
+        while hear() != "READY=1" {}
+        if asked {
+            for _ in 0..3 {
+                while hear() != "WATCHDOG=1" {}
+            }
+        }
+        process.send(libc::SIGTERM);
+        let mut until_then = Vec::new();
+        while until_then.last().is_none_or(|last| last != "STOPPING=1") {
+            until_then.push(hear());
+        }
+        assert!(
+            asked || !until_then.iter().any(|said| said == "WATCHDOG=1"),
+            "{until_then:?}"
+        );
+        process.finish(PATIENCE).expect("it ends");
+        // It drains, and is alive.
+        let mut rest = [0; 4096];
+        socket.set_nonblocking(true).expect("it waits no longer");
+        while socket.recv(&mut rest).is_ok() {}
+        socket.set_nonblocking(false).expect("it waits");
+    }
 }

@@ -96,6 +96,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             () = by_est => {}
             () = rounds(&service) => {}
             () = asked(&interrupt) => {}
+            never = systemd.keep_alive(async || service.answers().await) => match never {},
         }
         Ok::<(), Failure>(())
     })?;

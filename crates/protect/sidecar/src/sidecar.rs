@@ -509,6 +509,11 @@ impl Running {
         self.state.shared().workers.count()
     }
 
+    /// Ends once every thread that carries requests has taken a turn; never where one does not.
+    pub async fn answers(&self) {
+        self.other_workers.answer().await;
+    }
+
     /// The node it serves.
     #[must_use]
     pub fn node(&self) -> &str {
@@ -528,6 +533,12 @@ impl Running {
     /// Looks whether the ledger's file was moved away, and begins a new one where it was.
     pub fn reopen_ledger(&self) {
         self.ledger.reopen();
+    }
+
+    /// How long [`drain`](Self::drain) takes at most.
+    #[must_use]
+    pub fn drains_within(&self) -> Duration {
+        self.state.shared().limits.drain + 3 * GOODBYE
     }
 
     /// Where metrics and state are served.

@@ -85,8 +85,8 @@ mod tests {
     fn event(name: &str) -> Event {
         Event {
             request: "ir",
-            transaction: String::new(),
-            sender: String::new(),
+            transaction: None,
+            sender: None,
             name: Some(name.to_owned()),
             serial: None,
             refused: None,

@@ -81,6 +81,13 @@ impl Service {
         })
     }
 
+    /// Ends once a thread has taken a turn at what every enrolment needs.
+    pub(super) async fn answers(self: &Arc<Self>) {
+        let service = Arc::clone(self);
+        let turn = move || drop(service.state.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = tokio::task::spawn_blocking(turn).await;
+    }
+
     /// Answers a message of CMP; the error is a line for this end's log.
     pub(super) fn cmp(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

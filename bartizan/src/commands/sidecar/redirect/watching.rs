@@ -69,12 +69,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         notify.ready();
-        loop {
-            tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                () = tokio::time::sleep(every) => watching.look(),
+        let looking = async {
+            loop {
+                tokio::time::sleep(every).await;
+                watching.look();
             }
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = looking => {}
+            never = notify.keep_alive(async || ()) => match never {},
         }
         notify.stopping();
         Ok(Outcome::Clean)

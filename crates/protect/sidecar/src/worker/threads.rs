@@ -1,5 +1,6 @@
 //! The threads of all workers but the first.
 
+use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,10 +25,11 @@ struct WorkerThread {
 }
 
 /// What the thread that runs the sidecar has the others do with their pools.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Command {
     Renew,
     Close,
+    Answer(oneshot::Sender<()>),
 }
 
 impl WorkerThreads {
@@ -52,18 +54,28 @@ impl WorkerThreads {
 
     /// Replaces pooled connections to peers: certificates or policies have changed.
     pub(crate) fn renew(&self) {
-        self.give(Command::Renew);
+        self.give(|| Command::Renew);
     }
 
     /// Closes pooled connections, each once its requests have ended.
     pub(crate) fn close(&self) {
-        self.give(Command::Close);
+        self.give(|| Command::Close);
     }
 
-    fn give(&self, command: Command) {
+    /// Ends once each of them has taken a turn; never where one does not, or is gone.
+    pub(crate) async fn answer(&self) {
+        for thread in &self.0 {
+            let (answer, answered) = oneshot::channel();
+            if thread.commands.send(Command::Answer(answer)).is_err() || answered.await.is_err() {
+                return pending().await;
+            }
+        }
+    }
+
+    fn give(&self, command: impl Fn() -> Command) {
         for thread in &self.0 {
             // A thread is gone only where everything ends.
-            let _ = thread.commands.send(command);
+            let _ = thread.commands.send(command());
         }
     }
 }
@@ -74,6 +86,10 @@ impl Worker {
             match command {
                 Command::Renew => self.renew(),
                 Command::Close => self.close(),
+                Command::Answer(answer) => {
+                    // Whoever asked may have ended.
+                    let _ = answer.send(());
+                }
             }
         }
     }

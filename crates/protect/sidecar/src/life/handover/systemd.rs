@@ -1,12 +1,18 @@
 //! What systemd passes and is notified of (sd_listen_fds(3), sd_notify(3)): environment variables and datagrams, no library.
 #![allow(unsafe_code)]
 
+use std::convert::Infallible;
 use std::env;
+use std::future::pending;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Error, Sockets, pass};
 
@@ -23,15 +29,12 @@ const MOST: i32 = 4096;
 /// Where what is passed is no listening socket of TCP.
 pub fn passed_by_systemd() -> Result<Sockets, Error> {
     let mut sockets = Sockets::default();
-    let number = |name| env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     // The variables are inherited by children they are not meant for.
     if number("LISTEN_PID") != Some(std::process::id()) {
         return Ok(sockets);
     }
-    let count = number("LISTEN_FDS")
-        .and_then(|count| i32::try_from(count).ok())
-        .unwrap_or(0)
-        .min(MOST);
+    let count: i32 = number("LISTEN_FDS").unwrap_or(0);
+    let count = count.min(MOST);
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':').map(str::to_owned);
     for descriptor in FIRST..FIRST + count {
@@ -52,10 +55,24 @@ pub fn passed_by_systemd() -> Result<Sockets, Error> {
     Ok(sockets)
 }
 
+fn number<T: FromStr>(variable: &str) -> Option<T> {
+    env::var(variable).ok()?.parse().ok()
+}
+
+/// How often the watchdog of a unit is to hear of this process (sd_watchdog_enabled(3)): twice within its time.
+fn watchdog() -> Option<Duration> {
+    if number("WATCHDOG_PID").is_some_and(|process: u32| process != std::process::id()) {
+        return None;
+    }
+    let time = Duration::from_micros(number("WATCHDOG_USEC")?);
+    (!time.is_zero()).then(|| (time / 2).max(Duration::from_millis(1)))
+}
+
 /// Notifications to systemd, where it asked for them.
 #[derive(Debug, Default)]
 pub struct Notify {
     socket: Option<UnixDatagram>,
+    watchdog: Option<Duration>,
 }
 
 impl Notify {
@@ -76,7 +93,10 @@ impl Notify {
             Ok(socket)
         });
         match connected {
-            Ok(socket) => Self { socket: Some(socket) },
+            Ok(socket) => Self {
+                socket: Some(socket),
+                watchdog: watchdog(),
+            },
             Err(error) => {
                 tracing::warn!(%error, "systemd cannot be notified when this process is ready");
                 Self::default()
@@ -104,9 +124,29 @@ impl Notify {
         self.send(&format!("STATUS={}", how.replace('\n', " ")), None);
     }
 
+    /// It needs so long to end, whatever `TimeoutStopSec=` of its unit is.
+    pub fn ends_within(&self, time: Duration) {
+        self.send(&format!("EXTEND_TIMEOUT_USEC={}", time.as_micros()), None);
+    }
+
     /// It drains.
     pub fn stopping(&self) {
         self.send("STOPPING=1", None);
+    }
+
+    /// Notifies the watchdog for as long as this is awaited, each time once `works` has ended: systemd ends and starts a process that it has not heard of for the
+    /// time of `WatchdogSec=`.
+    pub async fn keep_alive(&self, works: impl AsyncFn()) -> Infallible {
+        let Some(every) = self.watchdog else {
+            return pending().await;
+        };
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            works().await;
+            self.send("WATCHDOG=1", None);
+        }
     }
 
     fn send(&self, what: &str, descriptor: Option<&std::os::fd::BorrowedFd<'_>>) {
