@@ -36,7 +36,7 @@ Requires=basic.target job.service
 After=basic.target
 END
 # Each unit of a node runs on a host of its own, which is a network namespace here.
-for unit in bartizan-redirect@ bartizan-sidecar@; do
+for unit in bartizan-redirect@ bartizan-sidecar@ bartizan-guard@ bartizan-ipsec@; do
     mkdir "etc/systemd/system/$unit.service.d"
     printf '[Service]\nNetworkNamespacePath=/run/netns/%%i\n' >"etc/systemd/system/$unit.service.d/host.conf"
 done
@@ -54,7 +54,8 @@ mount -t cgroup2 cgroup2 sys/fs/cgroup
 mount -t tmpfs -o mode=0755 tmpfs dev
 for device in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 0666 "dev/${device%:*}" c 1 "${device#*:}"; done
 ln -s /proc/self/fd dev/fd
-mkdir dev/pts dev/shm
+mkdir dev/pts dev/shm dev/net
+mknod -m 0666 dev/net/tun c 10 200
 mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 mount -t tmpfs tmpfs dev/shm

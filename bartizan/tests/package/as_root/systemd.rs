@@ -1,4 +1,5 @@
-//! The package under a systemd that runs: from its installation to a proven link, an upgrade while requests are made, a crash, a removal.
+//! The package under a systemd that runs: from its installation to a proven link, an upgrade while requests are made, a crash, a sidecar that hangs, a removal;
+//! then IPsec links and an inspector.
 
 use super::*;
 
@@ -49,11 +50,15 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
         String::from_utf8_lossy(&output.stderr)
     );
 
-    assert_eq!(
-        after(&text, "configured"),
-        "active\nactive\nbartizan\nactive\nactive\nbartizan\n",
+    let started = after(&text, "configured");
+    assert!(
+        started.starts_with("active\nactive\nbartizan\nactive\nactive\nbartizan\n"),
         "{text}"
     );
+    // The unit once forbade the call by which threads of handshakes get a lower priority than those of requests.
+    for (thread, nice) in [("bartizan", 0), ("handshakes", 5), ("handshakes-late", 19)] {
+        assert!(started.contains(&format!("\n{thread} {nice}\n")), "{text}");
+    }
     assert_eq!(
         after(&text, "started"),
         "{\"supi\": \"imsi-208930000000001\"}\n",
@@ -63,15 +68,37 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
     assert!(verdict.contains("1 link: 1 quantum-safe"), "{text}");
     assert!(verdict.contains("quantum-safe     quantum-safe"), "{text}");
 
+    // A minimal Debian has no /bin/kill.
+    assert_eq!(after(&text, "inspected"), "bartizan\n", "{text}");
+
     let upgraded = after(&text, "upgraded");
-    assert!(upgraded.starts_with("restarted\n"), "{text}");
+    // The function requires the unit of its rules, and a restart of that would have been one of the function.
+    let processes = "restarted\nrules are compared by the new version\nthe function runs on\n";
+    assert!(upgraded.starts_with(processes), "{text}");
     assert_eq!(upgraded.matches("/usr/bin/bartizan\n").count(), 2, "{text}");
     assert_eq!(number(upgraded, "otherwise"), 0, "{text}");
     assert!(number(upgraded, "answered") > 500, "{text}");
     assert!(upgraded.ends_with("{\"supi\": \"imsi-208930000000001\"}\n"), "{text}");
 
-    let enrolled = after(&text, "killed");
+    let watched = after(&text, "killed");
+    assert!(
+        watched.starts_with("WatchdogUSec=30s\n\nWatchdogUSec=1min\nit runs on\n"),
+        "{text}"
+    );
+    assert!(
+        watched.ends_with("{\"supi\": \"imsi-208930000000001\"}\nNRestarts=1\n"),
+        "{text}"
+    );
+
+    let enrolled = after(&text, "watchdog");
     assert!(enrolled.ends_with("renewed\nactive\nactive\n"), "{text}");
+
+    let wrong = after(&text, "enrolled");
+    assert!(
+        wrong.contains("bartizan: a service of the new version did not start"),
+        "{text}"
+    );
+    assert!(wrong.ends_with("install ok installed\n"), "{text}");
 
     let removed = after(&text, "removed");
     assert!(removed.starts_with("no unit is active\n"), "{text}");
@@ -85,5 +112,19 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
     let wire = after(&text, "wire");
     assert_eq!(number(wire, "readable"), 0, "{text}");
     assert!(number(wire, "control") > 500, "{text}");
+
+    let links = after(&text, "without strongSwan");
+    // What sidecars and the authority have stays theirs: systemd once gave all of it to root.
+    assert!(
+        links.ends_with("active\nactive\nactive\nactive\nbartizan\nbartizan\n"),
+        "{text}"
+    );
+    let followed = after(&text, "links");
+    let expected = ["1", "1", "750 bartizan", "0", "0", "success", "success", "success"];
+    assert_eq!(
+        followed.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
+        expected,
+        "{text}"
+    );
     println!("{}", after(&text, "times"));
 }
