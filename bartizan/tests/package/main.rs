@@ -89,6 +89,12 @@ fn packages_have_units_pages_completions_and_a_bill_of_materials() {
         .collect();
     let rpm = said("rpm", &["-qpl", "--nosignature", file(&out, ".rpm").to_str().unwrap()]);
     let mut of_rpm: Vec<&str> = rpm.lines().map(|line| line.trim_start_matches('/')).collect();
+    // Where zsh looks is the distribution's choice: Debian's has no site-functions, others have nothing else.
+    for (files, folder) in [(&mut of_deb, "vendor-completions"), (&mut of_rpm, "site-functions")] {
+        let file = format!("usr/share/zsh/{folder}/_bartizan");
+        let found = files.iter().position(|path| *path == file);
+        files.remove(found.unwrap_or_else(|| panic!("no {file}: {files:?}")));
+    }
     of_rpm.retain(|path| of_deb.contains(path));
     // An RPM has no file for what is the distribution's word on licences.
     of_deb.retain(|path| *path != "usr/share/doc/bartizan/copyright");
