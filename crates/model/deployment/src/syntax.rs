@@ -43,7 +43,8 @@ fn cause(message: &str) -> &str {
         _ => message,
     };
     let message = message.split(" at line ").next().unwrap_or(message);
-    message.split(", set ").next().unwrap_or(message)
+    let message = message.split(", set ").next().unwrap_or(message);
+    message.split("; use ").next().unwrap_or(message)
 }
 
 /// The line of a file with a mark under the column, both from 1; begins with a line feed.
@@ -106,6 +107,10 @@ fn hint(cause: &str) -> Option<String> {
         (
             "missing field `nodes`",
             "name the network functions: nodes: { nrf: { ... } }",
+        ),
+        (
+            "multiple YAML documents",
+            "a deployment file is one document: remove what begins with `---`",
         ),
         ("tab", "YAML is indented by spaces"),
     ];

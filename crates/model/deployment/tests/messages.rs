@@ -474,3 +474,25 @@ fn reported(right: &str, mistakes: &[(&str, &str)]) -> String {
     }
     reported
 }
+
+/// The reader's own advice is about calls of its library.
+#[test]
+fn no_message_gives_advice_to_programmers() {
+    for (file, cause, hint) in [
+        (
+            "nodes: {}\n---\nnodes: {}\n",
+            "multiple YAML documents detected",
+            "one document",
+        ),
+        (
+            "nodes: { ~: { function: NRF, address: 10.0.0.1 } }\n",
+            "cannot deserialize null into string",
+            "in quotes",
+        ),
+    ] {
+        let error = Deployment::parse(file, "core.yaml", Path::new("")).unwrap_err();
+        let (said, hints) = (error.to_string(), error.hint().unwrap_or_default().to_owned());
+        assert!(said.lines().next().is_some_and(|line| line.ends_with(cause)), "{said}");
+        assert!(hints.contains(hint), "{hints}");
+    }
+}
