@@ -330,6 +330,21 @@ fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
     assert!(list.starts_with("/metrics\n") && list.ends_with("/page\n"), "{list}");
 }
 
+/// In Kubernetes the port is open to all pods, and the kubelet restarts a container that does not answer. Before, each of these connections
+/// had one of 32 places for ten seconds.
+#[test]
+fn connections_that_ask_the_admin_port_for_nothing_make_room_for_a_probe() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let running = stage.run(&pair);
+    let silent: Vec<TcpStream> = (0..400)
+        .map(|_| TcpStream::connect(running.amf.admin).unwrap())
+        .collect();
+    assert_eq!(running.amf.admin("/live"), (200, "live\n".to_owned()));
+    assert_eq!(running.amf.admin("/ready"), (200, "ready\n".to_owned()));
+    assert_eq!(silent.len(), 400);
+}
+
 #[test]
 fn the_admin_port_answers_and_keeps_secrets() {
     let mut stage = Stage::new();

@@ -1,12 +1,14 @@
 //! The admin port: HTTP/1.1 without TLS, read only.
 
 pub(crate) mod config;
+pub(crate) mod connections;
 mod page;
 pub(crate) mod process;
 pub(crate) mod state;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,13 +23,13 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+use crate::admin::connections::Connections;
 use crate::admin::state::State;
 
-/// Connections served at a time; others wait in the listener's queue.
-const CONNECTIONS: usize = 32;
+/// Connections at a time.
+const CONNECTIONS: usize = 256;
 /// From accept to the end of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A pause where accepting fails.
@@ -113,8 +115,8 @@ fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -
 /// Serves until the process ends: an operator looks on while a sidecar drains. Where a successor has taken the port over, it is that one
 /// that answers.
 pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    let mut connections = Connections::new(CONNECTIONS);
+    loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = admin.state.shared().drain.succeeded() => break,
@@ -128,8 +130,11 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
             }
         };
         let admin = Arc::clone(&admin);
+        let mut place = connections.place().await;
         tokio::spawn(async move {
+            let asked = place.asked();
             let service = service_fn(move |request: Request<Incoming>| {
+                asked.store(true, Ordering::Relaxed);
                 let answer = admin.answer(&request);
                 async move { Ok::<_, Infallible>(answer) }
             });
@@ -137,8 +142,10 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
             // Whoever asked too slowly or went away may ask again.
-            let _ = timeout(PATIENCE, served).await;
-            drop(place);
+            tokio::select! {
+                _ = timeout(PATIENCE, served) => {}
+                () = place.evicted() => {}
+            }
         });
     }
 }

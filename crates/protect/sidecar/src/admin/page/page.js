@@ -2,6 +2,7 @@
 // What the admin port says, asked for every two seconds. Texts of peers' certificates are shown as text, never as markup.
 
 const PAUSE = 2000;
+const PATIENCE = 8000;
 const DAY = 86400000;
 
 const at = (id) => document.getElementById(id);
@@ -77,7 +78,9 @@ function facts(config) {
 
 async function look() {
   try {
-    const [ready, connections, config] = await Promise.all(["/ready", "/connections", "/config"].map((path) => fetch(path, { cache: "no-store" })));
+    // Where nothing answers at all, what is shown must not look as if it were so now.
+    const signal = AbortSignal.timeout(PATIENCE);
+    const [ready, connections, config] = await Promise.all(["/ready", "/connections", "/config"].map((path) => fetch(path, { cache: "no-store", signal })));
     const [word, open, effect] = [await ready.text(), await connections.json(), await config.json()];
     at("node").textContent = open.node;
     document.title = `${open.node} – Bartizan sidecar`;
