@@ -1,14 +1,16 @@
 //! A small HTTP/1.1 endpoint without TLS, read only: metrics for Prometheus, the page of what is followed.
 //!
 //! It has a thread of its own, so many connections at a time, and so much time for each: a client that is slow, or gone, holds up nobody
-//! but itself.
+//! but itself. Where there is no place left, the connection that has asked for nothing the longest gives its place to a new one.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bartizan_sidecar::Connections;
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -22,8 +24,10 @@ use tokio::time::{sleep, timeout};
 use crate::Failure;
 use crate::commands::http_answer::{Answer, not_allowed, plain, typed};
 
-/// Connections served at a time; others wait in the listener's queue.
-const CONNECTIONS: usize = 16;
+/// Connections at a time; others wait in the listener's queue.
+const CONNECTIONS: usize = 256;
+/// Requests that are answered at a time: an answer may have megabytes.
+const ANSWERS: usize = 16;
 /// From accept to the end of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// For a request's head, and its longest, in bytes.
@@ -97,22 +101,31 @@ async fn accept(listener: TcpListener, answering: Answering) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "an endpoint cannot be served"),
     };
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    let mut connections = Connections::new(CONNECTIONS);
+    let answers = Arc::new(Semaphore::new(ANSWERS));
+    loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(BREATH).await;
             continue;
         };
-        let answering = Arc::clone(&answering);
+        let mut place = connections.place().await;
+        let (answering, answers) = (Arc::clone(&answering), Arc::clone(&answers));
         tokio::spawn(async move {
-            let service = service_fn(move |request: Request<Incoming>| {
+            let asked = place.asked();
+            // Until the answer has left.
+            let turn = Arc::new(Mutex::new(None));
+            let service = service_fn(|request: Request<Incoming>| {
+                asked.store(true, Ordering::Relaxed);
                 let (head, _) = request.into_parts();
-                let answer = if head.method == Method::GET || head.method == Method::HEAD {
-                    answering(&head)
-                } else {
-                    not_allowed("GET, HEAD")
-                };
-                async move { Ok::<_, Infallible>(answer) }
+                let (answering, answers, turn) = (Arc::clone(&answering), Arc::clone(&answers), Arc::clone(&turn));
+                async move {
+                    let permit = answers.acquire_owned().await.ok();
+                    *turn.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+                    Ok::<_, Infallible>(match head.method {
+                        Method::GET | Method::HEAD => answering(&head),
+                        _ => not_allowed("GET, HEAD"),
+                    })
+                }
             });
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -121,8 +134,10 @@ async fn accept(listener: TcpListener, answering: Answering) {
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
             // Whoever asked too slowly or went away may ask again.
-            let _ = timeout(PATIENCE, served).await;
-            drop(place);
+            tokio::select! {
+                _ = timeout(PATIENCE, served) => {}
+                () = place.evicted() => {}
+            }
         });
     }
 }

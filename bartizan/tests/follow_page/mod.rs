@@ -288,6 +288,25 @@ fn browsers_that_stall_hold_up_neither_the_inspection_nor_for_long_each_other() 
     assert_eq!((status, stalled.len()), (1, 20));
 }
 
+/// Before, each of these had one of sixteen places for five seconds, and whoever asked came after all of them.
+#[test]
+fn connections_that_ask_for_nothing_make_room_for_one_that_does() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("capture.pcap"), only_port(4401)).unwrap();
+    let (mut followed, address) = followed(directory.path(), &[]);
+    let silent: Vec<TcpStream> = (0..400)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /state HTTP/1.1\r\nHo").unwrap();
+            stream
+        })
+        .collect();
+    let mut browser = Browser::new(address);
+    browser.wait("link", |browser| !browser.links.is_empty());
+    followed.terminate();
+    assert_eq!(silent.len(), 400);
+}
+
 const ASKS: [u8; 4] = [10, 0, 0, 1];
 const ANSWERS: [u8; 4] = [10, 0, 0, 2];
 
