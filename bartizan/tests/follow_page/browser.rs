@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{File, PREFACE, Path, followed, fs, header, record, segment};
 use crate::browser::Chromium;
-use crate::follow_stage::{Followed, only_port};
+use crate::follow_stage::{Followed, data, only_port};
 
 /// How long events come for, in seconds. Longer, for figures: PAGE_SECONDS=20 and `--nocapture`, with a release build.
 fn seconds() -> u64 {
@@ -151,6 +151,34 @@ fn a_browser_shows_links_and_events_as_they_come_and_goes_on_drawing() {
     drop(browser);
     let (status, _) = followed.terminate();
     assert_eq!(status, 1);
+}
+
+/// The link that the tab key had led to was hidden with its interface, and no other one could be reached by it.
+#[test]
+fn whatever_interface_is_chosen_the_tab_key_leads_to_a_link_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    for (capture, name) in [
+        ("e2-flexric-kpm", "capture.pcap"),
+        ("n2-free5gc-two-registrations", "n2.pcap"),
+    ] {
+        fs::copy(data(&format!("{capture}.pcap")), directory.path().join(name)).unwrap();
+    }
+    let (mut followed, address) = followed(directory.path(), &["n2.pcap"]);
+    let mut browser = Chromium::start();
+    browser.open(&format!("http://{address}/"));
+    for name in ["N2", "E2", ""] {
+        let button = format!("document.querySelector('.interface[data-name=\"{name}\"]')");
+        browser.until(&format!("{button} !== null"));
+        browser.value(&format!("{button}.click()"));
+        let reached =
+            "[...document.querySelectorAll('.link-tile[tabindex=\"0\"]')].filter((tile) => tile.offsetParent !== null)";
+        browser.until(&format!(
+            "{reached}.length === 1 && {reached}[0].getAttribute('aria-label').startsWith('{name}')"
+        ));
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    drop(browser);
+    followed.terminate();
 }
 
 /// Says what the browser counts while something comes in.

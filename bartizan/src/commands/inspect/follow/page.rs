@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_inspect::follow::live::{Facts, Known, Live, Snapshot, SourceFacts, counts};
 use bartizan_inspect::follow::{Event, Tracker, View};
@@ -43,6 +43,7 @@ struct Published {
     snapshot: Snapshot,
     /// Where the links are drawn, and a number that changes with it.
     map: (u64, Arc<Map>),
+    at: Instant,
 }
 
 /// What requests are answered from.
@@ -67,6 +68,8 @@ pub(super) struct Page {
 struct State<'a, S> {
     #[serde(flatten)]
     state: S,
+    /// Since it was published. Where the loop stands still, as behind a full pipe, requests are answered all the same.
+    age_ms: u64,
     map_version: u64,
     map: Option<&'a Map>,
 }
@@ -101,6 +104,7 @@ impl Page {
             published: Mutex::new(Arc::new(Published {
                 snapshot: live.publish(Facts::default()),
                 map: (0, Arc::default()),
+                at: Instant::now(),
             })),
             names: args.http_name.clone(),
         });
@@ -147,7 +151,8 @@ impl Page {
             self.map = (self.map.0 + 1, Arc::new(drawn));
         }
         let map = self.map.clone();
-        let published = Arc::new(Published { snapshot, map });
+        let at = Instant::now();
+        let published = Arc::new(Published { snapshot, map, at });
         *self.shown.published.lock().unwrap_or_else(PoisonError::into_inner) = published;
     }
 }
@@ -180,19 +185,24 @@ impl Shown {
     }
 
     fn state(&self, asked: &Asked) -> Answer {
+        match self.json(asked) {
+            Ok(json) => typed(StatusCode::OK, "application/json", unmarked(&json)),
+            Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+        }
+    }
+
+    fn json(&self, asked: &Asked) -> serde_json::Result<String> {
         let published = Arc::clone(&self.published.lock().unwrap_or_else(PoisonError::into_inner));
         let (map_version, map) = &published.map;
         let run = published.snapshot.known().run;
         let has_map = asked.known.is_some_and(|known| known.run == run) && asked.map == Some(*map_version);
         let state = State {
             state: published.snapshot.state(asked.known, asked.link),
+            age_ms: u64::try_from(published.at.elapsed().as_millis()).unwrap_or(u64::MAX),
             map_version: *map_version,
             map: (!has_map).then_some(&**map),
         };
-        match serde_json::to_string(&state) {
-            Ok(json) => typed(StatusCode::OK, "application/json", unmarked(&json)),
-            Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
-        }
+        serde_json::to_string(&state)
     }
 
     /// Whether a request names this host, by an address, by `localhost`, or by a name that was allowed: a page of elsewhere whose name was
@@ -258,6 +268,7 @@ mod tests {
             published: Mutex::new(Arc::new(Published {
                 snapshot,
                 map: (0, Arc::default()),
+                at: Instant::now(),
             })),
             names: names.iter().map(ToString::to_string).collect(),
         }
@@ -329,6 +340,18 @@ mod tests {
         ] {
             assert_eq!(Asked::from(nothing), Asked::default(), "{nothing}");
         }
+    }
+
+    #[test]
+    fn the_state_says_how_long_ago_it_was_published() {
+        let shown = shown(&[]);
+        let at = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        let map = (0, Arc::default());
+        let snapshot = Live::new(1).publish(Facts::default());
+        *shown.published.lock().unwrap() = Arc::new(Published { snapshot, map, at });
+        let json = shown.json(&Asked::default()).unwrap();
+        let state: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert!(state["age_ms"].as_u64().unwrap() >= 60_000, "{state}");
     }
 
     #[test]

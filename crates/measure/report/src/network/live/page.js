@@ -2,7 +2,7 @@
 // The page of what is followed. Whatever comes from packets is put into the page as text: no string becomes markup anywhere here.
 (() => {
   const SVG = 'http://www.w3.org/2000/svg';
-  const PERIOD = 1000, RETRY = 2000, PATIENCE = 8000;
+  const PERIOD = 1000, RETRY = 2000, PATIENCE = 8000, STALLED = 15000;
   const ROWS = 200, FINDINGS = 100;
   const SIGNS = {
     'readable now': ['is-readable', '◉', 0],
@@ -43,14 +43,16 @@
     });
   };
   const count = (number, unit) => number.toLocaleString() + ' ' + unit + (number === 1 ? '' : 's');
-  const time = (nanoseconds) => new Date(nanoseconds / 1e6).toLocaleTimeString();
+  // With its day: findings stand for weeks.
+  const CLOCK = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  const time = (nanoseconds) => CLOCK.format(nanoseconds / 1e6);
   const rank = (link) => sign(link.confidentiality)[2] * 8 + sign(link.authenticity)[2] * 2 + (link.severity ? 0 : 1);
   const nameOf = (link) => (link.interface || 'unnamed') + ' ' + link.ends.join(' – ') + (link.path ? ' in ' + link.path : '');
   const endOf = (link, index) => link.ends[index] + (link.functions[index].length ? ' · ' + link.functions[index].join(', ') : '');
 
   let run = null, version = null, mapVersion = null, map = null;
   let frameworks = {}, sources = [], counts = [], chosen = null, detail = null, filter = null, current = null;
-  let paused = false, ended = null, timer = null, asking = null, failedSince = null;
+  let paused = false, ended = null, timer = null, asking = null, failedSince = null, age = 0;
   const links = new Map(), findings = new Map(), tiles = new Map(), edges = new Map(), groups = new Map(), articles = new Map();
   // How many links of two ends are drawn.
   const drawnOf = new Map();
@@ -95,7 +97,7 @@
   const frame = () => new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
   const take = async (state) => {
     if (state.whole) forget();
-    [run, version, sources] = [state.run, state.version, state.sources];
+    [run, version, sources, age] = [state.run, state.version, state.sources, state.age_ms];
     if (state.frameworks) frameworks = state.frameworks;
     for (const id of state.links_gone) {
       links.delete(id);
@@ -152,9 +154,10 @@
       words = 'No answer since ' + failedSince.toLocaleTimeString() + (ended ? ': the inspection has ended (' + ended + ').' : '; asking again.');
     } else if (ended) words = 'Ended: ' + ended + '.';
     else if (paused) words = 'Paused. What is shown is not what is now.';
+    else if (age > STALLED) words = 'As it was at ' + time((Date.now() - age) * 1e6) + ': the inspection has published nothing since.';
     const status = byId('status');
     if (status.textContent !== words) status.textContent = words;
-    status.className = failedSince || paused || ended ? 'stale' : 'live-now';
+    status.className = words === 'Live.' ? 'live-now' : 'stale';
     byId('sources').replaceChildren(...sources.map((source) => {
       let said = source.name + ': ' + count(source.packets, 'packet');
       if (source.newest_ns) said += ', the newest of ' + time(source.newest_ns);
@@ -211,6 +214,11 @@
       });
       return made;
     };
+    // What has no button would hide everything, and nothing would say so.
+    if (filter !== null && !all.has(filter)) {
+      filter = null;
+      applyFilter();
+    }
     const total = counts.reduce((sum, one) => sum + one.links, 0);
     place.replaceChildren(button(null, 'All', total, null),
       ...[...all].sort().map(([name, of]) => button(name, name === '-' ? 'unnamed' : name, of.links, of.verdict)));
@@ -221,6 +229,7 @@
     for (const [id, tile] of tiles) tile.hidden = !isShown(links.get(id));
     for (const [name, group] of groups) group.hidden = filter !== null && name !== filter;
     for (const [id, edge] of edges) edge.classList.toggle('off', !isShown(links.get(id)));
+    reach();
     showFindings(findingsTotal);
   };
 
@@ -285,7 +294,7 @@
     for (const [name, group] of groups) if (!group.lastChild.firstChild) groups.delete(name);
     const order = [...groups.keys()].sort((one, other) => (one === '-') - (other === '-') || one.localeCompare(other));
     arrange(place, order.map((name) => groups.get(name)));
-    if (!current || !current.isConnected) setCurrent(place.querySelector('.link-tile:not([hidden])'));
+    reach();
     const total = counts.reduce((sum, one) => sum + one.links, 0);
     byId('links-beyond').textContent = total > links.size ? count(total - links.size, 'further link') + ' not shown here, none of them worse.' : '';
   };
@@ -295,6 +304,9 @@
     if (current) current.tabIndex = -1;
     current = tile;
     if (current) current.tabIndex = 0;
+  };
+  const reach = () => {
+    if (!current || !current.isConnected || current.hidden) setCurrent(byId('links').querySelector('.link-tile:not([hidden])'));
   };
   byId('links').addEventListener('keydown', (pressed) => {
     const all = [...byId('links').querySelectorAll('.link-tile')].filter((tile) => !tile.hidden);
