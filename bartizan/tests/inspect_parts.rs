@@ -162,6 +162,27 @@ fn parts_that_are_missing_twice_or_of_something_else_are_refused() {
     assert_eq!(merge(folder, &[], &all).status.code(), Some(1));
 }
 
+/// A merge that held all parts open found no descriptor for more than some hundred of them.
+#[test]
+fn there_may_be_more_parts_than_a_process_may_have_files() {
+    let captures = ["sidecar-hybrid.pcap"];
+    let folder = folder(&captures);
+    let folder = folder.path();
+    parts(folder, 40, &captures);
+    let bartizan = env!("CARGO_BIN_EXE_bartizan");
+    let limited = |arguments: &str| {
+        let script = format!("ulimit -n 24 && exec {bartizan} inspect --json {arguments}");
+        Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(folder)
+            .output()
+            .unwrap()
+    };
+    let (whole, merged) = (limited(captures[0]), limited("--merge ."));
+    assert_eq!(merged.status.code(), whole.status.code(), "{}", stderr(&merged));
+    assert!(merged.stdout == whole.stdout);
+}
+
 #[test]
 fn evidence_that_is_cut_changed_or_none_is_refused() {
     let captures = ["sidecar-hybrid.pcap"];

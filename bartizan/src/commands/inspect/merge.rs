@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
-use bartizan_inspect::evidence::{Apart, Damaged, Item, Joint, MAGIC, Manifest, Reader, Source, in_order, is_counted};
+use bartizan_inspect::evidence::{
+    Apart, Damaged, Item, Joint, MAGIC, Manifest, Reader, Refusal, Set, Source, is_counted,
+};
 use bartizan_wire::{CapturePart, Packet};
 use flate2::bufread::GzDecoder;
 
@@ -15,10 +17,20 @@ use crate::Failure;
 
 type Evidence = Reader<BufReader<GzDecoder<BufReader<Take<File>>>>>;
 
+/// A file of evidence that was read once, and is whole. It is opened again when its turn comes: there may be more parts than a process may
+/// have files.
+struct Checked {
+    path: PathBuf,
+    length: u64,
+    digest: [u8; DIGEST],
+}
+
 /// The evidence of all parts, as far as it was taken.
 pub(super) struct Merge {
     /// What is left, the next one last.
-    parts: Vec<(PathBuf, Evidence)>,
+    parts: Vec<Checked>,
+    /// The part that is read.
+    open: Option<(PathBuf, Evidence)>,
     files: Vec<Source>,
     next: usize,
 }
@@ -34,21 +46,26 @@ impl Merge {
                 files.push(path.clone());
             }
         }
-        let (mut parts, mut manifests) = (Vec::new(), Vec::new());
-        for path in &files {
-            let (evidence, manifest) = open(path)?;
-            parts.push(Some((path.clone(), evidence)));
-            manifests.push(manifest);
-        }
-        let names: Vec<_> = files.iter().map(|path| path.display()).collect();
-        let order = in_order(&manifests).map_err(|refusal| {
+        let refused = |refusal: Refusal| {
+            let names: Vec<_> = files.iter().map(|path| path.display()).collect();
             Failure::new(refusal.named(&names).to_string())
                 .hint("give the evidence of every part once, all written with the same FILEs, N and version")
-        })?;
+        };
+        let (mut parts, mut set) = (Vec::new(), Set::default());
+        for path in &files {
+            let (checked, manifest) = checked(path)?;
+            parts.push(Some(checked));
+            set.add(manifest).map_err(refused)?;
+        }
+        let (order, Manifest { files, .. }) = set.in_order().map_err(refused)?;
         let mut parts: Vec<_> = order.into_iter().filter_map(|place| parts[place].take()).collect();
         parts.reverse();
-        let files = manifests.swap_remove(0).files;
-        Ok(Self { parts, files, next: 0 })
+        Ok(Self {
+            parts,
+            open: None,
+            files,
+            next: 0,
+        })
     }
 
     /// What reports call the captures, in order.
@@ -62,11 +79,16 @@ impl Merge {
         self.next += 1;
         let source = &self.files[file];
         let mut joint = Joint::default();
-        while let Some((path, evidence)) = self.parts.last_mut() {
+        loop {
+            let (path, evidence) = match &mut self.open {
+                Some(open) => open,
+                none => match self.parts.pop() {
+                    Some(next) => none.insert((next.path.clone(), again(&next)?)),
+                    None => break,
+                },
+            };
             match evidence.next_item().map_err(|error| unreadable(path, &error))? {
-                None => {
-                    self.parts.pop();
-                }
+                None => self.open = None,
                 Some(Item::Begin(begin)) => joint.begin(begin, file).map_err(|Apart| foreign(path, &source.name))?,
                 Some(Item::Packet(..)) if !joint.is_within() => return Err(damaged(path, "a packet of no capture")),
                 Some(Item::Packet(packet, holes)) => {
@@ -118,11 +140,13 @@ fn within(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The evidence in a file that is whole, and what it is of.
-fn open(path: &Path) -> Result<(Evidence, Manifest), Failure> {
-    let failed = |error: io::Error| {
-        Failure::new(format!("{}: {error}", path.display())).hint("evidence is what `bartizan inspect --part` writes")
-    };
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display())).hint("evidence is what `bartizan inspect --part` writes")
+}
+
+/// What a file of evidence is of, once all of it was read.
+fn checked(path: &Path) -> Result<(Checked, Manifest), Failure> {
+    let failed = |error: io::Error| failed(path, &error);
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut magic = Vec::new();
@@ -145,13 +169,16 @@ fn open(path: &Path) -> Result<(Evidence, Manifest), Failure> {
     progress.finish_and_clear();
     let mut said = Vec::new();
     file.read_to_end(&mut said).map_err(failed)?;
+    let wrong = || damaged(path, "its checksum is not that of what it holds");
     if said != digest.context.finish().as_ref() {
-        return Err(damaged(path, "its checksum is not that of what it holds"));
+        return Err(wrong());
     }
-    file.seek(SeekFrom::Start(MAGIC.len() as u64)).map_err(failed)?;
-    let packed = GzDecoder::new(BufReader::with_capacity(64 << 10, file.take(rest)));
-    let read = Reader::new(BufReader::with_capacity(64 << 10, packed));
-    let (evidence, manifest) = read.map_err(|error| unreadable(path, &error))?;
+    let checked = Checked {
+        path: path.to_owned(),
+        length,
+        digest: said.try_into().map_err(|_| wrong())?,
+    };
+    let (_, manifest) = read(path, file, length)?;
     let ours = program();
     if manifest.program != ours {
         return Err(Failure::new(format!(
@@ -161,7 +188,33 @@ fn open(path: &Path) -> Result<(Evidence, Manifest), Failure> {
         ))
         .hint("write all parts and merge them with one version: another may look at other bytes"));
     }
-    Ok((evidence, manifest))
+    Ok((checked, manifest))
+}
+
+/// The same evidence once more, from its beginning.
+fn again(checked: &Checked) -> Result<Evidence, Failure> {
+    let path = &checked.path;
+    let failed = |error: io::Error| failed(path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut digest = [0; DIGEST];
+    let end = file.metadata().map_err(failed)?.len();
+    if end == checked.length {
+        file.seek(SeekFrom::Start(end - DIGEST as u64)).map_err(failed)?;
+        file.read_exact(&mut digest).map_err(failed)?;
+    }
+    if (end, digest) != (checked.length, checked.digest) {
+        return Err(damaged(path, "it became another file while parts before it were read"));
+    }
+    read(path, file, end).map(|(evidence, _)| evidence)
+}
+
+/// Reads evidence of this length, its checksum excepted, from its beginning.
+fn read(path: &Path, mut file: File, length: u64) -> Result<(Evidence, Manifest), Failure> {
+    file.seek(SeekFrom::Start(MAGIC.len() as u64))
+        .map_err(|error| failed(path, &error))?;
+    let rest = file.take(length.saturating_sub((MAGIC.len() + DIGEST) as u64));
+    let packed = GzDecoder::new(BufReader::with_capacity(64 << 10, rest));
+    Reader::new(BufReader::with_capacity(64 << 10, packed)).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &Damaged) -> Failure {

@@ -18,7 +18,7 @@ pub use joint::{Apart, Joint};
 pub use leaving::{Reducer, is_counted};
 pub use manifest::{Begin, Damage, End, Manifest, Source};
 pub use reader::{Damaged, Item, Reader};
-pub use set::{Refusal, in_order};
+pub use set::{Refusal, Set};
 pub use writer::Writer;
 
 /// How evidence begins; the number is the version of the format.

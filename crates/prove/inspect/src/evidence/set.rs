@@ -24,36 +24,52 @@ pub enum Refusal {
     NoPart(usize),
 }
 
-/// The places of these in the order of their parts, each of which is there once.
-///
-/// # Errors
-/// A [`Refusal`].
-pub fn in_order(manifests: &[Manifest]) -> Result<Vec<usize>, Refusal> {
-    let first = manifests.first().ok_or(Refusal::Nothing)?;
-    let mut places = vec![None; first.parts.min(LARGEST) as usize];
-    for (at, one) in manifests.iter().enumerate() {
-        if one.program != first.program {
-            return Err(Refusal::Program(0, at));
+/// The parts that a merge was given, as they come. Of many, each of which names all captures, one manifest is kept.
+#[derive(Debug, Default)]
+pub struct Set {
+    first: Option<Manifest>,
+    /// By part, which of those that were given it is.
+    places: Vec<Option<usize>>,
+    given: usize,
+}
+
+impl Set {
+    /// Takes what the next one says that it is of.
+    ///
+    /// # Errors
+    /// A [`Refusal`], here and below.
+    pub fn add(&mut self, manifest: Manifest) -> Result<(), Refusal> {
+        let at = self.given;
+        self.given += 1;
+        let part = manifest.part;
+        match &self.first {
+            None => {
+                self.places = vec![None; manifest.parts.min(LARGEST) as usize];
+                self.first = Some(manifest);
+            }
+            Some(first) if first.program != manifest.program => return Err(Refusal::Program(0, at)),
+            Some(first) if first.parts != manifest.parts => return Err(Refusal::Parts(0, at)),
+            Some(first) if first.files != manifest.files => return Err(Refusal::Captures(0, at)),
+            Some(_) => {}
         }
-        if one.parts != first.parts {
-            return Err(Refusal::Parts(0, at));
-        }
-        if one.files != first.files {
-            return Err(Refusal::Captures(0, at));
-        }
-        let place = (one.part as usize)
+        let place = (part as usize)
             .checked_sub(1)
-            .and_then(|part| places.get_mut(part))
-            .ok_or(Refusal::NoPart(at))?;
-        if let Some(before) = place.replace(at) {
-            return Err(Refusal::Twice(before, at));
+            .and_then(|part| self.places.get_mut(part));
+        match place.ok_or(Refusal::NoPart(at))?.replace(at) {
+            Some(before) => Err(Refusal::Twice(before, at)),
+            None => Ok(()),
         }
     }
-    let missing = (1..).zip(&places).filter(|(_, place)| place.is_none());
-    let missing: Vec<u32> = missing.map(|(part, _)| part).collect();
-    match missing.is_empty() {
-        true => Ok(places.into_iter().flatten().collect()),
-        false => Err(Refusal::Missing(missing)),
+
+    /// The places of all parts, each of which is there once, in their order; and what they are of.
+    pub fn in_order(self) -> Result<(Vec<usize>, Manifest), Refusal> {
+        let first = self.first.ok_or(Refusal::Nothing)?;
+        let missing = (1..).zip(&self.places).filter(|(_, place)| place.is_none());
+        let missing: Vec<u32> = missing.map(|(part, _)| part).collect();
+        match missing.is_empty() {
+            true => Ok((self.places.into_iter().flatten().collect(), first)),
+            false => Err(Refusal::Missing(missing)),
+        }
     }
 }
 
@@ -124,6 +140,12 @@ mod tests {
                 packed: false,
             }],
         }
+    }
+
+    fn in_order(manifests: &[Manifest]) -> Result<Vec<usize>, Refusal> {
+        let mut set = Set::default();
+        manifests.iter().try_for_each(|manifest| set.add(manifest.clone()))?;
+        set.in_order().map(|(places, _)| places)
     }
 
     #[test]
