@@ -6,11 +6,16 @@ mod follow_page;
 mod follow_stage;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use bartizan_lab::captures::{FlowKind, Flows};
+use bartizan_testing::{free_port, until};
 use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
 /// Sizes of pieces, some of them smaller than any header.
@@ -222,6 +227,54 @@ fn a_named_pipe_is_followed_while_its_writer_is_silent() {
         (&file["complete"], &file["summary"]["by_group"]),
         (&json!(true), &json!({ "x25519": 1 }))
     );
+}
+
+/// A reader that stops without closing the pipe. Before, the first signal did nothing, and a service manager killed the process.
+#[test]
+fn an_end_that_is_asked_for_comes_though_nobody_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(data("openssl-3.5.7.pcap"), directory.path().join("link.pcap")).unwrap();
+    for form in [&["--json"][..], &[]] {
+        let (_reader, mut writer) = std::io::pipe().unwrap();
+        // Nearly all that it holds.
+        writer.write_all(&[b'\n'; 65_024]).unwrap();
+        let metrics = free_port().to_string();
+        let arguments = [
+            "inspect",
+            "--follow",
+            "link.pcap",
+            "--html",
+            "page.html",
+            "--metrics",
+            &metrics,
+        ];
+        let child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args([&arguments[..], form].concat())
+            .current_dir(directory.path())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It answers once signals raise a flag.
+        until("metrics", || {
+            let mut answer = [0];
+            let asked = TcpStream::connect(&metrics).and_then(|mut stream| {
+                stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+                stream.read(&mut answer)
+            });
+            asked.is_ok_and(|read| read == 1)
+        });
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(
+            errors.contains("took nothing more, and the last lines are lost"),
+            "{errors}"
+        );
+        // What goes elsewhere is there.
+        fs::remove_file(directory.path().join("page.html")).unwrap();
+    }
 }
 
 #[test]

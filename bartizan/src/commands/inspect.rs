@@ -253,7 +253,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let concluded = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref());
     // A document that cannot be written must not cost the report.
     if !reports.is_empty() {
-        show(args, &reports, deployment.as_ref())?;
+        said(show(args, &reports, deployment.as_ref(), &mut io::stdout().lock()))?;
     }
     concluded?;
     let mut failures = failures.into_iter();
@@ -306,12 +306,12 @@ fn conclude(
     Ok(())
 }
 
-/// Writes the reports to standard output.
-fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Result<(), Failure> {
-    said(if args.json {
-        json::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
+/// Writes the reports to what standard output is.
+fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>, out: &mut dyn Write) -> io::Result<()> {
+    if args.json {
+        json::write(reports, &mut io::BufWriter::new(out))
     } else if args.coverage {
-        coverage_csv::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
+        coverage_csv::write(reports, &mut io::BufWriter::new(out))
     } else {
         let colour = if is_coloured(&io::stdout()) {
             Colour::Yes
@@ -321,10 +321,8 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
         let tables = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour, output::width()));
-        io::stdout()
-            .lock()
-            .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
-    })
+        out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod metrics;
 mod numbers;
 mod options;
 mod page;
+mod patient;
 mod run;
 mod teller;
 

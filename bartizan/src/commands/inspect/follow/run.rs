@@ -1,6 +1,7 @@
 //! The loop: packets, ledgers and time in, events and a report out.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::delivery::Delivery;
 use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
 use super::page::Page;
+use super::patient::Patient;
 use super::teller::{Form, Teller, since_1970};
 use crate::commands::deployment_file;
 use crate::commands::endpoint::{self, Endpoint};
@@ -27,7 +29,7 @@ use crate::commands::inspect::source::{Notice, Source, Turn};
 use crate::commands::inspect::stream::{Context, Following, Stream};
 use crate::commands::inspect::{Args, Known, conclude, folder, keys, show};
 use crate::interrupt::Interrupt;
-use crate::output::errln;
+use crate::output::{errln, said};
 use crate::{Failure, Outcome};
 
 /// Pause where no source has anything.
@@ -136,6 +138,17 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(delivery) = &mut delivery {
         delivery.start(Arc::clone(&metrics))?;
     }
+    let begun = Instant::now();
+    let teller = match live.follow {
+        true => {
+            let (interrupt, lasting) = (interrupt.clone(), live.lasting);
+            let ending = move || interrupt.asked() || lasting.is_some_and(|lasting| begun.elapsed() >= lasting);
+            let out = Patient::stdout(Box::new(ending));
+            let out = out.map_err(|error| Failure::new(format!("standard output: {error}")))?;
+            Some(Teller::new(if args.json { Form::Json } else { Form::Text }, out))
+        }
+        false => None,
+    };
     let run = Run {
         args,
         deployment: deployment.as_ref(),
@@ -144,16 +157,14 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         growing,
         inventory,
         watched,
-        teller: live
-            .follow
-            .then(|| Teller::new(if args.json { Form::Json } else { Form::Text })),
+        teller,
         progress: Progress::new(),
         metrics: Arc::clone(&metrics),
         page,
         delivery,
         // A counter that begins with its first event has no increase then.
         events: event::NAMES.map(|name| (name, 0)).into(),
-        begun: Instant::now(),
+        begun,
         unseen: BTreeSet::new(),
         lost_by_ledger: 0,
         remembered: Instant::now(),
@@ -577,12 +588,14 @@ impl Run<'_> {
         }
         let shown = match (&mut self.teller, self.args.json) {
             (Some(teller), true) => teller.report(&json::document(&reports), at),
-            _ => show(self.args, &reports, self.deployment),
+            (Some(teller), false) => teller.put(|out| show(self.args, &reports, self.deployment, out)),
+            (None, _) => said(show(self.args, &reports, self.deployment, &mut io::stdout().lock())),
         };
+        let stalled = self.teller.as_ref().and_then(Teller::left);
         if let Some(left) = self.delivery.and_then(Delivery::finish) {
             errln!("warning: {left}");
         }
-        failures.extend(shown.err());
+        failures.extend(shown.err().or(stalled));
         let mut failures = failures.into_iter();
         if let Some(first) = failures.next() {
             return Err(failures.fold(first, |first, other| first.hint(other.message())));

@@ -1,11 +1,12 @@
 //! Events on standard output, one line each.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_inspect::follow::{Event, event};
 use serde::Serialize;
 
+use super::patient::Patient;
 use crate::Failure;
 
 /// How lines are written.
@@ -16,21 +17,32 @@ pub(super) enum Form {
 }
 
 /// Writes events to standard output.
-#[derive(Debug)]
 pub(super) struct Teller {
     form: Form,
+    out: Patient,
     reported: u64,
-    /// Whoever read them has gone.
+    /// Whoever read them has gone, or took nothing to the end.
     pub(super) unheard: bool,
+    stalled: bool,
 }
 
 impl Teller {
-    pub(super) fn new(form: Form) -> Self {
+    pub(super) fn new(form: Form, out: Patient) -> Self {
         Self {
             form,
+            out,
             reported: 0,
             unheard: false,
+            stalled: false,
         }
+    }
+
+    /// What is missing at the reader, where it took nothing to the end.
+    pub(super) fn left(&self) -> Option<Failure> {
+        self.stalled.then(|| {
+            Failure::new("standard output: whoever reads it took nothing more, and the last lines are lost")
+                .hint("a file, or --otlp with --queue, keeps events while nobody reads")
+        })
     }
 
     /// The number that the next event will have.
@@ -46,25 +58,40 @@ impl Teller {
 
     /// Writes the one with the newest number, which was reported at this time since 1970, at once.
     pub(super) fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
-        let line = match self.form {
+        let mut line = match self.form {
             Form::Json => serde_json::to_string(&event::json(event, self.reported, at)).map_err(Failure::new)?,
             Form::Text => event::text(event, at),
         };
-        let mut out = io::stdout().lock();
-        self.wrote(writeln!(out, "{line}").and_then(|()| out.flush()))
+        line.push('\n');
+        let written = self.out.write_all(line.as_bytes());
+        self.wrote(written)
     }
 
     /// Writes the last one, with the newest number, which holds the report.
     pub(super) fn report(&mut self, report: &impl Serialize, at: Duration) -> Result<(), Failure> {
         let line = event::json_report(report, self.reported, at);
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        let written = serde_json::to_writer(&mut out, &line).map_err(io::Error::from);
-        self.wrote(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+        self.put(|out| {
+            serde_json::to_writer(&mut *out, &line)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Writes what is no event.
+    pub(super) fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
+        let mut out = BufWriter::with_capacity(64 << 10, &mut self.out);
+        let written = text(&mut out).and_then(|()| out.flush());
+        // What is left in it has nowhere to go.
+        let _ = out.into_parts();
+        self.wrote(written)
     }
 
     fn wrote(&mut self, written: io::Result<()>) -> Result<(), Failure> {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unheard = true,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                self.unheard = true;
+                self.stalled = true;
+            }
             Err(error) => return Err(Failure::new(format!("standard output: {error}"))),
             Ok(()) => {}
         }
