@@ -194,7 +194,8 @@ fn a_pause_that_the_collector_asks_for_is_kept_and_the_rest_of_the_refusals_are_
 fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
     let directory = tempfile::tempdir().unwrap();
     let part = Answer::Taken(r#"{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"too old"}}"#);
-    let answers = [Answer::Status(400, "X-Test: none"), part, TAKEN];
+    let remark = Answer::Taken(r#"{"partialSuccess":{"errorMessage":"use gzip"}}"#);
+    let answers = [Answer::Status(400, "X-Test: none"), part, remark, TAKEN];
     let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &answers);
     let mut followed = follow(directory.path(), &collector.url(), &["--metrics", "127.0.0.1:0"]);
     let url = metrics_url(&mut followed);
@@ -203,7 +204,7 @@ fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
     let path = directory.path().join("link.pcap");
     fs::rename(&path, directory.path().join("link.pcap.1")).unwrap();
     fs::write(&path, only_port(4401)).unwrap();
-    followed.wait_for_error("it took events with a remark: too old");
+    followed.wait_for_error("it took events with a remark: use gzip");
     let refused = collector.requests("logs")[0].body.clone();
     let expected = collector::records(&refused).len() as u64 + 1;
     let losses = || {
@@ -238,6 +239,45 @@ fn is_empty(queue: &Path) -> bool {
     })
 }
 
+/// Before, the report of the loss was refused too and made another report, one a second.
+#[test]
+fn a_collector_that_takes_no_event_and_says_200_is_one_that_refuses() {
+    let directory = tempfile::tempdir().unwrap();
+    let none = Answer::Taken(r#"{"partialSuccess":{"rejectedLogRecords":"1000000","errorMessage":"too\u001b old"}}"#);
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &[none]);
+    let mut followed = follow(directory.path(), &collector.url(), &[]);
+    followed.wait_for_error("logs are refused, and dropped: it takes none of them: too old");
+    followed.wait_for("finding", |_| true);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(!followed.reported("loss", |_| true), "{}", followed.said());
+    followed.terminate();
+    assert!(followed.reported("loss", |event| event["where"] == "delivery"));
+}
+
+/// Before, it was an answer that could not be read: the same events were sent again until the queue was full.
+#[test]
+fn an_answer_that_is_too_long_is_judged_by_its_status() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = Answer::Taken(Box::leak("x".repeat(100_000).into_boxed_str()));
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &[page]);
+    let mut followed = follow(directory.path(), &collector.url(), &[]);
+    collector.wait_for("finding");
+    followed.terminate();
+    assert_eq!(lines(&collector.taken()), followed.events());
+    let sent = ids(&collector.sent());
+    assert!(sent.values().all(|times| *times == 1), "{sent:?}");
+}
+
+#[test]
+fn a_redirect_is_refused_and_standard_error_says_where_it_leads() {
+    let directory = tempfile::tempdir().unwrap();
+    let moved = Answer::Status(307, "Location: https://elsewhere.example/v1/logs");
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &[moved]);
+    let mut followed = follow(directory.path(), &collector.url(), &[]);
+    followed.wait_for_error("it answers 307: https://elsewhere.example/v1/logs");
+    followed.terminate();
+}
+
 /// Before, each such report was lost too and made another one, several a second, and the collector never had the first.
 #[test]
 fn what_no_disk_takes_is_reported_once_when_it_does_again() {
@@ -255,12 +295,16 @@ fn what_no_disk_takes_is_reported_once_when_it_does_again() {
     followed.wait_for("link-seen", |event| {
         event["confidentiality"]["verdict"] == "quantum-safe"
     });
-    followed.wait_for_error("an event could not be written and is lost");
+    followed.wait_for_error("events cannot be written and are lost");
     // Several views.
     std::thread::sleep(Duration::from_secs(2));
     assert!(!followed.reported("loss", |_| true));
+    // Before, each event said so.
+    let errors = followed.errors();
+    assert_eq!(errors.matches("cannot be written and are lost").count(), 1, "{errors}");
     fs::rename(&away, &queue).unwrap();
     collector.wait_for("loss");
+    followed.wait_for_error("events are written again");
     followed.terminate();
     let (taken, reported) = (lines(&collector.taken()), followed.events());
     let missing: Vec<_> = reported.iter().filter(|event| !taken.contains(event)).collect();

@@ -164,6 +164,12 @@ impl Followed {
         self.wait(text, |followed| followed.said().contains(text).then_some(()));
     }
 
+    /// What it wrote to standard error so far.
+    #[allow(dead_code, reason = "each test program uses its own part")]
+    pub(crate) fn errors(&self) -> String {
+        self.process.as_ref().expect("it runs").stderr()
+    }
+
     pub(crate) fn wait_for_error(&mut self, text: &str) {
         self.wait(text, |followed| {
             let process = followed.process.as_ref()?;

@@ -1,6 +1,7 @@
 //! What a collector that took a request says of parts that it did not take.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Part of a request was not taken, and is not to be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,37 +18,20 @@ struct Answer {
     partial_success: Option<Part>,
 }
 
-#[derive(Deserialize)]
+/// A field that is null is one that is not there, as in every JSON of protocol buffers.
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Part {
-    rejected_log_records: Count,
-    rejected_data_points: Count,
-    rejected_spans: Count,
-    error_message: String,
+    rejected_log_records: Value,
+    rejected_data_points: Value,
+    rejected_spans: Value,
+    error_message: Option<String>,
 }
 
 /// A 64-bit integer: a string by the specification, a number from some.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Count {
-    Text(String),
-    Number(u64),
-}
-
-impl Default for Count {
-    fn default() -> Self {
-        Self::Number(0)
-    }
-}
-
-impl Count {
-    fn value(&self) -> u64 {
-        match self {
-            Self::Text(text) => text.parse().unwrap_or(0),
-            Self::Number(number) => *number,
-        }
-    }
+fn count(value: &Value) -> u64 {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    number.unwrap_or(0)
 }
 
 /// What the body of an answer with status 200 says of refused parts; none where all was taken, and of what is no JSON of this form.
@@ -58,12 +42,10 @@ pub(crate) fn partial_success(body: &[u8]) -> Option<PartialSuccess> {
         &part.rejected_data_points,
         &part.rejected_spans,
     ];
-    let rejected = counts.into_iter().map(Count::value).max().unwrap_or(0);
-    let said = rejected > 0 || !part.error_message.is_empty();
-    said.then_some(PartialSuccess {
-        rejected,
-        message: part.error_message,
-    })
+    let rejected = counts.into_iter().map(count).max().unwrap_or(0);
+    let message = part.error_message.unwrap_or_default();
+    let said = rejected > 0 || !message.is_empty();
+    said.then_some(PartialSuccess { rejected, message })
 }
 
 #[cfg(test)]
@@ -91,6 +73,9 @@ mod tests {
             read(r#"{"partialSuccess":{"errorMessage":"use gzip"}}"#),
             Some((0, "use gzip".into()))
         );
+        // Before, a null made the others unread, and what was refused counted as taken.
+        let nulls = r#"{"partialSuccess":{"rejectedSpans":null,"rejectedLogRecords":"3","errorMessage":null}}"#;
+        assert_eq!(read(nulls), Some((3, String::new())));
         for all in [
             "",
             "{}",

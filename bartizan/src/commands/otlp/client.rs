@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bartizan_tls::collector;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::header::{CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use time::OffsetDateTime;
@@ -112,9 +112,17 @@ impl Client {
             .map_err(|error| error.to_string())?;
         let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
         let (head, body) = answer.into_parts();
-        let body = Limited::new(body, LONGEST).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
-        self.kept = Some(sender);
+        let body = match Limited::new(body, LONGEST).collect().await {
+            Ok(body) => {
+                self.kept = Some(sender);
+                body.to_bytes()
+            }
+            // What became of the request is in the status. The rest stays unread, and the connection is not used again.
+            Err(error) if error.is::<LengthLimitError>() => Bytes::new(),
+            Err(error) => return Err(error.to_string()),
+        };
+        let moved = head.headers.get(LOCATION).filter(|_| head.status.is_redirection());
+        let body = moved.map_or(body, |place| Bytes::copy_from_slice(place.as_bytes()));
         Ok((head.status, pause(&head.headers, OffsetDateTime::now_utc()), body))
     }
 

@@ -53,6 +53,8 @@ struct Tally {
     failing: [Option<String>; 2],
     /// What the collector said last of events that it refused while it took others.
     partly: Option<String>,
+    /// Whether the queue refused the last event.
+    unwritten: bool,
     remarks: Vec<String>,
 }
 
@@ -176,15 +178,11 @@ impl Delivery {
     }
 
     fn push(&self, record: &str) {
-        let pushed = if record.len() <= LARGEST {
-            self.shared.queue().push(record)
+        if record.len() <= LARGEST {
+            let pushed = self.shared.queue().push(record);
+            self.shared.tally().queued(pushed.err());
         } else {
             self.shared.queue().count_unwritten();
-            Ok(())
-        };
-        if let Err(error) = pushed {
-            self.shared
-                .remark(format!("--queue: an event could not be written and is lost: {error}"));
         }
         self.shared.queued.notify_one();
     }
@@ -211,6 +209,7 @@ impl Delivery {
         }
         queue.reported(records);
         drop(queue);
+        self.shared.tally().queued(None);
         self.shared.queued.notify_one();
         Ok(Some(event))
     }
@@ -259,22 +258,13 @@ impl Shared {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remark(&self, remark: String) {
-        let mut tally = self.tally();
-        // Once for many: whoever reads standard error sees each kind of failure when it begins.
-        if !tally.remarks.contains(&remark) {
-            tally.remarks.push(remark);
-        }
-    }
-
     /// The collector took so many log records, and may have said something about others.
     fn taken(&self, records: u64, message: Option<String>) {
         let mut tally = self.tally();
         tally.sent += records;
         tally.answers(LOGS);
         if message.is_some() && message != tally.partly {
-            let words = message.iter().flat_map(|message| message.chars());
-            let words: String = words.filter(|c| !c.is_control()).take(200).collect();
+            let words = printable(message.as_deref().unwrap_or_default());
             tally.remarks.push(format!("it took events with a remark: {words}"));
             tally.partly = message;
         }
@@ -299,7 +289,24 @@ impl Shared {
     }
 }
 
+/// What a collector says, without what controls a terminal.
+fn printable(message: &str) -> String {
+    message.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
 impl Tally {
+    /// An event was queued, or was not. Said when it begins and when it ends: where a disk is full, its log may be on it too.
+    fn queued(&mut self, error: Option<io::Error>) {
+        match &error {
+            Some(error) if !self.unwritten => self
+                .remarks
+                .push(format!("--queue: events cannot be written and are lost: {error}")),
+            None if self.unwritten => self.remarks.push("--queue: events are written again".to_owned()),
+            _ => {}
+        }
+        self.unwritten = error.is_some();
+    }
+
     /// Said when it begins, and not for each request.
     fn fails(&mut self, signal: usize, remark: String) {
         if self.failing[signal].is_none() {
