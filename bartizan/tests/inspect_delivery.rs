@@ -505,7 +505,7 @@ fn the_stack_s_parts_name_one_another_and_its_alerts_name_what_is_exported() {
         .iter()
         .map(|rule| rule["expr"].as_str().unwrap().to_owned())
         .collect();
-    assert!(queries.len() > 3);
+    assert!(queries.len() > 5);
     dashboard::assert_queries(&queries, &metrics);
     followed.terminate();
 }
