@@ -13,6 +13,8 @@ const CUMULATIVE: u8 = 2;
 /// The body of a request with these metrics as they are `at` this time since 1970. Sums count from `since`. What has no values is left out.
 #[must_use]
 pub fn metrics(resource: &str, metrics: &[Metric], since: Duration, at: Duration) -> String {
+    // A clock that was set back: no point may begin after its own time.
+    let since = since.min(at);
     let written = metrics.iter().filter(|metric| !metric.points.is_empty());
     let written: Vec<Value> = written.map(|metric| one(metric, since, at)).collect();
     format!(

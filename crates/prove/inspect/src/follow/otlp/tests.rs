@@ -175,6 +175,16 @@ fn sums_are_monotonic_and_cumulative_since_the_beginning_and_gauges_are_of_now()
     );
 }
 
+#[test]
+fn no_sum_begins_after_its_time_where_the_clock_was_set_back() {
+    let mut packets = Metric::sum("packets", "Packets read");
+    packets.count(&[], 1);
+    let request = metrics(&resource("1", "h", &[]), &[packets], AT + Duration::from_secs(3600), AT);
+    let request: Value = serde_json::from_str(&request).unwrap();
+    let point = &request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"][0];
+    assert_eq!(point["startTimeUnixNano"], point["timeUnixNano"]);
+}
+
 proptest! {
     #[test]
     fn whatever_names_a_link_has_the_request_is_json_with_the_line_unchanged(source in ".*", one in ".*", words in ".*") {
