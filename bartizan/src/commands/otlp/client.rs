@@ -1,5 +1,6 @@
 //! One `POST` to a collector and what came of it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use crate::Failure;
 
 /// For a connection with its handshake, and for an answer: that of OTLP exporters.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// For an address of several, so that there is time for the next one: IPv6 that leads nowhere comes first.
+const FOR_ONE: Duration = Duration::from_secs(3);
 /// An answer has at most so many bytes.
 const LONGEST: usize = 64 << 10;
 const AGENT: &str = concat!("bartizan/", env!("CARGO_PKG_VERSION"));
@@ -140,23 +143,36 @@ impl Client {
 
     async fn reach(&self) -> Result<TcpStream, String> {
         let found = lookup_host((self.target.host.as_str(), self.target.port)).await;
-        let mut last = "its name leads to no address".to_owned();
+        let (mut admitted, mut last) = (Vec::new(), "its name leads to no address".to_owned());
         for address in found.map_err(|error| error.to_string())? {
-            if !self.target.admits(address, self.plaintext) {
+            if self.target.admits(address, self.plaintext) {
+                admitted.push(address);
+            } else {
                 last = format!("its name leads to {address}, which is not this host, and there is no TLS");
-                continue;
-            }
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    // It only changes when bytes leave.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(stream);
-                }
-                Err(error) => last = error.to_string(),
             }
         }
-        Err(last)
+        let stream = one_of(&admitted, FOR_ONE)
+            .await
+            .map_err(|error| error.unwrap_or(last))?;
+        // It only changes when bytes leave.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
     }
+}
+
+/// A connection to the first of these addresses that takes one; all but the last have so long. An error is that of the last.
+async fn one_of(addresses: &[SocketAddr], for_one: Duration) -> Result<TcpStream, Option<String>> {
+    let mut last = None;
+    for (place, address) in addresses.iter().enumerate() {
+        let others = addresses.len() - place - 1;
+        let patience = if others > 0 { for_one } else { PATIENCE };
+        match timeout(patience, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = Some(error.to_string()),
+            Err(_) => last = Some(format!("no connection to {address} within {} s", patience.as_secs())),
+        }
+    }
+    Err(last)
 }
 
 async fn opened<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, String>
@@ -224,6 +240,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_address_that_does_not_answer_leaves_time_for_the_next() {
+        use tokio::net::{TcpListener, TcpSocket};
+
+        let silent = TcpSocket::new_v4().unwrap();
+        silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let silent = silent.listen(1).unwrap();
+        let silent_address = silent.local_addr().unwrap();
+        // Nobody accepts, and there is no room for more.
+        let mut held = Vec::new();
+        while let Ok(Ok(stream)) = timeout(Duration::from_millis(200), TcpStream::connect(silent_address)).await {
+            held.push(stream);
+        }
+        let answers = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = answers.local_addr().unwrap();
+        let stream = one_of(&[silent_address, address], Duration::from_millis(100)).await;
+        assert_eq!(stream.unwrap().peer_addr().unwrap(), address);
+        assert_eq!(one_of(&[], FOR_ONE).await.unwrap_err(), None);
     }
 
     #[test]
