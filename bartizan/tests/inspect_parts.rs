@@ -260,6 +260,36 @@ fn evidence_is_written_whole_or_not_at_all() {
     assert!(output.stdout == fs::read(folder.join(name)).unwrap());
 }
 
+/// Before, a file took their place: root could lose `/dev/null` or `/dev/stdout`, for every program of the host.
+#[test]
+fn a_device_a_pipe_and_a_link_stay_what_they_are() {
+    let folder = folder(&["sidecar-hybrid.pcap"]);
+    let folder = folder.path();
+    let evidence = inspect(folder, &["--part", "1/1", "sidecar-hybrid.pcap"]).stdout;
+    let pipe = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let reading = std::thread::spawn(move || fs::read(pipe).unwrap());
+    part_to(folder, "pipe");
+    assert!(reading.join().unwrap() == evidence);
+    fs::write(folder.join("file"), "old").unwrap();
+    for (target, link) in [("file", "link"), ("/dev/null", "device")] {
+        std::os::unix::fs::symlink(target, folder.join(link)).unwrap();
+        part_to(folder, link);
+        assert_eq!(fs::read_link(folder.join(link)).unwrap(), Path::new(target));
+    }
+    assert!(fs::read(folder.join("file")).unwrap() == evidence);
+    // Neither can be merged, nor is it waited for.
+    for name in ["pipe", "device"] {
+        refused(folder, &[name.to_owned()], "it is no file");
+    }
+}
+
+fn part_to(folder: &Path, out: &str) {
+    let output = inspect(folder, &["--part", "1/1", "--evidence", out, "sidecar-hybrid.pcap"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 #[test]
 fn a_pod_of_an_indexed_job_has_the_part_of_its_number() {
     let folder = folder(&["sidecar-hybrid.pcap"]);

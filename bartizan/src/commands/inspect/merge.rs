@@ -147,6 +147,11 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
 /// What a file of evidence is of, once all of it was read.
 fn checked(path: &Path) -> Result<(Checked, Manifest), Failure> {
     let failed = |error: io::Error| failed(path, &error);
+    // Before it is opened: a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(Failure::new(format!("{}: it is no file", path.display()))
+            .hint("evidence is read twice: write what comes from elsewhere into a file"));
+    }
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut magic = Vec::new();

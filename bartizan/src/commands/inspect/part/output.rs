@@ -1,5 +1,6 @@
 //! Where evidence goes: packed, behind its mark and with a SHA-256 of everything at its end, so that a part of it is no evidence.
 
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
@@ -43,7 +44,7 @@ impl<W: Write> Write for Digest<W> {
 /// What evidence is written into.
 pub(super) type Output<'a> = BufWriter<GzEncoder<Digest<&'a mut dyn Write>>>;
 
-/// Writes evidence to a file, whole or not at all, or to standard output.
+/// Writes evidence to a file, whole or not at all, or to standard output, a device or a pipe.
 pub(super) fn write(
     path: Option<&Path>,
     evidence: impl FnOnce(Output<'_>) -> Result<Output<'_>, Failure>,
@@ -60,6 +61,15 @@ pub(super) fn write(
         Failure::new(format!("{}: {error}", path.display()))
             .hint("name a file in a folder that exists and may be written to")
     };
+    // A device or a pipe is written to: a file that took its place would be there for every program of the host.
+    let there = std::fs::metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        return to(&mut file, evidence);
+    }
+    // Nor does it take the place of a link to a file.
+    let target = there.map(|_| path.canonicalize()).transpose().map_err(failed)?;
+    let path = target.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     // As any file: less what the umask takes.
