@@ -506,7 +506,7 @@ fn handshakes_of_an_address_are_counted() {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ed25519");
     let serving = Serving::start(&place, "--rate 3 --est 127.0.0.1:0");
-    // One that is taken up is told by an alert that this is no TLS.
+    // One that is taken up is answered by an alert: this is no TLS.
     let is_taken_up = |_: &usize| answered(serving.est.unwrap(), b"x").is_some();
     let taken_up = (0..20_usize).take_while(is_taken_up).count();
     assert!((6..12).contains(&taken_up), "{taken_up}");

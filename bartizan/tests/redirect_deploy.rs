@@ -391,7 +391,9 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
             &["verify", "--man=no"],
             &place.path().join(format!("{unit}{instance}.service")),
         );
-        assert!(!said.contains(unit), "{said}");
+        // A systemd before 254 does not know it, and ignores it: the unit says what it is for.
+        let known = |line: &&str| !line.contains("Unknown key 'RestartMode'");
+        assert!(!said.lines().filter(known).any(|line| line.contains(unit)), "{said}");
         // 0.0 is the least exposed, 10.0 the most; the threshold is in tenths.
         let threshold = format!("--threshold={exposure}");
         analyze(&["security", "--no-pager", "--offline=yes", &threshold], &file);

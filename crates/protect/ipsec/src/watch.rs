@@ -163,7 +163,7 @@ pub struct Watch<'a> {
     /// Which stand side by side.
     doubled: Doubled,
     memory: Memory,
-    /// No event waits to be heard: what charon has told until now is known.
+    /// No event waits to be heard: what charon has reported until now is known.
     quiet: bool,
     clock: fn() -> SystemTime,
     sweep: Duration,
@@ -313,7 +313,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Whether what charon's log tells of something has been waited for long enough. A watch that has not run for a while has not heard it yet.
-    fn has_told(&self) -> impl Fn(Instant) -> bool + use<> {
+    fn has_reported(&self) -> impl Fn(Instant) -> bool + use<> {
         let enough = if self.quiet { TELL } else { TELL_AT_MOST };
         move |since| since.elapsed() >= enough
     }

@@ -72,14 +72,14 @@ impl Watch<'_> {
 
     /// Writes the records of IKE_SAs that charon's log has reported, or will not; `all` of them at the end.
     pub(super) fn write(&mut self, all: bool) {
-        let (logged, has_told) = (&self.logged, self.has_told());
+        let (logged, has_reported) = (&self.logged, self.has_reported());
         let ready = |waiting: &mut Unreported| {
             let whole = logged
                 .of(waiting.id)
                 .is_some_and(|sa_log| sa_log.local.is_some() && sa_log.peer.is_some());
             let enough = match waiting.record.cause {
                 Cause::Found => true,
-                Cause::Rekey => has_told(waiting.since),
+                Cause::Rekey => has_reported(waiting.since),
                 _ => waiting.since.elapsed() >= PROOF,
             };
             all || whole || enough

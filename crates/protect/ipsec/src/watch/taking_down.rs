@@ -100,10 +100,10 @@ impl Watch<'_> {
 
     /// Records the ends that charon's log has reported, or will not; all of them at the end.
     pub(super) fn part(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
-        let has_told = self.has_told();
+        let has_reported = self.has_reported();
         let ready = |parting: &mut Parting| {
             let known = |(_, closed): &(_, SaClosed)| closed.why != Why::Deleted;
-            all || (!parting.closed.is_empty() && parting.closed.iter().all(known)) || has_told(parting.since)
+            all || (!parting.closed.is_empty() && parting.closed.iter().all(known)) || has_reported(parting.since)
         };
         let ready: Vec<_> = self.partings.extract_if(.., ready).collect();
         for Parting {

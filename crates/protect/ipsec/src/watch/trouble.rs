@@ -213,8 +213,8 @@ impl Watch<'_> {
 
     /// Records the refusals that charon's log has reported, or will not; all of them at the end.
     pub(super) fn refuse(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
-        let has_told = self.has_told();
-        let ready = |trouble: &mut Trouble| all || has_told(trouble.since);
+        let has_reported = self.has_reported();
+        let ready = |trouble: &mut Trouble| all || has_reported(trouble.since);
         let ready: Vec<_> = self.troubles.extract_if(.., ready).collect();
         for trouble in ready {
             let (refused, hint) = self.refused(&trouble);

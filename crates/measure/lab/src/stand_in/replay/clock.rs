@@ -117,7 +117,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let clock = Clock::start().unwrap();
-            // Whoever asks for a moment that is over returns at once: of a machine that was busy until then nothing can be told.
+            // Whoever asks for a moment that is over returns at once: a machine that was busy until then shows nothing.
             for tried in 1.. {
                 let first = Instant::now() + Duration::from_millis(100 * tried);
                 let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();
