@@ -183,8 +183,8 @@ ip link add tap0 type veth peer name tap1
 ip link set tap0 up
 echo 'ARGUMENTS="--metrics 127.0.0.1:9465 --otlp http://127.0.0.1:4318 --queue /var/lib/bartizan/follow-tap0/queue"' >/etc/bartizan/follow-tap0.env
 systemctl start bartizan-follow@lo bartizan-follow@tap0
-measured() { curl --silent --max-time 5 http://127.0.0.1:$1/metrics | grep -c '^bartizan_inspect_view_seconds'; }
-for port in 9464 9465; do within 120 measured $port; done
+measured() { curl --silent --max-time 5 http://127.0.0.1:$1/metrics | grep -q '^bartizan_inspect_view_seconds'; }
+for port in 9464 9465; do within 120 measured $port && echo measured; done
 stat -c '%a %U' /var/lib/bartizan/follow-tap0
 systemctl show --property=NRestarts --value bartizan-follow@lo bartizan-follow@tap0
 systemctl stop 'bartizan-follow@*' 'bartizan-ipsec@*'

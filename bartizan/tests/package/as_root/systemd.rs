@@ -120,7 +120,16 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
         "{text}"
     );
     let followed = after(&text, "links");
-    let expected = ["1", "1", "750 bartizan", "0", "0", "success", "success", "success"];
+    let expected = [
+        "measured",
+        "measured",
+        "750 bartizan",
+        "0",
+        "0",
+        "success",
+        "success",
+        "success",
+    ];
     assert_eq!(
         followed.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
         expected,
