@@ -25,13 +25,11 @@ fn two_ends_that_authenticate_anew_at_once_come_to_one_ike_sa_and_both_ledgers_s
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
-    // A watch that has not run for a while hears late that both stand, and then of the end of one: it has seen them together for less than they were.
-    eventually("both ledgers say so", || {
-        doubled(&stage);
-        converged(&stage);
-        let say_so = ["cu", "ric"]
-            .iter()
-            .all(|node| ends(&stage, node).contains(&Why::Duplicate));
-        say_so.then_some(())
-    });
+    doubled(&stage);
+    for node in ["cu", "ric"] {
+        eventually("one of two goes", || {
+            ends(&stage, node).contains(&Why::Duplicate).then_some(())
+        });
+    }
+    converged(&stage);
 }

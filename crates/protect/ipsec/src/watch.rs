@@ -30,7 +30,6 @@ use taking_down::Condemned;
 use track::Tracked;
 use trouble::{Said, Trouble};
 
-use crate::drive::list_sas;
 use crate::metrics::Metrics;
 use crate::vici::{Client, Error};
 
@@ -52,14 +51,8 @@ const TURN: Duration = Duration::from_millis(200);
 /// How often all SAs are looked at anew: exceptions expire while SAs stand, and what was missed is found.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// How long what was refused and what ended waits for what charon's log tells of it: the log comes a moment after the event.
+/// How long the record of an IKE_SA waits for what charon's log tells of it: the log comes a moment after the event.
 const TELL: Duration = Duration::from_millis(500);
-
-/// The same where events never cease.
-const TELL_AT_MOST: Duration = Duration::from_secs(5);
-
-/// How long the record of an IKE_SA that was authenticated waits for charon's log, which always tells how both ends proved themselves.
-const PROOF: Duration = Duration::from_secs(5);
 
 /// How long the watch waits between attempts to reach a charon that is away.
 const RECONNECT: Duration = Duration::from_millis(500);
@@ -163,8 +156,6 @@ pub struct Watch<'a> {
     /// Which stand side by side.
     doubled: Doubled,
     memory: Memory,
-    /// No event waits to be heard: what charon has reported until now is known.
-    quiet: bool,
     clock: fn() -> SystemTime,
     sweep: Duration,
 }
@@ -199,7 +190,6 @@ impl<'a> Watch<'a> {
             silences: Silences::default(),
             doubled: Doubled::default(),
             memory: Memory::default(),
-            quiet: false,
             clock: SystemTime::now,
             sweep: SWEEP,
         }
@@ -268,8 +258,7 @@ impl<'a> Watch<'a> {
             Ok(()) | Err(Error::Unknown { .. }) => {}
             Err(error) => return Err(error),
         }
-        let sas = list_sas(&mut commands)?;
-        self.sweep(sas, notice);
+        self.sweep(&mut commands, notice)?;
         *away = false;
         self.metrics.connected(true);
         notice(Notice::Connected);
@@ -277,7 +266,6 @@ impl<'a> Watch<'a> {
         while !stop() {
             let turn = if self.condemned.is_empty() { TURN } else { TURN / 10 };
             let heard = events.event(turn)?;
-            self.quiet = heard.is_none();
             if let Some(event) = &heard {
                 self.hear(event, notice);
                 self.metrics.established(self.tracked.established());
@@ -290,31 +278,10 @@ impl<'a> Watch<'a> {
             self.memory.write();
             // Events that wait say better than a sweep how an SA came about.
             if heard.is_none() && swept.elapsed() >= self.sweep {
-                let sas = list_sas(&mut commands)?;
-                if !self.overtaken(&mut events, notice)? {
-                    self.sweep(sas, notice);
-                    swept = Instant::now();
-                }
+                self.sweep(&mut commands, notice)?;
+                swept = Instant::now();
             }
         }
         Ok(())
-    }
-
-    /// Whether an SA has changed while charon listed them: its event, which is heard here, says better how, and the list may be of before or of after.
-    fn overtaken(&mut self, events: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<bool, Error> {
-        let (begun, mut overtaken) = (Instant::now(), false);
-        while begun.elapsed() < TURN {
-            let Some(event) = events.event(TURN / 4)? else { break };
-            overtaken |= EVENTS.contains(&event.name.as_str());
-            self.hear(&event, notice);
-        }
-        self.metrics.established(self.tracked.established());
-        Ok(overtaken)
-    }
-
-    /// Whether what charon's log tells of something has been waited for long enough. A watch that has not run for a while has not heard it yet.
-    fn has_reported(&self) -> impl Fn(Instant) -> bool + use<> {
-        let enough = if self.quiet { TELL } else { TELL_AT_MOST };
-        move |since| since.elapsed() >= enough
     }
 }

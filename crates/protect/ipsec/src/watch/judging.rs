@@ -6,13 +6,16 @@ use bartizan_deployment::{Breach, Policy, day_of};
 use bartizan_ledger::{Cause, Event, Verdict};
 
 use super::taking_down::Condemned;
-use super::{Notice, PROOF, Sighting, Unreported, Watch, track};
+use super::{Notice, Sighting, TELL, Unreported, Watch, track};
 use crate::judge;
 use crate::sa::{ChildSa, IkeSa};
+use crate::vici::{Client, Error, Section};
 
 impl Watch<'_> {
     /// All SAs as charon has them: unknown ones are recorded, known ones judged by today's policy, missing ones closed.
-    pub(super) fn sweep(&mut self, mut sas: Vec<IkeSa>, notice: &mut dyn FnMut(Notice<'_>)) {
+    pub(super) fn sweep(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
+        let rows = commands.streamed("list-sas", "list-sa", Section::new())?;
+        let mut sas: Vec<_> = rows.iter().flat_map(IkeSa::of_row).collect();
         let listed: Vec<_> = sas.iter().map(|sa| sa.id).collect();
         sas.retain(IkeSa::stands);
         for (ike, child) in self.tracked.missing(&sas) {
@@ -27,6 +30,7 @@ impl Watch<'_> {
         }
         self.metrics.established(self.tracked.established());
         self.forget_unlisted(&listed, notice);
+        Ok(())
     }
 
     /// An IKE_SA stands: recorded when it is new, judged in any case.
@@ -72,17 +76,12 @@ impl Watch<'_> {
 
     /// Writes the records of IKE_SAs that charon's log has reported, or will not; `all` of them at the end.
     pub(super) fn write(&mut self, all: bool) {
-        let (logged, has_reported) = (&self.logged, self.has_reported());
+        let logged = &self.logged;
         let ready = |waiting: &mut Unreported| {
             let whole = logged
                 .of(waiting.id)
                 .is_some_and(|sa_log| sa_log.local.is_some() && sa_log.peer.is_some());
-            let enough = match waiting.record.cause {
-                Cause::Found => true,
-                Cause::Rekey => has_reported(waiting.since),
-                _ => waiting.since.elapsed() >= PROOF,
-            };
-            all || whole || enough
+            all || whole || waiting.record.cause == Cause::Found || waiting.since.elapsed() >= TELL
         };
         let written: Vec<_> = self.unreported.extract_if(.., ready).collect();
         for Unreported {

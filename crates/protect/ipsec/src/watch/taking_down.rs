@@ -6,7 +6,7 @@ use bartizan_ledger::{Event, SaClosed, Why};
 
 use super::converging::Doubled;
 use super::ending::{self, Parting};
-use super::{Notice, Parted, Sighting, Watch};
+use super::{Notice, Parted, Sighting, TELL, Watch};
 use crate::vici::{Client, Error, Section};
 
 /// How long a CHILD_SA may take to be deleted together with the peer before its IKE_SA is destroyed without asking.
@@ -100,10 +100,9 @@ impl Watch<'_> {
 
     /// Records the ends that charon's log has reported, or will not; all of them at the end.
     pub(super) fn part(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
-        let has_reported = self.has_reported();
         let ready = |parting: &mut Parting| {
             let known = |(_, closed): &(_, SaClosed)| closed.why != Why::Deleted;
-            all || (!parting.closed.is_empty() && parting.closed.iter().all(known)) || has_reported(parting.since)
+            all || (!parting.closed.is_empty() && parting.closed.iter().all(known)) || parting.since.elapsed() >= TELL
         };
         let ready: Vec<_> = self.partings.extract_if(.., ready).collect();
         for Parting {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_ledger::{Asked, Direction, Event, Refuser, SaRefused};
 
-use super::{Expectation, Notice, Watch, ending};
+use super::{Expectation, Notice, TELL, Watch, ending};
 use crate::drive::{Cause, Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
@@ -213,8 +213,7 @@ impl Watch<'_> {
 
     /// Records the refusals that charon's log has reported, or will not; all of them at the end.
     pub(super) fn refuse(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
-        let has_reported = self.has_reported();
-        let ready = |trouble: &mut Trouble| all || has_reported(trouble.since);
+        let ready = |trouble: &mut Trouble| all || trouble.since.elapsed() >= TELL;
         let ready: Vec<_> = self.troubles.extract_if(.., ready).collect();
         for trouble in ready {
             let (refused, hint) = self.refused(&trouble);
