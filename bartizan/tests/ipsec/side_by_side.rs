@@ -1,6 +1,6 @@
 //! IKE_SAs that come to stand side by side, as both ends had begun at once.
 
-use bartizan_ledger::Why;
+use bartizan_ledger::{Event, Why};
 
 use super::reauthentication::{converged, ikes, reauthenticate};
 use crate::stage::*;
@@ -9,6 +9,10 @@ use crate::stage::*;
 fn doubled(stage: &Stage) {
     eventually("two stand side by side", || {
         converged(stage);
+        // The end of what went is recorded some time after: it would be taken for that of what is replaced next.
+        eventually("the ledger says that one stands", || {
+            (stand(stage, "cu") == Some(1)).then_some(())
+        });
         let before = ends(stage, "cu").len();
         reauthenticate(stage);
         eventually("what stood is replaced", || {
@@ -18,6 +22,13 @@ fn doubled(stage: &Stage) {
         let still = ends(stage, "cu").len() == before + 1;
         (two && still).then_some(())
     });
+}
+
+/// How many IKE_SAs stand by the node's ledger.
+fn stand(stage: &Stage, node: &str) -> Option<usize> {
+    let begun = |event: &Event| matches!(event, Event::IkeSa(_));
+    let begun = events(stage, node).iter().filter(|event| begun(event)).count();
+    begun.checked_sub(ends(stage, node).len())
 }
 
 #[test]
