@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use crate::stage::Node;
 
 /// Calls by which data comes and goes.
-pub(crate) const MOVING: [libc::c_long; 10] = [
+const MOVING: [libc::c_long; 10] = [
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_recvfrom,
@@ -62,6 +62,15 @@ impl Counter {
         let done = work();
         count(false);
         done
+    }
+
+    /// How many calls by which data moves were counted so far.
+    pub(crate) fn moving(counters: &[Self]) -> usize {
+        let of = |one: &Self| -> usize {
+            let calls = one.calls.lock().unwrap();
+            MOVING.iter().filter_map(|number| calls.get(number)).sum()
+        };
+        counters.iter().map(of).sum()
     }
 
     /// What was counted, by number, of a sidecar that has ended.

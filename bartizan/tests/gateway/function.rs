@@ -97,6 +97,16 @@ impl Function {
         });
     }
 
+    /// Sends on an association that may have ended; whether it was taken.
+    pub(crate) fn try_send(&self, (stream, protocol, ordering, bytes): &Message) -> bool {
+        self.association.send_with(*stream, *protocol, *ordering, bytes).is_ok()
+    }
+
+    /// Whether the other end has acknowledged everything that was sent.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.association.is_acknowledged().unwrap()
+    }
+
     /// Sends as long as the kernel takes something for a while; how many it took.
     pub(crate) fn flood(&self, message: &Message) -> usize {
         let (mut sent, mut last) = (0, Instant::now());
