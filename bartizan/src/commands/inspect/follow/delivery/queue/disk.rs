@@ -310,15 +310,16 @@ fn lock(folder: &Path) -> Result<File, Failure> {
     }
 }
 
-/// The segments of a folder, and the number behind the last record that was found. Others, without a whole beginning or without records, are removed.
+/// The segments of a folder, and the number behind the last record that was found. Those without a whole beginning or without records are removed; what
+/// has another name is somebody else's.
 fn segments(folder: &Path) -> io::Result<(Vec<Segment>, u64)> {
     let (mut segments, mut found) = (Vec::new(), 0);
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "segment") {
+        let Some(first) = Segment::number(&path) else {
             continue;
-        }
-        let segment = Segment::open(&path)?;
+        };
+        let segment = Segment::open(&path, first)?;
         found = found.max(segment.as_ref().map_or(0, |segment| segment.found));
         match segment.filter(|segment| segment.first < segment.end) {
             Some(segment) => segments.push(segment),

@@ -16,6 +16,8 @@ use super::{LARGEST, TOGETHER};
 
 const MARK: &[u8; 16] = b"bartizan-queue/1";
 const SUFFIX: &str = ".segment";
+/// Of the number in a name.
+const DIGITS: usize = 20;
 /// Length and checksum.
 const BEFORE: usize = 8;
 /// The number of what comes before the first record.
@@ -44,7 +46,7 @@ pub(super) fn framed(text: &str) -> u64 {
 impl Segment {
     /// A new file whose first record will be `first`, and the file to write to.
     pub(super) fn create(folder: &Path, first: u64, head: &str) -> io::Result<(Self, Arc<File>)> {
-        let path = folder.join(format!("{first:020}{SUFFIX}"));
+        let path = folder.join(format!("{first:0DIGITS$}{SUFFIX}"));
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -71,14 +73,15 @@ impl Segment {
         Ok((segment, Arc::new(file)))
     }
 
-    /// What stands in a file of an earlier process; none where it is no segment, and where not even its beginning was written. What is behind the
-    /// last whole record is cut off.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.strip_suffix(SUFFIX)?.parse::<u64>().ok());
-        let Some(first) = number else {
-            return Ok(None);
-        };
+    /// The first record's number by the name of a file, where that is a name of ours.
+    pub(super) fn number(path: &Path) -> Option<u64> {
+        let name = path.file_name()?.to_str()?;
+        let digits = name.strip_suffix(SUFFIX).filter(|digits| digits.len() == DIGITS)?;
+        digits.parse().ok()
+    }
+
+    /// What stands in a file of an earlier process; none where not even its beginning was written. What is behind the last whole record is cut off.
+    pub(super) fn open(path: &Path, first: u64) -> io::Result<Option<Self>> {
         let bytes = std::fs::read(path)?;
         let Some(head) = bytes.strip_prefix(MARK).and_then(|rest| unframe(HEAD, rest)) else {
             return Ok(None);

@@ -99,6 +99,27 @@ fn what_was_not_acknowledged_is_there_after_a_restart_with_the_head_of_the_proce
 }
 
 #[test]
+fn files_of_others_in_the_folder_are_left_alone() {
+    let (_place, folder) = folder();
+    drop(Queue::open(&folder, 1 << 20, HEAD).unwrap());
+    let others = [
+        "video.segment",
+        "1.segment",
+        ".segment",
+        "00000000000000000001.segment.old",
+    ];
+    others
+        .iter()
+        .for_each(|name| fs::write(folder.join(name), "theirs").unwrap());
+    let mut queue = Queue::open(&folder, 1 << 20, HEAD).unwrap();
+    push(&mut queue, 0..2);
+    assert_eq!(taken(&mut queue), texts(0..2));
+    for name in others {
+        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "theirs", "{name}");
+    }
+}
+
+#[test]
 fn a_record_that_was_half_written_is_cut_off_and_those_before_it_stay() {
     for cut in 1..30 {
         let (_place, folder) = folder();
