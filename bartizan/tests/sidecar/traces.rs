@@ -227,6 +227,33 @@ fn a_collector_that_is_gone_or_refuses_costs_spans_and_no_request() {
     }
 }
 
+/// Before, a collector that took requests and refused what was in them was in no line of the log.
+#[test]
+fn a_collector_that_takes_requests_and_refuses_their_spans_is_named_with_its_reason() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let _function = verbose(&stage, &pair);
+    let refuses = Answer::Taken(r#"{"partialSuccess":{"rejectedSpans":"1000","errorMessage":"no\u001b tenant"}}"#);
+    let collector = Collector::listen("127.0.0.1:0".parse().unwrap(), &[refuses]);
+    let url = collector.url();
+    let running = run(&mut stage, &pair, &["--traces", &url, "--traces-share", "1"], &[]);
+    for number in 1..=3 {
+        request(&pair, &[], 200);
+        until("the refusal", || {
+            let refused = running
+                .amf
+                .metric("bartizan_sidecar_spans_total", &["outcome=\"refused\""]);
+            refused == Some(f64::from(number))
+        });
+    }
+    until("the log's line", || {
+        running.amf.process.stderr().contains("spans are not taken")
+    });
+    let said = running.amf.process.stderr();
+    assert_eq!(said.matches("spans are not taken").count(), 1, "{said}");
+    assert!(said.contains("it refuses 1 of 1: no tenant"), "{said}");
+}
+
 #[test]
 fn a_collector_by_https_is_judged_and_reached_by_a_quantum_safe_key_exchange() {
     let mut stage = Stage::new();

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) struct PartialSuccess {
     /// Log records, data points or spans that were refused; 0 of a warning.
     pub(crate) rejected: u64,
-    /// Why, in the collector's words: text of a peer, to be printed with care.
+    /// Why, in the collector's words, without what controls a terminal, and not more than a line of them.
     pub(crate) message: String,
 }
 
@@ -43,9 +43,13 @@ pub(crate) fn partial_success(body: &[u8]) -> Option<PartialSuccess> {
         &part.rejected_spans,
     ];
     let rejected = counts.into_iter().map(count).max().unwrap_or(0);
-    let message = part.error_message.unwrap_or_default();
+    let message = printable(&part.error_message.unwrap_or_default());
     let said = rejected > 0 || !message.is_empty();
     said.then_some(PartialSuccess { rejected, message })
+}
+
+fn printable(message: &str) -> String {
+    message.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 #[cfg(test)]
@@ -72,6 +76,10 @@ mod tests {
         assert_eq!(
             read(r#"{"partialSuccess":{"errorMessage":"use gzip"}}"#),
             Some((0, "use gzip".into()))
+        );
+        assert_eq!(
+            read(r#"{"partialSuccess":{"rejectedSpans":1,"errorMessage":"too\u001b\n old"}}"#),
+            Some((1, "too old".into()))
         );
         // Before, a null made the others unread, and what was refused counted as taken.
         let nulls = r#"{"partialSuccess":{"rejectedSpans":null,"rejectedLogRecords":"3","errorMessage":null}}"#;

@@ -198,11 +198,16 @@ impl Sender {
         for attempt in 1..=ATTEMPTS {
             match self.client.post("traces", body.clone()).await {
                 Outcome::Taken(answer) => {
-                    let refused = partial_success(&answer).map_or(0, |part| part.rejected.min(count));
+                    let part = partial_success(&answer);
+                    let refused = part.as_ref().map_or(0, |part| part.rejected.min(count));
                     self.spans.sent(count - refused);
                     self.spans.refused(refused);
-                    if std::mem::take(&mut self.failing) {
-                        tracing::info!(collector = self.target, "spans are taken again");
+                    match part.filter(|_| refused > 0) {
+                        Some(part) => self.fails(&format!("it refuses {refused} of {count}: {}", part.message)),
+                        None if std::mem::take(&mut self.failing) => {
+                            tracing::info!(collector = self.target, "spans are taken again");
+                        }
+                        None => {}
                     }
                     return;
                 }

@@ -264,7 +264,7 @@ impl Shared {
         tally.sent += records;
         tally.answers(LOGS);
         if message.is_some() && message != tally.partly {
-            let words = printable(message.as_deref().unwrap_or_default());
+            let words = message.as_deref().unwrap_or_default();
             tally.remarks.push(format!("it took events with a remark: {words}"));
             tally.partly = message;
         }
@@ -287,11 +287,6 @@ impl Shared {
         tally.refused[place(signal)] += 1;
         tally.fails(place(signal), format!("{signal} are refused, and dropped: {why}"));
     }
-}
-
-/// What a collector says, without what controls a terminal.
-fn printable(message: &str) -> String {
-    message.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 impl Tally {

@@ -7,7 +7,7 @@ use bartizan_inspect::follow::otlp;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::{Shared, printable};
+use super::Shared;
 use crate::commands::inspect::follow::metrics::Metrics;
 use crate::commands::inspect::follow::teller::since_1970;
 use crate::commands::otlp::{Backoff, Client, Outcome, chance, partial_success};
@@ -85,7 +85,7 @@ async fn logs(shared: &Shared, mut client: Client, mut ending: watch::Receiver<b
                 match part {
                     // Were that a success, the report of what it lost would be lost in the same way, and make another one.
                     Some(part) if refused == records as u64 => {
-                        shared.refused("logs", format!("it takes none of them: {}", printable(&part.message)));
+                        shared.refused("logs", format!("it takes none of them: {}", part.message));
                     }
                     part => shared.taken(records as u64 - refused, part.map(|part| part.message)),
                 }
