@@ -169,9 +169,16 @@ fn rekeyed_children(stage: &Stage, node: &str) -> bool {
 
 /// Rekeys of both kinds, begun by this node.
 fn rekeyed_by(stage: &Stage, node: &str) {
-    for more in [&[][..], &["--ike"]] {
-        let (code, report) = stage.json("rekey", node, more);
+    for what in [None, Some("--ike")] {
+        // Ten CHILD_SAs of a guest that is slow take a while.
+        let more: Vec<&str> = what.into_iter().chain(["--timeout", "300"]).collect();
+        let (code, report) = stage.json("rekey", node, &more);
         assert_eq!(code, 0, "{node} {more:?}: {report}");
+        // Not before each CHILD_SA is another: a first one says nothing of the others.
+        let children = report["links"][0]["children"].as_array().expect("a list");
+        let own = |sa: &Value| sa["key_exchanges"].as_array().map(Vec::len) == Some(2);
+        let is_new = |child: &Value| child["sas"].as_array().expect("a list").iter().any(own);
+        assert!(children.iter().all(is_new), "{node} {more:?}: {report}");
     }
     let report = stage.stands(node);
     let sas = report["links"][0]["children"][0]["sas"].as_array().expect("a list");

@@ -102,8 +102,25 @@ pub enum Rekey {
     Ike,
 }
 
-/// Rekeys what stands of these connections and waits until the new SAs stand, whichever end made them. The connections in which none
-/// came in time.
+/// An SA that is to be replaced.
+struct Awaited {
+    connection: String,
+    /// The name of a CHILD_SA; none of an IKE_SA.
+    child: Option<String>,
+    id: u32,
+}
+
+impl Awaited {
+    fn named(self) -> String {
+        match self.child {
+            Some(child) if child != self.connection => format!("{} of {}", child, self.connection),
+            _ => self.connection,
+        }
+    }
+}
+
+/// Rekeys what stands of these connections and waits until each has a new SA in its place, whichever end made it. The names of those that had none
+/// in time.
 ///
 /// # Errors
 ///
@@ -121,38 +138,48 @@ pub fn rekey(
             .filter(|sa| sa.stands() && connections.contains(&sa.connection));
         established.collect()
     };
-    let mut waiting: Vec<(String, u32)> = Vec::new();
+    let mut waiting: Vec<Awaited> = Vec::new();
     for sa in ours(list_sas(client)?) {
-        let numbers = match what {
-            Rekey::Ike => vec![("ike-id", sa.id)],
-            Rekey::Children => sa
-                .children
-                .iter()
-                .filter(|child| child.stands())
-                .map(|child| ("child-id", child.id))
-                .collect(),
+        let awaited = |child, id| Awaited {
+            connection: sa.connection.clone(),
+            child,
+            id,
         };
-        for (name, id) in numbers {
-            match client.command("rekey", Section::new().with(name, id.to_string())) {
+        let old: Vec<Awaited> = match what {
+            Rekey::Ike => vec![awaited(None, sa.id)],
+            Rekey::Children => {
+                let children = sa.children.iter().filter(|child| child.stands());
+                children
+                    .map(|child| awaited(Some(child.name.clone()), child.id))
+                    .collect()
+            }
+        };
+        for old in old {
+            let name = if old.child.is_some() { "child-id" } else { "ike-id" };
+            match client.command("rekey", Section::new().with(name, old.id.to_string())) {
                 // The peer has rekeyed it in the meantime, or deleted it: what stands then says which.
-                Ok(_) | Err(Error::Refused { .. }) => waiting.push((sa.connection.clone(), id)),
+                Ok(_) | Err(Error::Refused { .. }) => waiting.push(old),
                 Err(error) => return Err(error),
             }
         }
     }
     loop {
         let sas = ours(list_sas(client)?);
-        let still = |(connection, id): &(String, u32)| {
-            let mut of_it = sas.iter().filter(|sa| sa.connection == *connection);
-            let newer = of_it.any(|sa| match what {
-                Rekey::Ike => sa.id > *id,
-                Rekey::Children => sa.children.iter().any(|child| child.stands() && child.id > *id),
+        let still = |old: &Awaited| {
+            let mut of_it = sas.iter().filter(|sa| sa.connection == old.connection);
+            let newer = of_it.any(|sa| match &old.child {
+                None => sa.id > old.id,
+                // Of the same name: one whose rekey is done says nothing of its neighbours.
+                Some(name) => {
+                    let mut children = sa.children.iter().filter(|child| child.name == *name);
+                    children.any(|child| child.stands() && child.id > old.id)
+                }
             });
             !newer
         };
         waiting.retain(still);
         if waiting.is_empty() || Instant::now() >= deadline {
-            return Ok(waiting.into_iter().map(|(connection, _)| connection).collect());
+            return Ok(waiting.into_iter().map(Awaited::named).collect());
         }
         std::thread::sleep(POLL);
     }
