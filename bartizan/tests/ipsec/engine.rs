@@ -170,8 +170,7 @@ fn rekeyed_children(stage: &Stage, node: &str) -> bool {
 /// Rekeys of both kinds, begun by this node.
 fn rekeyed_by(stage: &Stage, node: &str) {
     for what in [None, Some("--ike")] {
-        // Ten CHILD_SAs of a guest that is slow take a while.
-        let more: Vec<&str> = what.into_iter().chain(["--timeout", "300"]).collect();
+        let more: Vec<&str> = what.into_iter().collect();
         let (code, report) = stage.json("rekey", node, &more);
         assert_eq!(code, 0, "{node} {more:?}: {report}");
         // Not before each CHILD_SA is another: a first one says nothing of the others.
