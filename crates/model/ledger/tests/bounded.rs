@@ -1,7 +1,6 @@
 //! A ledger's size: refusals that anybody can cause are counted, files are rotated, moved away and cut by full disks, and no record is lost.
 
-mod stage;
-
+use crate::stage;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;

@@ -1,7 +1,6 @@
 //! Writing: what is lost is counted, and a crash loses no more than what was on its way.
 
-mod stage;
-
+use crate::stage;
 use std::fs::{self, File};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,6 @@
 //! Costs and sizes of set-ups against the records of experiments.
 
-mod network;
-
+use crate::network;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 

@@ -1,7 +1,6 @@
 //! Parts of a plan merge to the bytes of one run, however they were cut and in whatever order they come.
 
-mod network;
-
+use crate::network;
 use bartizan_plan::simulation::{SECOND, Stop};
 use bartizan_plan::storm::{MergeError, Part, Plan, Range, Seeds, Variant, merge, summary};
 use network::scenario;

@@ -1,7 +1,6 @@
 //! The simulation against queueing theory, whole: sites, links and gateways as plans use them, not a queue of its own.
 
-mod network;
-
+use crate::network;
 use bartizan_plan::capacity::{Unknowns, capacity, capacity_spread, erlang_c};
 use bartizan_plan::simulation::{Outcome, SECOND, Scenario, Stop, StormKind, Variation, run};
 use bartizan_plan::storm::Range;

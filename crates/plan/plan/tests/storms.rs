@@ -1,7 +1,6 @@
 //! Storms: nothing is lost from the books, more load takes longer, one seed gives one outcome, absurd plans are refused.
 
-mod network;
-
+use crate::network;
 use bartizan_plan::simulation::{Outcome, SECOND, Scenario, Stop, StormKind, run};
 use network::scenario;
 use proptest::prelude::*;

@@ -1,9 +1,6 @@
 //! CertificateRequests: what becomes of one, and what is taken of an answer.
 
-#[path = "stage/mod.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod stage;
-
+use crate::stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

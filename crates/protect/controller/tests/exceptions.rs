@@ -1,9 +1,6 @@
 //! Exceptions in the rendered file, read back by the file's own parser.
 
-#[path = "stage/mod.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod stage;
-
+use crate::stage;
 use std::path::Path;
 
 use bartizan_deployment::{Deployment, Profile};

@@ -1,9 +1,6 @@
 //! What holds for every namespace.
 
-#[path = "stage/mod.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod stage;
-
+use crate::stage;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;

@@ -1,9 +1,6 @@
 //! The condition `Protected`: what sidecars say of their links and ledgers.
 
-#[path = "stage/mod.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod stage;
-
+use crate::stage;
 use bartizan_controller::{Action, Circumstances, Finding, Pods, Protection, Settings, SidecarState, reconcile};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
 //! What is written for a namespace, case by case.
 
-#[path = "stage/mod.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod stage;
-
+use crate::stage;
 use std::time::Duration;
 
 use bartizan_controller::{Action, Authority, ConfigMap, Failure, Meta, Pods, Why};

@@ -1,11 +1,6 @@
 //! ESP and rekeyed IKE_SAs are judged by the IKE_SA that made them, also where several stand between the same hosts: charons'
 //! packets of two pairs of hosts, moved to one pair.
 
-// What else the mutations use is not needed here.
-#[allow(dead_code)]
-#[path = "towards_classical/frame.rs"]
-mod frame;
-
 use std::cell::Cell;
 
 use bartizan_posture::{Answer, Ipsec, JudgedEspSa, JudgedIkeSa, Kind, Ledgers, Verdict};
@@ -13,7 +8,7 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{ExchangeType, IkeSa, Origin};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
-use frame::{Capture, Frame, Packet};
+use crate::towards_classical::frame::{Capture, Frame, Packet};
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 /// Situations of the capture: x25519 throughout, and x25519 with ML-KEM-768.

@@ -1,9 +1,7 @@
 //! A classical link is never called safe: every safe connection and security association of the captures in the tree is
 //! changed towards classical, one way after the other, and its verdict falls; nobody else's rises. Captures are damaged as well.
 
-#[allow(dead_code, unused_imports)]
-mod towards_classical;
-
+use crate::towards_classical;
 use std::collections::BTreeMap;
 
 use towards_classical::{Mutation, assert_borne, assert_no_rise, fallen, ike, ssh, tls};

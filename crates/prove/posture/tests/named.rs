@@ -1,8 +1,6 @@
 //! Protocols that are known by name, and TLS behind STARTTLS, in whole TCP connections and datagrams.
 
-#[allow(dead_code)]
-mod spoken;
-
+use crate::spoken;
 use bartizan_posture::{Answer, Kind, Verdict};
 use bartizan_wire::Side;
 use bartizan_wire::datagrams::Named;

@@ -1,9 +1,7 @@
 //! What is behind SOCKS, HTTP CONNECT and the PROXY protocol: as real proxies speak them (microsocks, OpenSSH, tinyproxy, squid, haproxy),
 //! and as they may be damaged or forged. Groups are those that tshark 4.4 reads in the same capture.
 
-#[allow(dead_code)]
-mod spoken;
-
+use crate::spoken;
 use std::path::Path;
 
 use bartizan_deployment::Deployment;

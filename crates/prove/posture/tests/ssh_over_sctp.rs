@@ -1,8 +1,6 @@
 //! SSH in SCTP user messages: the bytes of real connections of OpenSSH 10.0 over TCP, sent over SCTP instead.
 
-#[allow(dead_code)]
-mod spoken;
-
+use crate::spoken;
 use bartizan_posture::{Answer, Kind, Posture, Verdict};
 use bartizan_wire::{CaptureReader, Side};
 use spoken::{observe, packet};

@@ -1,8 +1,7 @@
 //! What is read of packets does not hang on what they were carried in, and what they were carried in tells them apart.
 
-mod encapsulate;
-mod observe;
-
+use crate::encapsulate;
+use crate::observe;
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::link::{self, LinkType, Network};
 use bartizan_wire::path::Encapsulation;

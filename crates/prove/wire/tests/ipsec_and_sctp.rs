@@ -1,7 +1,6 @@
 //! IKEv2, ESP and SCTP of programs this project did not write; tests/data/README.md says how the captures were made.
 
-mod observe;
-
+use crate::observe;
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::esp::Carrier;
 use bartizan_wire::ike::{ExchangeType, IkeSa, KeyExchangeMethod, NotifyType, Origin, Party, Retry};

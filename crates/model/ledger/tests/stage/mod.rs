@@ -1,5 +1,4 @@
 //! What tests of writing share.
-#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::fs::File;
 use std::io::BufReader;

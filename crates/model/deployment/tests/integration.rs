@@ -1,0 +1,6 @@
+//! Integration tests of `deployment` in one program: `autotests` is off, so each file is named here.
+
+mod deployment;
+mod gateway;
+mod messages;
+mod schema;
