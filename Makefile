@@ -3,11 +3,13 @@ CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
 CARGO_TARGET_DIR ?= target
 
-.PHONY: help demo test test-unprivileged test-kubernetes test-compose lint deny build sidecar dist images doc
+.PHONY: help demo test test-quick test-full test-unprivileged test-kubernetes test-compose lint deny build sidecar dist images doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
-	@echo "make test    every test, with the real peers it needs; ends with their count"
+	@echo "make test    each claim and each fixed fault once, with the real peers it needs; a quarter of an hour"
+	@echo "make test-quick   tests without processes, namespaces or guests; three minutes"
+	@echo "make test-full    all matrices, Debian's unmodified kernel and the experiments; three quarters of an hour"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make test-kubernetes   chart and webhook with a real API server, which the first time takes minutes to build"
 	@echo "make test-compose   the overlay for free5gc-compose, started by Docker Compose, which the first time is fetched for minutes"
@@ -16,16 +18,25 @@ help:
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
 	@echo "make images  images of containers with that binary, by buildah, podman or docker"
 	@echo "make lint    formatting, clippy with warnings denied, and the order of crates"
-	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
+	@echo "make deny    licences, bans and sources of dependencies"
 
 demo:
 	@scripts/setup demo
 	$(CARGO) build --release --locked -p bartizan
 	$(CARGO_TARGET_DIR)/release/bartizan demo $(DEMO)
 
+# TEST='--test check -- name' runs what `cargo test` would; AFFECTED_SINCE=COMMIT adds the programs of
+# test-full whose crates changed since then.
 test:
 	@scripts/setup test
-	@scripts/test $(TEST)
+	@scripts/test test $(TEST) $(if $(AFFECTED_SINCE),--affected-since $(AFFECTED_SINCE))
+
+test-quick:
+	@scripts/test quick
+
+test-full:
+	@scripts/setup test
+	@scripts/test full
 
 test-unprivileged:
 	@scripts/test-unprivileged $(TEST)
@@ -61,7 +72,7 @@ lint:
 	@scripts/dependency-order
 
 deny:
-	$(CARGO) deny --locked check
+	@scripts/deny
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -66,6 +66,7 @@ impl GuestTests {
             .argument(env::current_exe().expect("a path"))
             // Standard output of a guest can be a terminal.
             .arguments(["as_root::", &threads, "--color=never"])
+            .arguments(skipped(env::args()))
             .environment(INSIDE, "1")
             .environment("RUST_BACKTRACE", "0")
             .start()
@@ -80,6 +81,17 @@ impl GuestTests {
         );
         results
     }
+}
+
+/// The `--skip` arguments of this run, which hold in the guest too.
+fn skipped(mut arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        if argument == "--skip" {
+            kept.extend([argument].into_iter().chain(arguments.next()));
+        }
+    }
+    kept
 }
 
 /// What libtest prints: a line for each test, and of those that failed what they wrote.
@@ -102,7 +114,14 @@ fn read(text: &str) -> BTreeMap<String, (bool, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{read, skipped};
+
+    #[test]
+    fn tests_that_this_run_skips_are_skipped_in_the_guest() {
+        let given = ["program", "as_root", "--skip", "a", "--color=never", "--skip", "b::c"];
+        let kept = skipped(given.iter().map(|argument| (*argument).to_owned()));
+        assert_eq!(kept, ["--skip", "a", "--skip", "b::c"]);
+    }
 
     #[test]
     fn results_of_the_guest_are_read_by_name() {

@@ -19,6 +19,7 @@ mod spoken;
 mod ssh;
 mod ssh_over_sctp;
 mod starttls;
+#[allow(dead_code, unused_imports, reason = "`inspect` and the binary use the rest of it")]
 mod towards_classical;
 mod unread;
 mod verdicts;

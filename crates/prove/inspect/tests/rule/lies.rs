@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use bartizan_wire::End;
 
-use crate::towards_classical::damage::Chance;
-use crate::towards_classical::frame::{Capture, Frame, Packet};
+use super::towards_classical::damage::Chance;
+use super::towards_classical::frame::{Capture, Frame, Packet};
 
 /// How a copy of a packet with other bytes stands next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
