@@ -9,13 +9,18 @@ use bartizan_wire::ike::Transform;
 
 use super::connection::Protected;
 
+/// Stands for the connection of an IKE_SA whose peer is not authenticated, as charon names it.
+pub(super) const UNNAMED: &str = "(unnamed)";
+
 /// An IKE_SA that has not ended.
 #[derive(Debug)]
 pub(super) struct Sa {
     /// By which commands and events name it; each has a greater one than those before.
     pub(super) number: u32,
-    /// The name of its connection.
-    pub(super) connection: String,
+    /// The connection between its addresses, which a forged sender is enough for: decisions about a connection go by [`Self::is_of`].
+    pub(super) addressed: String,
+    /// Whether it belongs to that connection: this end began it, or its peer is authenticated.
+    pub(super) belongs: bool,
     /// The CHILD_SAs that it was configured with, by place; its connection may have been loaded anew since.
     pub(super) children: Vec<Arc<Protected>>,
     /// The place of the one that this end asks for in IKE_AUTH.
@@ -56,6 +61,16 @@ impl Sa {
             (Stage::Current, None) => "CONNECTING",
             (Stage::Current, Some(_)) => "ESTABLISHED",
         }
+    }
+
+    /// Whether it is one of a connection.
+    pub(super) fn is_of(&self, connection: &str) -> bool {
+        self.belongs && self.addressed == connection
+    }
+
+    /// The name of its connection.
+    pub(super) fn connection(&self) -> &str {
+        if self.belongs { &self.addressed } else { UNNAMED }
     }
 
     pub(super) fn is_open(&self) -> bool {

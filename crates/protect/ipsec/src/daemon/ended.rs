@@ -39,7 +39,7 @@ impl Daemon {
     /// Ends an IKE_SA together with its peer.
     pub(super) fn close(&mut self, id: SaId) {
         if let Some(sa) = self.sas.get_mut(&id) {
-            let (name, number, is_open) = (sa.connection.clone(), sa.number, sa.is_open());
+            let (name, number, is_open) = (sa.connection().to_owned(), sa.number, sa.is_open());
             if sa.stage == Stage::Current {
                 sa.stage = Stage::Ending;
             }
@@ -65,7 +65,7 @@ impl Daemon {
         let section = self.section(id, now);
         let Some(sa) = self.sas.remove(&id) else { return };
         if sa.established.is_some() && sa.stage != Stage::Replaced {
-            self.control.event("ike-updown", &up(false, &sa.connection, section));
+            self.control.event("ike-updown", &up(false, sa.connection(), section));
         }
         self.end_waiting(id, &sa, failure);
         self.again(&sa, failure);
@@ -74,12 +74,12 @@ impl Daemon {
 
     /// Begins another where the connection asks for that.
     fn again(&mut self, sa: &Sa, failure: &Failure) {
-        let Some(connection) = self.connection(&sa.connection) else {
+        let Some(connection) = self.connection(sa.connection()) else {
             return;
         };
         let any = |way: usize| connection.children.iter().any(|child| child.again[way]);
         let [deleted, lost] = [any(0), any(1)];
-        let is_alone = !self.sas.values().any(|other| other.connection == sa.connection);
+        let is_alone = !self.sas.values().any(|other| other.is_of(sa.connection()));
         let wanted = match (sa.established, failure) {
             // The peer may be away for longer than any number of tries.
             (None, Failure::Unanswered) => sa.initiator,
@@ -91,9 +91,9 @@ impl Daemon {
         let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
         // What this end has lost, or has not reached, has taken its time already.
         let is_slow = *failure == Failure::Unanswered;
-        if wanted && (is_slow || self.may_begin_again(&sa.connection, Instant::now())) {
+        if wanted && (is_slow || self.may_begin_again(sa.connection(), Instant::now())) {
             // One that cannot begin now is begun by whoever keeps the links.
-            let _ = self.begin(&sa.connection, None, None);
+            let _ = self.begin(sa.connection(), None, None);
         }
     }
 
@@ -109,8 +109,8 @@ impl Daemon {
     }
 
     /// An IKE_SA of a connection, one that is open where there is one, and whether it is.
-    fn ike_sa_of(&self, connection: &str) -> Option<(SaId, bool)> {
-        let of_it = self.sas.iter().filter(|(_, sa)| sa.connection == connection);
+    pub(super) fn ike_sa_of(&self, connection: &str) -> Option<(SaId, bool)> {
+        let of_it = self.sas.iter().filter(|(_, sa)| sa.is_of(connection));
         of_it
             .map(|(id, sa)| (*id, sa.is_open()))
             .max_by_key(|(_, is_open)| *is_open)
@@ -168,7 +168,7 @@ impl Daemon {
 
     fn say_why(&mut self, now: Instant, id: SaId, failure: &Failure) {
         let Some(sa) = self.sas.get(&id) else { return };
-        let (name, number, open) = (sa.connection.clone(), sa.number, sa.established.is_some());
+        let (name, number, open) = (sa.connection().to_owned(), sa.number, sa.established.is_some());
         let mut alerts = Vec::new();
         let line = match failure {
             Failure::Unanswered => {

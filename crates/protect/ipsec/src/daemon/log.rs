@@ -53,7 +53,7 @@ impl Daemon {
     /// A line about an IKE_SA.
     pub(super) fn say(&mut self, id: SaId, line: &str) {
         let Some(sa) = self.sas.get(&id) else { return };
-        let (connection, number) = (sa.connection.clone(), sa.number);
+        let (connection, number) = (sa.connection().to_owned(), sa.number);
         self.say_of(&connection, number, line);
     }
 

@@ -1,5 +1,7 @@
 //! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
 
+mod unauthenticated;
+
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -57,6 +59,17 @@ fn rendered() -> Rendered {
 }
 
 impl Rendered {
+    /// A daemon that has the connection, and accepts IKE_SAs of it, without its sockets.
+    fn daemon(&self) -> Daemon {
+        let mut daemon = Daemon::start(self.options()).unwrap();
+        let connection = Connection::read("cu--ric", self.section(), &self.store(), &self.options());
+        let connection = connection.unwrap_or_else(|error| panic!("{error}"));
+        let between = (connection.ends.local.ip(), connection.ends.remote.ip());
+        daemon.endpoint.accept(between, connection.config.clone(), &mut random);
+        daemon.connections.push(connection);
+        daemon
+    }
+
     fn options(&self) -> Options {
         Options {
             directory: self.directory.path().to_owned(),
@@ -249,11 +262,7 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
 #[test]
 fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let begun: Vec<SaId> = (0..30).map(|_| daemon.begin("cu--ric", None, None).unwrap()).collect();
     assert_eq!(daemon.endpoint.count().0, 30);
     daemon.bound("cu--ric", begun[29]);
@@ -312,11 +321,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
 #[test]
 fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowly() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let begun = Instant::now();
     let at = |seconds| begun + Duration::from_secs(seconds);
     let may = (0..50).filter(|_| daemon.may_begin_again("cu--ric", begun)).count();
@@ -334,11 +339,7 @@ fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowl
 #[test]
 fn what_others_send_by_the_spis_of_an_ike_sa_fills_no_log() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let id = daemon.begin("cu--ric", None, None).unwrap();
     daemon.settle();
     let length = || {

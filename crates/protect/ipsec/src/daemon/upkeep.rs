@@ -23,7 +23,7 @@ impl Daemon {
             .sas
             .iter()
             .filter(|(_, sa)| sa.is_open() && sa.reauthenticate.is_some_and(|due| due <= now));
-        let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection.clone())).collect();
+        let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection().to_owned())).collect();
         for (old, name) in due {
             if let Some(sa) = self.sas.get_mut(&old) {
                 sa.reauthenticate = None;
