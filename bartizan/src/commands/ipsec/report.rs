@@ -103,6 +103,8 @@ struct Ike {
     encryption: Option<bartizan_ledger::Algorithm>,
     ppk: bool,
     established_s: u64,
+    /// Seconds since both ends authenticated each other. Absent with charon, which does not say.
+    authenticated_s: Option<u64>,
     rekey_in_s: Option<u64>,
     verdict: Verdict,
 }
@@ -368,6 +370,7 @@ impl From<LinkStatus> for Link {
             encryption: sa.encryption,
             ppk: sa.ppk,
             established_s: sa.established_s,
+            authenticated_s: sa.authenticated_s,
             rekey_in_s: sa.rekey_in_s,
             verdict,
         });

@@ -47,6 +47,9 @@ pub enum Failure {
     /// Its lifetime is over, and it was not replaced.
     #[error("its lifetime is over")]
     Expired,
+    /// The peer was not authenticated anew in time.
+    #[error("the peer was not authenticated anew in time")]
+    Outdated,
     /// This end closed it.
     #[error("closed by this end")]
     Closed,

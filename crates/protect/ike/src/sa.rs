@@ -10,6 +10,7 @@ mod life;
 mod messages;
 mod open;
 mod preshared;
+mod proof;
 mod replacing;
 mod responding;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use initiating::Initiating;
 use life::Task;
 pub(crate) use messages::unknown_critical;
 use messages::{Answered, Fingerprint, Outgoing, fingerprint};
+use proof::Proof;
 use replacing::Contest;
 use responding::Responding;
 
@@ -101,8 +103,9 @@ pub struct IkeSa {
     first: Option<usize>,
     /// How often the peer may ask for SAs yet.
     asked: Allowance,
-    /// By which signatures this end and the peer have proven who they are.
+    /// By which signatures this end and the peer have proven who they are, and when.
     proofs: [Vec<u8>; 2],
+    proof: Option<Proof>,
     /// What this end is to do once no request of its own is on its way.
     tasks: VecDeque<Task>,
     /// What this end has asked the peer to make.
@@ -261,6 +264,7 @@ impl IkeSa {
             first: Some(0),
             asked,
             proofs: [Vec::new(), Vec::new()],
+            proof: None,
             tasks: VecDeque::new(),
             initiating: None,
             responding: None,

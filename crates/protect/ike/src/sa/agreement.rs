@@ -172,7 +172,7 @@ impl IkeSa {
         let state = (State::Established, chance);
         let mut sa = Self::new(self.config.clone(), role, self.ends, (spis, 0), state, now);
         sa.peer = self.peer.clone();
-        sa.proofs = self.proofs.clone();
+        (sa.proofs, sa.proof) = (self.proofs.clone(), self.proof);
         sa.asked = self.asked;
         sa.security = Some(Security {
             agreed,

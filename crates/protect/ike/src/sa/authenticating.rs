@@ -154,6 +154,12 @@ impl IkeSa {
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
         payloads.extend(mixes.then(|| notify(NotifyType::PPK_IDENTITY, &[])));
+        let lifetime = self.authentication_lifetime();
+        payloads.extend(
+            lifetime
+                .as_ref()
+                .map(|seconds| notify(NotifyType::AUTH_LIFETIME, seconds)),
+        );
         let selectors = made.as_ref().and_then(|made| made.as_ref().ok()).map(Made::selectors);
         match (&made, &selectors) {
             (Some(Ok(made)), Some(selectors)) => payloads.extend(self.chosen_child(made, self.esp_spi, selectors)),
@@ -190,6 +196,7 @@ impl IkeSa {
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
         self.established(now, &auth);
+        self.follow_lifetime(now, &message);
         let Some(place) = self.first else {
             return Ok(());
         };
@@ -226,6 +233,7 @@ impl IkeSa {
         }
         // What was signed is not needed again; of ML-DSA and a KEM it is most of what an SA holds.
         self.transcript = super::Transcript::default();
+        self.prove_now(now);
         self.begin(now, auth.certificates.clone());
     }
 

@@ -115,6 +115,7 @@ impl IkeSa {
                 _ => {}
             }
         }
+        self.follow_lifetime(now, message);
         let deletions = (!spis.is_empty()).then(|| deletion(ESP, &spis));
         self.answer(&content.header, deletions.into_iter().collect())?;
         for inbound in gone {

@@ -17,9 +17,10 @@ pub(super) const UNNAMED: &str = "(unnamed)";
 pub(super) struct Sa {
     /// By which commands and events name it; each has a greater one than those before.
     pub(super) number: u32,
-    /// The connection between its addresses, which a forged sender is enough for: decisions about a connection go by [`Self::is_of`].
+    /// The connection between its addresses. A forged sender is enough for that, so decisions about
+    /// a connection use [`Self::is_of`].
     pub(super) addressed: String,
-    /// Whether it belongs to that connection: this end began it, or its peer is authenticated.
+    /// Membership in that connection: this end began the IKE_SA, or its peer is authenticated.
     pub(super) belongs: bool,
     /// The CHILD_SAs that it was configured with, by place; its connection may have been loaded anew since.
     pub(super) children: Vec<Arc<Protected>>,
@@ -36,8 +37,8 @@ pub(super) struct Sa {
     pub(super) replaces: Option<SaId>,
     /// The one that is to end once this one has its CHILD_SA: both ends have authenticated each other anew.
     pub(super) succeeds: Option<SaId>,
-    /// When this end begins another that succeeds it.
-    pub(super) reauthenticate: Option<Instant>,
+    /// Time at which this end last began another that is to succeed it.
+    pub(super) attempted: Option<Instant>,
     /// Requests that were sent again, of the one on its way.
     pub(super) sent_again: u32,
 }
@@ -63,7 +64,7 @@ impl Sa {
         }
     }
 
-    /// Whether it is one of a connection.
+    /// The one test of membership in a connection.
     pub(super) fn is_of(&self, connection: &str) -> bool {
         self.belongs && self.addressed == connection
     }

@@ -234,8 +234,8 @@ impl Daemon {
         known.loaded = false;
         let between = (known.ends.local.ip(), known.ends.remote.ip());
         self.endpoint.refuse(between);
-        let strangers = self.sas.iter().filter(|(_, sa)| !sa.belongs && sa.addressed == name);
-        for id in strangers.map(|(id, _)| *id).collect::<Vec<_>>() {
+        let half_open = self.sas.iter().filter(|(_, sa)| !sa.belongs && sa.addressed == name);
+        for id in half_open.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.endpoint.with(id, IkeSa::discard);
         }
         self.settle();

@@ -8,6 +8,7 @@ use bartizan_wire::ike::NotifyType;
 use super::Daemon;
 use super::association::{Sa, Stage};
 use super::reports::up;
+use crate::watch::NOT_ANEW;
 
 /// What a refusal of a certificate or a proof is in charon's alerts and log, by the words of `bartizan_ike::Anchors`.
 const REFUSALS: [(&str, &str, &str); 6] = [
@@ -68,8 +69,25 @@ impl Daemon {
             self.control.event("ike-updown", &up(false, sa.connection(), section));
         }
         self.end_waiting(id, &sa, failure);
+        self.end_unproven(&sa, failure);
         self.again(&sa, failure);
         self.forget_unloaded();
+    }
+
+    /// Ends the IKE_SA that an attempt was to succeed, if either end refused the other's proof.
+    /// Silence and unauthenticated answers end nothing: another attempt follows.
+    fn end_unproven(&mut self, attempt: &Sa, failure: &Failure) {
+        let is_refused = matches!(
+            failure,
+            Failure::Authentication(_) | Failure::Refused(NotifyType::AUTHENTICATION_FAILED)
+        );
+        let Some(old) = attempt.succeeds.filter(|_| is_refused) else {
+            return;
+        };
+        if self.sas.get(&old).is_some_and(Sa::is_open) {
+            self.say(old, &format!("the peer {NOT_ANEW}: {failure}"));
+            self.close(old);
+        }
     }
 
     /// Begins another where the connection asks for that.
@@ -85,7 +103,7 @@ impl Daemon {
             (None, Failure::Unanswered) => sa.initiator,
             (None, _) => false,
             (Some(_), Failure::Unanswered) => lost,
-            (Some(_), Failure::Deleted | Failure::Expired) => deleted,
+            (Some(_), Failure::Deleted | Failure::Expired | Failure::Outdated) => deleted,
             (Some(_), _) => false,
         };
         let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
@@ -204,6 +222,10 @@ impl Daemon {
             Failure::Expired => {
                 alerts.push("ike-sa-expired");
                 None
+            }
+            Failure::Outdated => {
+                alerts.push("ike-sa-expired");
+                Some(format!("the peer {NOT_ANEW} in time"))
             }
             // Said where it was begun.
             Failure::Closed | Failure::Dropped | Failure::Replaced => None,

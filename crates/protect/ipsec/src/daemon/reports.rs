@@ -73,7 +73,7 @@ impl Daemon {
             stage: Stage::Current,
             replaces: None,
             succeeds: None,
-            reauthenticate: None,
+            attempted: None,
             sent_again: 0,
         };
         self.sas.insert(id, sa);
@@ -133,7 +133,10 @@ impl Daemon {
         let Some(wanted) = self.connection(&connection).map(|known| known.wanted.clone()) else {
             return;
         };
-        let places = wanted.iter().filter_map(|child| self.place_in(id, child));
+        let before = self.sas.get(&id).and_then(|sa| sa.succeeds);
+        let before = before.map(|before| self.names_in(before)).unwrap_or_default();
+        let wanted = wanted.iter().map(String::as_str).chain(before);
+        let places = wanted.filter_map(|child| self.place_in(id, child));
         let places: Vec<usize> = places.filter(|place| Some(*place) != except).collect();
         for place in places {
             // What it has it does not make twice.
@@ -142,7 +145,7 @@ impl Daemon {
     }
 
     /// The names of the CHILD_SAs that an IKE_SA has.
-    fn names_in(&self, id: SaId) -> BTreeSet<&str> {
+    pub(super) fn names_in(&self, id: SaId) -> BTreeSet<&str> {
         let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
         let children = self.children.iter().filter(|child| held.contains(&child.inbound));
         children.map(|child| child.of.name.as_str()).collect()
@@ -153,14 +156,14 @@ impl Daemon {
             self.endpoint.with(new, IkeSa::discard);
             return;
         };
-        let (name, ends, reauthenticate) = (before.connection().to_owned(), before.ends, before.reauthenticate);
+        let (name, ends, attempted) = (before.connection().to_owned(), before.ends, before.attempted);
         let children = before.children.clone();
         // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
         self.track(new, (&name, children), initiator, ends);
         if let Some(sa) = self.sas.get_mut(&new) {
-            sa.reauthenticate = reauthenticate;
+            sa.attempted = attempted;
             if is_current {
                 sa.replaces = Some(old);
             } else {
@@ -169,12 +172,14 @@ impl Daemon {
         }
         if is_current && let Some(before) = self.sas.get_mut(&old) {
             before.stage = Stage::Replaced;
-            before.reauthenticate = None;
+            // An attempt to authenticate both ends anew goes on.
+            let attempts = self.sas.values_mut().filter(|sa| sa.succeeds == Some(old));
+            attempts.for_each(|sa| sa.succeeds = Some(new));
         }
         self.bound(&name, new);
     }
 
-    /// Drops IKE_SAs of a connection where there are too many: the oldest, those that are not established first.
+    /// Drops surplus IKE_SAs of a connection: those that are not established, then the oldest.
     pub(super) fn bound(&mut self, name: &str, newest: SaId) {
         let of_it = self.sas.iter().filter(|(id, sa)| sa.is_of(name) && **id != newest);
         let mut of_it: Vec<_> = of_it.map(|(id, sa)| (sa.is_open(), *id)).collect();
@@ -240,7 +245,7 @@ impl Daemon {
             self.close(id);
             return;
         };
-        let (identities, again) = (connection.identities.clone(), connection.reauthentication);
+        let identities = connection.identities.clone();
         if !is_current {
             return;
         }
@@ -261,9 +266,6 @@ impl Daemon {
             );
             self.say(id, &format!("authentication of '{peer}' with {by_peer} successful"));
             self.say(id, &line);
-            if let Some(sa) = self.sas.get_mut(&id).filter(|sa| sa.initiator) {
-                sa.reauthenticate = again.map(|again| now + again);
-            }
             self.bound(&name, id);
             let section = self.section(id, now);
             self.control.event("ike-updown", &up(true, &name, section));
@@ -462,7 +464,12 @@ impl Daemon {
         let Some(sa) = self.sas.get(&id) else {
             return Section::new();
         };
-        shown::ike(sa, self.connection(sa.connection()), now)
+        let mut section = shown::ike(sa, self.connection(sa.connection()), now);
+        if let Some(since) = self.endpoint.sa(id).and_then(IkeSa::authenticated) {
+            let age = now.saturating_duration_since(since).as_secs();
+            section.set("authenticated", age.to_string());
+        }
+        section
     }
 
     pub(super) fn child_section(&self, child: &ChildSa, now: Instant) -> Section {

@@ -1,5 +1,6 @@
 //! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
 
+mod reauthentication;
 mod unauthenticated;
 
 use std::io::{Read as _, Write as _};
@@ -23,6 +24,8 @@ struct Rendered {
     directory: TempDir,
     credentials: Vec<(&'static str, Message)>,
     connection: Message,
+    /// The same of the peer.
+    peer: (Vec<(&'static str, Message)>, Message),
 }
 
 fn rendered() -> Rendered {
@@ -30,30 +33,37 @@ fn rendered() -> Rendered {
     let now = std::time::SystemTime::now();
     let options = InitOptions::new(Algorithm::MlDsa65).with_intermediate(Algorithm::MlDsa65);
     let mut authority = Authority::init(&directory.path().join("ca"), options, now).unwrap();
-    let leaf = Leaf::new("cu").unwrap().dns("cu").unwrap();
-    let issued = authority
-        .issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now)
-        .unwrap();
-    let key = directory.path().join("cu.key.pem");
-    for (file, text) in [
-        (directory.path().join("cu.crt.pem"), issued.chain_pem()),
-        (key.clone(), issued.key_pem().unwrap().to_string()),
-        (directory.path().join("ca.crt.pem"), issued.root_pem()),
-    ] {
-        std::fs::write(file, text).unwrap();
+    for name in ["cu", "ric"] {
+        let leaf = Leaf::new(name).unwrap().dns(name).unwrap();
+        let issued = authority
+            .issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now)
+            .unwrap();
+        let key = directory.path().join(format!("{name}.key.pem"));
+        for (file, text) in [
+            (directory.path().join(format!("{name}.crt.pem")), issued.chain_pem()),
+            (key.clone(), issued.key_pem().unwrap().to_string()),
+            (directory.path().join("ca.crt.pem"), issued.root_pem()),
+        ] {
+            std::fs::write(file, text).unwrap();
+        }
+        std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
-    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let text = "policy: { profile: hybrid, ipsec: { authentication: post-quantum } }\ntrust: { roots: ca.crt.pem }\nnodes:\n  \
                 cu: { function: O-CU-CP, address: 10.200.0.1, ipsec: { engine: bartizan, certificate: cu.crt.pem, key: cu.key.pem } }\n  \
-                ric: { function: near-RT RIC, address: 10.200.0.2 }\ninterfaces:\n  - { kind: E2, between: [cu, ric], with: ipsec }\n";
+                ric: { function: near-RT RIC, address: 10.200.0.2, ipsec: { engine: bartizan, certificate: ric.crt.pem, key: ric.key.pem } }\ninterfaces:\n  - { kind: E2, between: [cu, ric], with: ipsec }\n";
     let deployment = Deployment::parse(text, "e2.yaml", directory.path()).unwrap();
-    let files = deployment.node("cu").unwrap().ipsec.clone().unwrap();
-    let credentials = Credentials::read(&files).unwrap();
-    let means = Means::of(IkeEngine::Bartizan);
-    let all = connections(&deployment, "cu", &credentials, means, day_of(now)).unwrap();
+    let of = |node: &str| {
+        let files = deployment.node(node).unwrap().ipsec.clone().unwrap();
+        let credentials = Credentials::read(&files).unwrap();
+        let means = Means::of(IkeEngine::Bartizan);
+        let all = connections(&deployment, node, &credentials, means, day_of(now)).unwrap();
+        (credentials.load(), all[0].load())
+    };
+    let (credentials, connection) = of("cu");
     Rendered {
-        credentials: credentials.load(),
-        connection: all[0].load(),
+        credentials,
+        connection,
+        peer: of("ric"),
         directory,
     }
 }
@@ -62,12 +72,24 @@ impl Rendered {
     /// A daemon that has the connection, and accepts IKE_SAs of it, without its sockets.
     fn daemon(&self) -> Daemon {
         let mut daemon = Daemon::start(self.options()).unwrap();
-        let connection = Connection::read("cu--ric", self.section(), &self.store(), &self.options());
-        let connection = connection.unwrap_or_else(|error| panic!("{error}"));
+        let connection = self.connection_of(self.section());
         let between = (connection.ends.local.ip(), connection.ends.remote.ip());
         daemon.endpoint.accept(between, connection.config.clone(), &mut random);
         daemon.connections.push(connection);
         daemon
+    }
+
+    fn connection_of(&self, section: &Section) -> Connection {
+        let connection = Connection::read("cu--ric", section, &self.store(), &self.options());
+        connection.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The connection at the peer.
+    fn peer(&self) -> Connection {
+        let (credentials, connection) = &self.peer;
+        let section = connection.sections().next().unwrap().1;
+        let connection = Connection::read("ric--cu", section, &Self::stored(credentials), &self.options());
+        connection.unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn options(&self) -> Options {
@@ -80,8 +102,12 @@ impl Rendered {
     }
 
     fn store(&self) -> Store {
+        Self::stored(&self.credentials)
+    }
+
+    fn stored(credentials: &[(&'static str, Message)]) -> Store {
         let mut store = Store::default();
-        for (command, message) in &self.credentials {
+        for (command, message) in credentials {
             let taken = match *command {
                 "load-cert" => store.certificate(message),
                 _ => store.key(message),

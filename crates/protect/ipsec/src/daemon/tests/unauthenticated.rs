@@ -1,11 +1,13 @@
-//! IKE_SAs whose peer is not authenticated: they are in no decision about the connection between their addresses.
+//! IKE_SAs whose peer is not authenticated are in no decision about the connection between their
+//! addresses.
 
 use bartizan_ike::Failure;
 
 use super::super::control::ClientId;
 use super::*;
 
-/// First requests by a sender that knows the algorithms of the node and nothing else, from so many ports of the peer's address.
+/// First requests from these ports of the peer's address, by a sender that knows the algorithms of
+/// the node and nothing else.
 fn forge(daemon: &mut Daemon, ports: std::ops::Range<u16>) {
     let (ends, config) = (daemon.connections[0].ends, daemon.connections[0].config.clone());
     let forged = Ends {
