@@ -106,7 +106,8 @@ struct Ike {
     /// Seconds since both ends authenticated each other. Absent with charon, which does not say.
     authenticated_s: Option<u64>,
     rekey_in_s: Option<u64>,
-    verdict: Verdict,
+    /// The policy's verdict. Absent unless it is established.
+    verdict: Option<Verdict>,
 }
 
 #[derive(Serialize)]
@@ -214,7 +215,8 @@ impl Report {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });
         self.links.iter().any(|link| {
             let mut children = link.children.iter().flat_map(|child| &child.sas);
-            link.ike.iter().any(|ike| refused(&ike.verdict)) || children.any(|sa| refused(&sa.verdict))
+            let mut judged = link.ike.iter().filter_map(|ike| ike.verdict.as_ref());
+            judged.any(refused) || children.any(|sa| refused(&sa.verdict))
         })
     }
 
@@ -225,9 +227,12 @@ impl Report {
                 (false, []) => "not loaded".to_owned(),
                 (true, []) => "loaded, no IKE_SA".to_owned(),
                 (_, several) => {
-                    let shown = several.iter().map(|ike| {
-                        let keys = judge::shown(&ike.key_exchanges);
-                        format!("{}, keyed by {keys}: {}", ike.state, in_words(&ike.verdict))
+                    let shown = several.iter().map(|ike| match &ike.verdict {
+                        None => ike.state.clone(),
+                        Some(verdict) => {
+                            let keys = judge::shown(&ike.key_exchanges);
+                            format!("{}, keyed by {keys}: {}", ike.state, in_words(verdict))
+                        }
                     });
                     shown.collect::<Vec<_>>().join("; ")
                 }

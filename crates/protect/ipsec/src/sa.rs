@@ -143,6 +143,12 @@ impl IkeSa {
         child.installed_s.saturating_add(TOGETHER_S) < self.established_s
     }
 
+    /// True before it is established: its keys are not known, and its peer has proven nothing.
+    #[must_use]
+    pub fn is_being_set_up(&self) -> bool {
+        matches!(self.state.as_str(), "CREATED" | "CONNECTING")
+    }
+
     /// Whether it stands: packets of its CHILD_SAs flow.
     #[must_use]
     pub fn stands(&self) -> bool {
