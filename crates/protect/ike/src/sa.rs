@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_wire::ike::{ExchangeType, NotifyType, Party};
+use bartizan_wire::udp::IKE_NAT;
 
 use crate::allowance::Allowance;
 use crate::assembly::Assembly;
@@ -62,6 +63,29 @@ pub enum Port {
     Ike,
     /// 4500, behind a non-ESP marker that the socket's owner writes (RFC 3948, section 2.2).
     Nat,
+}
+
+impl Port {
+    /// The port of this end by which an IKE_SA begins. A peer may begin at 4500, and is answered
+    /// from there (RFC 7296, sections 2.11 and 2.23).
+    pub(crate) fn of(ends: Ends) -> Self {
+        match ends.local.port() {
+            IKE_NAT => Self::Nat,
+            _ => Self::Ike,
+        }
+    }
+}
+
+impl Ends {
+    /// The peer's socket for datagrams of this port: the one that it began by, or 4500 once both
+    /// have moved there.
+    #[must_use]
+    pub fn to(&self, port: Port) -> SocketAddr {
+        match (Port::of(*self), port) {
+            (Port::Ike, Port::Nat) => SocketAddr::new(self.remote.ip(), IKE_NAT),
+            _ => self.remote,
+        }
+    }
 }
 
 /// A datagram to send.
@@ -404,11 +428,12 @@ impl IkeSa {
         self.events.push_back(Event::Closed(failure));
     }
 
-    /// The port that datagrams of this exchange leave by: 4500 once a translation was seen (RFC 7296, section 2.23).
+    /// The port that datagrams of this exchange leave by: 4500 once a translation was seen, or
+    /// where the peer began there (RFC 7296, section 2.23).
     fn port(&self, exchange: ExchangeType) -> Port {
         match self.is_translated() && exchange != ExchangeType::IKE_SA_INIT {
             true => Port::Nat,
-            false => Port::Ike,
+            false => Port::of(self.ends),
         }
     }
 }

@@ -185,6 +185,18 @@ impl IkeSa {
         Ok(sa)
     }
 
+    /// Checks a nonce against the PRF of this IKE_SA, and against that of the IKE_SA to be made.
+    pub(super) fn is_long_enough(&self, nonce: &[u8], target: &Target) -> bool {
+        let own = self.security.as_ref().map(|security| security.agreed.prf);
+        let made = match target {
+            Target::Ike { agreed, .. } => Some(agreed.prf),
+            Target::Child { .. } => None,
+        };
+        own.into_iter()
+            .chain(made)
+            .all(|prf| nonce.len() >= prf.shortest_nonce())
+    }
+
     /// An SPI of ESP that this IKE_SA does not use.
     pub(super) fn new_spi(&mut self) -> u32 {
         loop {

@@ -178,12 +178,11 @@ impl IkeSa {
         }
     }
 
-    pub(super) fn auth_response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
-        let message = Message::read(content.first, &content.bytes)?;
-        let auth = Auth::of(&message, PayloadType::ID_RESPONDER);
+    pub(super) fn auth_response(&mut self, now: Instant, message: &Message<'_>) -> Result<(), Failure> {
+        let auth = Auth::of(message, PayloadType::ID_RESPONDER);
         // A refusal next to a proof is one of the CHILD_SA alone (RFC 7296, section 1.2).
         if auth.proof.is_none() {
-            super::open::refusal(&message)?;
+            super::open::refusal(message)?;
         }
         let mixed = match self.ppk_of_auth() {
             Some(_) => self.mixed_or_not(auth.ppk == Some(&[])),
@@ -196,13 +195,13 @@ impl IkeSa {
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
         self.established(now, &auth);
-        self.follow_lifetime(now, &message);
+        self.follow_lifetime(now, message);
         let Some(place) = self.first else {
             return Ok(());
         };
-        let offered = Offered::of(&message);
+        let offered = Offered::of(message);
         if offered.proposals.is_none() {
-            let kind = super::open::refusal(&message).err();
+            let kind = super::open::refusal(message).err();
             let kind = match kind {
                 Some(Failure::Refused(kind)) => kind,
                 _ => NotifyType::NO_PROPOSAL_CHOSEN,

@@ -116,10 +116,9 @@ impl Daemon {
                 &format!("splitting IKE message ({} bytes) into {total} fragments", header.length),
             );
         }
-        let (mut from, mut to) = (ends.local, ends.remote);
+        let (mut from, to) = (ends.local, ends.to(transmit.port));
         if transmit.port == Port::Nat {
             from.set_port(IKE_NAT);
-            to.set_port(IKE_NAT);
         }
         let bytes = transmit.datagram.len();
         let line = format!("sending packet: from {} to {} ({bytes} bytes)", shown(from), shown(to));

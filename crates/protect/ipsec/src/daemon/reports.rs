@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Report, SaId};
+use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Port, Report, SaId};
 use bartizan_wire::ike::NotifyType;
 use bartizan_wire::udp::IKE_NAT;
 
@@ -229,8 +229,8 @@ impl Daemon {
         let by_nat = self.endpoint.sa(id).is_some_and(IkeSa::is_translated);
         let Some(sa) = self.sas.get_mut(&id) else { return };
         if by_nat {
+            sa.ends.remote = sa.ends.to(Port::Nat);
             sa.ends.local.set_port(IKE_NAT);
-            sa.ends.remote.set_port(IKE_NAT);
         }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
