@@ -27,11 +27,14 @@ fn joined(limited: &[usize], renews: usize, seed: u64) -> Link {
 }
 
 fn ends(link: &Link, end: usize) -> Vec<&Failure> {
-    let of = |event| match event {
-        &Event::Closed(ref failure) if *failure != Failure::Replaced => Some(failure),
-        _ => None,
-    };
-    link.events[end].iter().filter_map(of).collect()
+    let mut ends = Vec::new();
+    for event in &link.events[end] {
+        match event {
+            Event::Closed(failure) if *failure != Failure::Replaced => ends.push(failure),
+            _ => {}
+        }
+    }
+    ends
 }
 
 #[test]

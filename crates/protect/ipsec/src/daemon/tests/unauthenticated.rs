@@ -6,6 +6,9 @@ use bartizan_ike::Failure;
 use super::super::control::ClientId;
 use super::*;
 
+/// A reason of this end to begin.
+type Begin = fn(&mut Daemon);
+
 /// First requests from these ports of the peer's address, by a sender that knows the algorithms of
 /// the node and nothing else.
 fn forge(daemon: &mut Daemon, ports: std::ops::Range<u16>) {
@@ -33,17 +36,17 @@ fn begun(daemon: &Daemon) -> Vec<SaId> {
 
 #[test]
 fn a_forged_first_request_keeps_no_link_from_being_begun() {
-    let ways: [(&str, &dyn Fn(&mut Daemon)); 3] = [
-        ("a command", &|daemon| {
+    let ways: [(&str, Begin); 3] = [
+        ("a command", |daemon| {
             let child = daemon.connections[0].children[0].name.clone();
             let message = Section::new().with("ike", "cu--ric").with("timeout", "-1");
             daemon.initiate(ClientId(7), &message.with("child", child));
         }),
-        ("what a peer deleted", &|daemon| {
+        ("what a peer deleted", |daemon| {
             daemon.connections[0].overdue = true;
             daemon.begin_overdue(Instant::now());
         }),
-        ("what was lost", &|daemon| {
+        ("what was lost", |daemon| {
             let lost = daemon.begin("cu--ric", None, None).unwrap();
             daemon.sas.get_mut(&lost).unwrap().established = Some(Instant::now());
             let ended = &Failure::Unanswered;
