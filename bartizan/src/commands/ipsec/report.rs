@@ -103,8 +103,11 @@ struct Ike {
     encryption: Option<bartizan_ledger::Algorithm>,
     ppk: bool,
     established_s: u64,
+    /// Seconds since both ends authenticated each other. Absent with charon, which does not say.
+    authenticated_s: Option<u64>,
     rekey_in_s: Option<u64>,
-    verdict: Verdict,
+    /// The policy's verdict. Absent unless it is established.
+    verdict: Option<Verdict>,
 }
 
 #[derive(Serialize)]
@@ -212,7 +215,8 @@ impl Report {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });
         self.links.iter().any(|link| {
             let mut children = link.children.iter().flat_map(|child| &child.sas);
-            link.ike.iter().any(|ike| refused(&ike.verdict)) || children.any(|sa| refused(&sa.verdict))
+            let mut judged = link.ike.iter().filter_map(|ike| ike.verdict.as_ref());
+            judged.any(refused) || children.any(|sa| refused(&sa.verdict))
         })
     }
 
@@ -223,9 +227,12 @@ impl Report {
                 (false, []) => "not loaded".to_owned(),
                 (true, []) => "loaded, no IKE_SA".to_owned(),
                 (_, several) => {
-                    let shown = several.iter().map(|ike| {
-                        let keys = judge::shown(&ike.key_exchanges);
-                        format!("{}, keyed by {keys}: {}", ike.state, in_words(&ike.verdict))
+                    let shown = several.iter().map(|ike| match &ike.verdict {
+                        None => ike.state.clone(),
+                        Some(verdict) => {
+                            let keys = judge::shown(&ike.key_exchanges);
+                            format!("{}, keyed by {keys}: {}", ike.state, in_words(verdict))
+                        }
                     });
                     shown.collect::<Vec<_>>().join("; ")
                 }
@@ -368,6 +375,7 @@ impl From<LinkStatus> for Link {
             encryption: sa.encryption,
             ppk: sa.ppk,
             established_s: sa.established_s,
+            authenticated_s: sa.authenticated_s,
             rekey_in_s: sa.rekey_in_s,
             verdict,
         });

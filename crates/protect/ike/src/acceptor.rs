@@ -1,7 +1,7 @@
 //! First requests: admitted, refused, or asked to come again with a cookie (RFC 7296, section 2.6).
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::{constant_time, hmac};
 use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, Payload, PayloadType, Transform};
@@ -15,6 +15,9 @@ use crate::sa::{Ends, IkeSa, Init, encode, unknown_critical};
 
 /// Bytes of the secret that cookies are made with.
 const SECRET: usize = 32;
+/// Period of a cookie secret. Its cookies are taken in the next period too (RFC 7296, section
+/// 2.6).
+const PERIOD: Duration = Duration::from_secs(60);
 
 /// What becomes of a first request.
 pub enum Admission {
@@ -34,13 +37,35 @@ pub struct Acceptor {
 
 /// What cookies are made with. An endpoint has one for all of its peers: a cookie names the address that it is for.
 #[derive(Clone)]
-pub(crate) struct Cookies(Arc<hmac::Key>);
+pub(crate) struct Cookies(Arc<Secrets>);
+
+struct Secrets {
+    /// Key that the secret of each period is derived from.
+    drawn: hmac::Key,
+    /// Start of the first period.
+    since: OnceLock<Instant>,
+}
 
 impl Cookies {
     pub(crate) fn new(random: &mut dyn Random) -> Self {
         let mut secret = Zeroizing::new([0; SECRET]);
         random.fill(&mut secret[..]);
-        Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &secret[..])))
+        Self(Arc::new(Secrets {
+            drawn: hmac::Key::new(hmac::HMAC_SHA256, &secret[..]),
+            since: OnceLock::new(),
+        }))
+    }
+
+    /// The number of the period.
+    fn period(&self, now: Instant) -> u64 {
+        let since = self.0.since.get_or_init(|| now);
+        now.saturating_duration_since(*since).as_secs() / PERIOD.as_secs()
+    }
+
+    /// The secret of a period.
+    fn secret(&self, period: u64) -> hmac::Key {
+        let secret = hmac::sign(&self.0.drawn, &period.to_be_bytes());
+        hmac::Key::new(hmac::HMAC_SHA256, secret.as_ref())
     }
 }
 
@@ -85,8 +110,9 @@ impl Acceptor {
         let Ok(init) = Init::of(&message) else {
             return answered(&header, NotifyType::INVALID_SYNTAX, &[]);
         };
-        if must_return && !self.returns(&message, &header, ends, init.nonce) {
-            let cookie = self.cookie(&header, ends, init.nonce);
+        let period = self.cookies.period(now);
+        if must_return && !self.returns(&message, &header, ends, (init.nonce, period)) {
+            let cookie = self.cookie(&header, ends, (init.nonce, period));
             return answered(&header, NotifyType::COOKIE, cookie.as_ref());
         }
         let Some(chosen) = proposal::choose(init.proposals, &self.config.proposals, IKE) else {
@@ -103,27 +129,32 @@ impl Acceptor {
         let config = Arc::clone(&self.config);
         match IkeSa::respond(config, ends, random, now, (&header, datagram), (&init, &chosen)) {
             Ok(sa) => Admission::Admitted(Box::new(sa)),
-            Err(Failure::KeyExchange(_)) => answered(&header, NotifyType::INVALID_SYNTAX, &[]),
+            Err(Failure::KeyExchange(_) | Failure::Incomplete(_)) => answered(&header, NotifyType::INVALID_SYNTAX, &[]),
             Err(_) => answered(&header, NotifyType::NO_PROPOSAL_CHOSEN, &[]),
         }
     }
 
     /// A digest of what comes again unchanged, under a secret: nothing needs to be kept to know it.
-    fn cookie(&self, header: &Header, ends: Ends, nonce: &[u8]) -> hmac::Tag {
-        let mut context = hmac::Context::with_key(&self.cookies.0);
+    fn cookie(&self, header: &Header, ends: Ends, (nonce, period): (&[u8], u64)) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.cookies.secret(period));
         context.update(&header.initiator_spi.to_be_bytes());
         context.update(ends.remote.to_string().as_bytes());
         context.update(nonce);
         context.sign()
     }
 
-    fn returns(&self, message: &Message<'_>, header: &Header, ends: Ends, nonce: &[u8]) -> bool {
+    /// Checks that a request brings a cookie of this period or of the one before.
+    fn returns(&self, message: &Message<'_>, header: &Header, ends: Ends, (nonce, period): (&[u8], u64)) -> bool {
         let brought = message.payloads.iter().find_map(|payload| match payload.body {
             Body::Notify { kind, data, .. } if kind == NotifyType::COOKIE => Some(data),
             _ => None,
         });
-        let cookie = self.cookie(header, ends, nonce);
-        brought.is_some_and(|brought| constant_time::verify_slices_are_equal(brought, cookie.as_ref()).is_ok())
+        let is_of = |brought: &[u8], period: u64| {
+            let cookie = self.cookie(header, ends, (nonce, period));
+            constant_time::verify_slices_are_equal(brought, cookie.as_ref()).is_ok()
+        };
+        let mut periods = std::iter::once(period).chain(period.checked_sub(1));
+        brought.is_some_and(|brought| periods.any(|period| is_of(brought, period)))
     }
 }
 

@@ -97,6 +97,9 @@ pub struct Timing {
     pub ike: Option<Lifetime>,
     /// Of each CHILD_SA.
     pub child: Option<Lifetime>,
+    /// Lifetime of the authentication of both ends, which rekeys do not renew: when they are to
+    /// authenticate each other anew, and when the IKE_SA is deleted. None is without end.
+    pub authentication: Option<Lifetime>,
     /// How often the peer may ask for an SA, also for one that replaces another: key exchanges are work. What is more is answered with
     /// TEMPORARY_FAILURE.
     pub asked: Pace,
@@ -165,6 +168,7 @@ impl Default for Timing {
             // strongSwan's.
             ike: Some(Lifetime::of(Duration::from_hours(4))),
             child: Some(Lifetime::of(Duration::from_hours(1))),
+            authentication: None,
             asked: Pace {
                 at_once: 32,
                 each: Duration::from_secs(1),

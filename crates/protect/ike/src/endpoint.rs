@@ -208,7 +208,7 @@ impl Endpoint {
                 self.hold(sa, Some(first));
             }
             Admission::Answered(datagram) => {
-                let port = Port::Ike;
+                let port = Port::of(ends);
                 self.transmits.push_back((ends, Transmit { port, datagram }));
             }
             Admission::Ignored => {}

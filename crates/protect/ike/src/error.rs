@@ -35,6 +35,10 @@ pub enum Failure {
     /// A message that was proven lacks a payload, or has one too many.
     #[error("a message of the peer is incomplete: {0}")]
     Incomplete(&'static str),
+    /// An authenticated response has a critical payload that is not understood (RFC 7296, section
+    /// 2.5).
+    #[error("the peer answers with a critical payload of the unknown type {0}")]
+    Critical(u8),
     /// The peer deleted the IKE_SA.
     #[error("the peer has deleted the IKE_SA")]
     Deleted,
@@ -47,6 +51,9 @@ pub enum Failure {
     /// Its lifetime is over, and it was not replaced.
     #[error("its lifetime is over")]
     Expired,
+    /// The peer was not authenticated anew in time.
+    #[error("the peer was not authenticated anew in time")]
+    Outdated,
     /// This end closed it.
     #[error("closed by this end")]
     Closed,

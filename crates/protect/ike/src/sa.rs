@@ -10,6 +10,7 @@ mod life;
 mod messages;
 mod open;
 mod preshared;
+mod proof;
 mod replacing;
 mod responding;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_wire::ike::{ExchangeType, NotifyType, Party};
+use bartizan_wire::udp::IKE_NAT;
 
 use crate::allowance::Allowance;
 use crate::assembly::Assembly;
@@ -41,6 +43,7 @@ use initiating::Initiating;
 use life::Task;
 pub(crate) use messages::unknown_critical;
 use messages::{Answered, Fingerprint, Outgoing, fingerprint};
+use proof::Proof;
 use replacing::Contest;
 use responding::Responding;
 
@@ -60,6 +63,29 @@ pub enum Port {
     Ike,
     /// 4500, behind a non-ESP marker that the socket's owner writes (RFC 3948, section 2.2).
     Nat,
+}
+
+impl Port {
+    /// The port of this end by which an IKE_SA begins. A peer may begin at 4500, and is answered
+    /// from there (RFC 7296, sections 2.11 and 2.23).
+    pub(crate) fn of(ends: Ends) -> Self {
+        match ends.local.port() {
+            IKE_NAT => Self::Nat,
+            _ => Self::Ike,
+        }
+    }
+}
+
+impl Ends {
+    /// The peer's socket for datagrams of this port: the one that it began by, or 4500 once both
+    /// have moved there.
+    #[must_use]
+    pub fn to(&self, port: Port) -> SocketAddr {
+        match (Port::of(*self), port) {
+            (Port::Ike, Port::Nat) => SocketAddr::new(self.remote.ip(), IKE_NAT),
+            _ => self.remote,
+        }
+    }
 }
 
 /// A datagram to send.
@@ -101,8 +127,9 @@ pub struct IkeSa {
     first: Option<usize>,
     /// How often the peer may ask for SAs yet.
     asked: Allowance,
-    /// By which signatures this end and the peer have proven who they are.
+    /// By which signatures this end and the peer have proven who they are, and when.
     proofs: [Vec<u8>; 2],
+    proof: Option<Proof>,
     /// What this end is to do once no request of its own is on its way.
     tasks: VecDeque<Task>,
     /// What this end has asked the peer to make.
@@ -261,6 +288,7 @@ impl IkeSa {
             first: Some(0),
             asked,
             proofs: [Vec::new(), Vec::new()],
+            proof: None,
             tasks: VecDeque::new(),
             initiating: None,
             responding: None,
@@ -400,11 +428,12 @@ impl IkeSa {
         self.events.push_back(Event::Closed(failure));
     }
 
-    /// The port that datagrams of this exchange leave by: 4500 once a translation was seen (RFC 7296, section 2.23).
+    /// The port that datagrams of this exchange leave by: 4500 once a translation was seen, or
+    /// where the peer began there (RFC 7296, section 2.23).
     fn port(&self, exchange: ExchangeType) -> Port {
         match self.is_translated() && exchange != ExchangeType::IKE_SA_INIT {
             true => Port::Nat,
-            false => Port::Ike,
+            false => Port::of(self.ends),
         }
     }
 }

@@ -44,6 +44,11 @@ impl Prf {
         self.algorithm().tag_len()
     }
 
+    /// Bytes that a nonce must have: half of the key (RFC 7296, section 2.10).
+    pub(crate) fn shortest_nonce(self) -> usize {
+        self.length() / 2
+    }
+
     /// prf(key, parts one behind the other).
     pub(crate) fn prf(self, key: &[u8], parts: &[&[u8]]) -> Secret {
         let key = hmac::Key::new(self.algorithm(), key);

@@ -29,6 +29,7 @@ pub struct Metrics {
     ended: Family<EndedBy, Counter<u64, AtomicU64>>,
     refusals: Family<RefusedBy, Counter<u64, AtomicU64>>,
     no_answer: Family<Of, Gauge<i64, AtomicI64>>,
+    authenticated: Family<Of, Gauge<i64, AtomicI64>>,
     not_after: Family<File, Gauge<i64, AtomicI64>>,
     guarded: Gauge<i64, AtomicI64>,
     guard_restored: Counter<u64, AtomicU64>,
@@ -114,6 +115,7 @@ impl Default for Metrics {
             ended: Family::default(),
             refusals: Family::default(),
             no_answer: Family::default(),
+            authenticated: Family::default(),
             not_after: Family::default(),
             guarded: Gauge::default(),
             guard_restored: Counter::default(),
@@ -184,6 +186,11 @@ impl Default for Metrics {
             "no_answer_since_seconds",
             "Since when the peer of a link gives no answer, in seconds since 1970; 0 while it does",
             metrics.no_answer.clone(),
+        );
+        registry.register(
+            "authenticated_since_seconds",
+            "When both ends of a link authenticated each other last, in seconds since 1970: rekeys do not renew it; 0 while it is down",
+            metrics.authenticated.clone(),
         );
         registry.register(
             "certificate_not_after_seconds",
@@ -323,6 +330,11 @@ impl Metrics {
 
     pub(crate) fn no_answer(&self, link: &str, since: Option<SystemTime>) {
         let gauge = self.no_answer.get_or_create(&Of { link: link.to_owned() });
+        gauge.set(since.map_or(0, seconds));
+    }
+
+    pub(crate) fn authenticated(&self, link: &str, since: Option<SystemTime>) {
+        let gauge = self.authenticated.get_or_create(&Of { link: link.to_owned() });
         gauge.set(since.map_or(0, seconds));
     }
 

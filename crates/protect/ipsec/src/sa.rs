@@ -44,6 +44,8 @@ pub struct IkeSa {
     pub prf: Option<Algorithm>,
     /// Seconds since it was established.
     pub established_s: u64,
+    /// Seconds since both ends authenticated each other, rekeys apart. charon does not say.
+    pub authenticated_s: Option<u64>,
     /// Seconds until it is rekeyed, where it will be.
     pub rekey_in_s: Option<u64>,
     /// Its CHILD_SAs, as far as this message tells of them.
@@ -122,6 +124,7 @@ impl IkeSa {
             integrity: integrity(section),
             prf: algorithm(TransformKind::PseudoRandomFunction, "", section.text("prf-alg")),
             established_s: section.number("established").unwrap_or_default(),
+            authenticated_s: section.number("authenticated"),
             rekey_in_s: section.number("rekey-time"),
             children: children.filter_map(|(_, child)| ChildSa::read(child)).collect(),
         })
@@ -138,6 +141,12 @@ impl IkeSa {
     #[must_use]
     pub fn keyed_later(&self, child: &ChildSa) -> bool {
         child.installed_s.saturating_add(TOGETHER_S) < self.established_s
+    }
+
+    /// True before it is established: its keys are not known, and its peer has proven nothing.
+    #[must_use]
+    pub fn is_being_set_up(&self) -> bool {
+        matches!(self.state.as_str(), "CREATED" | "CONNECTING")
     }
 
     /// Whether it stands: packets of its CHILD_SAs flow.

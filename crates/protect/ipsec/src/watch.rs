@@ -20,6 +20,7 @@ use bartizan_deployment::Breach;
 use bartizan_ledger::{Cause, Recorder, SaClosed, SaRefused, Verdict, Why};
 
 use converging::Doubled;
+pub(crate) use ending::NOT_ANEW;
 use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use logged::Logged;
@@ -268,7 +269,7 @@ impl<'a> Watch<'a> {
             let heard = events.event(turn)?;
             if let Some(event) = &heard {
                 self.hear(event, notice);
-                self.metrics.established(self.tracked.established());
+                self.tell_established();
             }
             self.refuse(false, notice);
             self.write(false);

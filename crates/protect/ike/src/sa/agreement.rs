@@ -172,7 +172,7 @@ impl IkeSa {
         let state = (State::Established, chance);
         let mut sa = Self::new(self.config.clone(), role, self.ends, (spis, 0), state, now);
         sa.peer = self.peer.clone();
-        sa.proofs = self.proofs.clone();
+        (sa.proofs, sa.proof) = (self.proofs.clone(), self.proof);
         sa.asked = self.asked;
         sa.security = Some(Security {
             agreed,
@@ -183,6 +183,18 @@ impl IkeSa {
         });
         sa.begin(now, Vec::new());
         Ok(sa)
+    }
+
+    /// Checks a nonce against the PRF of this IKE_SA, and against that of the IKE_SA to be made.
+    pub(super) fn is_long_enough(&self, nonce: &[u8], target: &Target) -> bool {
+        let own = self.security.as_ref().map(|security| security.agreed.prf);
+        let made = match target {
+            Target::Ike { agreed, .. } => Some(agreed.prf),
+            Target::Child { .. } => None,
+        };
+        own.into_iter()
+            .chain(made)
+            .all(|prf| nonce.len() >= prf.shortest_nonce())
     }
 
     /// An SPI of ESP that this IKE_SA does not use.

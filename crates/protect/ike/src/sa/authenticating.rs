@@ -154,6 +154,12 @@ impl IkeSa {
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
         payloads.extend(mixes.then(|| notify(NotifyType::PPK_IDENTITY, &[])));
+        let lifetime = self.authentication_lifetime();
+        payloads.extend(
+            lifetime
+                .as_ref()
+                .map(|seconds| notify(NotifyType::AUTH_LIFETIME, seconds)),
+        );
         let selectors = made.as_ref().and_then(|made| made.as_ref().ok()).map(Made::selectors);
         match (&made, &selectors) {
             (Some(Ok(made)), Some(selectors)) => payloads.extend(self.chosen_child(made, self.esp_spi, selectors)),
@@ -172,12 +178,11 @@ impl IkeSa {
         }
     }
 
-    pub(super) fn auth_response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
-        let message = Message::read(content.first, &content.bytes)?;
-        let auth = Auth::of(&message, PayloadType::ID_RESPONDER);
+    pub(super) fn auth_response(&mut self, now: Instant, message: &Message<'_>) -> Result<(), Failure> {
+        let auth = Auth::of(message, PayloadType::ID_RESPONDER);
         // A refusal next to a proof is one of the CHILD_SA alone (RFC 7296, section 1.2).
         if auth.proof.is_none() {
-            super::open::refusal(&message)?;
+            super::open::refusal(message)?;
         }
         let mixed = match self.ppk_of_auth() {
             Some(_) => self.mixed_or_not(auth.ppk == Some(&[])),
@@ -190,12 +195,13 @@ impl IkeSa {
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
         self.established(now, &auth);
+        self.follow_lifetime(now, message);
         let Some(place) = self.first else {
             return Ok(());
         };
-        let offered = Offered::of(&message);
+        let offered = Offered::of(message);
         if offered.proposals.is_none() {
-            let kind = super::open::refusal(&message).err();
+            let kind = super::open::refusal(message).err();
             let kind = match kind {
                 Some(Failure::Refused(kind)) => kind,
                 _ => NotifyType::NO_PROPOSAL_CHOSEN,
@@ -226,6 +232,7 @@ impl IkeSa {
         }
         // What was signed is not needed again; of ML-DSA and a KEM it is most of what an SA holds.
         self.transcript = super::Transcript::default();
+        self.prove_now(now);
         self.begin(now, auth.certificates.clone());
     }
 

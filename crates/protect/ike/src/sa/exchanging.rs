@@ -40,15 +40,19 @@ impl IkeSa {
         self.security.as_ref()?.agreed.additional.get(index).copied()
     }
 
-    pub(super) fn intermediate_response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
+    pub(super) fn intermediate_response(
+        &mut self,
+        now: Instant,
+        content: &Content,
+        message: &Message<'_>,
+    ) -> Result<(), Failure> {
         let State::Exchanging { index, pending } = std::mem::replace(&mut self.state, State::Authenticating) else {
             return Ok(());
         };
-        let message = Message::read(content.first, &content.bytes)?;
-        super::open::refusal(&message)?;
+        super::open::refusal(message)?;
         let secret = match (self.additional(index), pending) {
             (Some(method), Some(pending)) => {
-                let data = data_of(&message, method)?;
+                let data = data_of(message, method)?;
                 Some(pending.finish(data).map_err(|_| Failure::KeyExchange(method))?)
             }
             _ => None,
@@ -58,7 +62,7 @@ impl IkeSa {
             self.secure_again(&secret)?;
         }
         if self.names_ppk(index) {
-            self.ppk_answered(&message)?;
+            self.ppk_answered(message)?;
         }
         self.go_on(now, index + 1)
     }

@@ -11,7 +11,7 @@ use bartizan_wire::ike::{
 };
 
 use super::preshared::By;
-use super::{Abilities, Ends, IkeSa, Security, State, fingerprint};
+use super::{Abilities, Ends, IkeSa, Security, State, fingerprint, unknown_critical};
 use crate::config::Config;
 use crate::credential::hashes;
 use crate::error::Failure;
@@ -23,6 +23,9 @@ use crate::schedule::{Keys, Nonces};
 
 /// Cookies that an initiator returns before it fails: a responder needs one, and another where its secret has changed.
 const COOKIES: u8 = 3;
+
+/// Reason to refuse a nonce that the wire allows (RFC 7296, section 2.10).
+pub(super) const SHORT_NONCE: &str = "its nonce is shorter than half of the key of the pseudorandom function";
 
 /// An initiator before it has keys.
 pub(super) struct Starting {
@@ -245,6 +248,9 @@ impl IkeSa {
         let Ok(message) = Message::read(header.next, &datagram[Header::LENGTH..]) else {
             return;
         };
+        if unknown_critical(&message).is_some() {
+            return;
+        }
         if let Some((kind, data)) = error_or_cookie(&message) {
             self.asked_or_refused(now, kind, data);
             return;
@@ -303,6 +309,9 @@ impl IkeSa {
             return Err(Failure::NoProposal);
         }
         let agreed = Agreed::of(chosen).ok_or(Failure::NoProposal)?;
+        if init.nonce.len() < agreed.prf.shortest_nonce() {
+            return Err(Failure::Incomplete(SHORT_NONCE));
+        }
         let State::Starting(starting) = std::mem::replace(&mut self.state, State::Closed) else {
             return Ok(());
         };
@@ -355,6 +364,9 @@ impl IkeSa {
         (init, chosen): (&Init<'_>, &Proposal),
     ) -> Result<Self, Failure> {
         let agreed = Agreed::of(chosen).ok_or(Failure::NoProposal)?;
+        if init.nonce.len() < agreed.prf.shortest_nonce() {
+            return Err(Failure::Incomplete(SHORT_NONCE));
+        }
         let (method, data) = init.key_exchange;
         let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
         let (answer, secret) = exchange.answer(data).map_err(|_| Failure::KeyExchange(method))?;

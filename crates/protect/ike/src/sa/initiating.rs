@@ -9,9 +9,8 @@ use bartizan_wire::ike::{
 use super::IkeSa;
 use super::agreement::{Agreement, Said, Subject, Target, key_exchange_payload};
 use super::child::{Offered, Selectors, Stage};
-use super::init::{begin, notify, payload, wanted};
+use super::init::{SHORT_NONCE, begin, notify, payload, wanted};
 use super::life::Task;
-use super::messages::Content;
 use crate::config::Mode;
 use crate::error::Failure;
 use crate::event::{Event, Requester};
@@ -121,12 +120,11 @@ impl IkeSa {
     }
 
     /// What the peer answers to either exchange.
-    pub(super) fn create_response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
+    pub(super) fn create_response(&mut self, now: Instant, message: &Message<'_>) -> Result<(), Failure> {
         let Some(Initiating { subject, place, step }) = self.initiating.take() else {
             return Ok(());
         };
-        let message = Message::read(content.first, &content.bytes)?;
-        let said = Said::of(&message);
+        let said = Said::of(message);
         if let Some((kind, data)) = said.error {
             let again = match &step {
                 Step::Asked(asked) if kind == NotifyType::INVALID_KE_PAYLOAD && !asked.again => {
@@ -140,7 +138,7 @@ impl IkeSa {
             };
         }
         let agreement = match step {
-            Step::Asked(asked) => self.accept((subject, place), *asked, &message, &said),
+            Step::Asked(asked) => self.accept((subject, place), *asked, message, &said),
             Step::Following {
                 mut agreement,
                 method,
@@ -181,6 +179,9 @@ impl IkeSa {
         };
         let (first, additional) = proposal::exchanges(chosen).ok_or(Failure::NoProposal)?;
         let target = self.target((subject, place), &asked.spi, chosen, &offered)?;
+        if !self.is_long_enough(nonce, &target) {
+            return Err(Failure::Incomplete(SHORT_NONCE));
+        }
         let mut secrets = Vec::new();
         match (asked.exchange, first) {
             (Some((method, pending)), Some(first)) if method == first => {

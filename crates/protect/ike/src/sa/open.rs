@@ -5,7 +5,7 @@ use std::time::Instant;
 use bartizan_wire::ike::{Body, ExchangeType, Message, NotifyType, Payload, PayloadType};
 
 use super::init::{notify, payload};
-use super::messages::Content;
+use super::messages::{Content, unknown_critical};
 use super::preshared::By;
 use super::{IkeSa, State};
 use crate::error::Failure;
@@ -25,11 +25,18 @@ pub(super) fn refusal(message: &Message<'_>) -> Result<(), Failure> {
 
 impl IkeSa {
     pub(super) fn response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
+        // That it has answered the deletion is all that was asked.
+        if let State::Closing(failure) = &self.state {
+            return Err(failure.clone());
+        }
+        let message = Message::read(content.first, &content.bytes)?;
+        if let Some(unknown) = unknown_critical(&message) {
+            return Err(Failure::Critical(unknown.0));
+        }
         match &self.state {
-            State::Exchanging { .. } => self.intermediate_response(now, content),
-            State::Authenticating => self.auth_response(now, content),
-            State::Closing(failure) => Err(failure.clone()),
-            _ if self.initiating.is_some() => self.create_response(now, content),
+            State::Exchanging { .. } => self.intermediate_response(now, content, &message),
+            State::Authenticating => self.auth_response(now, &message),
+            _ if self.initiating.is_some() => self.create_response(now, &message),
             _ => {
                 // That it answered is all that was asked, or it has deleted what it was to.
                 if let Some(inbound) = self.deleting.take() {
@@ -115,6 +122,7 @@ impl IkeSa {
                 _ => {}
             }
         }
+        self.follow_lifetime(now, message);
         let deletions = (!spis.is_empty()).then(|| deletion(ESP, &spis));
         self.answer(&content.header, deletions.into_iter().collect())?;
         for inbound in gone {

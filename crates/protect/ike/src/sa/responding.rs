@@ -143,6 +143,9 @@ impl IkeSa {
             let own = self.new_spi();
             Target::Child { made, own }
         };
+        if !self.is_long_enough(&theirs, &target) {
+            return Err(NotifyType::INVALID_SYNTAX.into());
+        }
         let (first, additional) = proposal::exchanges(target.chosen()).ok_or(NONE)?;
         let (mut secrets, mut answer) = (Vec::new(), Vec::new());
         if let Some(method) = first {

@@ -210,6 +210,85 @@ fn an_spi_that_the_peer_receives_by_already_is_not_taken_for_another_child_sa() 
     }
 }
 
+/// No traffic is named.
+const RANGES: [[u8; 12]; 4] = [[0; 12]; 4];
+
+/// Both ends joined, the initiator first.
+fn joined() -> Link {
+    let authority = Authority::new(Algorithm::Ed25519);
+    let [one, other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    let mut link = Link::new(one, other, 43);
+    link.run_well(Duration::from_secs(1));
+    link.assert_settled();
+    link
+}
+
+#[test]
+fn a_nonce_that_is_too_short_for_the_prf_makes_no_sa() {
+    // PRF_HMAC_SHA2_384: 24 octets.
+    for (length, is_taken) in [(16, false), (23, false), (24, true)] {
+        let mut link = joined();
+        let now = link.now;
+        let Link {
+            initiator: victim,
+            responder: Some(hostile),
+            ..
+        } = &mut link
+        else {
+            unreachable!("both are settled");
+        };
+        let known = victim.children[0].outbound.to_be_bytes();
+        let proposal = Proposal {
+            number: 1,
+            protocol: 1,
+            spi: vec![1; 8],
+            transforms: proposal(HYBRID),
+        };
+        let pieces = [
+            Piece::Proposals(vec![proposal]),
+            Piece::Nonce(vec![7; length]),
+            Piece::KeyExchange(31, vec![9; 32]),
+        ];
+        let header = hostile.header(ExchangeType::CREATE_CHILD_SA, 0, victim.expected);
+        let (_, datagrams) = hostile
+            .seal(header, payloads(&pieces, &known, &RANGES))
+            .expect("sealed");
+        for datagram in datagrams {
+            victim.receive(now, &datagram);
+        }
+        assert_eq!(victim.responding.is_some(), is_taken, "{length} octets");
+    }
+}
+
+#[test]
+fn a_proven_response_with_a_critical_payload_that_is_unknown_ends_the_ike_sa() {
+    for critical in [false, true] {
+        let mut link = joined();
+        let now = link.now;
+        let Link {
+            initiator: victim,
+            responder: Some(hostile),
+            ..
+        } = &mut link
+        else {
+            unreachable!("both are settled");
+        };
+        let inbound = victim.children[0].inbound;
+        victim.delete_child(now, inbound);
+        let message_id = victim.outgoing.as_ref().expect("it asks").message_id;
+        let header = hostile.header(ExchangeType::INFORMATIONAL, Flags::RESPONSE, message_id);
+        let pieces = [Piece::Other(200, critical, vec![1])];
+        let (_, datagrams) = hostile
+            .seal(header, payloads(&pieces, &[0; 4], &RANGES))
+            .expect("sealed");
+        for datagram in datagrams {
+            victim.receive(now, &datagram);
+        }
+        assert_eq!(victim.is_closed(), critical);
+        assert_eq!(victim.is_established(), !critical);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

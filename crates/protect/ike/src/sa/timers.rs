@@ -16,10 +16,18 @@ impl IkeSa {
     pub fn timeout(&self) -> Option<Instant> {
         let again = self.outgoing.as_ref().map(|outgoing| outgoing.due);
         let abandoned = self.responding.as_ref().map(|responding| responding.deadline);
-        let (rekey, expires) = self.lifetime();
+        let (rekey, expires, outdated) = self.lifetime();
         let children = self.children.iter().filter(|_| self.is_established());
         let children = children.flat_map(|child| [child.rekey, child.expires]);
-        let own = [again, abandoned, self.deadline, self.liveness(), rekey, expires];
+        let own = [
+            again,
+            abandoned,
+            self.deadline,
+            self.liveness(),
+            rekey,
+            expires,
+            outdated,
+        ];
         own.into_iter().chain(children).flatten().min()
     }
 
@@ -33,12 +41,13 @@ impl IkeSa {
             .map(|silence| self.heard + silence)
     }
 
-    /// When the IKE_SA is replaced, and when it is deleted, unless it already is.
-    fn lifetime(&self) -> (Option<Instant>, Option<Instant>) {
+    /// Times at which the IKE_SA is replaced, is deleted, and is deleted for the age of its
+    /// authentication.
+    fn lifetime(&self) -> (Option<Instant>, Option<Instant>, Option<Instant>) {
         if self.is_established() && self.closing.is_none() {
-            (self.rekey, self.expires)
+            (self.rekey, self.expires, self.authentication_ends())
         } else {
-            (None, None)
+            (None, None, None)
         }
     }
 
@@ -46,9 +55,11 @@ impl IkeSa {
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
         if is_due(self.deadline) {
-            self.fail(match self.state {
+            let closing = self.closing.take();
+            self.fail(match &self.state {
                 State::Replaced => Failure::Replaced,
-                _ => Failure::Abandoned,
+                State::Closing(failure) => failure.clone(),
+                _ => closing.unwrap_or(Failure::Abandoned),
             });
         }
         self.send_again(now);
@@ -58,8 +69,12 @@ impl IkeSa {
         {
             self.fail(failure);
         }
-        let (rekey, expires) = self.lifetime();
-        if is_due(expires) {
+        let (rekey, expires, outdated) = self.lifetime();
+        if is_due(outdated) {
+            // A peer that completes no exchange and answers no deletion gains no time by it.
+            self.closing = Some(Failure::Outdated);
+            self.deadline = Some(now + self.config.timing.patience());
+        } else if is_due(expires) {
             self.closing = Some(Failure::Expired);
         } else if is_due(rekey) {
             self.rekey = None;

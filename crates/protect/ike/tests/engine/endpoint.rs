@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Pace, Report, SaId};
+use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Pace, Port, Report, SaId};
 use bartizan_wire::ike::{ExchangeType, Header};
 
 use crate::link::{Algorithm, Authority, DELAY, HYBRID, config, random};
@@ -274,4 +274,50 @@ fn a_first_request_that_comes_again_makes_no_second_ike_sa() {
     assert_eq!(nodes.nodes[1].count(), (1, 1));
     nodes.run(Duration::from_secs(5));
     assert_eq!([0, 1].map(|node| nodes.nodes[node].count()), [(1, 0); 2]);
+}
+
+#[test]
+fn a_peer_that_begins_at_port_4500_is_answered_from_there_whatever_the_answer_is() {
+    let mut nodes = Nodes::new(1);
+    nodes.initiate(0);
+    let (ends, transmit) = nodes.nodes[0].poll_transmit().expect("the first request");
+    let mut from = other_way(ends);
+    from.local.set_port(4500);
+    from.remote.set_port(40_001);
+    // Admitted, then asked for a cookie.
+    for number in 1_u64..=9 {
+        let mut datagram = transmit.datagram.clone();
+        datagram[..8].copy_from_slice(&number.to_be_bytes());
+        let mut chance = random(&mut nodes.seed);
+        nodes.nodes[1].receive(nodes.now, from, &datagram, &mut chance);
+        let (ends, answer) = nodes.nodes[1].poll_transmit().expect("an answer");
+        assert_eq!((answer.port, ends.to(answer.port)), (Port::Nat, from.remote));
+    }
+    assert_eq!(nodes.nodes[1].count(), (8, 8));
+}
+
+#[test]
+fn a_cookie_is_taken_in_its_period_and_the_next_and_not_later() {
+    for (age, is_taken) in [(1, true), (61, true), (121, false), (100_000, false)] {
+        let mut nodes = Nodes::with(
+            1,
+            HalfOpen {
+                cookies_from: 0,
+                ..HalfOpen::default()
+            },
+        );
+        nodes.initiate(0);
+        let (ends, first) = nodes.nodes[0].poll_transmit().expect("the first request");
+        let at_responder = |nodes: &mut Nodes, datagram: &[u8]| {
+            let mut chance = random(&mut nodes.seed);
+            nodes.nodes[1].receive(nodes.now, other_way(ends), datagram, &mut chance);
+            nodes.nodes[1].poll_transmit().expect("an answer").1.datagram
+        };
+        let cookie = at_responder(&mut nodes, &first.datagram);
+        nodes.nodes[0].receive(nodes.now, ends, &cookie, &mut random(&mut nodes.seed));
+        let (_, again) = nodes.nodes[0].poll_transmit().expect("the request with the cookie");
+        nodes.now += Duration::from_secs(age);
+        at_responder(&mut nodes, &again.datagram);
+        assert_eq!(nodes.nodes[1].count().0, usize::from(is_taken), "after {age} s");
+    }
 }

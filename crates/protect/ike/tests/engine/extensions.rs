@@ -110,3 +110,60 @@ fn an_ike_sa_begins_without_a_child_sa_and_each_then_has_key_exchanges_of_its_ow
     };
     assert!(with_its_own(0) && with_its_own(1));
 }
+
+#[test]
+fn a_nonce_that_is_shorter_than_half_of_the_key_of_the_prf_is_refused_by_either_end() {
+    // PRF_HMAC_SHA2_384: 24 octets.
+    for (length, is_refused) in [(16, true), (23, true), (24, false)] {
+        for of in 0..2 {
+            let change = match length {
+                16 => |payloads: &mut Vec<Payload<'_>>| shorten(payloads, 16),
+                23 => |payloads: &mut Vec<Payload<'_>>| shorten(payloads, 23),
+                _ => |payloads: &mut Vec<Payload<'_>>| shorten(payloads, 24),
+            };
+            let link = changing_init(of, change);
+            let short = matches!(link.closed(0), Some(Failure::Incomplete(why)) if why.contains("nonce"));
+            assert_eq!(
+                of == 1 && is_refused,
+                short,
+                "{length} octets of end {of}: {:?}",
+                link.events
+            );
+            assert_eq!(
+                of == 0 && is_refused,
+                link.responder.is_none(),
+                "{length} octets of end {of}"
+            );
+        }
+    }
+}
+
+fn shorten(payloads: &mut [Payload<'_>], length: usize) {
+    for payload in payloads {
+        if let Body::Nonce(nonce) = &mut payload.body {
+            *nonce = &nonce[..length];
+        }
+    }
+}
+
+#[test]
+fn an_answer_with_a_critical_payload_that_is_unknown_is_left_alone_where_nothing_is_authenticated() {
+    for critical in [false, true] {
+        let change = match critical {
+            true => |payloads: &mut Vec<Payload<'_>>| unknown(payloads, true),
+            false => |payloads: &mut Vec<Payload<'_>>| unknown(payloads, false),
+        };
+        let link = changing_init(1, change);
+        // Whatever is changed of it is found out by the signatures, where it is taken at all.
+        assert_eq!(link.closed(0).is_none(), critical, "{:?}", link.events);
+        assert!(!link.initiator.is_established());
+    }
+}
+
+fn unknown(payloads: &mut Vec<Payload<'_>>, critical: bool) {
+    payloads.push(Payload {
+        kind: PayloadType(200),
+        critical,
+        body: Body::Other(&[]),
+    });
+}

@@ -1,5 +1,6 @@
 //! Both roles against each other: what they agree on, what they refuse, and what neither makes of anything else.
 
+mod authentication;
 mod endpoint;
 mod extensions;
 mod hostile;

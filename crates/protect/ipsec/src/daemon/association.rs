@@ -9,13 +9,19 @@ use bartizan_wire::ike::Transform;
 
 use super::connection::Protected;
 
+/// Stands for the connection of an IKE_SA whose peer is not authenticated, as charon names it.
+pub(super) const UNNAMED: &str = "(unnamed)";
+
 /// An IKE_SA that has not ended.
 #[derive(Debug)]
 pub(super) struct Sa {
     /// By which commands and events name it; each has a greater one than those before.
     pub(super) number: u32,
-    /// The name of its connection.
-    pub(super) connection: String,
+    /// The connection between its addresses. A forged sender is enough for that, so decisions about
+    /// a connection use [`Self::is_of`].
+    pub(super) addressed: String,
+    /// Membership in that connection: this end began the IKE_SA, or its peer is authenticated.
+    pub(super) belongs: bool,
     /// The CHILD_SAs that it was configured with, by place; its connection may have been loaded anew since.
     pub(super) children: Vec<Arc<Protected>>,
     /// The place of the one that this end asks for in IKE_AUTH.
@@ -31,8 +37,8 @@ pub(super) struct Sa {
     pub(super) replaces: Option<SaId>,
     /// The one that is to end once this one has its CHILD_SA: both ends have authenticated each other anew.
     pub(super) succeeds: Option<SaId>,
-    /// When this end begins another that succeeds it.
-    pub(super) reauthenticate: Option<Instant>,
+    /// Time at which this end last began another that is to succeed it.
+    pub(super) attempted: Option<Instant>,
     /// Requests that were sent again, of the one on its way.
     pub(super) sent_again: u32,
 }
@@ -56,6 +62,16 @@ impl Sa {
             (Stage::Current, None) => "CONNECTING",
             (Stage::Current, Some(_)) => "ESTABLISHED",
         }
+    }
+
+    /// The one test of membership in a connection.
+    pub(super) fn is_of(&self, connection: &str) -> bool {
+        self.belongs && self.addressed == connection
+    }
+
+    /// The name of its connection.
+    pub(super) fn connection(&self) -> &str {
+        if self.belongs { &self.addressed } else { UNNAMED }
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -186,10 +186,7 @@ impl Daemon {
             let mut before = sa.children.iter().map(|child| paths(child));
             before.any(|(name, path)| now.iter().any(|(other, now)| *other == name && *now != path))
         };
-        let of_it = self
-            .sas
-            .iter()
-            .filter(|(_, sa)| sa.connection == read.name && moved(sa));
+        let of_it = self.sas.iter().filter(|(_, sa)| sa.addressed == read.name && moved(sa));
         let of_it: Vec<SaId> = of_it.map(|(id, _)| *id).collect();
         for id in &of_it {
             self.say(
@@ -227,7 +224,7 @@ impl Daemon {
         unneeded.map(|(local, remote)| (*local, *remote)).collect()
     }
 
-    fn unload(&mut self, message: &Message) -> Result<(), String> {
+    pub(super) fn unload(&mut self, message: &Message) -> Result<(), String> {
         let name = message.text("name").unwrap_or_default();
         let known = self
             .connections
@@ -237,6 +234,11 @@ impl Daemon {
         known.loaded = false;
         let between = (known.ends.local.ip(), known.ends.remote.ip());
         self.endpoint.refuse(between);
+        let half_open = self.sas.iter().filter(|(_, sa)| !sa.belongs && sa.addressed == name);
+        for id in half_open.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.endpoint.with(id, IkeSa::discard);
+        }
+        self.settle();
         self.forget_unloaded();
         Ok(())
     }
@@ -244,7 +246,7 @@ impl Daemon {
     /// Forgets connections that are not loaded and have no IKE_SA, with their policies and sockets.
     pub(super) fn forget_unloaded(&mut self) {
         let sas = &self.sas;
-        let is_over = |known: &mut Connection| !known.loaded && !sas.values().any(|sa| sa.connection == known.name);
+        let is_over = |known: &mut Connection| !known.loaded && !sas.values().any(|sa| sa.is_of(&known.name));
         let over: Vec<_> = self.connections.extract_if(.., is_over).collect();
         for connection in over {
             self.release(&connection);
@@ -286,7 +288,7 @@ impl Daemon {
         let ids: Vec<SaId> = self.sas.keys().copied().collect();
         for id in ids {
             let Some(sa) = self.sas.get(&id) else { continue };
-            let name = sa.connection.clone();
+            let name = sa.connection().to_owned();
             let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
             let children = self.children.iter().filter(|child| held.contains(&child.inbound));
             let children = children.fold(Section::new(), |all, child| {
@@ -306,7 +308,7 @@ impl Daemon {
         children.any(|known| known.connection == connection && known.of.name == child && !known.superseded)
     }
 
-    fn initiate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
+    pub(super) fn initiate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
         let child = message.text("child").unwrap_or_default();
         let ike = message.text("ike");
         let is_it = |known: &&mut Connection| {
@@ -324,12 +326,9 @@ impl Daemon {
         let open = self
             .sas
             .iter()
-            .find(|(_, sa)| sa.connection == name && sa.is_open())
+            .find(|(_, sa)| sa.is_of(&name) && sa.is_open())
             .map(|(id, _)| *id);
-        let is_under_way = self
-            .sas
-            .values()
-            .any(|sa| sa.connection == name && sa.established.is_none());
+        let is_under_way = self.sas.values().any(|sa| sa.is_of(&name) && sa.established.is_none());
         // Before it begins: what is logged of it is for whoever waits.
         let patience = message
             .text("timeout")
@@ -359,7 +358,7 @@ impl Daemon {
         let number = |name: &str| message.number(name);
         let sas = self.sas.iter().filter(|(_, sa)| {
             number("ike-id") == Some(sa.number.into())
-                || message.text("ike") == Some(sa.connection.as_str()) && sa.is_open()
+                || message.text("ike").is_some_and(|ike| sa.is_of(ike)) && sa.is_open()
         });
         let children = self.children.iter().filter(|child| {
             let by_name = message.text("child") == Some(child.of.name.as_str()) && message.text("ike").is_none();
@@ -478,9 +477,9 @@ impl Daemon {
     pub(super) fn end_waiting(&mut self, id: SaId, sa: &Sa, failure: &Failure) {
         // A peer that does not answer is tried again until the time is over.
         let goes_on = sa.initiator && *failure == Failure::Unanswered || *failure == Failure::Replaced;
-        let others = self.sas.values().any(|other| other.connection == sa.connection);
-        if !goes_on && !others {
-            self.fail_waiting(&sa.connection, None, &failure.to_string());
+        let others = self.sas.values().any(|other| other.is_of(&sa.addressed));
+        if sa.belongs && !goes_on && !others {
+            self.fail_waiting(&sa.addressed, None, &failure.to_string());
         }
         for waiting in &mut self.waiting {
             if let Waiting::Terminate(terminate) = waiting {

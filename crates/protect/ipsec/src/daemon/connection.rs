@@ -53,8 +53,6 @@ pub(super) struct Connection {
     /// How often what the peer deletes is begun anew, and whether it is to be as soon as that may be.
     pub(super) allowance: Allowance,
     pub(super) overdue: bool,
-    /// After which both ends authenticate each other anew, in another IKE_SA.
-    pub(super) reauthentication: Option<Duration>,
     /// No `unload-conn` has come since.
     pub(super) loaded: bool,
 }
@@ -152,6 +150,7 @@ impl Connection {
                 liveness: period(section, "dpd_delay"),
                 ike: period(section, "rekey_time").map(Lifetime::of),
                 child: lifetime.map(Lifetime::of),
+                authentication: period(section, "reauth_time").map(Lifetime::of),
                 asked: Pace {
                     at_once: ASKED + ASKED_OF_EACH * children.len() as u32,
                     each: Duration::from_secs(1),
@@ -176,7 +175,6 @@ impl Connection {
             wanted: BTreeSet::new(),
             allowance: Allowance::new(AGAIN, Instant::now()),
             overdue: false,
-            reauthentication: period(section, "reauth_time"),
             loaded: true,
         })
     }

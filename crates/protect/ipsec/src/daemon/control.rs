@@ -21,7 +21,7 @@ const READ: usize = 16 * 1024;
 
 /// A client, as long as it is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ClientId(u64);
+pub(super) struct ClientId(pub(super) u64);
 
 #[derive(Debug)]
 struct Connected {

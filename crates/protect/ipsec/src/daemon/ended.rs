@@ -8,6 +8,7 @@ use bartizan_wire::ike::NotifyType;
 use super::Daemon;
 use super::association::{Sa, Stage};
 use super::reports::up;
+use crate::watch::NOT_ANEW;
 
 /// What a refusal of a certificate or a proof is in charon's alerts and log, by the words of `bartizan_ike::Anchors`.
 const REFUSALS: [(&str, &str, &str); 6] = [
@@ -39,7 +40,7 @@ impl Daemon {
     /// Ends an IKE_SA together with its peer.
     pub(super) fn close(&mut self, id: SaId) {
         if let Some(sa) = self.sas.get_mut(&id) {
-            let (name, number, is_open) = (sa.connection.clone(), sa.number, sa.is_open());
+            let (name, number, is_open) = (sa.connection().to_owned(), sa.number, sa.is_open());
             if sa.stage == Stage::Current {
                 sa.stage = Stage::Ending;
             }
@@ -65,35 +66,52 @@ impl Daemon {
         let section = self.section(id, now);
         let Some(sa) = self.sas.remove(&id) else { return };
         if sa.established.is_some() && sa.stage != Stage::Replaced {
-            self.control.event("ike-updown", &up(false, &sa.connection, section));
+            self.control.event("ike-updown", &up(false, sa.connection(), section));
         }
         self.end_waiting(id, &sa, failure);
+        self.end_unproven(&sa, failure);
         self.again(&sa, failure);
         self.forget_unloaded();
     }
 
+    /// Ends the IKE_SA that an attempt was to succeed, if either end refused the other's proof.
+    /// Silence and unauthenticated answers end nothing: another attempt follows.
+    fn end_unproven(&mut self, attempt: &Sa, failure: &Failure) {
+        let is_refused = matches!(
+            failure,
+            Failure::Authentication(_) | Failure::Refused(NotifyType::AUTHENTICATION_FAILED)
+        );
+        let Some(old) = attempt.succeeds.filter(|_| is_refused) else {
+            return;
+        };
+        if self.sas.get(&old).is_some_and(Sa::is_open) {
+            self.say(old, &format!("the peer {NOT_ANEW}: {failure}"));
+            self.close(old);
+        }
+    }
+
     /// Begins another where the connection asks for that.
     fn again(&mut self, sa: &Sa, failure: &Failure) {
-        let Some(connection) = self.connection(&sa.connection) else {
+        let Some(connection) = self.connection(sa.connection()) else {
             return;
         };
         let any = |way: usize| connection.children.iter().any(|child| child.again[way]);
         let [deleted, lost] = [any(0), any(1)];
-        let is_alone = !self.sas.values().any(|other| other.connection == sa.connection);
+        let is_alone = !self.sas.values().any(|other| other.is_of(sa.connection()));
         let wanted = match (sa.established, failure) {
             // The peer may be away for longer than any number of tries.
             (None, Failure::Unanswered) => sa.initiator,
             (None, _) => false,
             (Some(_), Failure::Unanswered) => lost,
-            (Some(_), Failure::Deleted | Failure::Expired) => deleted,
+            (Some(_), Failure::Deleted | Failure::Expired | Failure::Outdated) => deleted,
             (Some(_), _) => false,
         };
         let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
         // What this end has lost, or has not reached, has taken its time already.
         let is_slow = *failure == Failure::Unanswered;
-        if wanted && (is_slow || self.may_begin_again(&sa.connection, Instant::now())) {
+        if wanted && (is_slow || self.may_begin_again(sa.connection(), Instant::now())) {
             // One that cannot begin now is begun by whoever keeps the links.
-            let _ = self.begin(&sa.connection, None, None);
+            let _ = self.begin(sa.connection(), None, None);
         }
     }
 
@@ -109,8 +127,8 @@ impl Daemon {
     }
 
     /// An IKE_SA of a connection, one that is open where there is one, and whether it is.
-    fn ike_sa_of(&self, connection: &str) -> Option<(SaId, bool)> {
-        let of_it = self.sas.iter().filter(|(_, sa)| sa.connection == connection);
+    pub(super) fn ike_sa_of(&self, connection: &str) -> Option<(SaId, bool)> {
+        let of_it = self.sas.iter().filter(|(_, sa)| sa.is_of(connection));
         of_it
             .map(|(id, sa)| (*id, sa.is_open()))
             .max_by_key(|(_, is_open)| *is_open)
@@ -168,7 +186,7 @@ impl Daemon {
 
     fn say_why(&mut self, now: Instant, id: SaId, failure: &Failure) {
         let Some(sa) = self.sas.get(&id) else { return };
-        let (name, number, open) = (sa.connection.clone(), sa.number, sa.established.is_some());
+        let (name, number, open) = (sa.connection().to_owned(), sa.number, sa.established.is_some());
         let mut alerts = Vec::new();
         let line = match failure {
             Failure::Unanswered => {
@@ -204,6 +222,10 @@ impl Daemon {
             Failure::Expired => {
                 alerts.push("ike-sa-expired");
                 None
+            }
+            Failure::Outdated => {
+                alerts.push("ike-sa-expired");
+                Some(format!("the peer {NOT_ANEW} in time"))
             }
             // Said where it was begun.
             Failure::Closed | Failure::Dropped | Failure::Replaced => None,

@@ -53,7 +53,7 @@ impl Daemon {
     /// A line about an IKE_SA.
     pub(super) fn say(&mut self, id: SaId, line: &str) {
         let Some(sa) = self.sas.get(&id) else { return };
-        let (connection, number) = (sa.connection.clone(), sa.number);
+        let (connection, number) = (sa.connection().to_owned(), sa.number);
         self.say_of(&connection, number, line);
     }
 
@@ -116,10 +116,9 @@ impl Daemon {
                 &format!("splitting IKE message ({} bytes) into {total} fragments", header.length),
             );
         }
-        let (mut from, mut to) = (ends.local, ends.remote);
+        let (mut from, to) = (ends.local, ends.to(transmit.port));
         if transmit.port == Port::Nat {
             from.set_port(IKE_NAT);
-            to.set_port(IKE_NAT);
         }
         let bytes = transmit.datagram.len();
         let line = format!("sending packet: from {} to {} ({bytes} bytes)", shown(from), shown(to));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Report, SaId};
+use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Port, Report, SaId};
 use bartizan_wire::ike::NotifyType;
 use bartizan_wire::udp::IKE_NAT;
 
@@ -26,9 +26,9 @@ impl Daemon {
             Report::Admitted(id, ends) => self.admitted(id, ends),
             Report::Rekeyed { old, new } => self.rekeyed(old, new),
             Report::Event(id, event) => {
-                if !self.sas.contains_key(&id) {
-                    return;
-                }
+                let Some(sa) = self.sas.get_mut(&id) else { return };
+                // The first events of a peer that is authenticated.
+                sa.belongs |= matches!(event, Event::InitialContact | Event::Established { .. });
                 match event {
                     Event::InitialContact => self.initial_contact(now, id),
                     Event::Established {
@@ -61,7 +61,8 @@ impl Daemon {
         let spis = self.endpoint.sa(id).map_or((0, 0), IkeSa::spis);
         let sa = Sa {
             number: self.numbers.0,
-            connection: connection.to_owned(),
+            addressed: connection.to_owned(),
+            belongs: true,
             children,
             first: 0,
             initiator,
@@ -72,7 +73,7 @@ impl Daemon {
             stage: Stage::Current,
             replaces: None,
             succeeds: None,
-            reauthenticate: None,
+            attempted: None,
             sent_again: 0,
         };
         self.sas.insert(id, sa);
@@ -89,6 +90,7 @@ impl Daemon {
             return;
         };
         self.track(id, (&name, children), false, ends);
+        self.sas.get_mut(&id).into_iter().for_each(|sa| sa.belongs = false);
         self.say(id, &format!("{} is initiating an IKE_SA", ends.remote.ip()));
     }
 
@@ -101,10 +103,7 @@ impl Daemon {
         let begun = self.endpoint.initiate(config, ends, &mut super::random, Instant::now());
         let id = begun.map_err(|failure| failure.to_string())?;
         self.endpoint.with(id, |sa| sa.begin_with(first));
-        let is_alone = !self
-            .sas
-            .values()
-            .any(|sa| sa.connection == name && sa.established.is_some());
+        let is_alone = !self.sas.values().any(|sa| sa.is_of(name) && sa.established.is_some());
         if is_alone {
             self.endpoint.with(id, IkeSa::announce_initial_contact);
         }
@@ -128,13 +127,16 @@ impl Daemon {
 
     /// Has an IKE_SA make all CHILD_SAs that this end has been asked to set up and that it has not, but the one that its IKE_AUTH was for.
     pub(super) fn make_wanted(&mut self, now: Instant, id: SaId, except: Option<usize>) {
-        let Some(connection) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+        let Some(connection) = self.sas.get(&id).map(|sa| sa.connection().to_owned()) else {
             return;
         };
         let Some(wanted) = self.connection(&connection).map(|known| known.wanted.clone()) else {
             return;
         };
-        let places = wanted.iter().filter_map(|child| self.place_in(id, child));
+        let before = self.sas.get(&id).and_then(|sa| sa.succeeds);
+        let before = before.map(|before| self.names_in(before)).unwrap_or_default();
+        let wanted = wanted.iter().map(String::as_str).chain(before);
+        let places = wanted.filter_map(|child| self.place_in(id, child));
         let places: Vec<usize> = places.filter(|place| Some(*place) != except).collect();
         for place in places {
             // What it has it does not make twice.
@@ -143,7 +145,7 @@ impl Daemon {
     }
 
     /// The names of the CHILD_SAs that an IKE_SA has.
-    fn names_in(&self, id: SaId) -> BTreeSet<&str> {
+    pub(super) fn names_in(&self, id: SaId) -> BTreeSet<&str> {
         let held: Vec<u32> = self.endpoint.sa(id).into_iter().flat_map(IkeSa::children).collect();
         let children = self.children.iter().filter(|child| held.contains(&child.inbound));
         children.map(|child| child.of.name.as_str()).collect()
@@ -154,14 +156,14 @@ impl Daemon {
             self.endpoint.with(new, IkeSa::discard);
             return;
         };
-        let (name, ends, reauthenticate) = (before.connection.clone(), before.ends, before.reauthenticate);
+        let (name, ends, attempted) = (before.connection().to_owned(), before.ends, before.attempted);
         let children = before.children.clone();
         // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
         self.track(new, (&name, children), initiator, ends);
         if let Some(sa) = self.sas.get_mut(&new) {
-            sa.reauthenticate = reauthenticate;
+            sa.attempted = attempted;
             if is_current {
                 sa.replaces = Some(old);
             } else {
@@ -170,18 +172,17 @@ impl Daemon {
         }
         if is_current && let Some(before) = self.sas.get_mut(&old) {
             before.stage = Stage::Replaced;
-            before.reauthenticate = None;
+            // An attempt to authenticate both ends anew goes on.
+            let attempts = self.sas.values_mut().filter(|sa| sa.succeeds == Some(old));
+            attempts.for_each(|sa| sa.succeeds = Some(new));
         }
         self.bound(&name, new);
     }
 
-    /// Drops the oldest IKE_SAs of a connection where there are too many.
+    /// Drops surplus IKE_SAs of a connection: those that are not established, then the oldest.
     pub(super) fn bound(&mut self, name: &str, newest: SaId) {
-        let of_it = self
-            .sas
-            .iter()
-            .filter(|(id, sa)| sa.connection == name && **id != newest);
-        let mut of_it: Vec<_> = of_it.map(|(id, sa)| (sa.stage == Stage::Current, *id)).collect();
+        let of_it = self.sas.iter().filter(|(id, sa)| sa.is_of(name) && **id != newest);
+        let mut of_it: Vec<_> = of_it.map(|(id, sa)| (sa.is_open(), *id)).collect();
         of_it.sort_unstable();
         let surplus = (of_it.len() + 1).saturating_sub(OF_ONE);
         for (_, id) in of_it.into_iter().take(surplus) {
@@ -192,7 +193,7 @@ impl Daemon {
 
     /// The peer has forgotten what it had.
     fn initial_contact(&mut self, now: Instant, id: SaId) {
-        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+        let Some(name) = self.sas.get(&id).map(|sa| sa.connection().to_owned()) else {
             return;
         };
         let Some(peer) = self.connection(&name).map(|known| known.identities[1].clone()) else {
@@ -206,7 +207,7 @@ impl Daemon {
         let others = self
             .sas
             .iter()
-            .filter(|(other, sa)| **other != id && sa.connection == name && is_old(sa));
+            .filter(|(other, sa)| **other != id && sa.is_of(&name) && is_old(sa));
         let others: Vec<SaId> = others.map(|(other, _)| *other).collect();
         for other in others {
             self.say(
@@ -228,22 +229,23 @@ impl Daemon {
         let by_nat = self.endpoint.sa(id).is_some_and(IkeSa::is_translated);
         let Some(sa) = self.sas.get_mut(&id) else { return };
         if by_nat {
+            sa.ends.remote = sa.ends.to(Port::Nat);
             sa.ends.local.set_port(IKE_NAT);
-            sa.ends.remote.set_port(IKE_NAT);
         }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
         sa.spis = spis.unwrap_or(sa.spis);
         let (name, number, replaces, is_current) = (
-            sa.connection.clone(),
+            sa.connection().to_owned(),
             sa.number,
             sa.replaces,
             sa.stage == Stage::Current,
         );
         let Some(connection) = self.connection(&name) else {
+            self.close(id);
             return;
         };
-        let (identities, again) = (connection.identities.clone(), connection.reauthentication);
+        let identities = connection.identities.clone();
         if !is_current {
             return;
         }
@@ -264,9 +266,6 @@ impl Daemon {
             );
             self.say(id, &format!("authentication of '{peer}' with {by_peer} successful"));
             self.say(id, &line);
-            if let Some(sa) = self.sas.get_mut(&id).filter(|sa| sa.initiator) {
-                sa.reauthenticate = again.map(|again| now + again);
-            }
             self.bound(&name, id);
             let section = self.section(id, now);
             self.control.event("ike-updown", &up(true, &name, section));
@@ -294,7 +293,7 @@ impl Daemon {
         // What comes with an IKE_SA that is not wanted goes with it.
         let Some((name, of)) = self.sas.get(&id).filter(|sa| sa.stage != Stage::Ending).and_then(|sa| {
             let of = sa.children.get(child.place)?;
-            Some((sa.connection.clone(), Arc::clone(of)))
+            Some((sa.connection().to_owned(), Arc::clone(of)))
         }) else {
             return;
         };
@@ -367,7 +366,7 @@ impl Daemon {
 
     fn child_refused(&mut self, id: SaId, place: usize, kind: NotifyType) {
         let Some(sa) = self.sas.get(&id) else { return };
-        let (name, initiator) = (sa.connection.clone(), sa.initiator);
+        let (name, initiator) = (sa.connection().to_owned(), sa.initiator);
         let child = sa
             .children
             .get(place)
@@ -452,7 +451,7 @@ impl Daemon {
     fn not_replaced(&mut self, id: SaId, inbound: Option<u32>, kind: NotifyType) {
         let what = if inbound.is_some() { "CHILD_SA" } else { "IKE_SA" };
         self.say(id, &format!("received {kind} notify error"));
-        let seconds = self.sas.get(&id).and_then(|sa| self.connection(&sa.connection));
+        let seconds = self.sas.get(&id).and_then(|sa| self.connection(sa.connection()));
         let seconds = seconds.map_or(0, |known| known.config.timing.again.as_secs());
         self.say(
             id,
@@ -465,10 +464,12 @@ impl Daemon {
         let Some(sa) = self.sas.get(&id) else {
             return Section::new();
         };
-        let Some(connection) = self.connection(&sa.connection) else {
-            return Section::new();
-        };
-        shown::ike(sa, connection, now)
+        let mut section = shown::ike(sa, self.connection(sa.connection()), now);
+        if let Some(since) = self.endpoint.sa(id).and_then(IkeSa::authenticated) {
+            let age = now.saturating_duration_since(since).as_secs();
+            section.set("authenticated", age.to_string());
+        }
+        section
     }
 
     pub(super) fn child_section(&self, child: &ChildSa, now: Instant) -> Section {
@@ -482,7 +483,7 @@ impl Daemon {
 
     /// One of charon's alerts about an IKE_SA.
     pub(super) fn alert(&mut self, id: SaId, kind: &str, now: Instant) {
-        let Some(name) = self.sas.get(&id).map(|sa| sa.connection.clone()) else {
+        let Some(name) = self.sas.get(&id).map(|sa| sa.connection().to_owned()) else {
             return;
         };
         let sa = Section::new().with_section(name, self.section(id, now));

@@ -13,9 +13,9 @@ use super::connection::Connection;
 use crate::vici::Section;
 use crate::xfrm::Counted;
 
-/// What is said of an IKE_SA, without its CHILD_SAs.
-pub(super) fn ike(sa: &Sa, connection: &Connection, now: Instant) -> Section {
-    let [own, peer] = &connection.identities;
+/// An IKE_SA without its CHILD_SAs. It has no connection before its peer is authenticated.
+pub(super) fn ike(sa: &Sa, connection: Option<&Connection>, now: Instant) -> Section {
+    let [own, peer] = connection.map_or(["%any"; 2], |known| known.identities.each_ref().map(String::as_str));
     let mut section = Section::new()
         .with("uniqueid", sa.number.to_string())
         .with("version", "2")

@@ -81,7 +81,7 @@ impl Sockets {
     pub(super) fn keep_alive(&self, ends: Ends) {
         if let Some([_, nat]) = self.0.get(&ends.local.ip()) {
             // What is lost is sent again soon.
-            let _ = nat.send_to(&KEEPALIVE, SocketAddr::new(ends.remote.ip(), IKE_NAT));
+            let _ = nat.send_to(&KEEPALIVE, ends.to(Port::Nat));
         }
     }
 
@@ -93,10 +93,10 @@ impl Sockets {
         // The error of an earlier datagram is reported once, and leaves this one unsent.
         for _ in 0..2 {
             let sent = match transmit.port {
-                Port::Ike => ike.send_to(&transmit.datagram, ends.remote),
+                Port::Ike => ike.send_to(&transmit.datagram, ends.to(Port::Ike)),
                 Port::Nat => {
                     let datagram = [&MARKER[..], &transmit.datagram].concat();
-                    nat.send_to(&datagram, SocketAddr::new(ends.remote.ip(), IKE_NAT))
+                    nat.send_to(&datagram, ends.to(Port::Nat))
                 }
             };
             if sent.is_ok() {

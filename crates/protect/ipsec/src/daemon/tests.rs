@@ -1,5 +1,8 @@
 //! The daemon without a network: what it takes by VICI, what it refuses, and what it keeps within its bounds.
 
+mod reauthentication;
+mod unauthenticated;
+
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -21,6 +24,8 @@ struct Rendered {
     directory: TempDir,
     credentials: Vec<(&'static str, Message)>,
     connection: Message,
+    /// The same of the peer.
+    peer: (Vec<(&'static str, Message)>, Message),
 }
 
 fn rendered() -> Rendered {
@@ -28,35 +33,65 @@ fn rendered() -> Rendered {
     let now = std::time::SystemTime::now();
     let options = InitOptions::new(Algorithm::MlDsa65).with_intermediate(Algorithm::MlDsa65);
     let mut authority = Authority::init(&directory.path().join("ca"), options, now).unwrap();
-    let leaf = Leaf::new("cu").unwrap().dns("cu").unwrap();
-    let issued = authority
-        .issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now)
-        .unwrap();
-    let key = directory.path().join("cu.key.pem");
-    for (file, text) in [
-        (directory.path().join("cu.crt.pem"), issued.chain_pem()),
-        (key.clone(), issued.key_pem().unwrap().to_string()),
-        (directory.path().join("ca.crt.pem"), issued.root_pem()),
-    ] {
-        std::fs::write(file, text).unwrap();
+    for name in ["cu", "ric"] {
+        let leaf = Leaf::new(name).unwrap().dns(name).unwrap();
+        let issued = authority
+            .issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now)
+            .unwrap();
+        let key = directory.path().join(format!("{name}.key.pem"));
+        for (file, text) in [
+            (directory.path().join(format!("{name}.crt.pem")), issued.chain_pem()),
+            (key.clone(), issued.key_pem().unwrap().to_string()),
+            (directory.path().join("ca.crt.pem"), issued.root_pem()),
+        ] {
+            std::fs::write(file, text).unwrap();
+        }
+        std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
-    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let text = "policy: { profile: hybrid, ipsec: { authentication: post-quantum } }\ntrust: { roots: ca.crt.pem }\nnodes:\n  \
                 cu: { function: O-CU-CP, address: 10.200.0.1, ipsec: { engine: bartizan, certificate: cu.crt.pem, key: cu.key.pem } }\n  \
-                ric: { function: near-RT RIC, address: 10.200.0.2 }\ninterfaces:\n  - { kind: E2, between: [cu, ric], with: ipsec }\n";
+                ric: { function: near-RT RIC, address: 10.200.0.2, ipsec: { engine: bartizan, certificate: ric.crt.pem, key: ric.key.pem } }\ninterfaces:\n  - { kind: E2, between: [cu, ric], with: ipsec }\n";
     let deployment = Deployment::parse(text, "e2.yaml", directory.path()).unwrap();
-    let files = deployment.node("cu").unwrap().ipsec.clone().unwrap();
-    let credentials = Credentials::read(&files).unwrap();
-    let means = Means::of(IkeEngine::Bartizan);
-    let all = connections(&deployment, "cu", &credentials, means, day_of(now)).unwrap();
+    let of = |node: &str| {
+        let files = deployment.node(node).unwrap().ipsec.clone().unwrap();
+        let credentials = Credentials::read(&files).unwrap();
+        let means = Means::of(IkeEngine::Bartizan);
+        let all = connections(&deployment, node, &credentials, means, day_of(now)).unwrap();
+        (credentials.load(), all[0].load())
+    };
+    let (credentials, connection) = of("cu");
     Rendered {
-        credentials: credentials.load(),
-        connection: all[0].load(),
+        credentials,
+        connection,
+        peer: of("ric"),
         directory,
     }
 }
 
 impl Rendered {
+    /// A daemon that has the connection, and accepts IKE_SAs of it, without its sockets.
+    fn daemon(&self) -> Daemon {
+        let mut daemon = Daemon::start(self.options()).unwrap();
+        let connection = self.connection_of(self.section());
+        let between = (connection.ends.local.ip(), connection.ends.remote.ip());
+        daemon.endpoint.accept(between, connection.config.clone(), &mut random);
+        daemon.connections.push(connection);
+        daemon
+    }
+
+    fn connection_of(&self, section: &Section) -> Connection {
+        let connection = Connection::read("cu--ric", section, &self.store(), &self.options());
+        connection.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The connection at the peer.
+    fn peer(&self) -> Connection {
+        let (credentials, connection) = &self.peer;
+        let section = connection.sections().next().unwrap().1;
+        let connection = Connection::read("ric--cu", section, &Self::stored(credentials), &self.options());
+        connection.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     fn options(&self) -> Options {
         Options {
             directory: self.directory.path().to_owned(),
@@ -67,8 +102,12 @@ impl Rendered {
     }
 
     fn store(&self) -> Store {
+        Self::stored(&self.credentials)
+    }
+
+    fn stored(credentials: &[(&'static str, Message)]) -> Store {
         let mut store = Store::default();
-        for (command, message) in &self.credentials {
+        for (command, message) in credentials {
             let taken = match *command {
                 "load-cert" => store.certificate(message),
                 _ => store.key(message),
@@ -249,11 +288,7 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
 #[test]
 fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let begun: Vec<SaId> = (0..30).map(|_| daemon.begin("cu--ric", None, None).unwrap()).collect();
     assert_eq!(daemon.endpoint.count().0, 30);
     daemon.bound("cu--ric", begun[29]);
@@ -312,11 +347,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
 #[test]
 fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowly() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let begun = Instant::now();
     let at = |seconds| begun + Duration::from_secs(seconds);
     let may = (0..50).filter(|_| daemon.may_begin_again("cu--ric", begun)).count();
@@ -334,11 +365,7 @@ fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowl
 #[test]
 fn what_others_send_by_the_spis_of_an_ike_sa_fills_no_log() {
     let rendered = rendered();
-    let mut daemon = Daemon::start(rendered.options()).unwrap();
-    let connection = Connection::read("cu--ric", rendered.section(), &rendered.store(), &rendered.options());
-    daemon
-        .connections
-        .push(connection.unwrap_or_else(|error| panic!("{error}")));
+    let mut daemon = rendered.daemon();
     let id = daemon.begin("cu--ric", None, None).unwrap();
     daemon.settle();
     let length = || {

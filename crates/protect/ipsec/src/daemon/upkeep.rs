@@ -10,6 +10,8 @@ use crate::xfrm::{Counted, Direction};
 
 /// How often a NAT before this end is reminded of it (RFC 3948, section 4).
 const KEEPALIVE: Duration = Duration::from_secs(20);
+/// Time between two attempts to authenticate a peer anew, at least.
+const ATTEMPTS: Duration = Duration::from_secs(5);
 /// How long a CHILD_SA that has carried what it may is given to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
 
@@ -19,17 +21,32 @@ impl Daemon {
         self.keep_limits(now);
         self.begin_overdue(now);
         self.keep_alive(now);
-        let due = self
-            .sas
-            .iter()
-            .filter(|(_, sa)| sa.is_open() && sa.reauthenticate.is_some_and(|due| due <= now));
-        let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection.clone())).collect();
+        self.authenticate_anew(now);
+    }
+
+    /// Begins IKE_SAs that are to succeed those whose authentication is due. Failed attempts are
+    /// repeated until the engine deletes the IKE_SA.
+    pub(super) fn authenticate_anew(&mut self, now: Instant) {
+        let is_due = |(id, sa): &(&SaId, &Sa)| {
+            let due = self.endpoint.sa(**id).and_then(IkeSa::authentication_due);
+            let attempted = sa.attempted.map(|at| now.saturating_duration_since(at));
+            let is_under_way = self.sas.values().any(|other| other.succeeds == Some(**id));
+            let is_loaded = self.connection(sa.connection()).is_some_and(|known| known.loaded);
+            sa.is_open()
+                && due.is_some_and(|due| due <= now)
+                && attempted.is_none_or(|since| since >= ATTEMPTS)
+                && !is_under_way
+                && is_loaded
+        };
+        let due = self.sas.iter().filter(is_due);
+        let due: Vec<_> = due.map(|(id, sa)| (*id, sa.connection().to_owned())).collect();
         for (old, name) in due {
             if let Some(sa) = self.sas.get_mut(&old) {
-                sa.reauthenticate = None;
+                sa.attempted = Some(now);
             }
-            // Where it cannot begin, the one that is there goes on.
-            let _ = self.begin(&name, None, Some(old));
+            let child = self.names_in(old).first().map(|&child| child.to_owned());
+            // Where it cannot begin now, it is tried again.
+            let _ = self.begin(&name, child.as_deref(), Some(old));
         }
     }
 

@@ -20,8 +20,9 @@ pub struct LinkStatus {
     pub peer: String,
     /// charon has it loaded.
     pub loaded: bool,
-    /// Its IKE_SAs with what the policy says of each: more than one for a moment while it is rekeyed or authenticated anew.
-    pub ike: Vec<(IkeSa, Verdict)>,
+    /// Its IKE_SAs, each with the policy's verdict if it is established. More than one for a moment
+    /// during a rekey or re-authentication.
+    pub ike: Vec<(IkeSa, Option<Verdict>)>,
     /// Its CHILD_SAs, each that is expected.
     pub children: Vec<ChildStatus>,
 }
@@ -43,7 +44,7 @@ impl LinkStatus {
     #[must_use]
     pub fn is_well(&self) -> bool {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });
-        let verdicts = self.ike.iter().map(|(_, verdict)| verdict);
+        let verdicts = self.ike.iter().filter_map(|(_, verdict)| verdict.as_ref());
         let of_children = self
             .children
             .iter()
@@ -62,17 +63,21 @@ impl LinkStatus {
 pub fn status(client: &mut Client, expectations: &Expectations) -> Result<Vec<LinkStatus>, Error> {
     let loaded = list_connections(client)?;
     let sas = list_sas(client)?;
-    let today = day_of(SystemTime::now());
+    Ok(of(&loaded, &sas, expectations, day_of(SystemTime::now())))
+}
+
+/// The same, of what charon has listed.
+fn of(loaded: &[String], sas: &[IkeSa], expectations: &Expectations, today: Date) -> Vec<LinkStatus> {
     let links = expectations.iter().map(|expected| LinkStatus {
         connection: expected.connection.clone(),
         peer: expected.peer.clone(),
         loaded: loaded.contains(&expected.connection),
-        ike: of_connection(&sas, expected)
-            .map(|sa| (sa.clone(), expectations.judge_ike(sa, today)))
+        ike: of_connection(sas, expected)
+            .map(|sa| (sa.clone(), sa.stands().then(|| expectations.judge_ike(sa, today))))
             .collect(),
-        children: children(&sas, expectations, expected, today),
+        children: children(sas, expectations, expected, today),
     });
-    Ok(links.collect())
+    links.collect()
 }
 
 fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterator<Item = &'a IkeSa> {
@@ -82,7 +87,8 @@ fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterat
 
 fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, today: Date) -> Vec<ChildStatus> {
     let status = expected.children.iter().map(|wanted| {
-        let established = of_connection(sas, expected).flat_map(|sa| {
+        let of_it = of_connection(sas, expected).filter(|sa| !sa.is_being_set_up());
+        let established = of_it.flat_map(|sa| {
             let of_it = sa
                 .children
                 .iter()
@@ -99,4 +105,85 @@ fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, 
         }
     });
     status.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_deployment::{InterfaceKind, Policy};
+    use time::macros::date;
+
+    use super::*;
+    use crate::vici::Section;
+    use crate::watch::ExpectedChild;
+
+    const TODAY: Date = date!(2026 - 11 - 29);
+
+    /// One link with a CHILD_SA, and an IKE_SA in this state with this key exchange.
+    fn listed(state: &str, key_exchange: Option<&str>) -> Vec<LinkStatus> {
+        let expectation = Expectation {
+            connection: "cu--ric".to_owned(),
+            peer: "ric".to_owned(),
+            policy: Policy::hybrid(),
+            ends: None,
+            decides: true,
+            children: vec![ExpectedChild {
+                name: "E2".to_owned(),
+                interface: InterfaceKind::E2,
+                policy: Policy::hybrid(),
+                form: None,
+            }],
+        };
+        let child = Section::new()
+            .with("name", "E2")
+            .with("uniqueid", "2")
+            .with("state", "INSTALLED")
+            .with("spi-in", "42ebcaae")
+            .with("spi-out", "0adfb4cf");
+        let mut sa = Section::new()
+            .with("uniqueid", "1")
+            .with("state", state)
+            .with("initiator-spi", "9f815c2206ce1954")
+            .with("responder-spi", "eef74d6b20dd86e3");
+        if let Some(name) = key_exchange {
+            sa = sa
+                .with("encr-alg", "AES_GCM_16")
+                .with("encr-keysize", "256")
+                .with("dh-group", name);
+        }
+        let sa = sa.with_section("child-sas", Section::new().with_section("E2-2", child));
+        let sas = [IkeSa::read("cu--ric", &sa).unwrap()];
+        let expectations = Expectations::new(vec![expectation]);
+        of(&["cu--ric".to_owned()], &sas, &expectations, TODAY)
+    }
+
+    #[test]
+    fn an_ike_sa_is_judged_while_it_stands_and_in_no_other_state_of_either_engine() {
+        // charon's states (ike_sa_state_t); the engine of Bartizan has five of them.
+        for (state, is_judged, has_child) in [
+            ("CREATED", false, false),
+            ("CONNECTING", false, false),
+            ("ESTABLISHED", true, true),
+            ("PASSIVE", false, true),
+            ("REKEYING", true, true),
+            ("REKEYED", false, true),
+            ("DELETING", false, true),
+            ("DESTROYING", false, true),
+        ] {
+            for key_exchange in [None, Some("CURVE_25519")] {
+                let links = listed(state, key_exchange);
+                let [(_, verdict)] = &links[0].ike[..] else {
+                    panic!("{state}: one IKE_SA is listed");
+                };
+                assert_eq!(verdict.is_some(), is_judged, "{state}");
+                assert!(
+                    verdict
+                        .as_ref()
+                        .is_none_or(|verdict| matches!(verdict, Verdict::Refused { .. })),
+                    "{state}"
+                );
+                assert_eq!(!links[0].children[0].sas.is_empty(), has_child, "{state}");
+                assert!(!links[0].is_well(), "{state}");
+            }
+        }
+    }
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 use bartizan_ledger::{EspSpi, SaClosed, Why};
 
 /// What charon's lines contain, of which kind of SA they are, and what they mean.
-const SIGNS: [(&str, Of, Why); 7] = [
+const SIGNS: [(&str, Of, Why); 8] = [
+    (NOT_ANEW, Of::Ike, Why::Expired),
     (FORGOTTEN, Of::Ike, Why::PeerRestarted),
     ("received INITIAL_CONTACT", Of::Ike, Why::PeerRestarted),
     ("giving up after", Of::Ike, Why::PeerLost),
@@ -16,6 +17,9 @@ const SIGNS: [(&str, Of, Why); 7] = [
     ("closing expired CHILD_SA", Of::Child, Why::Expired),
     ("received DELETE for ESP CHILD_SA", Of::Child, Why::DeletedByPeer),
 ];
+
+/// Words of Bartizan's engine for an IKE_SA that ends with the authentication of its peer.
+pub(crate) const NOT_ANEW: &str = "was not authenticated anew";
 
 /// What is put down of an IKE_SA whose lifetime is over: charon raises an alert, and logs that it deletes it.
 pub(super) const LIFETIME: &str = "the lifetime of the IKE_SA is over";

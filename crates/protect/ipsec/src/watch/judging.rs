@@ -28,9 +28,18 @@ impl Watch<'_> {
                 self.child(sa, child, Cause::Found, None, notice);
             }
         }
-        self.metrics.established(self.tracked.established());
+        self.tell_established();
         self.forget_unlisted(&listed, notice);
         Ok(())
+    }
+
+    /// For the metrics.
+    pub(super) fn tell_established(&self) {
+        self.metrics.established(self.tracked.established());
+        for expected in self.expectations.iter() {
+            let since = self.tracked.authenticated(&expected.connection);
+            self.metrics.authenticated(&expected.connection, since);
+        }
     }
 
     /// An IKE_SA stands: recorded when it is new, judged in any case.

@@ -95,7 +95,7 @@ impl Watch<'_> {
             connection,
             closed,
         });
-        self.metrics.established(self.tracked.established());
+        self.tell_established();
     }
 
     /// Records the ends that charon's log has reported, or will not; all of them at the end.

@@ -1,7 +1,7 @@
 //! What the watch knows of the SAs that stand, and the records it writes of them.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_ledger as ledger;
 use bartizan_ledger::{Cause, Direction, Key, SaClosed, Verdict, Why};
@@ -28,6 +28,8 @@ struct Ike {
     sa: IkeSa,
     verdict: Verdict,
     since: Instant,
+    /// Time at which both ends authenticated each other. A rekey does not renew it.
+    authenticated: SystemTime,
     children: HashMap<u32, Child>,
 }
 
@@ -166,6 +168,11 @@ impl Tracked {
             },
             verdict: verdict.clone(),
             since: Instant::now(),
+            authenticated: {
+                let age = Duration::from_secs(sa.authenticated_s.unwrap_or(sa.established_s));
+                let now = SystemTime::now();
+                now.checked_sub(age).unwrap_or(now)
+            },
             children: HashMap::new(),
         };
         let ike = self.0.entry(sa.id).or_insert_with(fresh);
@@ -204,12 +211,21 @@ impl Tracked {
         }
     }
 
-    /// CHILD_SAs live on under the IKE_SA that took the place of theirs.
+    /// Moves CHILD_SAs and the time of authentication to the IKE_SA that took the place of theirs.
     pub(super) fn hand_over(&mut self, old: u32, new: u32) {
-        let children = self.0.get_mut(&old).map(|old| std::mem::take(&mut old.children));
-        if let (Some(children), Some(new)) = (children, self.0.get_mut(&new)) {
+        let old = self.0.get_mut(&old);
+        let old = old.map(|old| (std::mem::take(&mut old.children), old.authenticated));
+        if let (Some((children, authenticated)), Some(new)) = (old, self.0.get_mut(&new)) {
             new.children.extend(children);
+            new.authenticated = authenticated;
         }
+    }
+
+    /// Time at which both ends of a connection authenticated each other: the earliest of its
+    /// IKE_SAs.
+    pub(super) fn authenticated(&self, connection: &str) -> Option<SystemTime> {
+        let known = self.0.values().filter(|known| known.connection == connection);
+        known.map(|known| known.authenticated).min()
     }
 
     /// Which of the known SAs are not among these.

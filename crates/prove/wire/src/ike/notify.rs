@@ -39,6 +39,9 @@ impl NotifyType {
     pub const USE_TRANSPORT_MODE: Self = Self(16391);
     /// The SA that is to be replaced.
     pub const REKEY_SA: Self = Self(16393);
+    /// Seconds until the responder deletes the IKE_SA, unless both ends authenticate anew before
+    /// (RFC 4478).
+    pub const AUTH_LIFETIME: Self = Self(16403);
     /// An IKE_SA can be set up without a CHILD_SA (RFC 6023).
     pub const CHILDLESS_IKEV2_SUPPORTED: Self = Self(16418);
     /// IKE fragments can be read (RFC 7383).
@@ -120,6 +123,7 @@ const NAMES: &[(u16, &str)] = &[
     (16394, "ESP_TFC_PADDING_NOT_SUPPORTED"),
     (16396, "MOBIKE_SUPPORTED"),
     (16401, "COOKIE2"),
+    (16403, "AUTH_LIFETIME"),
     (16404, "MULTIPLE_AUTH_SUPPORTED"),
     (16406, "REDIRECT_SUPPORTED"),
     (16407, "REDIRECT"),
