@@ -70,10 +70,23 @@ fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_o
         received.sort_by_key(key);
         assert_eq!(received, expected);
 
+        // While it lives: what has passed, and over which connection.
+        let passed = "association_messages_total{side=\"outbound\",peer=\"amf\",direction=\"sent\"} 303";
+        eventually("what has passed is counted", || {
+            stage.admin("gnb", "/metrics")?.contains(passed).then_some(())
+        });
+        let shown = stage.admin("amf", "/connections").unwrap();
+        assert!(shown.contains("\"messages_received\":303"), "{shown}");
+        assert!(shown.contains("\"streams\":{\"outbound\":30,\"inbound\":20}"), "{shown}");
+
         function.shut_down();
         assert_eq!(other.next(), Seen::ShutDown);
         let [ours, theirs] = ["gnb", "amf"].map(|node| stage.ended_after(node, 0));
         assert_eq!((ours.ending.as_str(), theirs.ending.as_str()), ("shutdown", "shutdown"));
+        for ended in [&ours, &theirs] {
+            let streams = ended.streams.as_ref().expect("known to the end");
+            assert_eq!((streams.outbound, streams.inbound), (30, 20));
+        }
         assert_eq!((ours.messages.sent, ours.messages.received), (303, 100));
         assert_eq!((theirs.messages.sent, theirs.messages.received), (100, 303));
         assert_eq!((ours.unacknowledged, ours.undelivered, theirs.undelivered), (0, 0, 0));

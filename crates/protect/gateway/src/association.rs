@@ -84,8 +84,10 @@ pub struct Association {
     carriage: Carriage,
     patience: Patience,
     state: State,
-    /// As the function's association has them; none before it is established.
+    /// As the function's association has them; none before it is established, and none after its end.
     granted: Option<Streams>,
+    /// The same, also after its end.
+    known: Option<Streams>,
     /// Whether the peer has opened its side: what belongs to an association may come.
     opened: bool,
     /// The initiator has restarted, and the peer has not answered: what it sends belongs to what was before.
@@ -146,7 +148,7 @@ impl Association {
     #[must_use]
     pub fn initiator(streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
         let mut association = Self::new(Side::Initiator, carriage, patience, now);
-        association.granted = Some(streams);
+        association.has_streams(streams);
         let version = VERSION;
         association.write(&Frame::Open { version, streams }, now);
         association
@@ -165,6 +167,7 @@ impl Association {
             patience,
             state: State::Opening,
             granted: None,
+            known: None,
             opened: false,
             reopening: false,
             decoder: Decoder::default(),
@@ -318,9 +321,16 @@ impl Association {
     #[must_use]
     pub fn end(&self) -> Option<End> {
         let ending = self.end.clone()?;
+        let totals = self.totals();
+        Some(End { ending, totals })
+    }
+
+    /// Its messages so far.
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
         let mut totals = self.totals;
         totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
-        Some(End { ending, totals })
+        totals
     }
 
     /// Whether it has ended and nothing is left to do.
@@ -335,10 +345,15 @@ impl Association {
         self.side
     }
 
-    /// Stream counts of the function's association.
+    /// Stream counts of the function's association, also after its end; none where it was never established.
     #[must_use]
     pub const fn streams(&self) -> Option<Streams> {
-        self.granted
+        self.known
+    }
+
+    const fn has_streams(&mut self, streams: Streams) {
+        self.granted = Some(streams);
+        self.known = Some(streams);
     }
 
     /// Octets held for the function and for the carrier.

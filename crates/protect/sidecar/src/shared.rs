@@ -12,6 +12,7 @@ use crate::answers::failure_log::FailureLog;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
+use crate::paths::sctp::Accounts;
 use crate::runtime::reactor::{Reactor, Thread};
 use crate::runtime::ticks::Ticks;
 use crate::traces::Tracer;
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
     pub(crate) sessions: Sessions,
+    pub(crate) associations: Accounts,
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
     pub(crate) failure_log: FailureLog,

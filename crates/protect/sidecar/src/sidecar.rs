@@ -35,6 +35,7 @@ use crate::listening::quic::{QuicListener, QuicThread};
 use crate::listening::socket;
 use crate::metrics::Metrics;
 use crate::paths;
+use crate::paths::sctp::Accounts;
 use crate::redirect;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
@@ -211,6 +212,7 @@ impl Bound {
             limits: settings.limits,
             metrics,
             sessions: Sessions::default(),
+            associations: Accounts::default(),
             recorder: ledger.recorder(),
             drain: Drain::new(),
             failure_log: FailureLog::default(),

@@ -13,7 +13,7 @@ impl Association {
             return;
         }
         self.commands.pop_front();
-        self.granted = Some(streams);
+        self.has_streams(streams);
         self.opening_ends = None;
         if self.state == State::Opening {
             self.state = State::Established;
@@ -113,7 +113,7 @@ impl Association {
                 self.totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
                 self.begin_again();
                 self.lanes.restart();
-                self.granted = Some(streams);
+                self.has_streams(streams);
                 self.reopening = true;
                 self.opening_ends = Some(now + self.patience.opening);
                 self.state = State::Opening;

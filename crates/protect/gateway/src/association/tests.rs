@@ -281,6 +281,7 @@ fn a_shutdown_comes_after_every_message_and_both_ends_know_that_all_was_acknowle
                 (sent, received, 0)
             );
             assert!(pair.nodes[end].is_over());
+            assert_eq!(pair.nodes[end].streams(), Some(STREAMS));
         }
     }
 }

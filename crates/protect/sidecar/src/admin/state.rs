@@ -128,7 +128,7 @@ impl State {
         })
     }
 
-    /// Every established TLS connection with what it negotiated.
+    /// Every established TLS connection with what it negotiated, and every SCTP association that is carried.
     pub(crate) fn connections(&self) -> Value {
         let connections: Vec<_> = self
             .shared
@@ -137,7 +137,11 @@ impl State {
             .iter()
             .map(|session| describe(session))
             .collect();
-        json!({ "node": self.shared.node.as_str(), "connections": connections })
+        json!({
+            "node": self.shared.node.as_str(),
+            "connections": connections,
+            "associations": self.shared.associations.describe(),
+        })
     }
 
     /// What somebody who keeps watch over many nodes asks for: links with what their open connections negotiated, refused handshakes, and

@@ -3,6 +3,7 @@
 //! [`bartizan_gateway`] decides what follows from what; here are its sockets: the function's association in the kernel, the
 //! connection to the peer's sidecar, and what is recorded of the two.
 
+mod account;
 mod carrier;
 mod carry;
 mod function;
@@ -13,11 +14,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::account::Account;
+pub(crate) use self::account::Accounts;
 pub(crate) use self::carrier::Carrier;
 use self::carry::carry;
 pub(crate) use self::function::{FunctionSocket, listen};
 pub(crate) use self::streams::Streams as QuicStreams;
-use crate::answers::failure::{Failure, Why};
+use crate::answers::failure::Failure;
 use crate::dialling::channel::Channel;
 use crate::dialling::quic::QuicChannel;
 use crate::dialling::warm::{Dialled, WarmPool};
@@ -27,7 +30,7 @@ use crate::metrics::Side;
 use crate::runtime::reactor::{self, Reactor, within};
 use crate::shared::Shared;
 use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
-use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
+use bartizan_ledger::Direction;
 
 /// A peer's sidecar says something at least every third of this. Documented (docs/gateway.md): the longest time in which a function
 /// believes in a peer that is gone.
@@ -36,17 +39,6 @@ const SILENCE: Duration = Duration::from_secs(9);
 const ABORT: Duration = Duration::from_secs(2);
 /// How long the last frames and the end of the connection may take.
 const GOODBYE: Duration = Duration::from_millis(500);
-
-/// What is recorded of an association when it has ended.
-struct Account {
-    shared: Arc<Shared>,
-    direction: Direction,
-    interface: &'static str,
-    peer: String,
-    key: Option<ledger::Key>,
-    function: Option<SocketAddr>,
-    began: Instant,
-}
 
 /// Whether an address is this host's own: SCTP to and from others would leave it unencrypted.
 fn is_of_this_host(address: IpAddr) -> bool {
@@ -100,15 +92,8 @@ pub(crate) async fn outbound<C: Carries>(
     slot: Slot,
 ) {
     shared.metrics.local_connection(Side::Outbound, "sctp");
-    let mut account = Account {
-        shared: Arc::clone(&shared),
-        direction: Direction::Outbound,
-        interface: warm_pool.interface(),
-        peer: warm_pool.peer().to_owned(),
-        key: None,
-        function: Some(from),
-        began: Instant::now(),
-    };
+    let (interface, peer) = (warm_pool.interface(), warm_pool.peer());
+    let account = Account::open(&shared, Direction::Outbound, interface, peer, from);
     let refuse = |account: &Account, socket: FunctionSocket, ending: Ending, streams| {
         let end = End {
             ending,
@@ -142,7 +127,7 @@ pub(crate) async fn outbound<C: Carries>(
         }
     };
     guard.join(connection.session().dismissal());
-    account.key = connection.session().key;
+    account.carried_by(connection.session().key);
     let carrier = match connection.into_carrier(&reactor) {
         Ok(carrier) => carrier,
         Err(error) => {
@@ -159,7 +144,7 @@ pub(crate) async fn outbound<C: Carries>(
 
 /// Carries what the node's own function has opened.
 async fn carry_out<C: Carrier>(
-    account: Account,
+    account: Arc<Account>,
     mut carrier: C,
     socket: FunctionSocket,
     streams: Streams,
@@ -174,7 +159,15 @@ async fn carry_out<C: Carrier>(
         abort: ABORT,
     };
     let mut association = Association::initiator(streams, C::CARRIAGE, patience, reactor::now());
-    carry(&mut association, &mut carrier, Some(socket), None, &mut guard, &reactor).await;
+    carry(
+        &account,
+        &mut association,
+        &mut carrier,
+        (Some(socket), None),
+        &mut guard,
+        &reactor,
+    )
+    .await;
     account.finish(&mut carrier, &association, &reactor).await;
     if let Some(refused) = carrier.session().refusal() {
         account
@@ -198,15 +191,9 @@ pub(crate) async fn inbound<C: Carrier>(
         silence: SILENCE,
         abort: ABORT,
     };
-    let account = Account {
-        shared,
-        direction: Direction::Inbound,
-        interface: session.leg.interface.name(),
-        peer: session.peer.to_string(),
-        key: session.key,
-        function: Some(forward),
-        began: Instant::now(),
-    };
+    let (interface, peer) = (session.leg.interface.name(), session.peer.as_str());
+    let account = Account::open(&shared, Direction::Inbound, interface, peer, forward);
+    account.carried_by(session.key);
     drop(session);
     let mut association = Association::responder(C::CARRIAGE, patience, reactor::now());
     if is_of_this_host(forward.ip()) {
@@ -215,15 +202,8 @@ pub(crate) async fn inbound<C: Carrier>(
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
         association.dismiss(&why, reactor::now());
     }
-    carry(
-        &mut association,
-        &mut carrier,
-        None,
-        Some(forward),
-        &mut guard,
-        &reactor,
-    )
-    .await;
+    let function = (None, Some(forward));
+    carry(&account, &mut association, &mut carrier, function, &mut guard, &reactor).await;
     account.finish(&mut carrier, &association, &reactor).await;
 }
 
@@ -234,63 +214,6 @@ impl Account {
             self.close(&end, association.streams());
         }
         let _ = within(reactor, GOODBYE, carrier.goodbye(association)).await;
-    }
-
-    fn close(&self, end: &End, streams: Option<Streams>) {
-        let End { ending, totals } = end;
-        let side = Side::from(self.direction);
-        let detail = ending.cause().to_string();
-        self.shared
-            .metrics
-            .association(side, &self.peer, ending.as_str(), totals);
-        self.shared
-            .recorder
-            .record(Event::Association(Box::new(ledger::Association {
-                key: self.key,
-                interface: self.interface.to_owned(),
-                direction: self.direction,
-                peer: self.peer.clone(),
-                function: self.function,
-                streams: streams.map(|Streams { outbound, inbound }| StreamCounts { outbound, inbound }),
-                ending: ending.as_str().to_owned(),
-                detail: detail.clone(),
-                messages: Bytes {
-                    sent: totals.sent,
-                    received: totals.received,
-                },
-                bytes: Bytes {
-                    sent: totals.sent_octets,
-                    received: totals.received_octets,
-                },
-                unacknowledged: totals.unacknowledged,
-                undelivered: totals.undelivered,
-                lasted_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
-            })));
-        match ending {
-            // The failure is logged with its hint.
-            Ending::ShutDown | Ending::NoCarrier(_) => {}
-            _ => self.shared.failure_log.log(
-                "an association was aborted",
-                &Failure {
-                    peer: self.peer.clone(),
-                    why: Why::Association(ending.as_str()),
-                    detail: format!(
-                        "{}: {detail} ({} messages not acknowledged, {} not delivered)",
-                        self.interface, totals.unacknowledged, totals.undelivered
-                    ),
-                    hint: hint(ending, &self.peer),
-                },
-            ),
-        }
-    }
-}
-
-fn hint(ending: &Ending, peer: &str) -> String {
-    match ending {
-        Ending::Aborted(_) => "see the log of this node's network function".to_owned(),
-        Ending::Dismissed(_) => "functions and their sidecar share a host: see docs/gateway.md".to_owned(),
-        Ending::NoStream { .. } | Ending::TooLarge => "see the limits in docs/gateway.md".to_owned(),
-        _ => format!("see the logs of {peer} and of its sidecar"),
     }
 }
 

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bartizan_gateway::{Association, Cause, Command, Side, Streams};
+use bartizan_gateway::{Association, Cause, Command, Side, Streams, Totals};
 use bartizan_host::sctp::{Event, Notification};
 
+use super::account::Account;
 use super::carrier::Carrier;
 use super::function::{FunctionSocket, delivery, path_state};
 use super::{GOODBYE, last_command};
@@ -21,6 +22,9 @@ pub(super) const ROUNDS: usize = 32;
 
 /// An association between the function's socket and the carrier.
 struct Carrying<'a, C> {
+    account: &'a Account,
+    /// Counted so far.
+    counted: Totals,
     association: &'a mut Association,
     carrier: &'a mut C,
     /// The association with the function; none before it is begun and after it has ended.
@@ -37,16 +41,18 @@ struct Carrying<'a, C> {
 
 /// Carries an association until it has ended, and what is left is done as far as that goes at once.
 pub(super) async fn carry<C: Carrier>(
+    account: &Account,
     association: &mut Association,
     carrier: &mut C,
-    function: Option<FunctionSocket>,
-    forward: Option<SocketAddr>,
+    (function, forward): (Option<FunctionSocket>, Option<SocketAddr>),
     guard: &mut Guard,
     reactor: &Reactor,
 ) {
     let established = function.is_some();
     let now = reactor::now();
     let mut carrying = Carrying {
+        account,
+        counted: Totals::default(),
         association,
         carrier,
         function,
@@ -74,6 +80,16 @@ pub(super) async fn carry<C: Carrier>(
 
 impl<C: Carrier> Carrying<'_, C> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let polled = self.turn(context);
+        let totals = self.association.totals();
+        if totals != self.counted {
+            self.counted = totals;
+            self.account.count(self.association.streams(), &totals);
+        }
+        polled
+    }
+
+    fn turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.now = reactor::now();
         for _ in 0..ROUNDS {
             let mut moved = self.command(context);
