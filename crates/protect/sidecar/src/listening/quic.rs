@@ -98,7 +98,7 @@ impl QuicListener {
         let config = quic::listening(&shared, self.interface);
         let opened = self.socket.local_addr().and_then(|listening_at| {
             let reactor = shared.carriers.quic()?;
-            let endpoint = quic::endpoint(self.socket, Some(config.clone()), &reactor)?;
+            let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &reactor)?;
             Ok((listening_at, endpoint, reactor))
         });
         let (listening_at, endpoint, reactor) = match opened {
