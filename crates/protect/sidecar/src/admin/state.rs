@@ -258,6 +258,16 @@ impl Collector for State {
             let labels = [("side", *side), ("peer", peer.as_str()), ("path", *path)];
             ConstGauge::new(*count).encode(metric.encode_family(&labels)?)?;
         }
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_association_ends_seconds",
+            "When the first SCTP association with a peer ends unless it moves to another connection, in seconds since 1970",
+            None,
+            MetricType::Gauge,
+        )?;
+        for ((side, peer), ends) in self.shared.associations.ends() {
+            let labels = [("side", side), ("peer", peer.as_str())];
+            ConstGauge::new(ends).encode(metric.encode_family(&labels)?)?;
+        }
         self.encode_workers(&mut encoder)?;
         self.encode_pools(&mut encoder)?;
         let metric = encoder.encode_descriptor(

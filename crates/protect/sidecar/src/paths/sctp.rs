@@ -7,38 +7,59 @@ mod account;
 mod carrier;
 mod carry;
 mod function;
+mod seat;
 mod streams;
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use self::account::Account;
 pub(crate) use self::account::Accounts;
 pub(crate) use self::carrier::Carrier;
-use self::carry::carry;
+use self::carry::{Carrying, Function, Redial};
 pub(crate) use self::function::{FunctionSocket, listen};
+use self::seat::{Next, Seat, Seats};
 pub(crate) use self::streams::Streams as QuicStreams;
-use crate::answers::failure::Failure;
+use crate::answers::failure::Why;
 use crate::dialling::channel::Channel;
 use crate::dialling::quic::QuicChannel;
 use crate::dialling::warm::{Dialled, WarmPool};
-use crate::life::drain::Guard;
+use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
 use crate::metrics::Side;
 use crate::runtime::reactor::{self, Reactor, within};
+use crate::runtime::until::until;
 use crate::shared::Shared;
-use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
+use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Token, Totals};
 use bartizan_ledger::Direction;
+use bartizan_tls::Reason;
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
 
-/// A peer's sidecar says something at least every third of this. Documented (docs/gateway.md): the longest time in which a function
-/// believes in a peer that is gone.
+/// A peer's sidecar says something at least every third of this. After it, another connection is dialled.
 const SILENCE: Duration = Duration::from_secs(9);
+/// How long an association waits for another connection where the peer's system has closed its own: a sidecar that has ended knows nothing
+/// of it, and one that goes on dials at once.
+const CLOSED: Duration = Duration::from_millis(750);
+/// Between two attempts to dial a connection for an association that has none.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// The same after attempts that a peer has refused.
+const BETWEEN_REFUSED: Duration = Duration::from_secs(8);
 /// How long what was received for a function waits for it before an abort.
 const ABORT: Duration = Duration::from_secs(2);
 /// How long the last frames and the end of the connection may take.
 const GOODBYE: Duration = Duration::from_millis(500);
+
+/// The associations that peers can continue over other connections, by carrier.
+#[derive(Debug, Default)]
+pub(crate) struct AllSeats {
+    tls: Seats<Channel>,
+    quic: Seats<QuicStreams>,
+}
 
 /// Whether an address is this host's own: SCTP to and from others would leave it unencrypted.
 fn is_of_this_host(address: IpAddr) -> bool {
@@ -83,7 +104,7 @@ impl Carries for QuicChannel {
 
 /// Serves an association that the node's own function has opened at an outbound listener: finds the peer, and has the event loop of its
 /// carrier do the rest.
-pub(crate) async fn outbound<C: Carries>(
+pub(crate) async fn outbound<C: Carries + 'static>(
     shared: Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
     (socket, reactor): (FunctionSocket, Reactor),
@@ -127,7 +148,6 @@ pub(crate) async fn outbound<C: Carries>(
         }
     };
     guard.join(connection.session().dismissal());
-    account.carried_by(connection.session().key);
     let carrier = match connection.into_carrier(&reactor) {
         Ok(carrier) => carrier,
         Err(error) => {
@@ -135,86 +155,142 @@ pub(crate) async fn outbound<C: Carries>(
             return refuse(&account, socket, ending, Some(streams));
         }
     };
-    let carried = carry_out(account, carrier, socket, streams, guard, reactor.clone());
+    let mut token = Token([0; Token::LENGTH]);
+    if let Err(error) = getrandom(&mut token.0, GetRandomFlags::empty()) {
+        let ending = Ending::NoCarrier(format!("the system gives no random octets: {error}"));
+        return refuse(&account, socket, ending, Some(streams));
+    }
+    // The peer dials its function meanwhile.
+    let patience = patience(&shared, &account.peer, account.interface, 2 * shared.limits.connect);
+    let association = Association::initiator(token, streams, C::Carrier::CARRIAGE, patience, reactor::now());
+    let seat = Arc::default();
+    let redial = redial(&shared, warm_pool, &seat, &reactor);
+    let function = Function::Here(socket);
+    let carrying = Carrying::new(account, association, seat, function, Some(redial), &reactor);
+    let loops = reactor.clone();
     reactor.spawn(async move {
-        carried.await;
+        carrying.carry(carrier, None, guard, &loops).await;
         drop(slot);
     });
 }
 
-/// Carries what the node's own function has opened.
-async fn carry_out<C: Carrier>(
-    account: Arc<Account>,
-    mut carrier: C,
-    socket: FunctionSocket,
-    streams: Streams,
-    mut guard: Guard,
-    reactor: Reactor,
-) {
-    let limits = &account.shared.limits;
-    let patience = Patience {
-        // The peer dials its function meanwhile.
-        opening: limits.connect + limits.connect,
+/// How long an association waits for its peer.
+fn patience(shared: &Shared, peer: &str, interface: &'static str, opening: Duration) -> Patience {
+    Patience {
+        opening,
         silence: SILENCE,
+        // A peer that left the file is not resumed to anyway.
+        resume: shared.patience(peer, interface).unwrap_or(SILENCE),
+        closed: CLOSED,
         abort: ABORT,
-    };
-    let mut association = Association::initiator(streams, C::CARRIAGE, patience, reactor::now());
-    carry(
-        &account,
-        &mut association,
-        &mut carrier,
-        (Some(socket), None),
-        &mut guard,
-        &reactor,
-    )
-    .await;
-    account.finish(&mut carrier, &association, &reactor).await;
-    if let Some(refused) = carrier.session().refusal() {
-        account
-            .shared
-            .failure_log
-            .log("an association is aborted", &Failure::refused(&account.peer, refused));
     }
 }
 
-/// Serves an association that a peer's function has opened, on the event loop of its carrier: makes the same towards this node's at `forward`.
-pub(crate) async fn inbound<C: Carrier>(
+/// Dials another connection for an association, on the event loop of the calling thread, until there is one or the association has ended.
+fn redial<C: Carries + 'static>(
+    shared: &Arc<Shared>,
+    warm_pool: Arc<WarmPool<C>>,
+    seat: &Arc<Seat<C::Carrier>>,
+    reactor: &Reactor,
+) -> Redial {
+    let (shared, seat, reactor) = (Arc::clone(shared), Arc::downgrade(seat), reactor.clone());
+    let (handle, last) = (Handle::current(), Arc::new(Mutex::new(None::<Instant>)));
+    Box::new(move || {
+        let (shared, seat, reactor) = (Arc::clone(&shared), Weak::clone(&seat), reactor.clone());
+        let (warm_pool, last) = (Arc::clone(&warm_pool), Arc::clone(&last));
+        handle.spawn(async move {
+            let mut pause = BETWEEN;
+            // One that ends as soon as it is there is not replaced at once again and again.
+            let before = last
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .replace(Instant::now());
+            let early = before.map(|before| BETWEEN.saturating_sub(before.elapsed()));
+            sleep(early.unwrap_or_default()).await;
+            while seat.strong_count() > 0 {
+                match Box::pin(warm_pool.dial()).await {
+                    Ok(connection) => {
+                        let mut guard = shared.drain.guard();
+                        guard.join(connection.session().dismissal());
+                        if let (Ok(carrier), Some(seat)) = (connection.into_carrier(&reactor), seat.upgrade()) {
+                            return seat.put(Next {
+                                carrier,
+                                guard,
+                                slot: None,
+                                resume: None,
+                            });
+                        }
+                    }
+                    Err(failure) => {
+                        shared
+                            .failure_log
+                            .log("no connection over which an association could continue", &failure);
+                        if failure.why != Why::Peer(Reason::Unreachable) {
+                            pause = (2 * pause).min(BETWEEN_REFUSED);
+                        }
+                    }
+                }
+                sleep(pause).await;
+            }
+        });
+    })
+}
+
+/// Serves a connection of a peer's sidecar on the event loop of its carrier: an association that the peer's function has opened, towards
+/// this node's at `forward`, or one that continues over another connection.
+pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     shared: Arc<Shared>,
     forward: SocketAddr,
     mut carrier: C,
     mut guard: Guard,
+    slot: Slot,
     reactor: Reactor,
 ) {
     let session = Arc::clone(carrier.session());
-    let patience = Patience {
-        opening: shared.limits.connect,
-        silence: SILENCE,
-        abort: ABORT,
-    };
     let (interface, peer) = (session.leg.interface.name(), session.peer.as_str());
-    let account = Account::open(&shared, Direction::Inbound, interface, peer, forward);
-    account.carried_by(session.key);
-    drop(session);
+    let patience = patience(&shared, peer, interface, shared.limits.connect);
     let mut association = Association::responder(C::CARRIAGE, patience, reactor::now());
+    let greeted = poll_fn(|context| carrier.poll_greeted(&mut association, context, reactor::now()));
+    let greeted = until(
+        within(&reactor, shared.limits.connect, greeted),
+        guard.reached(Phase::Closing),
+    )
+    .await;
+    if !matches!(greeted, Some(Some(Ok(())))) {
+        return;
+    }
+    if let Some(resume) = association.resumes().cloned() {
+        match C::seats(&shared).find(peer, forward, resume.token) {
+            Some(seat) => seat.put(Next {
+                carrier,
+                guard,
+                slot: Some(slot),
+                resume: Some(resume),
+            }),
+            None => {
+                association.refuse_resume(reactor::now());
+                let _ = within(&reactor, GOODBYE, carrier.goodbye(&association)).await;
+            }
+        }
+        return;
+    }
+    let account = Account::open(&shared, Direction::Inbound, interface, peer, forward);
+    let seat = Arc::default();
+    // Known to its peer for as long as it is carried.
+    let known = association
+        .token()
+        .map(|token| C::seats(&shared).add(peer, forward, token, &seat));
     if is_of_this_host(forward.ip()) {
-        account.shared.metrics.local_connection(Side::Inbound, "sctp");
+        shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
         association.dismiss(&why, reactor::now());
     }
-    let function = (None, Some(forward));
-    carry(&account, &mut association, &mut carrier, function, &mut guard, &reactor).await;
-    account.finish(&mut carrier, &association, &reactor).await;
-}
-
-impl Account {
-    /// Records the end, and closes the connection once the peer has what is left for it.
-    async fn finish(&self, carrier: &mut impl Carrier, association: &Association, reactor: &Reactor) {
-        if let Some(end) = association.end() {
-            self.close(&end, association.streams());
-        }
-        let _ = within(reactor, GOODBYE, carrier.goodbye(association)).await;
+    if matches!(known, Some(None)) {
+        association.dismiss("the peer has an association of this number", reactor::now());
     }
+    let carrying = Carrying::new(account, association, seat, Function::At(forward), None, &reactor);
+    carrying.carry(carrier, Some(slot), guard, &reactor).await;
 }
 
 /// What is still to be done by a function's socket when its association has ended.

@@ -1,8 +1,11 @@
 //! The account of one association: what the admin port shows while it lives, and what is recorded at its end.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Instant, SystemTime};
+use std::task::{Context, Waker};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bartizan_gateway::{End, Ending, Streams, Totals};
 use bartizan_ledger::{self as ledger, Bytes, Direction, Event, Key, StreamCounts};
@@ -12,6 +15,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::answers::failure::{Failure, Why};
+use crate::dialling::session::Session;
 use crate::metrics::Side;
 use crate::shared::Shared;
 
@@ -33,6 +37,9 @@ pub(super) struct Account {
     /// Messages sent and received, of all associations with this peer.
     messages: [Counter; 2],
     progress: Mutex<Progress>,
+    /// It is to continue over a new connection.
+    renews: AtomicBool,
+    waker: Mutex<Option<Waker>>,
 }
 
 /// What changes while an association lives.
@@ -40,6 +47,8 @@ pub(super) struct Account {
 struct Progress {
     /// The handshake of the connection that carries it.
     key: Option<Key>,
+    /// When the first certificate that the peer showed there ends: the association ends then, unless it continues over another.
+    ends: Option<SystemTime>,
     streams: Option<Streams>,
     totals: Totals,
 }
@@ -53,6 +62,37 @@ impl Accounts {
     pub(crate) fn describe(&self) -> Vec<Value> {
         let open: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         open.iter().map(|account| account.describe()).collect()
+    }
+
+    /// When the first association with each peer ends unless it continues over another connection, in seconds since 1970.
+    pub(crate) fn ends(&self) -> BTreeMap<(&'static str, String), i64> {
+        let open: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        let mut first = BTreeMap::new();
+        for account in open {
+            let ends = account
+                .progress()
+                .ends
+                .and_then(|ends| ends.duration_since(UNIX_EPOCH).ok());
+            let Some(ends) = ends.and_then(|ends| i64::try_from(ends.as_secs()).ok()) else {
+                continue;
+            };
+            let side = Side::from(account.direction).as_str();
+            let known = first.entry((side, account.peer.clone())).or_insert(ends);
+            *known = ends.min(*known);
+        }
+        first
+    }
+
+    /// This node's certificate has changed: every association continues over a new connection, which lasts longer.
+    pub(crate) fn renew(&self) {
+        let open: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        for account in open {
+            account.renews.store(true, Ordering::Release);
+            let waker = account.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
     }
 }
 
@@ -74,6 +114,8 @@ impl Account {
             since: SystemTime::now(),
             messages: shared.metrics.association_messages(Side::from(direction), peer),
             progress: Mutex::default(),
+            renews: AtomicBool::new(false),
+            waker: Mutex::default(),
         });
         let mut open = shared.associations.lock();
         // Each pass over the list is paid for by as many associations that were opened since.
@@ -90,8 +132,20 @@ impl Account {
     }
 
     /// The connection of this handshake carries it from now on.
-    pub(super) fn carried_by(&self, key: Option<Key>) {
-        self.progress().key = key;
+    pub(super) fn carried_by(&self, session: &Session) {
+        let mut progress = self.progress();
+        progress.key = session.key;
+        progress.ends = Some(session.ends);
+    }
+
+    /// Whether it is to continue over a new connection; asked once for each time.
+    pub(super) fn renews(&self, context: &Context<'_>) -> bool {
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        drop(waker);
+        self.renews.load(Ordering::Acquire) && self.renews.swap(false, Ordering::AcqRel)
     }
 
     /// Counts what has passed since the last call.
@@ -106,7 +160,12 @@ impl Account {
     }
 
     fn describe(&self) -> Value {
-        let Progress { key, streams, totals } = *self.progress();
+        let Progress {
+            key,
+            ends,
+            streams,
+            totals,
+        } = *self.progress();
         let client_random = match key {
             Some(Key::Tls { client_random }) => Some(client_random),
             Some(Key::Ike { .. }) | None => None,
@@ -121,6 +180,7 @@ impl Account {
             "messages_sent": totals.sent,
             "messages_received": totals.received,
             "unacknowledged": totals.unacknowledged,
+            "ends": ends.and_then(|ends| OffsetDateTime::from(ends).format(&Rfc3339).ok()),
             "client_random": client_random,
         })
     }
