@@ -64,11 +64,7 @@ impl Lanes {
         let (restarts, held_back) = (self.restarts, self.held_back);
         self.departing.entry(lane).or_insert_with(|| {
             let mut output = Output::default();
-            if held_back {
-                output.hold_back(head(lane, restarts));
-            } else {
-                output.begin(head(lane, restarts));
-            }
+            output.begin(head(lane, restarts), held_back);
             output
         })
     }
@@ -104,20 +100,12 @@ impl Lanes {
         self.streams.clear();
     }
 
-    /// A new carrier: each lane begins a stream of its own there.
-    pub(super) fn begin(&mut self) {
+    /// A new carrier: each lane begins a stream of its own there, which may have to wait until the peer says where it continues.
+    pub(super) fn begin(&mut self, held_back: bool) {
         self.streams.clear();
+        self.held_back = held_back;
         for (lane, output) in &mut self.departing {
-            output.begin(head(*lane, self.restarts));
-        }
-    }
-
-    /// The same, and nothing is sent before it is known where the peer continues.
-    pub(super) fn hold_back(&mut self) {
-        self.streams.clear();
-        self.held_back = true;
-        for (lane, output) in &mut self.departing {
-            output.hold_back(head(*lane, self.restarts));
+            output.begin(head(*lane, self.restarts), held_back);
         }
     }
 

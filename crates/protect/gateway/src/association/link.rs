@@ -113,8 +113,8 @@ impl Association {
         let mut preface = Vec::new();
         let version = VERSION;
         Frame::Resume { version, resume }.encode(&mut preface);
-        self.output.hold_back(preface);
-        self.lanes.hold_back();
+        self.output.begin(preface, true);
+        self.lanes.begin(true);
         self.link = Link::Resuming(Decoder::default());
         (self.silent, self.moves) = (false, false);
         (self.heard, self.said, self.doubted) = (now, now, None);
@@ -150,8 +150,8 @@ impl Association {
         self.attempt = resume.attempt;
         let mut preface = Vec::new();
         Frame::Resumed(self.received()).encode(&mut preface);
-        self.output.begin(preface);
-        self.lanes.begin();
+        self.output.begin(preface, false);
+        self.lanes.begin(false);
         self.link = Link::Up;
         self.continue_behind(&resume.received, now);
         true

@@ -54,15 +54,10 @@ impl Output {
         self.held_back
     }
 
-    /// A new carrier begins with this.
-    pub(super) fn begin(&mut self, preface: Vec<u8>) {
+    /// A new carrier begins with this; the stream itself may have to wait until the peer says where it continues.
+    pub(super) fn begin(&mut self, preface: Vec<u8>, held_back: bool) {
         self.preface = preface;
-    }
-
-    /// A new carrier begins with this, and continues where the peer says.
-    pub(super) fn hold_back(&mut self, preface: Vec<u8>) {
-        self.preface = preface;
-        self.held_back = true;
+        self.held_back = held_back;
     }
 
     /// The peer has received this much of the stream; false where that cannot be. A report that is sent again over another carrier may be

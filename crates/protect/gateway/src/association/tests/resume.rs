@@ -76,7 +76,7 @@ fn an_association_moves_to_a_new_carrier_while_the_old_one_works() {
         pair.reconnect();
         pair.run();
         assert!(!pair.nodes[0].wants_carrier());
-        assert_eq!(pair.functions[1].messages, [sent.clone()]);
+        assert_eq!(pair.functions[1].messages, std::slice::from_ref(&sent));
         assert_eq!(pair.functions[0].messages, [sent]);
         pair.nodes[0].renew_carrier(pair.now);
         assert!(pair.nodes[0].wants_carrier());
