@@ -105,7 +105,7 @@ impl Stage {
         self.issue(name);
     }
 
-    /// Whether the only association is carried by a connection on which `node` has shown its latest certificate.
+    /// Waits for the only association to use a connection with the latest certificate of `node`.
     pub(crate) fn is_carried_with_the_latest(&self, node: &str) -> Option<()> {
         let other = if node == "gnb" { "amf" } else { "gnb" };
         let shown = self.admin(other, "/connections")?;

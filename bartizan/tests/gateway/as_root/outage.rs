@@ -1,4 +1,5 @@
-//! Associations that outlive their connection: a path that is lost, a certificate that is renewed, a sidecar that stops or is killed.
+//! Associations that outlive their connection: a path that is lost, a certificate that is renewed,
+//! a sidecar that stops or is killed.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -34,7 +35,7 @@ fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_
             }
             numbers
         };
-        // Of one stream after the other each message once, in order.
+        // Each message once, in the order of its stream.
         let arrive = |numbers: std::ops::Range<u16>| {
             for (end, length) in [(&ends.1, 100), (&ends.0, 400)] {
                 let mut seen = Vec::new();
@@ -59,7 +60,8 @@ fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_
             loss_percent: 100.0,
             ..Impairment::default()
         };
-        let impair = |impairment| [&stage.gnb, &stage.amf].map(|space| space.impair("n2", impairment).unwrap());
+        let impair =
+            |impairment: &Impairment| [&stage.gnb, &stage.amf].map(|space| space.impair("n2", impairment).unwrap());
         impair(&lost);
         let during = exchange(10..20, OUTAGE / 10);
         impair(&Impairment::default());
@@ -83,7 +85,8 @@ fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_
         assert_eq!([ends.0.next(), ends.1.next()], [Seen::ShutDown, Seen::ShutDown]);
         assert_eq!(stage.ended_after("gnb", 0).ending, "shutdown");
 
-        // A sidecar that is killed and started at once knows nothing of associations: the function learns it, and the next one serves.
+        // A sidecar that is killed and started at once knows nothing of associations: the function
+        // learns it, and the next one serves.
         amf = stage.start("amf");
         let (function, _other) = again(&stage, &waiting);
         amf.process.send(libc_signal::KILL);

@@ -56,7 +56,7 @@ pub enum Carrier {
     Quic,
 }
 
-/// How long SCTP itself waits for a peer: the retransmissions of RFC 9260, section 16, take 63 s.
+/// SCTP's own patience: the retransmissions of RFC 9260, section 16, take 63 s.
 const PATIENCE: Duration = Duration::from_secs(63);
 /// The longest that a function is left in the belief that its peer is there.
 const MOST_PATIENCE: Duration = Duration::from_secs(3600);
@@ -72,7 +72,7 @@ pub struct Interface {
     pub protection: Protection,
     /// What carries SCTP between its gateways; of no meaning where none protect it.
     pub carrier: Carrier,
-    /// How long an association waits for a peer's gateway that is not reached, before its function learns it.
+    /// Time for which an unreachable gateway is tried before the function learns of it.
     pub patience: Duration,
     /// The policy in effect: its own, or the file's.
     pub policy: Policy,
@@ -174,7 +174,7 @@ impl Carrier {
     }
 }
 
-/// What `patience` says.
+/// Parses `patience`.
 pub(crate) fn patience(text: Option<&str>, protection: Protection) -> Result<Duration, Fault> {
     let Some(text) = text else { return Ok(PATIENCE) };
     if protection != Protection::Gateway {

@@ -480,7 +480,7 @@ pub(crate) struct RawInterface {
     #[serde(default)]
     #[schemars(with = "Option<OneOf<Carrier>>")]
     pub(crate) carrier: Option<String>,
-    /// How long an association of two gateways waits for a peer that is not reached. Only with gateway. Default: 63s.
+    /// Time for which an unreachable gateway is tried. Only with gateway. Default: 63s.
     #[serde(default)]
     pub(crate) patience: Option<String>,
     /// Its own policy. It stands for itself: nothing is taken over from the file's.

@@ -36,7 +36,8 @@ pub enum Side {
 pub struct Patience {
     /// From the opening to the answer of the peer node, which dials its function meanwhile.
     pub opening: Duration,
-    /// For any frame of the peer node, which sends one at least every third of this time. Then the initiator looks for another carrier.
+    /// For any frame of the peer node, which sends one at least every third of this time. Then the
+    /// initiator looks for another carrier.
     pub silence: Duration,
     /// For a peer node that is not reached over any carrier.
     pub resume: Duration,
@@ -92,7 +93,8 @@ pub struct Association {
     carriage: Carriage,
     patience: Patience,
     state: State,
-    /// As the function's association has them; none before it is established, and none after its end.
+    /// As the function's association has them; none before it is established, and none after its
+    /// end.
     granted: Option<Streams>,
     /// The same, also after its end.
     known: Option<Streams>,
@@ -106,7 +108,7 @@ pub struct Association {
     /// By which the peer knows the association.
     token: Option<Token>,
     link: Link,
-    /// What a carrier's initiator has asked for in place of a new association.
+    /// Request to resume, in place of a new association.
     resumes: Option<Resume>,
     /// Number of the last attempt to resume.
     attempt: u32,
@@ -331,7 +333,8 @@ impl Association {
         self.side
     }
 
-    /// Stream counts of the function's association, also after its end; none where it was never established.
+    /// Stream counts of the function's association, also after its end; none where it was never
+    /// established.
     #[must_use]
     pub const fn streams(&self) -> Option<Streams> {
         self.known
@@ -402,7 +405,7 @@ impl Association {
         self.opening_ends = None;
         self.question_due = None;
         self.end.get_or_insert(ending);
-        // What is left for the peer is tried for so long.
+        // The rest is offered to the peer for this long.
         self.ends.get_or_insert(self.heard + self.patience.resume);
     }
 }

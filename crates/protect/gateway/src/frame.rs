@@ -1,11 +1,13 @@
 //! Frames between two nodes: what they say and how they are written.
 //!
-//! A frame has a header of eight octets, big-endian: type, flags, stream, length of what follows. A carrier begins with [`Frame::Open`]
-//! or [`Frame::Resume`], which name the version; both ends of a carrier speak the same. Where the carrier has streams, those of messages
-//! begin with [`Frame::Lane`].
+//! A frame has a header of eight octets, big-endian: type, flags, stream, length of what follows. A
+//! carrier begins with [`Frame::Open`] or [`Frame::Resume`], which name the version; both ends of a
+//! carrier speak the same. Where the carrier has streams, those of messages begin with
+//! [`Frame::Lane`].
 //!
-//! The octets of frames are counted in each direction, on each stream, over all carriers of an association. [`Frame::Resume`],
-//! [`Frame::Resumed`], [`Frame::Unknown`] and [`Frame::Lane`] belong to one carrier and are not counted.
+//! The octets of frames are counted in each direction, on each stream, over all carriers of an
+//! association. [`Frame::Resume`], [`Frame::Resumed`], [`Frame::Unknown`] and [`Frame::Lane`]
+//! belong to one carrier and are not counted.
 
 mod decoder;
 mod encode;
@@ -90,9 +92,9 @@ impl std::fmt::Debug for Token {
 pub struct Received {
     /// Restarts of the association before.
     pub restarts: u32,
-    /// Of the association's life, or of everything where the carrier is one stream.
+    /// Octets of the association's life; of everything where the carrier is one stream.
     pub life: u64,
-    /// Of each lane since the last restart.
+    /// Octets of each lane since the last restart.
     pub lanes: Vec<(Lane, u64)>,
 }
 
@@ -265,7 +267,8 @@ pub enum Frame {
     },
     /// The function has shut the association down after so many messages, which may be under way on other streams of the carrier.
     ShutdownAfter(u64),
-    /// The association continues over this carrier: the first frame of the initiator, which waits for the answer.
+    /// The association continues over this carrier: the first frame of the initiator, which waits
+    /// for the answer.
     Resume {
         /// [`VERSION`].
         version: u16,

@@ -30,9 +30,9 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) sessions: Sessions,
     pub(crate) associations: Accounts,
-    /// Where associations that peers have opened find other connections.
+    /// Associations that peers have opened, to be found by them.
     pub(crate) seats: AllSeats,
-    /// How long an association waits for a peer, by peer and interface.
+    /// Patience of associations, by peer and interface.
     pub(crate) patience: HashMap<(String, &'static str), Duration>,
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// How long an association waits for a peer that is not reached.
+    /// Patience of associations with this peer.
     pub(crate) fn patience(&self, peer: &str, interface: &'static str) -> Option<Duration> {
         self.patience.get(&(peer.to_owned(), interface)).copied()
     }

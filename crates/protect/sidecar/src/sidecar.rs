@@ -240,7 +240,7 @@ impl Bound {
     }
 }
 
-/// How long associations of this node wait for each peer, by interface.
+/// Patience towards each peer, by interface.
 fn patience(deployment: &Deployment, node: &str) -> HashMap<(String, &'static str), Duration> {
     let peers = deployment.sidecar_peers(node);
     peers

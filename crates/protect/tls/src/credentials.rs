@@ -176,7 +176,8 @@ impl Credentials {
         &self.chain
     }
 
-    /// The key by which this node's processes, one after the other, reset QUIC connections that they do not know.
+    /// The key by which this node's processes, one after the other, reset QUIC connections that
+    /// they do not know.
     #[must_use]
     pub fn reset_key(&self) -> Arc<dyn HmacKey> {
         Arc::clone(&self.reset_key) as _
@@ -325,7 +326,8 @@ pub(crate) fn trusted_certificates(file: &Path) -> Result<Vec<CertificateDer<'st
     Ok(all)
 }
 
-/// The key of stateless resets (RFC 9000, section 10.3.2): the same in each process that has this private key.
+/// The key of stateless resets (RFC 9000, section 10.3.2): the same in each process that has this
+/// private key.
 fn reset_key(private_key: &[u8]) -> hmac::Key {
     let private_key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
     let derived = hmac::sign(&private_key, b"bartizan: QUIC stateless reset");

@@ -49,7 +49,7 @@ impl Association {
                 token,
                 streams,
             } => self.open(version, token, streams, now),
-            // Of an association that the function has restarted since.
+            // The function has restarted the association since.
             Frame::Opened { restarts, .. } if self.reopening && restarts < self.restarts() => {}
             Frame::Opened { restarts, .. }
                 if self.side == Side::Initiator && restarts == self.restarts() && (self.reopening || !self.opened) =>

@@ -1,4 +1,4 @@
-//! What is due when.
+//! Timers of an association.
 
 use std::time::Instant;
 

@@ -153,7 +153,7 @@ impl Association {
         }
     }
 
-    /// Whether nothing is under way between the functions: a shutdown of both associations now would lose nothing.
+    /// Reports that every message is acknowledged: a shutdown of both associations loses nothing.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let Counts {

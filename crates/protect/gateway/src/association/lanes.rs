@@ -87,7 +87,8 @@ impl Lanes {
         self.shutdown_after = None;
     }
 
-    /// The association has restarted. Heads of streams are kept: by them the streams are known to be void.
+    /// The association has restarted. Heads of streams are kept: by them the streams are known to
+    /// be void.
     pub(super) fn restart(&mut self) {
         self.departing.clear();
         self.arriving.clear();
@@ -100,7 +101,8 @@ impl Lanes {
         self.streams.clear();
     }
 
-    /// A new carrier: each lane begins a stream of its own there, which may have to wait until the peer says where it continues.
+    /// A new carrier: each lane begins a stream of its own there, which may have to wait until the
+    /// peer says where it continues.
     pub(super) fn begin(&mut self, held_back: bool) {
         self.streams.clear();
         self.held_back = held_back;
@@ -117,7 +119,7 @@ impl Lanes {
             .collect()
     }
 
-    /// Whether a part of a message has come.
+    /// Reports a message that is not whole yet.
     pub(super) fn has_begun_message(&self) -> bool {
         let begun = |arriving: &Arriving| arriving.message.is_some() || arriving.decoder.held() > 0;
         self.arriving.values().any(begun)
@@ -138,7 +140,8 @@ impl Lanes {
             .collect()
     }
 
-    /// The peer has so many octets of a lane; false where that cannot be. One that is not here was of the association before a restart.
+    /// The peer has so many octets of a lane; false where that cannot be. One that is not here was
+    /// of the association before a restart.
     pub(super) fn acknowledge(&mut self, lane: Lane, octets: u64) -> bool {
         self.departing
             .get_mut(&lane)
@@ -164,7 +167,7 @@ impl Lanes {
     }
 }
 
-/// What a stream of the carrier begins with.
+/// First frame of a carrier's stream.
 fn head(lane: Lane, restarts: u32) -> Vec<u8> {
     let mut head = Vec::new();
     Frame::Lane { lane, restarts }.encode(&mut head);

@@ -1,8 +1,9 @@
 //! The connection between the two nodes of an association, which the association outlives.
 //!
-//! Each node counts the octets that it has received on each stream, and keeps those of its own that the peer is not known to have. A new
-//! carrier begins with both counts, and each node continues behind what the other has: every octet is read once and in its order, over
-//! however many carriers it comes.
+//! Each node counts the octets that it has received on each stream, and keeps those of its own that
+//! the peer is not known to have. A new carrier begins with both counts, and each node continues
+//! behind what the other has: every octet is read once and in its order, over however many carriers
+//! it comes.
 
 use std::time::Instant;
 
@@ -21,9 +22,10 @@ const KEPT_AT_MOST: usize = 4 * WINDOW;
 /// Why a carrier has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// The peer's system has closed it: the peer node has ended, or is about to continue over another.
+    /// The peer's system has closed it: the peer node has ended, or is about to continue over
+    /// another.
     Closed,
-    /// Nothing passes, and nobody has closed it.
+    /// Nothing passes, and neither end has closed it.
     Broken,
 }
 
@@ -54,7 +56,7 @@ impl Counted {
         self.received - self.reported
     }
 
-    /// What is to be reported, where anything is.
+    /// Number of octets to report; none where the peer knows it.
     pub(super) fn report(&mut self) -> Option<u64> {
         let news = self.unreported() > 0;
         self.reported = self.received;
@@ -69,7 +71,7 @@ impl Association {
         self.token
     }
 
-    /// Whether the association needs a new carrier: [`Association::resume`] follows once there is one.
+    /// Reports that a new carrier is needed: [`Association::resume`] follows.
     #[must_use]
     pub fn wants_carrier(&self) -> bool {
         if self.side == Side::Responder || self.is_over() {
@@ -78,19 +80,20 @@ impl Association {
         matches!(self.link, Link::Down(_)) || (self.state != State::Ended && (self.silent || self.moves))
     }
 
-    /// Whether frames pass.
+    /// Reports that frames pass.
     #[must_use]
     pub const fn has_carrier(&self) -> bool {
         matches!(self.link, Link::Up)
     }
 
-    /// Whether the initiator waits for the answer on a new carrier.
+    /// Reports that the initiator waits for the answer on a new carrier.
     #[must_use]
     pub const fn is_resuming(&self) -> bool {
         matches!(self.link, Link::Resuming(_))
     }
 
-    /// Wants the association to continue over a new carrier, though this one works: a certificate has changed, or ends soon.
+    /// Wants the association to continue over a new carrier, though this one works: a certificate
+    /// has changed, or ends soon.
     pub fn renew_carrier(&mut self, now: Instant) {
         if self.state == State::Ended {
             return;
@@ -122,13 +125,13 @@ impl Association {
         self.ends.get_or_insert(now + self.patience.resume);
     }
 
-    /// What a peer has asked for in place of a new association, on a carrier that it has begun.
+    /// Request to resume, by the peer that has begun this carrier.
     #[must_use]
     pub const fn resumes(&self) -> Option<&Resume> {
         self.resumes.as_ref()
     }
 
-    /// Whether the peer has said what its carrier is for.
+    /// Reports that the peer's first frame has come.
     #[must_use]
     pub const fn is_greeted(&self) -> bool {
         self.opened || self.resumes.is_some() || self.end.is_some()
@@ -141,8 +144,8 @@ impl Association {
         self.finish(Ending::Unexpected("a token of no association"));
     }
 
-    /// The responder continues over a new carrier, which begins with the answer; false where the wish is void, and the carrier is to be
-    /// closed.
+    /// The responder continues over a new carrier, which begins with the answer; false where the
+    /// wish is void, and the carrier is to be closed.
     pub fn resumed(&mut self, resume: &Resume, now: Instant) -> bool {
         if self.side == Side::Initiator || Some(resume.token) != self.token || resume.attempt <= self.attempt {
             return false;
@@ -157,7 +160,7 @@ impl Association {
         true
     }
 
-    /// What this node has received.
+    /// Positions up to which this node has received.
     fn received(&self) -> Received {
         Received {
             restarts: self.restarts(),
@@ -179,7 +182,8 @@ impl Association {
         }
     }
 
-    /// Octets from the initiator's new carrier, before the answer is complete; gives what follows the answer.
+    /// Octets from the initiator's new carrier, before the answer is complete; gives what follows
+    /// the answer.
     pub(super) fn answer_received(&mut self, bytes: &[u8], now: Instant) -> Vec<u8> {
         let Link::Resuming(decoder) = &mut self.link else {
             return bytes.to_vec();
@@ -201,7 +205,8 @@ impl Association {
         Vec::new()
     }
 
-    /// The carrier has ended, or there is none: `detail` says why. The association continues over another, if one comes in time.
+    /// The carrier has ended, or there is none: `detail` says why. The association continues over
+    /// another, if one comes in time.
     pub fn carrier_ended(&mut self, loss: Loss, detail: &str, now: Instant) {
         if self.state == State::Ended && !self.is_kept_for_the_peer() {
             return self.give_up();

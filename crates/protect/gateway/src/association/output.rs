@@ -54,14 +54,15 @@ impl Output {
         self.held_back
     }
 
-    /// A new carrier begins with this; the stream itself may have to wait until the peer says where it continues.
+    /// A new carrier begins with this; the stream itself may have to wait until the peer says where
+    /// it continues.
     pub(super) fn begin(&mut self, preface: Vec<u8>, held_back: bool) {
         self.preface = preface;
         self.held_back = held_back;
     }
 
-    /// The peer has received this much of the stream; false where that cannot be. A report that is sent again over another carrier may be
-    /// older than what is known.
+    /// The peer has received this much of the stream; false where that cannot be. A report that is
+    /// sent again over another carrier may be older than what is known.
     #[must_use]
     pub(super) fn acknowledge(&mut self, received: u64) -> bool {
         let octets = received.saturating_sub(self.acknowledged);

@@ -29,7 +29,7 @@ const STREAMS: Streams = Streams {
 #[derive(Debug, Default)]
 struct Function {
     messages: Vec<Message>,
-    /// How many of them came before the association was opened last.
+    /// Number of messages before the last opening.
     void: usize,
     shut_down: bool,
     aborted: Option<Cause>,
@@ -121,7 +121,7 @@ impl Pair {
         self.nodes.iter_mut().for_each(|node| node.handle_timeout(self.now));
     }
 
-    /// What is under way is lost.
+    /// Loses everything under way.
     fn cut(&mut self, detail: &str) {
         self.wires = Default::default();
         for node in &mut self.nodes {

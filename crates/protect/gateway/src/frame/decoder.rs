@@ -31,7 +31,8 @@ pub enum Malformed {
         /// The length it names.
         length: u32,
     },
-    /// A list of lanes with a lane twice, with flags that it does not have, or with octets behind it.
+    /// A list of lanes with a lane twice, with flags that it does not have, or with octets behind
+    /// it.
     #[error("positions that are no list")]
     Positions,
     /// A cause whose text is not UTF-8, or not one line of at most 256 octets.
@@ -63,7 +64,7 @@ impl Decoder {
         self.buffer.len() - self.read
     }
 
-    /// What was pushed and is not read. Nothing is left here then.
+    /// Takes out everything that was pushed and not read.
     pub(crate) fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.buffer.split_off(self.read);
         *self = Self::default();

@@ -128,7 +128,8 @@ impl State {
         })
     }
 
-    /// Every established TLS connection with what it negotiated, and every SCTP association that is carried.
+    /// Every established TLS connection with what it negotiated, and every SCTP association that is
+    /// carried.
     pub(crate) fn connections(&self) -> Value {
         let connections: Vec<_> = self
             .shared

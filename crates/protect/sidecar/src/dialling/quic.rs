@@ -3,10 +3,12 @@
 //! One carries one association, as a TLS connection does: its handshake's key in the ledger, its review, its end for idleness and its
 //! congestion are those of the association alone, and one that breaks the protocol takes no other with it.
 
+mod reset;
+
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,13 +16,11 @@ use bartizan_deployment::{InterfaceKind, Path};
 use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
 use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
-use quinn_proto::crypto::{CryptoError, HmacKey};
-use quinn_proto::{
-    ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, ServerConfig,
-    TransportConfig, VarInt,
-};
+use quinn_proto::{ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use tokio::time::timeout;
 
+use self::reset::ResetKey;
+pub(crate) use self::reset::resettable;
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::handshake::record_refusal;
 use crate::dialling::session::{Leg, Session};
@@ -31,12 +31,10 @@ use crate::runtime::quic::{Connection, Endpoint, Incoming, Signalling};
 use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
-/// A connection says something that often: a path that is gone is noticed, and a peer's sidecar that was started anew, which resets it, within
-/// a second.
+/// A connection says something that often: a path that is gone is noticed, and a peer's sidecar
+/// that was started anew, which resets it, within a second.
 const KEEP_ALIVE: Duration = Duration::from_millis(800);
-/// Between two stateless resets: where a sidecar is started anew, all connections of the one before are reset.
-const RESET_INTERVAL: Duration = Duration::from_millis(1);
-/// How long a sign of life may take beyond three round trips.
+/// Time for a sign of life beyond three round trips.
 const LIFE: Duration = Duration::from_millis(100);
 /// Nothing at all was received for so long. Longer than an association waits for its peer node, which has the better word for it.
 const SILENCE: Duration = Duration::from_secs(12);
@@ -52,8 +50,6 @@ const CRYPTO: usize = 64 * 1024;
 const INCOMING: u64 = 16 * 1024;
 /// The same of all of them.
 const INCOMING_ALL: u64 = 4 * 1024 * 1024;
-/// Octets of a signature with HMAC-SHA-256.
-const SIGNATURE: usize = 32;
 /// Connections that wait to be accepted.
 const BACKLOG: usize = 1024;
 
@@ -115,40 +111,6 @@ pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConf
     config
 }
 
-/// Signs stateless resets by the node's key in effect: a sidecar that is started anew ends the connections of the one before at once.
-///
-/// The listener's address is signed too: no listener tells the tokens of another (RFC 9000, section 21.11).
-struct ResetKey {
-    shared: Weak<Shared>,
-    listener: SocketAddr,
-}
-
-impl ResetKey {
-    fn current(&self) -> Option<Arc<dyn HmacKey>> {
-        Some(self.shared.upgrade()?.endpoint.endpoint().credentials().reset_key())
-    }
-
-    fn signed(&self, data: &[u8]) -> Vec<u8> {
-        [self.listener.to_string().as_bytes(), b" ", data].concat()
-    }
-}
-
-impl HmacKey for ResetKey {
-    fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
-        if let Some(key) = self.current() {
-            key.sign(&self.signed(data), signature_out);
-        }
-    }
-
-    fn signature_len(&self) -> usize {
-        SIGNATURE
-    }
-
-    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        self.current().ok_or(CryptoError)?.verify(&self.signed(data), signature)
-    }
-}
-
 /// An endpoint at this socket.
 pub(crate) fn endpoint(
     shared: &Arc<Shared>,
@@ -156,26 +118,15 @@ pub(crate) fn endpoint(
     server: Option<ServerConfig>,
     reactor: &Reactor,
 ) -> io::Result<Endpoint> {
-    // What dials has another port in each process.
+    // A dialler has another port in each process.
     let mut config = if server.is_some() {
-        let shared = Arc::downgrade(shared);
-        let listener = socket.local_addr()?;
-        resettable(Arc::new(ResetKey { shared, listener }))
+        resettable(ResetKey::of(shared, socket.local_addr()?))
     } else {
         EndpointConfig::default()
     };
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
     Endpoint::new(config, server, socket, reactor)
-}
-
-/// Has an endpoint reset connections that it does not know, as the one before it with this key would have.
-pub(crate) fn resettable(key: Arc<dyn HmacKey>) -> EndpointConfig {
-    let mut config = EndpointConfig::new(key);
-    // Of identifiers with a checksum only those of the same process pass, and none but these would be reset.
-    config.cid_generator(|| Box::new(RandomConnectionIdGenerator::default()));
-    config.min_reset_interval(RESET_INTERVAL);
-    config
 }
 
 impl Dialler {

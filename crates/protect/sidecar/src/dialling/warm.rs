@@ -40,7 +40,7 @@ pub(crate) trait Dialled: Send + Sized {
     /// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake.
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Whether the peer is still there, by a sign of life where its system would say nothing of its end.
+    /// Reports that the peer is there, by a sign of life where no system reports its end.
     fn is_alive(&mut self) -> impl Future<Output = bool> + Send {
         async { true }
     }

@@ -108,7 +108,7 @@ impl Guard {
         self.own = Some(own);
     }
 
-    /// Whether this one connection has to end, whatever becomes of the others.
+    /// Reports that this one connection has to end.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.own.as_ref().is_some_and(|own| *own.borrow() > Phase::Running)
     }

@@ -40,10 +40,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-/// A peer's sidecar says something at least every third of this. After it, another connection is dialled.
+/// A peer's sidecar says something at least every third of this. After it, another connection is
+/// dialled.
 const SILENCE: Duration = Duration::from_secs(9);
-/// How long an association waits for another connection where the peer's system has closed its own: a sidecar that has ended knows nothing
-/// of it, and one that goes on dials at once.
+/// Time for another connection after the peer's system has closed one: a sidecar that has ended
+/// knows nothing of it, and one that goes on dials at once.
 const CLOSED: Duration = Duration::from_millis(750);
 /// Between two attempts to dial a connection for an association that has none.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -174,7 +175,7 @@ pub(crate) async fn outbound<C: Carries + 'static>(
     });
 }
 
-/// How long an association waits for its peer.
+/// Waiting times of an association.
 fn patience(shared: &Shared, peer: &str, interface: &'static str, opening: Duration) -> Patience {
     Patience {
         opening,
@@ -186,7 +187,8 @@ fn patience(shared: &Shared, peer: &str, interface: &'static str, opening: Durat
     }
 }
 
-/// Dials another connection for an association, on the event loop of the calling thread, until there is one or the association has ended.
+/// Dials another connection for an association, on the event loop of the calling thread, until
+/// there is one or the association has ended.
 fn redial<C: Carries + 'static>(
     shared: &Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
@@ -236,8 +238,9 @@ fn redial<C: Carries + 'static>(
     })
 }
 
-/// Serves a connection of a peer's sidecar on the event loop of its carrier: an association that the peer's function has opened, towards
-/// this node's at `forward`, or one that continues over another connection.
+/// Serves a connection of a peer's sidecar on the event loop of its carrier: an association that
+/// the peer's function has opened, towards this node's at `forward`, or one that continues over
+/// another connection.
 pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     shared: Arc<Shared>,
     forward: SocketAddr,

@@ -1,4 +1,5 @@
-//! The account of one association: what the admin port shows while it lives, and what is recorded at its end.
+//! The account of one association: what the admin port shows while it lives, and what is recorded
+//! at its end.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -42,12 +43,13 @@ pub(super) struct Account {
     waker: Mutex<Option<Waker>>,
 }
 
-/// What changes while an association lives.
+/// State that changes while an association lives.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     /// The handshake of the connection that carries it.
     key: Option<Key>,
-    /// When the first certificate that the peer showed there ends: the association ends then, unless it continues over another.
+    /// When the first certificate that the peer showed there ends: the association ends then,
+    /// unless it continues over another.
     ends: Option<SystemTime>,
     streams: Option<Streams>,
     totals: Totals,
@@ -64,7 +66,8 @@ impl Accounts {
         open.iter().map(|account| account.describe()).collect()
     }
 
-    /// When the first association with each peer ends unless it continues over another connection, in seconds since 1970.
+    /// When the first association with each peer ends unless it continues over another connection,
+    /// in seconds since 1970.
     pub(crate) fn ends(&self) -> BTreeMap<(&'static str, String), i64> {
         let open: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         let mut first = BTreeMap::new();
@@ -83,7 +86,8 @@ impl Accounts {
         first
     }
 
-    /// This node's certificate has changed: every association continues over a new connection, which lasts longer.
+    /// This node's certificate has changed: every association continues over a new connection,
+    /// which lasts longer.
     pub(crate) fn renew(&self) {
         let open: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         for account in open {
@@ -138,7 +142,7 @@ impl Account {
         progress.ends = Some(session.ends);
     }
 
-    /// Whether it is to continue over a new connection; asked once for each time.
+    /// Reports, once, a wish to continue over a new connection.
     pub(super) fn renews(&self, context: &Context<'_>) -> bool {
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {

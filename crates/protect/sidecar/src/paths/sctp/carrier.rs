@@ -52,7 +52,7 @@ pub(crate) trait Carrier: Sized {
         now: Instant,
     ) -> Result<bool, Lost>;
 
-    /// Whether the peer has said what the connection is for.
+    /// Waits for the peer's first frame.
     fn poll_greeted(
         &mut self,
         association: &mut Association,

@@ -24,7 +24,7 @@ use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
 pub(super) const ROUNDS: usize = 32;
-/// How long an association that is to end waits for what is under way: each node asks its kernel a tenth of a second after a message.
+/// Time for acknowledgements before the end: each node asks its kernel 0.1 s after a message.
 const QUIET: Duration = Duration::from_millis(150);
 
 /// An association between the function's socket and its carrier.
@@ -36,7 +36,8 @@ pub(super) struct Carrying<C> {
     association: Association,
     /// None while the association waits for another.
     carrier: Option<C>,
-    /// The one before, which stays open until the peer has answered on the new one: its end would look like that of this node.
+    /// The one before, which stays open until the peer has answered on the new one: its end would
+    /// look like that of this node.
     before: Option<C>,
     /// The carrier's place at an inbound listener.
     slot: Option<Slot>,
@@ -56,7 +57,7 @@ pub(super) struct Carrying<C> {
 /// Begins to dial a carrier.
 pub(super) type Redial = Box<dyn Fn() + Send>;
 
-/// What comes of carrying.
+/// Outcome of carrying.
 enum Turn {
     /// The association has ended, and what is left is done as far as that goes at once.
     Over,
@@ -114,7 +115,8 @@ impl<C: Carrier> Carrying<C> {
             match until(carried, guard.reached(phase)).await {
                 Some(Turn::Over) => break,
                 Some(Turn::Continues(next)) => guard = next,
-                // The peer would be refused now as this connection shows it; one with a new certificate may not be.
+                // The peer would be refused now as this connection shows it; one with a new
+                // certificate may not be.
                 None if phase == Phase::Draining => {
                     if guard.is_dismissed() {
                         self.association.renew_carrier(reactor::now());
@@ -138,7 +140,8 @@ impl<C: Carrier> Carrying<C> {
         }
     }
 
-    /// Ends the association: in order where nothing is under way and the peer is admitted, so that both functions see a shutdown.
+    /// Ends the association: in order where nothing is under way and the peer is admitted, so that
+    /// both functions see a shutdown.
     async fn close(&mut self, is_dismissed: bool, reactor: &Reactor) {
         if !is_dismissed {
             self.shut_down_if_quiet(reactor).await;
@@ -284,7 +287,7 @@ impl<C: Carrier> Carrying<C> {
         self.moved(read)
     }
 
-    /// Whether anything moved. An association whose carrier is lost waits for another, unless the peer has refused this one.
+    /// Reports progress. A lost carrier is waited for, unless the peer has refused this one.
     fn moved(&mut self, moved: Result<bool, Lost>) -> bool {
         let Lost { loss, detail } = match moved {
             Ok(moved) => return moved,

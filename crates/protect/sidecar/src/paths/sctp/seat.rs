@@ -1,4 +1,4 @@
-//! Where an association finds its next carrier.
+//! Handover of carriers to associations.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub(crate) struct Next<C> {
     pub(super) resume: Option<Resume>,
 }
 
-/// Where an association finds its next carrier, and what else wakes it.
+/// Place where an association finds its next carrier.
 pub(crate) struct Seat<C>(Mutex<State<C>>);
 
 struct State<C> {
@@ -73,7 +73,7 @@ impl<C> Seat<C> {
         Poll::Pending
     }
 
-    /// Whether a carrier is to be dialled: none is there, and none is on its way.
+    /// Claims the dialling of a carrier; false where one is there or on its way.
     pub(super) fn begin_to_dial(&self) -> bool {
         let mut state = self.lock();
         let begins = !state.dialling && state.next.is_none();
@@ -82,7 +82,8 @@ impl<C> Seat<C> {
     }
 }
 
-/// The peer that opened an association, the function behind its listener, and the number that the peer gave it.
+/// The peer that opened an association, the function behind its listener, and the number that the
+/// peer gave it.
 type Name = (String, SocketAddr, Token);
 
 /// The associations that peers have opened over carriers of one kind. Only its own peer finds one.

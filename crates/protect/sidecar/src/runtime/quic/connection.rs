@@ -185,7 +185,7 @@ impl Connection {
         before
     }
 
-    /// Whether there was a sign of life since; false where the connection has ended.
+    /// Waits for a sign of life since; false where the connection has ended.
     pub(crate) fn poll_life(&self, before: u64, context: &Context<'_>) -> Poll<bool> {
         let mut state = self.0.lock();
         if state.ended.is_some() {
