@@ -13,6 +13,7 @@ use bartizan_testing::{Tshark, eventually};
 mod faults;
 mod interfaces;
 mod ngap;
+mod outage;
 
 use crate::counted::Counter;
 use crate::function::{Function, Message, Seen, accept, listen, opening, poll};
@@ -70,10 +71,27 @@ fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_o
         received.sort_by_key(key);
         assert_eq!(received, expected);
 
+        // While it lives: what has passed, and over which connection.
+        let passed = "association_messages_total{side=\"outbound\",peer=\"amf\",direction=\"sent\"} 303";
+        eventually("what has passed is counted", || {
+            stage.admin("gnb", "/metrics")?.contains(passed).then_some(())
+        });
+        let shown = stage.admin("amf", "/connections").unwrap();
+        let shown: serde_json::Value = serde_json::from_str(shown.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        let shown = &shown["associations"][0];
+        assert_eq!(
+            (&shown["messages_received"], &shown["streams"]["outbound"]),
+            (&303.into(), &30.into())
+        );
+
         function.shut_down();
         assert_eq!(other.next(), Seen::ShutDown);
         let [ours, theirs] = ["gnb", "amf"].map(|node| stage.ended_after(node, 0));
         assert_eq!((ours.ending.as_str(), theirs.ending.as_str()), ("shutdown", "shutdown"));
+        for ended in [&ours, &theirs] {
+            let streams = ended.streams.as_ref().expect("known to the end");
+            assert_eq!((streams.outbound, streams.inbound), (30, 20));
+        }
         assert_eq!((ours.messages.sent, ours.messages.received), (303, 100));
         assert_eq!((theirs.messages.sent, theirs.messages.received), (100, 303));
         assert_eq!((ours.unacknowledged, ours.undelivered, theirs.undelivered), (0, 0, 0));
@@ -584,6 +602,8 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
     }
     for carrier in CARRIERS {
         let stage = Stage::new(carrier);
+        let patience = deployment("hybrid", carrier).replace("with: gateway", "with: gateway, patience: 9s");
+        stage.write("net.yaml", &patience);
         let (mut amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
         let waiting = listen(&stage.amf, forward());
         let mut pair = (

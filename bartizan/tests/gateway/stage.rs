@@ -100,6 +100,22 @@ impl Stage {
         self.serials.insert(name.to_owned(), issued.serial().to_string());
     }
 
+    /// A new certificate and key, which the node's sidecar finds by itself.
+    pub(crate) fn renew(&mut self, name: &str) {
+        self.issue(name);
+    }
+
+    /// Waits for the only association to use a connection with the latest certificate of `node`.
+    pub(crate) fn is_carried_with_the_latest(&self, node: &str) -> Option<()> {
+        let other = if node == "gnb" { "amf" } else { "gnb" };
+        let shown = self.admin(other, "/connections")?;
+        let shown: serde_json::Value = serde_json::from_str(shown.split("\r\n\r\n").nth(1)?).ok()?;
+        let random = &shown["associations"][0]["client_random"];
+        let carries = |one: &Handshake| serde_json::to_value(one.key).is_ok_and(|key| &key["client_random"] == random);
+        let handshake = self.handshakes(other).into_iter().find(carries)?;
+        (handshake.chain.first()?.serial == self.serials[node]).then_some(())
+    }
+
     fn publish(&mut self) {
         let lists = self.authority.refresh_lists(7, SystemTime::now()).unwrap();
         std::fs::write(self.path("ca.crl.pem"), lists).unwrap();

@@ -1,5 +1,7 @@
 //! The interfaces of a 5G core and of O-RAN, and what protects each.
 
+use std::time::Duration;
+
 use crate::error::Fault;
 use crate::ipsec::IpsecLink;
 use crate::macsec::MacsecLink;
@@ -54,6 +56,11 @@ pub enum Carrier {
     Quic,
 }
 
+/// SCTP's own patience: the retransmissions of RFC 9260, section 16, take 63 s.
+const PATIENCE: Duration = Duration::from_secs(63);
+/// The longest that a function is left in the belief that its peer is there.
+const MOST_PATIENCE: Duration = Duration::from_secs(3600);
+
 /// A link between two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
@@ -65,6 +72,8 @@ pub struct Interface {
     pub protection: Protection,
     /// What carries SCTP between its gateways; of no meaning where none protect it.
     pub carrier: Carrier,
+    /// Time for which an unreachable gateway is tried before the function learns of it.
+    pub patience: Duration,
     /// The policy in effect: its own, or the file's.
     pub policy: Policy,
     /// The IPsec link: there where IPsec protects it, and only there.
@@ -162,6 +171,22 @@ impl Carrier {
             return Err(Fault::new("carrier", cause, "write `with: gateway`, or remove it"));
         }
         Self::read("carrier", text, Self::default())
+    }
+}
+
+/// Parses `patience`.
+pub(crate) fn patience(text: Option<&str>, protection: Protection) -> Result<Duration, Fault> {
+    let Some(text) = text else { return Ok(PATIENCE) };
+    if protection != Protection::Gateway {
+        let cause = format!("stands next to `with: {}`", protection.name());
+        return Err(Fault::new("patience", cause, "write `with: gateway`, or remove it"));
+    }
+    match humantime::parse_duration(text) {
+        Ok(patience) if (Duration::from_secs(1)..=MOST_PATIENCE).contains(&patience) => Ok(patience),
+        _ => {
+            let cause = format!("`{text}` is not a duration of 1s to 1h");
+            Err(Fault::new("patience", cause, "write 63s, the default, or 2m"))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::belonging::Joined;
 use crate::error::{Error, Fault};
 use crate::identity::Identity;
-use crate::interface::{Carrier, Interface, InterfaceKind, Protection};
+use crate::interface::{Carrier, Interface, InterfaceKind, Protection, patience};
 use crate::ipsec::{IpsecLink, IpsecNode, conflict};
 use crate::macsec::MacsecLink;
 use crate::node::{Node, NodeName};
@@ -403,6 +403,7 @@ fn resolve_interfaces(
     let links = mesh::links(entry, &|name| find(raw, name))?;
     let protection = Protection::parse(&entry.protection, kind)?;
     let carrier = Carrier::parse(entry.carrier.as_deref(), protection)?;
+    let patience = patience(entry.patience.as_deref(), protection)?;
     let policy = match &entry.policy {
         None => policy.clone(),
         Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
@@ -436,6 +437,7 @@ fn resolve_interfaces(
             kind,
             protection,
             carrier,
+            patience,
             ipsec: ipsec(&between)?,
             macsec: macsec(&between)?,
             between,

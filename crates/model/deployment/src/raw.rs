@@ -480,6 +480,9 @@ pub(crate) struct RawInterface {
     #[serde(default)]
     #[schemars(with = "Option<OneOf<Carrier>>")]
     pub(crate) carrier: Option<String>,
+    /// Time for which an unreachable gateway is tried. Only with gateway. Default: 63s.
+    #[serde(default)]
+    pub(crate) patience: Option<String>,
     /// Its own policy. It stands for itself: nothing is taken over from the file's.
     #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,

@@ -111,3 +111,23 @@ fn what_carries_sctp_is_chosen_by_interface_and_opened_by_its_listeners() {
         "{why}"
     );
 }
+
+#[test]
+fn an_association_waits_as_long_as_sctp_does_unless_the_file_says_otherwise() {
+    let patience = |interface: &str| parse(LISTENS, FORWARDS, interface).expect("a file").interfaces()[0].patience;
+    assert_eq!(patience(INTERFACE).as_secs(), 63);
+    assert_eq!(patience(&format!("{INTERFACE}, patience: 2m")).as_secs(), 120);
+    for wrong in ["0s", "2h", "long"] {
+        let why = refused(LISTENS, FORWARDS, &format!("{INTERFACE}, patience: {wrong}"));
+        assert!(
+            why.contains("interfaces[0].patience") && why.contains("1s to 1h"),
+            "{why}"
+        );
+    }
+    let ipsec = "kind: N2, between: [gnb, amf], with: ipsec, patience: 9s";
+    let why = refused(LISTENS, FORWARDS, ipsec);
+    assert!(
+        why.contains("interfaces[0].patience: stands next to `with: ipsec`"),
+        "{why}"
+    );
+}

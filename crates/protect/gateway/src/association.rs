@@ -1,9 +1,11 @@
 //! One association carried between two nodes, as one of them sees it.
 
 mod carrier;
+mod clock;
 mod end;
 mod function;
 mod lanes;
+mod link;
 mod output;
 #[cfg(test)]
 mod tests;
@@ -13,10 +15,12 @@ use std::time::{Duration, Instant};
 
 pub use end::{End, Ending, Totals};
 pub use lanes::Carriage;
+pub use link::Loss;
 
 use self::lanes::Lanes;
+use self::link::{Counted, KEPT, Link};
 use self::output::Output;
-use crate::frame::{Decoder, Delivery, Frame, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
+use crate::frame::{Decoder, Delivery, Frame, MESSAGE_COST, Message, Resume, Streams, Token, VERSION, WINDOW};
 
 /// Which function opened the association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,8 +36,13 @@ pub enum Side {
 pub struct Patience {
     /// From the opening to the answer of the peer node, which dials its function meanwhile.
     pub opening: Duration,
-    /// For any frame of the peer node, which sends one at least every third of this time.
+    /// For any frame of the peer node, which sends one at least every third of this time. Then the
+    /// initiator looks for another carrier.
     pub silence: Duration,
+    /// For a peer node that is not reached over any carrier.
+    pub resume: Duration,
+    /// For another carrier where the peer's system has closed the one before.
+    pub closed: Duration,
     /// For a function to take what came before an abort.
     pub abort: Duration,
 }
@@ -84,13 +93,31 @@ pub struct Association {
     carriage: Carriage,
     patience: Patience,
     state: State,
-    /// As the function's association has them; none before it is established.
+    /// As the function's association has them; none before it is established, and none after its
+    /// end.
     granted: Option<Streams>,
+    /// The same, also after its end.
+    known: Option<Streams>,
     /// Whether the peer has opened its side: what belongs to an association may come.
     opened: bool,
     /// The initiator has restarted, and the peer has not answered: what it sends belongs to what was before.
     reopening: bool,
     decoder: Decoder,
+    /// Octets of `decoder`'s stream.
+    counted: Counted,
+    /// By which the peer knows the association.
+    token: Option<Token>,
+    link: Link,
+    /// Request to resume, in place of a new association.
+    resumes: Option<Resume>,
+    /// Number of the last attempt to resume.
+    attempt: u32,
+    /// Another carrier is wanted though this one works.
+    moves: bool,
+    /// The peer is not heard: another carrier is wanted.
+    silent: bool,
+    /// When the association ends unless the peer is heard.
+    ends: Option<Instant>,
     /// For the function, in order.
     commands: VecDeque<Command>,
     /// The message of the peer that is not whole yet, where messages come between the other frames.
@@ -144,11 +171,16 @@ struct Counts {
 impl Association {
     /// For a function that has opened an association with these stream counts.
     #[must_use]
-    pub fn initiator(streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
+    pub fn initiator(token: Token, streams: Streams, carriage: Carriage, patience: Patience, now: Instant) -> Self {
         let mut association = Self::new(Side::Initiator, carriage, patience, now);
-        association.granted = Some(streams);
-        let version = VERSION;
-        association.write(&Frame::Open { version, streams }, now);
+        association.has_streams(streams);
+        association.token = Some(token);
+        let open = Frame::Open {
+            version: VERSION,
+            token,
+            streams,
+        };
+        association.write(&open, now);
         association
     }
 
@@ -165,9 +197,18 @@ impl Association {
             patience,
             state: State::Opening,
             granted: None,
+            known: None,
             opened: false,
             reopening: false,
             decoder: Decoder::default(),
+            counted: Counted::default(),
+            token: None,
+            link: Link::Up,
+            resumes: None,
+            attempt: 0,
+            moves: false,
+            silent: false,
+            ends: None,
             commands: VecDeque::new(),
             arriving: None,
             lanes: Lanes::default(),
@@ -222,7 +263,10 @@ impl Association {
     /// Octets for the carrier; [`Association::output_taken`] follows.
     #[must_use]
     pub fn output(&self) -> &[u8] {
-        self.output.waiting()
+        match self.link {
+            Link::Down(_) => &[],
+            Link::Up | Link::Resuming(_) => self.output.waiting(),
+        }
     }
 
     /// The carrier has taken so many octets of [`Association::output`].
@@ -232,7 +276,7 @@ impl Association {
 
     /// Octets that wait for the carrier, on all its streams.
     fn waiting(&self) -> usize {
-        self.output().len() + self.lanes.waiting()
+        self.output.unsent() + self.lanes.waiting()
     }
 
     /// Whether the function's socket is to be read: the peer has room, and the carrier is not behind.
@@ -240,7 +284,10 @@ impl Association {
     pub fn wants_messages(&self) -> bool {
         match self.state {
             State::Opening | State::Established => {
-                self.granted.is_some() && self.credit >= READ + MESSAGE_COST && self.waiting() < OUTPUT
+                self.granted.is_some()
+                    && self.credit >= READ + MESSAGE_COST
+                    && self.waiting() < OUTPUT
+                    && self.kept() < KEPT
             }
             // Only its end is of interest: there is nobody for what it says.
             State::Following => self.granted.is_some(),
@@ -254,79 +301,30 @@ impl Association {
         self.granted.is_some()
     }
 
-    /// When [`Association::handle_timeout`] is due.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Instant> {
-        let alive = [self.silent_at(), self.said + self.patience.silence / 3];
-        let alive = alive.into_iter().filter(|_| self.state != State::Ended);
-        let others = [self.opening_ends, self.question_due, self.abort_due];
-        alive.chain(others.into_iter().flatten()).min()
-    }
-
-    fn is_doubted(&self) -> bool {
-        self.doubted.is_some_and(|doubted| doubted > self.heard)
-    }
-
-    /// When the peer's silence is looked at next: after two thirds of the patience it is doubted, and it is silent where a third later, and after
-    /// all of the patience, it was not heard either.
-    fn silent_at(&self) -> Instant {
-        let third = self.patience.silence / 3;
-        match self.doubted {
-            Some(doubted) if self.is_doubted() => (doubted + third).max(self.heard + self.patience.silence),
-            _ => self.heard + 2 * third,
-        }
-    }
-
-    /// Whether the function's kernel is to be asked now if everything that was handed to it is acknowledged: where it is,
-    /// [`Association::function_acknowledged`] comes before [`Association::handle_timeout`].
-    ///
-    /// Asking now and then costs a call in a hundred milliseconds. To be notified of it costs four for each message.
-    #[must_use]
-    pub fn asks_for_acknowledgement(&self, now: Instant) -> bool {
-        self.question_due.is_some_and(|due| due <= now)
-    }
-
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        if due(self.abort_due) {
-            self.abort_due = None;
-            self.drop_undelivered();
-        }
-        if self.state == State::Ended {
-            return;
-        }
-        if now >= self.silent_at() {
-            if self.is_doubted() {
-                return self.fail(Ending::Silent, now);
-            }
-            self.doubted = Some(now);
-        }
-        if due(self.opening_ends) {
-            return self.fail(Ending::NotOpened, now);
-        }
-        if due(self.question_due) {
-            self.question_wait = (self.question_wait * 2).min(ASKED_AT_LEAST);
-            self.question_due = Some(now + self.question_wait);
-        }
-        if now >= self.said + self.patience.silence / 3 {
-            self.write(&Frame::Alive, now);
-        }
-    }
-
     /// How it ended, once it has. What is left to do is in [`Association::command`] and [`Association::output`].
     #[must_use]
     pub fn end(&self) -> Option<End> {
         let ending = self.end.clone()?;
+        let totals = self.totals();
+        Some(End { ending, totals })
+    }
+
+    /// Its messages so far.
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
         let mut totals = self.totals;
         totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
-        Some(End { ending, totals })
+        totals
     }
 
     /// Whether it has ended and nothing is left to do.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.end.is_some() && self.commands.is_empty() && self.output().is_empty()
+        let sent = match self.link {
+            Link::Up => self.output().is_empty(),
+            Link::Resuming(_) | Link::Down(_) => self.output.unsent() == 0,
+        };
+        self.end.is_some() && self.commands.is_empty() && sent
     }
 
     /// Which function opened it.
@@ -335,19 +333,28 @@ impl Association {
         self.side
     }
 
-    /// Stream counts of the function's association.
+    /// Stream counts of the function's association, also after its end; none where it was never
+    /// established.
     #[must_use]
     pub const fn streams(&self) -> Option<Streams> {
-        self.granted
+        self.known
     }
 
-    /// Octets held for the function and for the carrier.
+    const fn has_streams(&mut self, streams: Streams) {
+        self.granted = Some(streams);
+        self.known = Some(streams);
+    }
+
+    /// Octets held for the function and for the peer.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.used - self.owed + self.waiting()
+        self.used - self.owed + self.kept()
     }
 
     fn write(&mut self, frame: &Frame, now: Instant) {
+        if matches!(frame, Frame::Credit(_) | Frame::Delivered(_) | Frame::Alive) {
+            self.report_received();
+        }
         frame.encode(self.output.buffer());
         self.said = now;
     }
@@ -398,6 +405,8 @@ impl Association {
         self.opening_ends = None;
         self.question_due = None;
         self.end.get_or_insert(ending);
+        // The rest is offered to the peer for this long.
+        self.ends.get_or_insert(self.heard + self.patience.resume);
     }
 }
 

@@ -1,14 +1,22 @@
 //! Frames between two nodes: what they say and how they are written.
 //!
-//! A frame has a header of eight octets, big-endian: type, flags, stream, length of what follows. A carrier begins with [`Frame::Open`],
-//! which names the version; both ends of a carrier speak the same. Where the carrier has streams, those of messages begin with
+//! A frame has a header of eight octets, big-endian: type, flags, stream, length of what follows. A
+//! carrier begins with [`Frame::Open`] or [`Frame::Resume`], which name the version; both ends of a
+//! carrier speak the same. Where the carrier has streams, those of messages begin with
 //! [`Frame::Lane`].
+//!
+//! The octets of frames are counted in each direction, on each stream, over all carriers of an
+//! association. [`Frame::Resume`], [`Frame::Resumed`], [`Frame::Unknown`] and [`Frame::Lane`]
+//! belong to one carrier and are not counted.
 
 mod decoder;
+mod encode;
 #[cfg(test)]
 mod tests;
 
 pub use decoder::{Decoder, Malformed};
+
+pub(crate) use encode::encode_fragment;
 
 use crate::Cause;
 
@@ -26,6 +34,14 @@ pub(crate) const MESSAGE_COST: usize = 64;
 pub(crate) const HEADER: usize = 8;
 /// Octets of [`Frame::Lane`].
 pub(crate) const LANE_HEAD: usize = HEADER + 4;
+/// Octets of [`Received`] before its lanes.
+pub(crate) const RECEIVED_HEAD: usize = 12;
+/// Octets of each of its lanes.
+pub(crate) const RECEIVED_LANE: usize = 11;
+/// Octets of [`Frame::Resume`] before what was received.
+pub(crate) const RESUME_HEAD: usize = 2 + Token::LENGTH + 4;
+/// Lanes of one direction at most.
+pub(crate) const MOST_LANES: usize = 256;
 /// Payload protocol identifier before the data of a message.
 pub(crate) const PPID: usize = 4;
 
@@ -44,10 +60,54 @@ pub(crate) mod kind {
     pub(crate) const SEND_FAILED: u8 = 12;
     pub(crate) const LANE: u8 = 13;
     pub(crate) const SHUTDOWN_AFTER: u8 = 14;
+    pub(crate) const RESUME: u8 = 15;
+    pub(crate) const RESUMED: u8 = 16;
+    pub(crate) const UNKNOWN: u8 = 17;
+    pub(crate) const RECEIVED: u8 = 18;
+    pub(crate) const MOVE: u8 = 19;
 }
 
 pub(crate) const UNORDERED: u8 = 1;
 pub(crate) const LAST: u8 = 2;
+/// On [`Frame::Received`]: of a lane.
+pub(crate) const OF_LANE: u8 = 2;
+
+/// By which the two nodes know an association: random octets of its initiator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub [u8; Token::LENGTH]);
+
+impl Token {
+    /// Octets of a token.
+    pub const LENGTH: usize = 16;
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Octets that a node has received of an association, over all its carriers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Restarts of the association before.
+    pub restarts: u32,
+    /// Octets of the association's life; of everything where the carrier is one stream.
+    pub life: u64,
+    /// Octets of each lane since the last restart.
+    pub lanes: Vec<(Lane, u64)>,
+}
+
+/// The wish of an association's initiator to continue over a new carrier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// The association.
+    pub token: Token,
+    /// Number of the attempt: one that is not higher than the last is void.
+    pub attempt: u32,
+    /// Octets that the initiator has received.
+    pub received: Received,
+}
 
 /// Whether a message may overtake others of its stream (the U bit of RFC 9260, section 3.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,11 +221,18 @@ pub enum Frame {
     Open {
         /// [`VERSION`].
         version: u16,
+        /// By which the association is known from then on.
+        token: Token,
         /// Its stream counts.
         streams: Streams,
     },
     /// The association with the other function is established.
-    Opened(Streams),
+    Opened {
+        /// Restarts of the association before.
+        restarts: u32,
+        /// The stream counts that the function granted.
+        streams: Streams,
+    },
     /// A piece of a message.
     Message(Fragment),
     /// So many octets more may be sent.
@@ -200,93 +267,25 @@ pub enum Frame {
     },
     /// The function has shut the association down after so many messages, which may be under way on other streams of the carrier.
     ShutdownAfter(u64),
-}
-
-impl Streams {
-    fn octets(self) -> [u8; 4] {
-        let [a, b] = self.outbound.to_be_bytes();
-        let [c, d] = self.inbound.to_be_bytes();
-        [a, b, c, d]
-    }
-}
-
-impl Frame {
-    /// Appends the frame as it goes over the carrier.
-    ///
-    /// # Panics
-    /// Where a fragment has more than [`FRAGMENT`] octets: a fault of the caller.
-    pub fn encode(&self, to: &mut Vec<u8>) {
-        match self {
-            Self::Open { version, streams } => {
-                header(to, kind::OPEN, 0, 0, 6);
-                to.extend_from_slice(&version.to_be_bytes());
-                to.extend_from_slice(&streams.octets());
-            }
-            Self::Opened(streams) => {
-                header(to, kind::OPENED, 0, 0, 4);
-                to.extend_from_slice(&streams.octets());
-            }
-            Self::Message(fragment) => encode_fragment(to, fragment.delivery, &fragment.bytes, fragment.last),
-            Self::Credit(octets) => {
-                header(to, kind::CREDIT, 0, 0, 4);
-                to.extend_from_slice(&octets.to_be_bytes());
-            }
-            Self::Delivered(messages) => {
-                header(to, kind::DELIVERED, 0, 0, 8);
-                to.extend_from_slice(&messages.to_be_bytes());
-            }
-            Self::Alive => header(to, kind::ALIVE, 0, 0, 0),
-            Self::Shutdown => header(to, kind::SHUTDOWN, 0, 0, 0),
-            Self::Closed => header(to, kind::CLOSED, 0, 0, 0),
-            Self::Abort(cause) => {
-                let text = cause.text().as_bytes();
-                header(to, kind::ABORT, 0, 0, 2 + text.len());
-                to.extend_from_slice(&cause.code().to_be_bytes());
-                to.extend_from_slice(text);
-            }
-            Self::Restart(streams) => {
-                header(to, kind::RESTART, 0, 0, 4);
-                to.extend_from_slice(&streams.octets());
-            }
-            Self::Path(state) => {
-                let number = PathState::ALL.iter().position(|known| known == state);
-                header(to, kind::PATH, number.unwrap_or_default() as u8, 0, 0);
-            }
-            Self::SendFailed { stream, code } => {
-                header(to, kind::SEND_FAILED, 0, *stream, 2);
-                to.extend_from_slice(&code.to_be_bytes());
-            }
-            Self::Lane { lane, restarts } => {
-                header(to, kind::LANE, order_flag(lane.order), lane.stream, 4);
-                to.extend_from_slice(&restarts.to_be_bytes());
-            }
-            Self::ShutdownAfter(messages) => {
-                header(to, kind::SHUTDOWN_AFTER, 0, 0, 8);
-                to.extend_from_slice(&messages.to_be_bytes());
-            }
-        }
-    }
-}
-
-/// Appends a piece of a message without a copy of its own.
-pub(crate) fn encode_fragment(to: &mut Vec<u8>, delivery: Delivery, bytes: &[u8], last: bool) {
-    assert!(bytes.len() <= FRAGMENT, "a fragment of {} octets", bytes.len());
-    let flags = order_flag(delivery.order) | if last { LAST } else { 0 };
-    header(to, kind::MESSAGE, flags, delivery.stream, PPID + bytes.len());
-    to.extend_from_slice(&delivery.payload_protocol.to_be_bytes());
-    to.extend_from_slice(bytes);
-}
-
-const fn order_flag(order: Order) -> u8 {
-    match order {
-        Order::Ordered => 0,
-        Order::Unordered => UNORDERED,
-    }
-}
-
-fn header(to: &mut Vec<u8>, kind: u8, flags: u8, stream: u16, length: usize) {
-    to.extend_from_slice(&[kind, flags]);
-    to.extend_from_slice(&stream.to_be_bytes());
-    // No frame is longer than a fragment.
-    to.extend_from_slice(&(length as u32).to_be_bytes());
+    /// The association continues over this carrier: the first frame of the initiator, which waits
+    /// for the answer.
+    Resume {
+        /// [`VERSION`].
+        version: u16,
+        /// Which one, and from where.
+        resume: Resume,
+    },
+    /// The answer: octets that the responder has received.
+    Resumed(Received),
+    /// The other answer: there is no such association.
+    Unknown,
+    /// Octets received of a stream; the sender need not keep them.
+    Received {
+        /// The lane; none for the association's life.
+        lane: Option<Lane>,
+        /// Since the association began.
+        octets: u64,
+    },
+    /// The responder wants the association to continue over a new carrier.
+    Move,
 }

@@ -8,7 +8,6 @@ mod requests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bartizan_gateway::Totals;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -188,7 +187,7 @@ impl Metrics {
         );
         sidecar.register(
             "association_messages",
-            "User messages of SCTP associations that have ended",
+            "User messages of SCTP associations",
             metrics.association_messages.clone(),
         );
         sidecar.register(
@@ -200,18 +199,21 @@ impl Metrics {
     }
 
     /// An SCTP association has ended.
-    pub(crate) fn association(&self, side: Side, peer: &str, ending: &'static str, totals: &Totals) {
+    pub(crate) fn association(&self, side: Side, peer: &str, ending: &'static str, unacknowledged: u64) {
         self.associations
             .get_or_create(&AssociationLabels::new(side, peer, ending))
             .inc();
-        for (direction, messages) in [("sent", totals.sent), ("received", totals.received)] {
-            self.association_messages
-                .get_or_create(&BytesLabels::new(side, peer, direction))
-                .inc_by(messages);
-        }
         self.unacknowledged
             .get_or_create(&SidePeerLabels::new(side, peer))
-            .inc_by(totals.unacknowledged);
+            .inc_by(unacknowledged);
+    }
+
+    /// Counters of user messages of SCTP associations sent to and received from `peer`.
+    pub(crate) fn association_messages(&self, side: Side, peer: &str) -> [Counter; 2] {
+        ["sent", "received"].map(|direction| {
+            let labels = BytesLabels::new(side, peer, direction);
+            self.association_messages.get_or_create_owned(&labels)
+        })
     }
 
     /// An open connection was judged again and has to end.

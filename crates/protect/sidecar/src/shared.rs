@@ -1,8 +1,10 @@
 //! What all connections of a sidecar share.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
@@ -12,6 +14,7 @@ use crate::answers::failure_log::FailureLog;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
+use crate::paths::sctp::{Accounts, AllSeats};
 use crate::runtime::reactor::{Reactor, Thread};
 use crate::runtime::ticks::Ticks;
 use crate::traces::Tracer;
@@ -26,6 +29,11 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
     pub(crate) sessions: Sessions,
+    pub(crate) associations: Accounts,
+    /// Associations that peers have opened, to be found by them.
+    pub(crate) seats: AllSeats,
+    /// Patience of associations, by peer and interface.
+    pub(crate) patience: HashMap<(String, &'static str), Duration>,
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
     pub(crate) failure_log: FailureLog,
@@ -34,6 +42,13 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
     /// Who decides which requests have a span, where any may.
     pub(crate) tracer: Option<Tracer>,
+}
+
+impl Shared {
+    /// Patience of associations with this peer.
+    pub(crate) fn patience(&self, peer: &str, interface: &'static str) -> Option<Duration> {
+        self.patience.get(&(peer.to_owned(), interface)).copied()
+    }
 }
 
 /// The event loops that carry associations, each begun when it is needed first.

@@ -1,5 +1,6 @@
 //! Starting and stopping.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,6 +36,7 @@ use crate::listening::quic::{QuicListener, QuicThread};
 use crate::listening::socket;
 use crate::metrics::Metrics;
 use crate::paths;
+use crate::paths::sctp::{Accounts, AllSeats};
 use crate::redirect;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
@@ -211,6 +213,9 @@ impl Bound {
             limits: settings.limits,
             metrics,
             sessions: Sessions::default(),
+            associations: Accounts::default(),
+            seats: AllSeats::default(),
+            patience: patience(&deployment, node.name.as_str()),
             recorder: ledger.recorder(),
             drain: Drain::new(),
             failure_log: FailureLog::default(),
@@ -233,6 +238,14 @@ impl Bound {
         pages::give_back_code();
         Ok(running)
     }
+}
+
+/// Patience towards each peer, by interface.
+fn patience(deployment: &Deployment, node: &str) -> HashMap<(String, &'static str), Duration> {
+    let peers = deployment.sidecar_peers(node);
+    peers
+        .map(|(peer, interface)| ((peer.name.to_string(), interface.kind.name()), interface.patience))
+        .collect()
 }
 
 /// Logs which certificate handshakes show from now on.

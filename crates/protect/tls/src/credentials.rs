@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aws_lc_rs::hmac;
 use bartizan_deployment::{Files, Identity};
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
+use quinn_proto::crypto::HmacKey;
 use rustls::DistinguishedName;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
@@ -31,6 +33,8 @@ pub struct Credentials {
     leaf: Leaf,
     scheme: SignatureScheme,
     certified: Arc<CertifiedKey>,
+    /// Derived from the private key.
+    reset_key: Arc<hmac::Key>,
     chain: Vec<ledger::Certificate>,
     roots: Vec<Root>,
     anchors: Vec<TrustAnchor<'static>>,
@@ -129,6 +133,7 @@ impl Credentials {
         Ok(Self {
             leaf,
             scheme,
+            reset_key: Arc::new(reset_key(key)),
             chain: certificate::chain(&certified.cert),
             certified: Arc::new(certified),
             roots,
@@ -169,6 +174,13 @@ impl Credentials {
     #[must_use]
     pub fn chain(&self) -> &[ledger::Certificate] {
         &self.chain
+    }
+
+    /// The key by which this node's processes, one after the other, reset QUIC connections that
+    /// they do not know.
+    #[must_use]
+    pub fn reset_key(&self) -> Arc<dyn HmacKey> {
+        Arc::clone(&self.reset_key) as _
     }
 
     /// The first and the last moment of the leaf.
@@ -312,6 +324,14 @@ pub(crate) fn trusted_certificates(file: &Path) -> Result<Vec<CertificateDer<'st
         return Err(fault(&place, "holds no certificate", begins));
     }
     Ok(all)
+}
+
+/// The key of stateless resets (RFC 9000, section 10.3.2): the same in each process that has this
+/// private key.
+fn reset_key(private_key: &[u8]) -> hmac::Key {
+    let private_key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
+    let derived = hmac::sign(&private_key, b"bartizan: QUIC stateless reset");
+    hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
 }
 
 fn fault(place: &str, cause: impl Into<String>, hint: impl Into<String>) -> Error {

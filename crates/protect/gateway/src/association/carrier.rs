@@ -2,46 +2,58 @@
 
 use std::time::Instant;
 
+use super::link::Link;
 use super::{Association, Carriage, Command, Ending, Side, State};
 use crate::Cause;
-use crate::frame::{Fragment, Frame, LARGEST_MESSAGE, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
+use crate::frame::{Fragment, Frame, LARGEST_MESSAGE, MESSAGE_COST, Message, Streams, Token, VERSION, WINDOW};
 
 impl Association {
     /// Octets from the carrier, in their order; of a carrier with streams those of the association's life.
     pub fn carrier_received(&mut self, bytes: &[u8], now: Instant) {
-        if self.end.is_some() {
+        let rest;
+        let bytes = match &self.link {
+            Link::Up => bytes,
+            Link::Resuming(_) => {
+                rest = self.answer_received(bytes, now);
+                &rest
+            }
+            Link::Down(_) => return,
+        };
+        if self.end.is_some() || bytes.is_empty() {
             return;
         }
-        self.heard = now;
+        self.is_heard(now);
+        self.counted.add(bytes.len());
         self.decoder.push(bytes);
         while self.end.is_none() {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => self.handle(frame, now),
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(malformed) => return self.fail(Ending::Malformed(malformed), now),
             }
         }
-    }
-
-    /// The carrier has ended, or there is none: `detail` says why.
-    pub fn carrier_ended(&mut self, detail: &str, now: Instant) {
-        self.lose(Ending::CarrierLost(detail.to_owned()), now);
-    }
-
-    fn lose(&mut self, ending: Ending, now: Instant) {
-        self.output.clear();
-        if self.state != State::Ended {
-            // What was received whole is still handed over before the abort.
-            self.abort_function(ending.cause(), now);
-            self.finish(ending);
-        }
+        self.bound_what_is_kept(now);
     }
 
     fn handle(&mut self, frame: Frame, now: Instant) {
         let unexpected = |association: &mut Self, what| association.fail(Ending::Unexpected(what), now);
         match frame {
-            Frame::Open { version, streams } => self.open(version, streams, now),
-            Frame::Opened(_) if self.side == Side::Initiator && (self.reopening || !self.opened) => {
+            _ if self.resumes.is_some() => unexpected(self, "more than the wish to resume"),
+            Frame::Resume { version, .. } if version != VERSION => self.fail(Ending::Version(version), now),
+            Frame::Resume { resume, .. } if self.side == Side::Responder && self.token.is_none() => {
+                self.resumes = Some(resume);
+            }
+            Frame::Resume { .. } | Frame::Resumed(_) | Frame::Unknown => unexpected(self, "what begins a carrier"),
+            Frame::Open {
+                version,
+                token,
+                streams,
+            } => self.open(version, token, streams, now),
+            // The function has restarted the association since.
+            Frame::Opened { restarts, .. } if self.reopening && restarts < self.restarts() => {}
+            Frame::Opened { restarts, .. }
+                if self.side == Side::Initiator && restarts == self.restarts() && (self.reopening || !self.opened) =>
+            {
                 self.reopening = false;
                 self.opened = true;
                 self.opening_ends = None;
@@ -50,7 +62,7 @@ impl Association {
                     self.state = State::Established;
                 }
             }
-            Frame::Opened(_) => unexpected(self, "a second opening"),
+            Frame::Opened { .. } => unexpected(self, "a second opening"),
             Frame::Restart(streams) if self.side == Side::Responder && self.opened => self.restart(streams, now),
             Frame::Restart(_) => unexpected(self, "a restart of what it did not open"),
             Frame::Abort(cause) => {
@@ -58,6 +70,11 @@ impl Association {
                 self.finish(Ending::PeerAborted(cause));
             }
             Frame::Lane { .. } => unexpected(self, "a lane among frames of the association's life"),
+            // Lanes of the association that was before the restart.
+            Frame::Received { lane: Some(_), .. } if self.reopening => {}
+            Frame::Received { lane, octets } => self.peer_has(lane, octets, now),
+            Frame::Move if self.side == Side::Initiator && self.opened => self.moves = true,
+            Frame::Move => unexpected(self, "the responder's wish"),
             Frame::Message(_) | Frame::Shutdown if self.carriage == Carriage::Streams => {
                 unexpected(self, "a message among frames of the association's life");
             }
@@ -97,7 +114,7 @@ impl Association {
         }
     }
 
-    fn open(&mut self, version: u16, streams: Streams, now: Instant) {
+    fn open(&mut self, version: u16, token: Token, streams: Streams, now: Instant) {
         if self.side == Side::Initiator || self.opened {
             return self.fail(Ending::Unexpected("a second opening"), now);
         }
@@ -105,6 +122,7 @@ impl Association {
             return self.fail(Ending::Version(version), now);
         }
         self.opened = true;
+        self.token = Some(token);
         self.opening_ends = Some(now + self.patience.opening);
         self.commands.push_back(Command::Connect(streams));
     }

@@ -13,12 +13,13 @@ impl Association {
             return;
         }
         self.commands.pop_front();
-        self.granted = Some(streams);
+        self.has_streams(streams);
         self.opening_ends = None;
         if self.state == State::Opening {
             self.state = State::Established;
         }
-        self.write(&Frame::Opened(streams), now);
+        let restarts = self.restarts();
+        self.write(&Frame::Opened { restarts, streams }, now);
         // What came before it could be known how many streams there are.
         let beyond = self.commands.iter().find_map(|command| match command {
             Command::Send(message) if message.delivery.stream >= streams.outbound => Some(message.delivery.stream),
@@ -48,6 +49,7 @@ impl Association {
             self.write_fragment(delivery, piece, last && index + 1 == count);
         }
         self.said = now;
+        self.report_with_others();
         let spent = bytes.len() + if last { MESSAGE_COST } else { 0 };
         self.credit = self.credit.saturating_sub(spent);
         if last {
@@ -113,7 +115,7 @@ impl Association {
                 self.totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
                 self.begin_again();
                 self.lanes.restart();
-                self.granted = Some(streams);
+                self.has_streams(streams);
                 self.reopening = true;
                 self.opening_ends = Some(now + self.patience.opening);
                 self.state = State::Opening;
@@ -148,6 +150,36 @@ impl Association {
     pub fn dismiss(&mut self, why: &str, now: Instant) {
         if self.state != State::Ended {
             self.fail(Ending::Dismissed(why.to_owned()), now);
+        }
+    }
+
+    /// Reports that every message is acknowledged: a shutdown of both associations loses nothing.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let Counts {
+            sent,
+            acknowledged,
+            handed,
+            confirmed,
+            ..
+        } = self.counts;
+        self.state == State::Established
+            && self.opened
+            && self.has_carrier()
+            && self.granted.is_some()
+            && self.commands.is_empty()
+            && self.arriving.is_none()
+            && self.departing.is_none()
+            && !self.lanes.has_begun_message()
+            && (sent, handed) == (acknowledged, confirmed)
+    }
+
+    /// The node ends the association in order: each function sees a shutdown by the other.
+    pub fn shut_down_both(&mut self, now: Instant) {
+        if self.state == State::Established && self.granted.is_some() {
+            self.write(&self.shutdown_frame(), now);
+            self.commands.push_back(Command::Shutdown);
+            self.state = State::ShuttingDown;
         }
     }
 

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::link::Counted;
 use super::output::Output;
 use super::{Association, Ending, State};
-use crate::frame::{self, Decoder, Delivery, Frame, LANE_HEAD, Lane, Message};
+use crate::frame::{self, Decoder, Delivery, Frame, LANE_HEAD, Lane, MOST_LANES, Message, Received};
 
 /// Octets of one read from a lane at most.
 const READ: usize = 64 * 1024;
@@ -27,59 +28,150 @@ pub enum Carriage {
 pub(super) struct Lanes {
     /// Restarts of the association: what was sent before the last of them is void.
     restarts: u32,
-    /// For the carrier. A lane is here from its first message on.
+    /// It is not known yet where the peer continues.
+    held_back: bool,
+    /// For the peer. A lane is here from its first message on.
     departing: BTreeMap<Lane, Output>,
+    /// From the peer since the last restart, over however many carriers.
+    arriving: BTreeMap<Lane, Arriving>,
     /// Streams of the carrier from which messages come, by the carrier's own numbers.
-    arriving: BTreeMap<u64, Arriving>,
+    streams: BTreeMap<u64, Stream>,
     /// The function at the other end has shut down after so many messages, and not all of them came yet.
     shutdown_after: Option<u64>,
 }
 
-/// One stream of the carrier from which messages come.
+/// A lane from which messages come.
 #[derive(Debug, Default)]
 struct Arriving {
+    counted: Counted,
     decoder: Decoder,
-    /// What it began with: the lane, and the restarts before.
-    head: Option<(Lane, u32)>,
     /// The message that is not whole yet.
     message: Option<Message>,
+}
+
+/// One stream of the carrier from which messages come.
+#[derive(Debug, Default)]
+struct Stream {
+    /// Reads its head.
+    decoder: Decoder,
+    /// The head: the lane, and the restarts before.
+    head: Option<(Lane, u32)>,
 }
 
 impl Lanes {
     /// Where a piece of a message is to be written.
     fn departing(&mut self, lane: Lane) -> &mut Output {
-        let restarts = self.restarts;
+        let (restarts, held_back) = (self.restarts, self.held_back);
         self.departing.entry(lane).or_insert_with(|| {
             let mut output = Output::default();
-            Frame::Lane { lane, restarts }.encode(output.buffer());
+            output.begin(head(lane, restarts), held_back);
             output
         })
     }
 
     /// Octets that wait for the carrier.
     pub(super) fn waiting(&self) -> usize {
-        self.departing.values().map(|output| output.waiting().len()).sum()
+        self.departing.values().map(Output::unsent).sum()
+    }
+
+    /// Octets that the peer may not have.
+    pub(super) fn kept(&self) -> usize {
+        self.departing.values().map(Output::kept).sum()
     }
 
     /// Nothing of them is of use any more.
     pub(super) fn clear(&mut self) {
         self.departing.clear();
         self.arriving.clear();
+        self.streams.clear();
         self.shutdown_after = None;
     }
 
-    /// The association has restarted. What streams began with is kept: by it they are known to be void.
+    /// The association has restarted. Heads of streams are kept: by them the streams are known to
+    /// be void.
     pub(super) fn restart(&mut self) {
         self.departing.clear();
+        self.arriving.clear();
         self.shutdown_after = None;
-        for arriving in self.arriving.values_mut() {
-            if arriving.head.is_some_and(|(_, restarts)| restarts <= self.restarts) {
-                arriving.decoder = Decoder::default();
-                arriving.message = None;
-            }
-        }
         self.restarts = self.restarts.saturating_add(1);
     }
+
+    /// The streams of the carrier are gone.
+    pub(super) fn drop_carrier(&mut self) {
+        self.streams.clear();
+    }
+
+    /// A new carrier: each lane begins a stream of its own there, which may have to wait until the
+    /// peer says where it continues.
+    pub(super) fn begin(&mut self, held_back: bool) {
+        self.streams.clear();
+        self.held_back = held_back;
+        for (lane, output) in &mut self.departing {
+            output.begin(head(*lane, self.restarts), held_back);
+        }
+    }
+
+    /// Octets received of each lane.
+    pub(super) fn received(&self) -> Vec<(Lane, u64)> {
+        let lanes = self.arriving.iter();
+        lanes
+            .map(|(lane, arriving)| (*lane, arriving.counted.received))
+            .collect()
+    }
+
+    /// Reports a message that is not whole yet.
+    pub(super) fn has_begun_message(&self) -> bool {
+        let begun = |arriving: &Arriving| arriving.message.is_some() || arriving.decoder.held() > 0;
+        self.arriving.values().any(begun)
+    }
+
+    pub(super) fn unreported(&self) -> u64 {
+        self.arriving
+            .values()
+            .map(|arriving| arriving.counted.unreported())
+            .sum()
+    }
+
+    /// Octets received of lanes of which the peer does not know it.
+    pub(super) fn report(&mut self) -> Vec<(Lane, u64)> {
+        let lanes = self.arriving.iter_mut();
+        lanes
+            .filter_map(|(lane, arriving)| Some((*lane, arriving.counted.report()?)))
+            .collect()
+    }
+
+    /// The peer has so many octets of a lane; false where that cannot be. One that is not here was
+    /// of the association before a restart.
+    pub(super) fn acknowledge(&mut self, lane: Lane, octets: u64) -> bool {
+        self.departing
+            .get_mut(&lane)
+            .is_none_or(|output| output.acknowledge(octets))
+    }
+
+    /// Each lane continues behind what the peer has of it; false where that cannot be.
+    pub(super) fn continue_at(&mut self, received: &Received) -> bool {
+        self.held_back = false;
+        if received.restarts > self.restarts {
+            // The peer's restart is on its way: nothing of these is wanted.
+            self.departing.clear();
+            return true;
+        }
+        // A peer that has not heard of a restart has nothing of what was sent since.
+        let current = received.restarts == self.restarts;
+        let positions: BTreeMap<_, _> = received.lanes.iter().copied().filter(|_| current).collect();
+        let mut known = positions.keys().all(|lane| self.departing.contains_key(lane));
+        for (lane, output) in &mut self.departing {
+            known &= output.continue_at(positions.get(lane).copied().unwrap_or_default());
+        }
+        known
+    }
+}
+
+/// First frame of a carrier's stream.
+fn head(lane: Lane, restarts: u32) -> Vec<u8> {
+    let mut head = Vec::new();
+    Frame::Lane { lane, restarts }.encode(&mut head);
+    head
 }
 
 impl Association {
@@ -87,8 +179,8 @@ impl Association {
     pub fn lane_output(&self) -> impl Iterator<Item = (Lane, &[u8])> {
         let departing = self.lanes.departing.iter();
         departing
+            .filter(|(_, output)| output.unsent() > 0 && !output.is_held_back() && self.has_carrier())
             .map(|(lane, output)| (*lane, output.waiting()))
-            .filter(|(_, waiting)| !waiting.is_empty())
     }
 
     /// The carrier has taken so many octets of a lane.
@@ -108,18 +200,16 @@ impl Association {
     /// of what it was before or will be after a restart.
     #[must_use]
     pub fn lane_room(&self, stream: u64) -> usize {
-        if self.end.is_some() || !self.opened || self.reopening {
+        if self.end.is_some() || !self.opened || self.reopening || !self.has_carrier() {
             return 0;
         }
-        match self
-            .lanes
-            .arriving
-            .get(&stream)
-            .map(|arriving| (arriving.head, &arriving.decoder))
-        {
+        match self.lanes.streams.get(&stream) {
             None => LANE_HEAD,
-            Some((None, decoder)) => LANE_HEAD.saturating_sub(decoder.held()),
-            Some((Some((_, restarts)), _)) if restarts == self.lanes.restarts => READ,
+            Some(Stream { head: None, decoder }) => LANE_HEAD.saturating_sub(decoder.held()),
+            Some(Stream {
+                head: Some((_, restarts)),
+                ..
+            }) if *restarts == self.lanes.restarts => READ,
             Some(_) => 0,
         }
     }
@@ -127,7 +217,7 @@ impl Association {
     /// Whether what comes on a stream with messages was sent before the last restart: the carrier closes it.
     #[must_use]
     pub fn lane_is_void(&self, stream: u64) -> bool {
-        let head = self.lanes.arriving.get(&stream).and_then(|arriving| arriving.head);
+        let head = self.lanes.streams.get(&stream).and_then(|stream| stream.head);
         head.is_some_and(|(_, restarts)| restarts < self.lanes.restarts)
     }
 
@@ -139,59 +229,76 @@ impl Association {
         if self.carriage == Carriage::Stream {
             return self.fail(Ending::Unexpected("messages on a stream of their own"), now);
         }
-        self.heard = now;
-        self.lanes.arriving.entry(stream).or_default().decoder.push(bytes);
-        while self.end.is_none() {
-            let Some(arriving) = self.lanes.arriving.get_mut(&stream) else {
-                return;
-            };
-            match arriving.decoder.next_frame() {
-                Ok(Some(frame)) => self.lane_frame(stream, frame, now),
-                // The first frame is no longer than that, and no more was read.
-                Ok(None) if arriving.head.is_none() && arriving.decoder.held() >= LANE_HEAD => {
-                    return self.fail(Ending::Unexpected("a stream without a lane"), now);
-                }
-                Ok(None) => return,
-                Err(malformed) => return self.fail(Ending::Malformed(malformed), now),
-            }
+        if !self.has_carrier() || bytes.is_empty() {
+            return;
+        }
+        self.is_heard(now);
+        let known = self.lanes.streams.entry(stream).or_default();
+        let Some((lane, restarts)) = known.head else {
+            known.decoder.push(bytes);
+            return self.lane_head(stream, now);
+        };
+        if restarts == self.lanes.restarts {
+            let arriving = self.lanes.arriving.entry(lane).or_default();
+            arriving.counted.add(bytes.len());
+            arriving.decoder.push(bytes);
+            self.lane_frames(lane, now);
+            self.bound_what_is_kept(now);
         }
     }
 
     /// A stream with messages has ended, or was dropped by the peer node.
     pub fn lane_ended(&mut self, stream: u64) {
-        self.lanes.arriving.remove(&stream);
+        self.lanes.streams.remove(&stream);
     }
 
-    fn lane_frame(&mut self, stream: u64, frame: Frame, now: Instant) {
-        let current = self.lanes.restarts;
-        let heads = self.lanes.arriving.values().filter_map(|arriving| arriving.head);
-        let rivals = heads.collect::<Vec<_>>();
-        let Some(arriving) = self.lanes.arriving.get_mut(&stream) else {
+    /// Reads what a stream begins with.
+    fn lane_head(&mut self, stream: u64, now: Instant) {
+        let heads: Vec<_> = self.lanes.streams.values().filter_map(|stream| stream.head).collect();
+        let Some(known) = self.lanes.streams.get_mut(&stream) else {
             return;
         };
-        let what = match (frame, arriving.head) {
-            (Frame::Lane { lane, restarts }, None) => {
-                if !rivals.contains(&(lane, restarts)) {
-                    arriving.head = Some((lane, restarts));
-                    return;
-                }
+        let what = match known.decoder.next_frame() {
+            Ok(Some(Frame::Lane { lane, restarts })) if heads.contains(&(lane, restarts)) => {
                 "a second stream of the same lane"
             }
-            (Frame::Message(fragment), Some((lane, restarts))) if restarts == current => {
-                if lane == Lane::from(fragment.delivery) {
-                    let begun = arriving.message.take();
-                    let begun = self.message(begun, fragment, now);
-                    if let Some(arriving) = self.lanes.arriving.get_mut(&stream) {
-                        arriving.message = begun;
-                    }
-                    return;
-                }
-                "a message of another lane"
+            Ok(Some(Frame::Lane { lane, .. }))
+                if heads.len() >= MOST_LANES
+                    || (self.lanes.arriving.len() >= MOST_LANES && !self.lanes.arriving.contains_key(&lane)) =>
+            {
+                "more lanes than there are"
             }
-            (_, None) => "a stream without a lane",
-            (..) => "what is no message among messages",
+            Ok(Some(Frame::Lane { lane, restarts })) => {
+                known.head = Some((lane, restarts));
+                return;
+            }
+            // The first frame is no longer than that, and no more was read.
+            Ok(None) if known.decoder.held() < LANE_HEAD => return,
+            Ok(_) => "a stream without a lane",
+            Err(malformed) => return self.fail(Ending::Malformed(malformed), now),
         };
         self.fail(Ending::Unexpected(what), now);
+    }
+
+    /// Reads the messages of a lane.
+    fn lane_frames(&mut self, lane: Lane, now: Instant) {
+        while self.end.is_none()
+            && let Some(arriving) = self.lanes.arriving.get_mut(&lane)
+        {
+            match arriving.decoder.next_frame() {
+                Ok(Some(Frame::Message(fragment))) if Lane::from(fragment.delivery) == lane => {
+                    let begun = arriving.message.take();
+                    let begun = self.message(begun, fragment, now);
+                    if let Some(arriving) = self.lanes.arriving.get_mut(&lane) {
+                        arriving.message = begun;
+                    }
+                }
+                Ok(Some(Frame::Message(_))) => self.fail(Ending::Unexpected("a message of another lane"), now),
+                Ok(Some(_)) => self.fail(Ending::Unexpected("what is no message among messages"), now),
+                Ok(None) => return,
+                Err(malformed) => self.fail(Ending::Malformed(malformed), now),
+            }
+        }
     }
 
     /// Where a piece of the function's message goes on its way to the carrier.

@@ -1,17 +1,29 @@
-//! Octets on their way to the carrier.
+//! Octets on their way to the peer, kept until the peer is known to have them.
 
-/// Octets on their way to one stream of the carrier. One at rest holds no buffer.
+/// One stream of octets on its way to the peer, over one carrier after the other.
 #[derive(Debug, Default)]
 pub(super) struct Output {
+    /// Begins a carrier, and is no part of the stream.
+    preface: Vec<u8>,
     bytes: Vec<u8>,
-    /// How much of `bytes` the carrier has taken.
-    taken: usize,
+    /// Index of the first octet that the peer may not have.
+    start: usize,
+    /// Index of the first octet that the carrier has not taken.
+    next: usize,
+    /// Position of `start` in the stream.
+    acknowledged: u64,
+    /// It is not known yet where the peer continues.
+    held_back: bool,
 }
 
 impl Output {
     /// What the carrier has to take.
     pub(super) fn waiting(&self) -> &[u8] {
-        &self.bytes[self.taken..]
+        match (self.preface.as_slice(), self.held_back) {
+            ([], true) => &[],
+            ([], false) => &self.bytes[self.next..],
+            (preface, _) => preface,
+        }
     }
 
     /// Where more is written.
@@ -21,18 +33,75 @@ impl Output {
 
     /// The carrier has taken so many octets.
     pub(super) fn take(&mut self, octets: usize) {
-        self.taken += octets;
-        if self.taken >= self.bytes.len() {
-            self.clear();
+        if self.preface.is_empty() {
+            self.next = (self.next + octets).min(self.bytes.len());
+        } else {
+            self.preface.drain(..octets.min(self.preface.len()));
         }
     }
 
-    /// Drops what was not taken.
-    pub(super) fn clear(&mut self) {
-        self.taken = 0;
-        self.bytes.clear();
-        if self.bytes.capacity() > 4 * 1024 {
-            self.bytes = Vec::new();
+    /// Octets of the stream that the carrier has not taken.
+    pub(super) const fn unsent(&self) -> usize {
+        self.bytes.len() - self.next
+    }
+
+    /// Octets of the stream that the peer may not have.
+    pub(super) const fn kept(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    pub(super) const fn is_held_back(&self) -> bool {
+        self.held_back
+    }
+
+    /// A new carrier begins with this; the stream itself may have to wait until the peer says where
+    /// it continues.
+    pub(super) fn begin(&mut self, preface: Vec<u8>, held_back: bool) {
+        self.preface = preface;
+        self.held_back = held_back;
+    }
+
+    /// The peer has received this much of the stream; false where that cannot be. A report that is
+    /// sent again over another carrier may be older than what is known.
+    #[must_use]
+    pub(super) fn acknowledge(&mut self, received: u64) -> bool {
+        let octets = received.saturating_sub(self.acknowledged);
+        let taken = self.next - self.start;
+        let Some(octets) = usize::try_from(octets).ok().filter(|octets| *octets <= taken) else {
+            return false;
+        };
+        self.start += octets;
+        self.acknowledged += octets as u64;
+        if self.start == self.bytes.len() {
+            (self.start, self.next) = (0, 0);
+            self.bytes.clear();
+            if self.bytes.capacity() > 4 * 1024 {
+                self.bytes = Vec::new();
+            }
+        } else if self.start >= self.bytes.len() / 2 {
+            // Each octet is moved at most as often as one was acknowledged.
+            self.bytes.drain(..self.start);
+            self.next -= self.start;
+            self.start = 0;
         }
+        true
+    }
+
+    /// A new carrier continues behind what the peer has received; false where that cannot be.
+    #[must_use]
+    pub(super) fn continue_at(&mut self, received: u64) -> bool {
+        let known = received >= self.acknowledged && self.acknowledge(received);
+        self.next = self.start;
+        self.held_back = false;
+        known
+    }
+
+    /// Drops everything.
+    pub(super) fn clear(&mut self) {
+        let acknowledged = self.acknowledged + self.kept() as u64;
+        *self = Self {
+            acknowledged,
+            ..Self::default()
+        };
     }
 }

@@ -1,3 +1,4 @@
+mod resume;
 mod streams;
 mod wires;
 
@@ -14,8 +15,11 @@ use crate::{Cause, Fragment};
 const PATIENCE: Patience = Patience {
     opening: Duration::from_secs(5),
     silence: Duration::from_secs(9),
+    resume: Duration::from_secs(63),
+    closed: Duration::from_millis(750),
     abort: Duration::from_secs(2),
 };
+const TOKEN: Token = Token([7; 16]);
 const STREAMS: Streams = Streams {
     outbound: 30,
     inbound: 10,
@@ -25,6 +29,8 @@ const STREAMS: Streams = Streams {
 #[derive(Debug, Default)]
 struct Function {
     messages: Vec<Message>,
+    /// Number of messages before the last opening.
+    void: usize,
     shut_down: bool,
     aborted: Option<Cause>,
     connected: usize,
@@ -48,7 +54,7 @@ impl Pair {
         let now = Instant::now();
         Self {
             nodes: [
-                Association::initiator(STREAMS, carriage, PATIENCE, now),
+                Association::initiator(TOKEN, STREAMS, carriage, PATIENCE, now),
                 Association::responder(carriage, PATIENCE, now),
             ],
             functions: Default::default(),
@@ -74,6 +80,7 @@ impl Pair {
             Command::Connect(streams) => {
                 assert_eq!(end, 1);
                 function.connected += 1;
+                function.void = function.messages.len();
                 function.aborted = None;
                 node.function_established(streams, self.now);
                 return true;
@@ -103,14 +110,23 @@ impl Pair {
             moved |= self.wires[from].deliver_control(&mut self.nodes[1 - from], most, self.now);
             return moved;
         }
-        let octets = self.nodes[from].output();
-        let octets = octets[..octets.len().min(most)].to_vec();
-        if octets.is_empty() {
-            return false;
+        self.wires[from].take(&mut self.nodes[from]);
+        self.wires[from].deliver_control(&mut self.nodes[1 - from], most, self.now)
+    }
+
+    /// No carrier comes any more, and none is waited for.
+    fn lose(&mut self, detail: &str) {
+        self.cut(detail);
+        self.now += PATIENCE.resume;
+        self.nodes.iter_mut().for_each(|node| node.handle_timeout(self.now));
+    }
+
+    /// Loses everything under way.
+    fn cut(&mut self, detail: &str) {
+        self.wires = Default::default();
+        for node in &mut self.nodes {
+            node.carrier_ended(Loss::Broken, detail, self.now);
         }
-        self.nodes[from].output_taken(octets.len());
-        self.nodes[1 - from].carrier_received(&octets, self.now);
-        true
     }
 
     /// Only one of the streams gets on, as where a packet of the others is lost.
@@ -239,7 +255,7 @@ fn a_function_that_never_reads_stops_the_sender_within_a_window_and_then_gets_ev
             sent.push(flood);
         }
         assert!(sent.len() < WINDOW / 1000, "{}", sent.len());
-        assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
+        assert!(pair.nodes.iter().all(|node| node.held() <= 2 * WINDOW + 2 * OUTPUT));
         // The other direction and the association's life are not held up.
         let answer = message(0, 1, b"answer");
         assert!(pair.send(1, &answer));
@@ -281,6 +297,34 @@ fn a_shutdown_comes_after_every_message_and_both_ends_know_that_all_was_acknowle
                 (sent, received, 0)
             );
             assert!(pair.nodes[end].is_over());
+            assert_eq!(pair.nodes[end].streams(), Some(STREAMS));
+        }
+    }
+}
+
+#[test]
+fn a_node_that_stops_shuts_both_associations_down_where_nothing_is_under_way() {
+    for carriage in BOTH {
+        for end in [0, 1] {
+            let mut pair = Pair::open(carriage);
+            assert!(pair.send(1 - end, &message(0, 60, b"to the node that stops")));
+            assert!(pair.send(end, &message(0, 60, b"from it")));
+            assert!(!pair.nodes[end].is_quiet());
+            pair.run();
+            // Handed to both functions, and acknowledged by neither.
+            assert!(!pair.nodes[end].is_quiet());
+            pair.nodes[end].function_acknowledged(pair.now);
+            assert!(!pair.nodes[end].is_quiet());
+            pair.nodes[1 - end].function_acknowledged(pair.now);
+            pair.run();
+            assert!(pair.nodes[end].is_quiet());
+            pair.nodes[end].shut_down_both(pair.now);
+            pair.run();
+            assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+            for (function, node) in pair.functions.iter().zip(&pair.nodes) {
+                assert!(function.shut_down && function.aborted.is_none() && node.is_over());
+                assert_eq!(node.end().unwrap().totals.unacknowledged, 0);
+            }
         }
     }
 }
@@ -397,7 +441,7 @@ fn restarts_without_end_hold_no_more_than_one_window() {
             while pair.send(0, &message(0, 60, &[0; 60_000])) {}
             pair.nodes[0].function_restarted(STREAMS, pair.now);
             pair.run();
-            assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + OUTPUT));
+            assert!(pair.nodes.iter().all(|node| node.held() <= 2 * WINDOW + 2 * OUTPUT));
             assert!(pair.nodes.iter().all(|node| node.end().is_none()));
         }
         assert_eq!(pair.functions[1].connected, 51);
@@ -425,9 +469,7 @@ fn a_lost_carrier_aborts_both_functions_after_what_was_received_whole() {
         assert!(pair.carry(0, 100));
         pair.nodes[0].function_sent(whole.delivery, b"begun", false, pair.now);
         pair.carry(0, 100);
-        for node in &mut pair.nodes {
-            node.carrier_ended("connection reset", pair.now);
-        }
+        pair.lose("connection reset");
         pair.run();
         assert_eq!(pair.functions[1].messages, [whole]);
         for (function, node) in pair.functions.iter().zip(&pair.nodes) {
@@ -448,7 +490,7 @@ fn acknowledged_messages_are_known_to_the_sender_and_the_rest_is_counted() {
         pair.nodes[1].function_acknowledged(pair.now);
         pair.run();
         assert!(pair.send(0, &message(0, 60, b"two")));
-        pair.nodes[0].carrier_ended("gone", pair.now);
+        pair.lose("gone");
         let totals = pair.nodes[0].end().unwrap().totals;
         assert_eq!((totals.sent, totals.unacknowledged), (2, 1));
     }
@@ -464,7 +506,7 @@ fn what_was_handed_over_after_the_acknowledgement_is_not_reported_with_it() {
         assert!(pair.send(0, &message(0, 60, b"two")));
         pair.run();
         pair.after(ASKED_AFTER);
-        pair.nodes[0].carrier_ended("gone", pair.now);
+        pair.lose("gone");
         assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 1);
     }
 }
@@ -494,7 +536,7 @@ fn the_kernel_is_asked_for_acknowledgements_ever_less_often_until_there_is_one()
         pair.run();
         pair.after(ASKED_AT_LEAST);
         assert!(!asks(&pair));
-        pair.nodes[0].carrier_ended("gone", pair.now);
+        pair.lose("gone");
         assert_eq!(pair.nodes[0].end().unwrap().totals.unacknowledged, 0);
     }
 }
@@ -513,6 +555,9 @@ fn nodes_that_have_nothing_to_say_stay_in_touch_and_a_silent_one_ends_it() {
         pair.nodes[0].handle_timeout(pair.now);
         assert!(pair.nodes[0].end().is_none());
         pair.now += PATIENCE.silence / 3;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[0].end().is_none() && pair.nodes[0].wants_carrier());
+        pair.now += PATIENCE.resume - PATIENCE.silence;
         pair.nodes[0].handle_timeout(pair.now);
         assert_eq!(pair.ending(0), Ending::Silent);
         assert!(pair.command(0) && pair.functions[0].aborted.is_some());
@@ -533,6 +578,9 @@ fn a_node_that_was_stopped_itself_hears_its_peer_before_it_calls_it_silent() {
         pair.nodes[0].handle_timeout(pair.now);
         assert!(pair.nodes[0].end().is_none());
         pair.now += PATIENCE.silence / 3;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[0].end().is_none() && pair.nodes[0].wants_carrier());
+        pair.now += PATIENCE.resume - PATIENCE.silence;
         pair.nodes[0].handle_timeout(pair.now);
         assert_eq!(pair.ending(0), Ending::Silent);
     }
@@ -605,8 +653,13 @@ fn another_version_is_refused_by_name() {
     let now = Instant::now();
     let mut node = Association::responder(Carriage::Stream, PATIENCE, now);
     let mut octets = Vec::new();
-    let streams = STREAMS;
-    Frame::Open { version: 2, streams }.encode(&mut octets);
+    let (version, token, streams) = (2, TOKEN, STREAMS);
+    let open = Frame::Open {
+        version,
+        token,
+        streams,
+    };
+    open.encode(&mut octets);
     node.carrier_received(&octets, now);
     assert_eq!(node.end().unwrap().ending, Ending::Version(2));
     assert!(node.command().is_none() && !node.output().is_empty());
@@ -625,6 +678,7 @@ fn frames_that_do_not_belong_where_they_come_end_the_association() {
     };
     let open = Frame::Open {
         version: VERSION,
+        token: TOKEN,
         streams,
     };
     for frames in [
@@ -632,7 +686,7 @@ fn frames_that_do_not_belong_where_they_come_end_the_association() {
         vec![fragment(b"early", 0, true)],
         vec![Frame::Restart(streams)],
         vec![open.clone(), open.clone()],
-        vec![open.clone(), Frame::Opened(streams)],
+        vec![open.clone(), Frame::Opened { restarts: 0, streams }],
         vec![open.clone(), Frame::Credit(1)],
         vec![open.clone(), Frame::Delivered(1)],
         vec![open.clone(), Frame::Closed],
@@ -712,7 +766,7 @@ proptest! {
                 Step::Path(end) => pair.nodes[end].function_path(PathState::Unreachable, pair.now),
                 Step::Wait(milliseconds) => pair.after(Duration::from_millis(milliseconds)),
             }
-            prop_assert!(pair.nodes.iter().all(|node| node.held() <= WINDOW + 2 * OUTPUT + READ));
+            prop_assert!(pair.nodes.iter().all(|node| node.held() <= 2 * WINDOW + 2 * OUTPUT + READ));
         }
         if shut_down {
             // It may overtake what was sent before it; what comes back has nobody to hear it.
@@ -768,13 +822,13 @@ proptest! {
     fn no_octets_from_a_peer_make_a_node_panic_or_hold_more_than_a_window(
         opened: bool,
         streams: bool,
-        pieces in vec((0..4_u64, vec(prop_oneof![Just(0_u8), 1..15_u8, any::<u8>()], 0..200)), 1..30),
+        pieces in vec((0..4_u64, vec(prop_oneof![Just(0_u8), 1..20_u8, any::<u8>()], 0..200)), 1..30),
     ) {
         let now = Instant::now();
         let mut node = Association::responder(BOTH[usize::from(streams)], PATIENCE, now);
         if opened {
             let mut octets = Vec::new();
-            Frame::Open { version: VERSION, streams: STREAMS }.encode(&mut octets);
+            Frame::Open { version: VERSION, token: TOKEN, streams: STREAMS }.encode(&mut octets);
             node.carrier_received(&octets, now);
             node.function_established(STREAMS, now);
         }
@@ -787,10 +841,11 @@ proptest! {
                     node.lane_received(lane, &piece[..room], now);
                 }
             }
-            prop_assert!(node.held() <= WINDOW + OUTPUT);
+            prop_assert!(node.held() <= 2 * WINDOW + 2 * OUTPUT);
         }
-        node.handle_timeout(now + PATIENCE.silence);
-        node.handle_timeout(now + 2 * PATIENCE.silence);
+        for after in [PATIENCE.silence, 2 * PATIENCE.silence, 2 * PATIENCE.resume] {
+            node.handle_timeout(now + after);
+        }
         prop_assert!(node.end().is_some());
     }
 }

@@ -1,7 +1,10 @@
 //! Frames read from a byte stream, however it is cut.
 
+use std::collections::BTreeSet;
+
 use super::{
-    Delivery, FRAGMENT, Fragment, Frame, HEADER, LAST, Lane, Order, PPID, PathState, Streams, UNORDERED, kind,
+    Delivery, FRAGMENT, Fragment, Frame, HEADER, LAST, Lane, MOST_LANES, OF_LANE, Order, PPID, PathState,
+    RECEIVED_HEAD, RECEIVED_LANE, RESUME_HEAD, Received, Resume, Streams, Token, UNORDERED, kind,
 };
 use crate::Cause;
 use crate::cause::LONGEST_TEXT;
@@ -28,6 +31,10 @@ pub enum Malformed {
         /// The length it names.
         length: u32,
     },
+    /// A list of lanes with a lane twice, with flags that it does not have, or with octets behind
+    /// it.
+    #[error("positions that are no list")]
+    Positions,
     /// A cause whose text is not UTF-8, or not one line of at most 256 octets.
     #[error("a cause that is no line of text")]
     Text,
@@ -55,6 +62,13 @@ impl Decoder {
     #[must_use]
     pub fn held(&self) -> usize {
         self.buffer.len() - self.read
+    }
+
+    /// Takes out everything that was pushed and not read.
+    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer.split_off(self.read);
+        *self = Self::default();
+        rest
     }
 
     /// The next frame, or none until more is pushed.
@@ -95,11 +109,16 @@ impl Decoder {
 /// How many octets may follow the header.
 const fn bounds(kind: u8) -> Option<(usize, usize)> {
     Some(match kind {
-        kind::OPEN => (6, 6),
-        kind::OPENED | kind::RESTART | kind::CREDIT | kind::LANE => (4, 4),
+        kind::OPEN => (6 + Token::LENGTH, 6 + Token::LENGTH),
+        kind::RESTART | kind::CREDIT | kind::LANE => (4, 4),
         kind::MESSAGE => (PPID, PPID + FRAGMENT),
-        kind::DELIVERED | kind::SHUTDOWN_AFTER => (8, 8),
-        kind::ALIVE | kind::SHUTDOWN | kind::CLOSED | kind::PATH => (0, 0),
+        kind::OPENED | kind::DELIVERED | kind::SHUTDOWN_AFTER | kind::RECEIVED => (8, 8),
+        kind::ALIVE | kind::SHUTDOWN | kind::CLOSED | kind::PATH | kind::UNKNOWN | kind::MOVE => (0, 0),
+        kind::RESUME => (
+            RESUME_HEAD + RECEIVED_HEAD,
+            RESUME_HEAD + RECEIVED_HEAD + MOST_LANES * RECEIVED_LANE,
+        ),
+        kind::RESUMED => (RECEIVED_HEAD, RECEIVED_HEAD + MOST_LANES * RECEIVED_LANE),
         kind::ABORT => (2, 2 + LONGEST_TEXT),
         kind::SEND_FAILED => (2, 2),
         _ => return None,
@@ -115,19 +134,17 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
     let known = match kind {
         kind::MESSAGE => flags & !(UNORDERED | LAST) == 0,
         kind::LANE => flags & !UNORDERED == 0,
+        kind::RECEIVED => matches!(flags, 0 | OF_LANE) || flags == OF_LANE | UNORDERED,
         kind::PATH => usize::from(flags) < PathState::ALL.len(),
         _ => flags == 0,
     };
-    let has_stream = matches!(kind, kind::MESSAGE | kind::SEND_FAILED | kind::LANE);
+    let has_stream =
+        matches!(kind, kind::MESSAGE | kind::SEND_FAILED | kind::LANE) || (kind == kind::RECEIVED && flags != 0);
     if !known || (stream != 0 && !has_stream) {
         return Err(Malformed::Flags { kind, flags });
     }
     let word = || u32::from_be_bytes([body[0], body[1], body[2], body[3]]);
-    let long = || {
-        let mut octets = [0; 8];
-        octets.copy_from_slice(body);
-        u64::from_be_bytes(octets)
-    };
+    let long = || number(body);
     let order = if flags & UNORDERED == 0 {
         Order::Ordered
     } else {
@@ -136,9 +153,28 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
     Ok(match kind {
         kind::OPEN => Frame::Open {
             version: short(0),
-            streams: streams(2),
+            token: token(&body[2..]),
+            streams: streams(2 + Token::LENGTH),
         },
-        kind::OPENED => Frame::Opened(streams(0)),
+        kind::RESUME => Frame::Resume {
+            version: short(0),
+            resume: Resume {
+                token: token(&body[2..]),
+                attempt: number(&body[2 + Token::LENGTH..RESUME_HEAD]) as u32,
+                received: received(&body[RESUME_HEAD..])?,
+            },
+        },
+        kind::RESUMED => Frame::Resumed(received(body)?),
+        kind::UNKNOWN => Frame::Unknown,
+        kind::MOVE => Frame::Move,
+        kind::RECEIVED => Frame::Received {
+            lane: (flags != 0).then_some(Lane { stream, order }),
+            octets: long(),
+        },
+        kind::OPENED => Frame::Opened {
+            restarts: word(),
+            streams: streams(4),
+        },
         kind::MESSAGE => Frame::Message(Fragment {
             delivery: Delivery {
                 stream,
@@ -171,4 +207,42 @@ fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malfor
         // The bounds of all types were looked up before.
         _ => Frame::SendFailed { stream, code: short(0) },
     })
+}
+
+/// A number of at most eight octets.
+fn number(octets: &[u8]) -> u64 {
+    octets
+        .iter()
+        .take(8)
+        .fold(0, |number, octet| (number << 8) | u64::from(*octet))
+}
+
+fn token(octets: &[u8]) -> Token {
+    let mut token = Token([0; Token::LENGTH]);
+    token.0.copy_from_slice(&octets[..Token::LENGTH]);
+    token
+}
+
+fn received(octets: &[u8]) -> Result<Received, Malformed> {
+    let (head, lanes) = octets.split_at(RECEIVED_HEAD);
+    let mut received = Received {
+        restarts: number(&head[..4]) as u32,
+        life: number(&head[4..]),
+        lanes: Vec::new(),
+    };
+    let mut known = BTreeSet::new();
+    for entry in lanes.chunks(RECEIVED_LANE) {
+        let &[high, low, flags, ref position @ ..] = entry else {
+            return Err(Malformed::Positions);
+        };
+        let lane = Lane {
+            stream: u16::from_be_bytes([high, low]),
+            order: if flags == 0 { Order::Ordered } else { Order::Unordered },
+        };
+        if position.len() != 8 || flags & !UNORDERED != 0 || !known.insert(lane) {
+            return Err(Malformed::Positions);
+        }
+        received.lanes.push((lane, number(position)));
+    }
+    Ok(received)
 }

@@ -1,4 +1,4 @@
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,11 +15,46 @@ fn delivery() -> impl Strategy<Value = Delivery> {
     })
 }
 
+fn received() -> impl Strategy<Value = Received> {
+    let lanes = btree_map((any::<u16>(), any::<bool>()), any::<u64>(), 0..20);
+    (any::<u32>(), any::<u64>(), lanes).prop_map(|(restarts, life, lanes)| Received {
+        restarts,
+        life,
+        lanes: lanes
+            .into_iter()
+            .map(|((stream, ordered), octets)| {
+                let order = if ordered { Order::Ordered } else { Order::Unordered };
+                (Lane { stream, order }, octets)
+            })
+            .collect(),
+    })
+}
+
 fn frame() -> impl Strategy<Value = Frame> {
     let fragment = (delivery(), vec(any::<u8>(), 0..300), any::<bool>());
     prop_oneof![
-        (any::<u16>(), streams()).prop_map(|(version, streams)| Frame::Open { version, streams }),
-        streams().prop_map(Frame::Opened),
+        (any::<u16>(), any::<[u8; 16]>(), streams()).prop_map(|(version, token, streams)| Frame::Open {
+            version,
+            token: Token(token),
+            streams,
+        }),
+        (any::<u16>(), any::<[u8; 16]>(), any::<u32>(), received()).prop_map(|(version, token, attempt, received)| {
+            let token = Token(token);
+            let resume = Resume {
+                token,
+                attempt,
+                received,
+            };
+            Frame::Resume { version, resume }
+        }),
+        received().prop_map(Frame::Resumed),
+        Just(Frame::Unknown),
+        Just(Frame::Move),
+        (delivery(), any::<bool>(), any::<u64>()).prop_map(|(delivery, of_lane, octets)| Frame::Received {
+            lane: of_lane.then_some(delivery.into()),
+            octets,
+        }),
+        (any::<u32>(), streams()).prop_map(|(restarts, streams)| Frame::Opened { restarts, streams }),
         fragment.prop_map(|(delivery, bytes, last)| Frame::Message(Fragment { delivery, bytes, last })),
         any::<u32>().prop_map(Frame::Credit),
         any::<u64>().prop_map(Frame::Delivered),

@@ -128,7 +128,8 @@ impl State {
         })
     }
 
-    /// Every established TLS connection with what it negotiated.
+    /// Every established TLS connection with what it negotiated, and every SCTP association that is
+    /// carried.
     pub(crate) fn connections(&self) -> Value {
         let connections: Vec<_> = self
             .shared
@@ -137,7 +138,11 @@ impl State {
             .iter()
             .map(|session| describe(session))
             .collect();
-        json!({ "node": self.shared.node.as_str(), "connections": connections })
+        json!({
+            "node": self.shared.node.as_str(),
+            "connections": connections,
+            "associations": self.shared.associations.describe(),
+        })
     }
 
     /// What somebody who keeps watch over many nodes asks for: links with what their open connections negotiated, refused handshakes, and
@@ -253,6 +258,16 @@ impl Collector for State {
         for ((side, peer, path), count) in &open {
             let labels = [("side", *side), ("peer", peer.as_str()), ("path", *path)];
             ConstGauge::new(*count).encode(metric.encode_family(&labels)?)?;
+        }
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_association_ends_seconds",
+            "When the first SCTP association with a peer ends unless it moves to another connection, in seconds since 1970",
+            None,
+            MetricType::Gauge,
+        )?;
+        for ((side, peer), ends) in self.shared.associations.ends() {
+            let labels = [("side", side), ("peer", peer.as_str())];
+            ConstGauge::new(ends).encode(metric.encode_family(&labels)?)?;
         }
         self.encode_workers(&mut encoder)?;
         self.encode_pools(&mut encoder)?;

@@ -3,6 +3,8 @@
 //! One carries one association, as a TLS connection does: its handshake's key in the ledger, its review, its end for idleness and its
 //! congestion are those of the association alone, and one that breaks the protocol takes no other with it.
 
+mod reset;
+
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,6 +19,8 @@ use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
 use quinn_proto::{ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use tokio::time::timeout;
 
+use self::reset::ResetKey;
+pub(crate) use self::reset::resettable;
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::handshake::record_refusal;
 use crate::dialling::session::{Leg, Session};
@@ -27,8 +31,11 @@ use crate::runtime::quic::{Connection, Endpoint, Incoming, Signalling};
 use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
-/// A warm connection says something that often, so that a path or a peer that is gone is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(3);
+/// A connection says something that often: a path that is gone is noticed, and a peer's sidecar
+/// that was started anew, which resets it, within a second.
+const KEEP_ALIVE: Duration = Duration::from_millis(800);
+/// Time for a sign of life beyond three round trips.
+const LIFE: Duration = Duration::from_millis(100);
 /// Nothing at all was received for so long. Longer than an association waits for its peer node, which has the better word for it.
 const SILENCE: Duration = Duration::from_secs(12);
 /// Streams of messages that a peer may have open: each of the 64 of an association with its ordered and its unordered messages.
@@ -105,8 +112,18 @@ pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConf
 }
 
 /// An endpoint at this socket.
-pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>, reactor: &Reactor) -> io::Result<Endpoint> {
-    let mut config = EndpointConfig::default();
+pub(crate) fn endpoint(
+    shared: &Arc<Shared>,
+    socket: UdpSocket,
+    server: Option<ServerConfig>,
+    reactor: &Reactor,
+) -> io::Result<Endpoint> {
+    // A dialler has another port in each process.
+    let mut config = if server.is_some() {
+        resettable(ResetKey::of(shared, socket.local_addr()?))
+    } else {
+        EndpointConfig::default()
+    };
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
     Endpoint::new(config, server, socket, reactor)
@@ -114,7 +131,7 @@ pub(crate) fn endpoint(socket: UdpSocket, server: Option<ServerConfig>, reactor:
 
 impl Dialler {
     /// The endpoint to dial `to` from, and its address: by the source address that the host's routes give now.
-    fn endpoint(&self, to: SocketAddr, shared: &Shared) -> io::Result<(Endpoint, SocketAddr)> {
+    fn endpoint(&self, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<(Endpoint, SocketAddr)> {
         let any = match to {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -130,7 +147,7 @@ impl Dialler {
         {
             return Ok((endpoint.clone(), address));
         }
-        let fresh = endpoint(UdpSocket::bind((source, 0))?, None, &shared.carriers.quic()?)?;
+        let fresh = endpoint(shared, UdpSocket::bind((source, 0))?, None, &shared.carriers.quic()?)?;
         let address = fresh.local_address()?;
         *known = Some(fresh.clone());
         Ok((fresh, address))
@@ -152,6 +169,12 @@ impl Dialled for QuicChannel {
                 Poll::Ready(())
             }
         }
+    }
+
+    async fn is_alive(&mut self) -> bool {
+        let (before, round_trip) = self.connection.ask_for_life();
+        let heard = poll_fn(|context| self.connection.poll_life(before, context));
+        timeout(3 * round_trip + LIFE, heard).await.unwrap_or(false)
     }
 
     async fn dial(

@@ -39,6 +39,11 @@ pub(crate) trait Dialled: Send + Sized {
 
     /// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake.
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Reports that the peer is there, by a sign of life where no system reports its end.
+    fn is_alive(&mut self) -> impl Future<Output = bool> + Send {
+        async { true }
+    }
 }
 
 /// A pool, whatever its connections are.
@@ -124,10 +129,19 @@ impl<C: Dialled> WarmPool<C> {
         })
         .await;
         self.taken.notify_one();
-        match ready {
-            Some(channel) => Ok(channel),
-            None => C::dial(&self.shared, &self.dialler, &self.upstream, self.path).await,
+        if let Some(mut channel) = ready {
+            if channel.is_alive().await {
+                return Ok(channel);
+            }
+            // The others are older.
+            self.close();
         }
+        self.dial().await
+    }
+
+    /// A new connection to the peer.
+    pub(crate) async fn dial(&self) -> Result<C, Failure> {
+        C::dial(&self.shared, &self.dialler, &self.upstream, self.path).await
     }
 
     fn close(&self) {
@@ -141,7 +155,7 @@ impl<C: Dialled> WarmPool<C> {
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let generation = self.shared.endpoint.generation();
-                let failure = match C::dial(&self.shared, &self.dialler, &self.upstream, self.path).await {
+                let failure = match self.dial().await {
                     Ok(channel) => {
                         // One begun before a reload would be kept with what was replaced.
                         if generation == self.shared.endpoint.generation() {

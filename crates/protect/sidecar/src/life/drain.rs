@@ -108,6 +108,11 @@ impl Guard {
         self.own = Some(own);
     }
 
+    /// Reports that this one connection has to end.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| *own.borrow() > Phase::Running)
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         let own = self.own.as_ref().map_or(Phase::Running, |own| *own.borrow());
         own.max(*self.phase.borrow())

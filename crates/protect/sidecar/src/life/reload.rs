@@ -64,6 +64,7 @@ impl Running {
         if old.credentials().chain().first() != endpoint.credentials().chain().first() {
             log_certificate(endpoint.credentials());
         }
+        let renewed = old.credentials().chain().first() != endpoint.credentials().chain().first();
         log_flaws(&flaws);
         let mut reloaded = Reloaded::default();
         if node.sidecar != self.settings {
@@ -84,6 +85,9 @@ impl Running {
         self.worker.renew();
         self.other_workers.renew();
         self.state.renew();
+        if renewed {
+            shared.associations.renew();
+        }
         let state = Arc::clone(&self.state);
         tokio::spawn(async move { review::all(&state).await });
         pages::give_back_code();

@@ -136,11 +136,14 @@ async fn serve_association(
     });
     match carried {
         Ok((channel, reactor)) => {
-            let carried = sctp::inbound(Arc::clone(shared), forward, channel, guard, reactor.clone());
-            reactor.spawn(async move {
-                carried.await;
-                drop(slot);
-            });
+            reactor.spawn(sctp::inbound(
+                Arc::clone(shared),
+                forward,
+                channel,
+                guard,
+                slot,
+                reactor.clone(),
+            ));
         }
         Err(error) => {
             shared.metrics.limit_reached("accept");

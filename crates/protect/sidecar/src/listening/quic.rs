@@ -98,7 +98,7 @@ impl QuicListener {
         let config = quic::listening(&shared, self.interface);
         let opened = self.socket.local_addr().and_then(|listening_at| {
             let reactor = shared.carriers.quic()?;
-            let endpoint = quic::endpoint(self.socket, Some(config.clone()), &reactor)?;
+            let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &reactor)?;
             Ok((listening_at, endpoint, reactor))
         });
         let (listening_at, endpoint, reactor) = match opened {
@@ -199,11 +199,9 @@ impl Answering {
         guard.join(channel.session().dismissal());
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
             let reactor = self.reactor.clone();
-            let carried = sctp::inbound(Arc::clone(&self.shared), self.forward, carrier, guard, reactor);
-            self.reactor.spawn(async move {
-                carried.await;
-                drop(slot);
-            });
+            let shared = Arc::clone(&self.shared);
+            let carried = sctp::inbound(shared, self.forward, carrier, guard, slot, reactor);
+            self.reactor.spawn(carried);
         }
     }
 }

@@ -3,49 +3,63 @@
 //! [`bartizan_gateway`] decides what follows from what; here are its sockets: the function's association in the kernel, the
 //! connection to the peer's sidecar, and what is recorded of the two.
 
+mod account;
 mod carrier;
 mod carry;
 mod function;
+mod seat;
 mod streams;
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use self::account::Account;
+pub(crate) use self::account::Accounts;
 pub(crate) use self::carrier::Carrier;
-use self::carry::carry;
+use self::carry::{Carrying, Function, Redial};
 pub(crate) use self::function::{FunctionSocket, listen};
+use self::seat::{Next, Seat, Seats};
 pub(crate) use self::streams::Streams as QuicStreams;
-use crate::answers::failure::{Failure, Why};
+use crate::answers::failure::Why;
 use crate::dialling::channel::Channel;
 use crate::dialling::quic::QuicChannel;
 use crate::dialling::warm::{Dialled, WarmPool};
-use crate::life::drain::Guard;
+use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
 use crate::metrics::Side;
 use crate::runtime::reactor::{self, Reactor, within};
+use crate::runtime::until::until;
 use crate::shared::Shared;
-use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
-use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
+use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Token, Totals};
+use bartizan_ledger::Direction;
+use bartizan_tls::Reason;
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
 
-/// A peer's sidecar says something at least every third of this. Documented (docs/gateway.md): the longest time in which a function
-/// believes in a peer that is gone.
+/// A peer's sidecar says something at least every third of this. After it, another connection is
+/// dialled.
 const SILENCE: Duration = Duration::from_secs(9);
+/// Time for another connection after the peer's system has closed one: a sidecar that has ended
+/// knows nothing of it, and one that goes on dials at once.
+const CLOSED: Duration = Duration::from_millis(750);
+/// Between two attempts to dial a connection for an association that has none.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// The same after attempts that a peer has refused.
+const BETWEEN_REFUSED: Duration = Duration::from_secs(8);
 /// How long what was received for a function waits for it before an abort.
 const ABORT: Duration = Duration::from_secs(2);
 /// How long the last frames and the end of the connection may take.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// What is recorded of an association when it has ended.
-struct Account {
-    shared: Arc<Shared>,
-    direction: Direction,
-    interface: &'static str,
-    peer: String,
-    key: Option<ledger::Key>,
-    function: Option<SocketAddr>,
-    began: Instant,
+/// The associations that peers can continue over other connections, by carrier.
+#[derive(Debug, Default)]
+pub(crate) struct AllSeats {
+    tls: Seats<Channel>,
+    quic: Seats<QuicStreams>,
 }
 
 /// Whether an address is this host's own: SCTP to and from others would leave it unencrypted.
@@ -91,7 +105,7 @@ impl Carries for QuicChannel {
 
 /// Serves an association that the node's own function has opened at an outbound listener: finds the peer, and has the event loop of its
 /// carrier do the rest.
-pub(crate) async fn outbound<C: Carries>(
+pub(crate) async fn outbound<C: Carries + 'static>(
     shared: Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
     (socket, reactor): (FunctionSocket, Reactor),
@@ -100,15 +114,8 @@ pub(crate) async fn outbound<C: Carries>(
     slot: Slot,
 ) {
     shared.metrics.local_connection(Side::Outbound, "sctp");
-    let mut account = Account {
-        shared: Arc::clone(&shared),
-        direction: Direction::Outbound,
-        interface: warm_pool.interface(),
-        peer: warm_pool.peer().to_owned(),
-        key: None,
-        function: Some(from),
-        began: Instant::now(),
-    };
+    let (interface, peer) = (warm_pool.interface(), warm_pool.peer());
+    let account = Account::open(&shared, Direction::Outbound, interface, peer, from);
     let refuse = |account: &Account, socket: FunctionSocket, ending: Ending, streams| {
         let end = End {
             ending,
@@ -142,7 +149,6 @@ pub(crate) async fn outbound<C: Carries>(
         }
     };
     guard.join(connection.session().dismissal());
-    account.key = connection.session().key;
     let carrier = match connection.into_carrier(&reactor) {
         Ok(carrier) => carrier,
         Err(error) => {
@@ -150,148 +156,144 @@ pub(crate) async fn outbound<C: Carries>(
             return refuse(&account, socket, ending, Some(streams));
         }
     };
-    let carried = carry_out(account, carrier, socket, streams, guard, reactor.clone());
+    let mut token = Token([0; Token::LENGTH]);
+    if let Err(error) = getrandom(&mut token.0, GetRandomFlags::empty()) {
+        let ending = Ending::NoCarrier(format!("the system gives no random octets: {error}"));
+        return refuse(&account, socket, ending, Some(streams));
+    }
+    // The peer dials its function meanwhile.
+    let patience = patience(&shared, &account.peer, account.interface, 2 * shared.limits.connect);
+    let association = Association::initiator(token, streams, C::Carrier::CARRIAGE, patience, reactor::now());
+    let seat = Arc::default();
+    let redial = redial(&shared, warm_pool, &seat, &reactor);
+    let function = Function::Here(socket);
+    let carrying = Carrying::new(account, association, seat, function, Some(redial), &reactor);
+    let loops = reactor.clone();
     reactor.spawn(async move {
-        carried.await;
+        carrying.carry(carrier, None, guard, &loops).await;
         drop(slot);
     });
 }
 
-/// Carries what the node's own function has opened.
-async fn carry_out<C: Carrier>(
-    account: Account,
-    mut carrier: C,
-    socket: FunctionSocket,
-    streams: Streams,
-    mut guard: Guard,
-    reactor: Reactor,
-) {
-    let limits = &account.shared.limits;
-    let patience = Patience {
-        // The peer dials its function meanwhile.
-        opening: limits.connect + limits.connect,
+/// Waiting times of an association.
+fn patience(shared: &Shared, peer: &str, interface: &'static str, opening: Duration) -> Patience {
+    Patience {
+        opening,
         silence: SILENCE,
+        // A peer that left the file is not resumed to anyway.
+        resume: shared.patience(peer, interface).unwrap_or(SILENCE),
+        closed: CLOSED,
         abort: ABORT,
-    };
-    let mut association = Association::initiator(streams, C::CARRIAGE, patience, reactor::now());
-    carry(&mut association, &mut carrier, Some(socket), None, &mut guard, &reactor).await;
-    account.finish(&mut carrier, &association, &reactor).await;
-    if let Some(refused) = carrier.session().refusal() {
-        account
-            .shared
-            .failure_log
-            .log("an association is aborted", &Failure::refused(&account.peer, refused));
     }
 }
 
-/// Serves an association that a peer's function has opened, on the event loop of its carrier: makes the same towards this node's at `forward`.
-pub(crate) async fn inbound<C: Carrier>(
+/// Dials another connection for an association, on the event loop of the calling thread, until
+/// there is one or the association has ended.
+fn redial<C: Carries + 'static>(
+    shared: &Arc<Shared>,
+    warm_pool: Arc<WarmPool<C>>,
+    seat: &Arc<Seat<C::Carrier>>,
+    reactor: &Reactor,
+) -> Redial {
+    let (shared, seat, reactor) = (Arc::clone(shared), Arc::downgrade(seat), reactor.clone());
+    let (handle, last) = (Handle::current(), Arc::new(Mutex::new(None::<Instant>)));
+    Box::new(move || {
+        let (shared, seat, reactor) = (Arc::clone(&shared), Weak::clone(&seat), reactor.clone());
+        let (warm_pool, last) = (Arc::clone(&warm_pool), Arc::clone(&last));
+        handle.spawn(async move {
+            let mut pause = BETWEEN;
+            // One that ends as soon as it is there is not replaced at once again and again.
+            let before = last
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .replace(Instant::now());
+            let early = before.map(|before| BETWEEN.saturating_sub(before.elapsed()));
+            sleep(early.unwrap_or_default()).await;
+            while seat.strong_count() > 0 {
+                match Box::pin(warm_pool.dial()).await {
+                    Ok(connection) => {
+                        let mut guard = shared.drain.guard();
+                        guard.join(connection.session().dismissal());
+                        if let (Ok(carrier), Some(seat)) = (connection.into_carrier(&reactor), seat.upgrade()) {
+                            return seat.put(Next {
+                                carrier,
+                                guard,
+                                slot: None,
+                                resume: None,
+                            });
+                        }
+                    }
+                    Err(failure) => {
+                        shared
+                            .failure_log
+                            .log("no connection over which an association could continue", &failure);
+                        if failure.why != Why::Peer(Reason::Unreachable) {
+                            pause = (2 * pause).min(BETWEEN_REFUSED);
+                        }
+                    }
+                }
+                sleep(pause).await;
+            }
+        });
+    })
+}
+
+/// Serves a connection of a peer's sidecar on the event loop of its carrier: an association that
+/// the peer's function has opened, towards this node's at `forward`, or one that continues over
+/// another connection.
+pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     shared: Arc<Shared>,
     forward: SocketAddr,
     mut carrier: C,
     mut guard: Guard,
+    slot: Slot,
     reactor: Reactor,
 ) {
     let session = Arc::clone(carrier.session());
-    let patience = Patience {
-        opening: shared.limits.connect,
-        silence: SILENCE,
-        abort: ABORT,
-    };
-    let account = Account {
-        shared,
-        direction: Direction::Inbound,
-        interface: session.leg.interface.name(),
-        peer: session.peer.to_string(),
-        key: session.key,
-        function: Some(forward),
-        began: Instant::now(),
-    };
-    drop(session);
+    let (interface, peer) = (session.leg.interface.name(), session.peer.as_str());
+    let patience = patience(&shared, peer, interface, shared.limits.connect);
     let mut association = Association::responder(C::CARRIAGE, patience, reactor::now());
+    let greeted = poll_fn(|context| carrier.poll_greeted(&mut association, context, reactor::now()));
+    let greeted = until(
+        within(&reactor, shared.limits.connect, greeted),
+        guard.reached(Phase::Closing),
+    )
+    .await;
+    if !matches!(greeted, Some(Some(Ok(())))) {
+        return;
+    }
+    if let Some(resume) = association.resumes().cloned() {
+        match C::seats(&shared).find(peer, forward, resume.token) {
+            Some(seat) => seat.put(Next {
+                carrier,
+                guard,
+                slot: Some(slot),
+                resume: Some(resume),
+            }),
+            None => {
+                association.refuse_resume(reactor::now());
+                let _ = within(&reactor, GOODBYE, carrier.goodbye(&association)).await;
+            }
+        }
+        return;
+    }
+    let account = Account::open(&shared, Direction::Inbound, interface, peer, forward);
+    let seat = Arc::default();
+    // Known to its peer for as long as it is carried.
+    let known = association
+        .token()
+        .map(|token| C::seats(&shared).add(peer, forward, token, &seat));
     if is_of_this_host(forward.ip()) {
-        account.shared.metrics.local_connection(Side::Inbound, "sctp");
+        shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
         association.dismiss(&why, reactor::now());
     }
-    carry(
-        &mut association,
-        &mut carrier,
-        None,
-        Some(forward),
-        &mut guard,
-        &reactor,
-    )
-    .await;
-    account.finish(&mut carrier, &association, &reactor).await;
-}
-
-impl Account {
-    /// Records the end, and closes the connection once the peer has what is left for it.
-    async fn finish(&self, carrier: &mut impl Carrier, association: &Association, reactor: &Reactor) {
-        if let Some(end) = association.end() {
-            self.close(&end, association.streams());
-        }
-        let _ = within(reactor, GOODBYE, carrier.goodbye(association)).await;
+    if matches!(known, Some(None)) {
+        association.dismiss("the peer has an association of this number", reactor::now());
     }
-
-    fn close(&self, end: &End, streams: Option<Streams>) {
-        let End { ending, totals } = end;
-        let side = Side::from(self.direction);
-        let detail = ending.cause().to_string();
-        self.shared
-            .metrics
-            .association(side, &self.peer, ending.as_str(), totals);
-        self.shared
-            .recorder
-            .record(Event::Association(Box::new(ledger::Association {
-                key: self.key,
-                interface: self.interface.to_owned(),
-                direction: self.direction,
-                peer: self.peer.clone(),
-                function: self.function,
-                streams: streams.map(|Streams { outbound, inbound }| StreamCounts { outbound, inbound }),
-                ending: ending.as_str().to_owned(),
-                detail: detail.clone(),
-                messages: Bytes {
-                    sent: totals.sent,
-                    received: totals.received,
-                },
-                bytes: Bytes {
-                    sent: totals.sent_octets,
-                    received: totals.received_octets,
-                },
-                unacknowledged: totals.unacknowledged,
-                undelivered: totals.undelivered,
-                lasted_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
-            })));
-        match ending {
-            // The failure is logged with its hint.
-            Ending::ShutDown | Ending::NoCarrier(_) => {}
-            _ => self.shared.failure_log.log(
-                "an association was aborted",
-                &Failure {
-                    peer: self.peer.clone(),
-                    why: Why::Association(ending.as_str()),
-                    detail: format!(
-                        "{}: {detail} ({} messages not acknowledged, {} not delivered)",
-                        self.interface, totals.unacknowledged, totals.undelivered
-                    ),
-                    hint: hint(ending, &self.peer),
-                },
-            ),
-        }
-    }
-}
-
-fn hint(ending: &Ending, peer: &str) -> String {
-    match ending {
-        Ending::Aborted(_) => "see the log of this node's network function".to_owned(),
-        Ending::Dismissed(_) => "functions and their sidecar share a host: see docs/gateway.md".to_owned(),
-        Ending::NoStream { .. } | Ending::TooLarge => "see the limits in docs/gateway.md".to_owned(),
-        _ => format!("see the logs of {peer} and of its sidecar"),
-    }
+    let carrying = Carrying::new(account, association, seat, Function::At(forward), None, &reactor);
+    carrying.carry(carrier, Some(slot), guard, &reactor).await;
 }
 
 /// What is still to be done by a function's socket when its association has ended.

@@ -55,6 +55,19 @@ fn the_files_of_a_node_are_loaded() {
 }
 
 #[test]
+fn the_key_of_stateless_resets_is_that_of_the_private_key() {
+    let (ours, others) = (laid(), laid());
+    let signed = |files: &Files| {
+        let mut signature = [0; 32];
+        let key = Credentials::load(files).unwrap().reset_key();
+        key.sign(b"connection", &mut signature);
+        signature
+    };
+    assert_eq!(signed(&ours.files), signed(&ours.files));
+    assert_ne!(signed(&ours.files), signed(&others.files));
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let laid = laid();
     for part in 0..4 {

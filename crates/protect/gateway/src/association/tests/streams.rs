@@ -106,8 +106,12 @@ fn frames_that_do_not_belong_on_their_stream_end_the_association() {
         let now = Instant::now();
         let mut node = Association::responder(Carriage::Streams, PATIENCE, now);
         let mut octets = Vec::new();
-        let (version, streams) = (VERSION, STREAMS);
-        Frame::Open { version, streams }.encode(&mut octets);
+        let open = Frame::Open {
+            version: VERSION,
+            token: TOKEN,
+            streams: STREAMS,
+        };
+        open.encode(&mut octets);
         node.carrier_received(&octets, now);
         node.function_established(STREAMS, now);
         for (stream, frame) in &frames {

@@ -22,14 +22,16 @@ impl Wires {
             self.restarts = node.restarts();
             self.numbers.clear();
         }
-        let octets = node.output().to_vec();
-        node.output_taken(octets.len());
-        self.control.extend(octets);
-        let lanes: Vec<(Lane, Vec<u8>)> = node
-            .lane_output()
-            .map(|(lane, octets)| (lane, octets.to_vec()))
-            .collect();
-        for (lane, octets) in lanes {
+        while !node.output().is_empty() {
+            let octets = node.output().to_vec();
+            node.output_taken(octets.len());
+            self.control.extend(octets);
+        }
+        loop {
+            let next = node.lane_output().next();
+            let Some((lane, octets)) = next.map(|(lane, octets)| (lane, octets.to_vec())) else {
+                break;
+            };
             node.lane_output_taken(lane, octets.len());
             let number = *self.numbers.entry(lane).or_insert_with(|| {
                 self.next += 1;

@@ -7,21 +7,42 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bartizan_gateway::{Association, Carriage};
+use bartizan_gateway::{Association, Carriage, Loss};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 use super::carry::ROUNDS;
+use super::seat::Seats;
 use crate::dialling::channel::Channel;
 use crate::dialling::session::Session;
 use crate::runtime::scratch::with_scratch;
+use crate::shared::Shared;
+
+/// Why a connection carries nothing any more.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(super) loss: Loss,
+    pub(super) detail: String,
+}
+
+impl Lost {
+    pub(super) fn closed(detail: impl Into<String>) -> Self {
+        let (loss, detail) = (Loss::Closed, detail.into());
+        Self { loss, detail }
+    }
+
+    pub(super) fn broken(detail: impl Into<String>) -> Self {
+        let (loss, detail) = (Loss::Broken, detail.into());
+        Self { loss, detail }
+    }
+}
 
 /// A protected connection to the peer's sidecar that carries one association.
-pub(crate) trait Carrier {
+pub(crate) trait Carrier: Sized {
     /// What it is to the association.
     const CARRIAGE: Carriage;
 
     /// Takes what the association has for the peer, as far as that goes; whether it took anything. An error says why it is lost.
-    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String>;
+    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost>;
 
     /// Hands over what came from the peer, as far as the association has room; whether anything came. An error says why it is lost.
     fn poll_read(
@@ -29,7 +50,22 @@ pub(crate) trait Carrier {
         association: &mut Association,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Result<bool, String>;
+    ) -> Result<bool, Lost>;
+
+    /// Waits for the peer's first frame.
+    fn poll_greeted(
+        &mut self,
+        association: &mut Association,
+        context: &mut Context<'_>,
+        now: Instant,
+    ) -> Poll<Result<(), Lost>> {
+        while !association.is_greeted() {
+            if !self.poll_read(association, context, now)? {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 
     /// Whether everything it took is on its way.
     fn is_flushed(&self) -> bool;
@@ -39,12 +75,18 @@ pub(crate) trait Carrier {
 
     /// The connection's account.
     fn session(&self) -> &Arc<Session>;
+
+    /// The associations that peers have opened over carriers of this kind.
+    fn seats(shared: &Shared) -> &Seats<Self>;
 }
 
-fn failed(error: &io::Error) -> String {
+fn failed(error: &io::Error) -> Lost {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "closed by the peer without close_notify".to_owned(),
-        _ => error.to_string(),
+        io::ErrorKind::UnexpectedEof => Lost::closed("closed by the peer without close_notify"),
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            Lost::broken(error.to_string())
+        }
+        _ => Lost::closed(error.to_string()),
     }
 }
 
@@ -71,7 +113,7 @@ impl Channel {
 impl Carrier for Channel {
     const CARRIAGE: Carriage = Carriage::Stream;
 
-    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         let mut moved = false;
         while !association.output().is_empty() {
             match Pin::new(&mut *self).poll_write(context, association.output()) {
@@ -81,7 +123,7 @@ impl Carrier for Channel {
                     self.flush = true;
                     moved = true;
                 }
-                Poll::Ready(Ok(_)) => return Err("it takes nothing any more".to_owned()),
+                Poll::Ready(Ok(_)) => return Err(Lost::closed("it takes nothing any more")),
                 Poll::Ready(Err(error)) => return Err(failed(&error)),
             }
         }
@@ -100,7 +142,7 @@ impl Carrier for Channel {
         association: &mut Association,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Lost> {
         let read = with_scratch(|scratch| {
             let mut buffer = ReadBuf::new(scratch);
             match Pin::new(&mut *self).poll_read(context, &mut buffer) {
@@ -117,7 +159,7 @@ impl Carrier for Channel {
         });
         match read {
             Poll::Pending => Ok(false),
-            Poll::Ready(Ok(0)) => Err("closed by the peer".to_owned()),
+            Poll::Ready(Ok(0)) => Err(Lost::closed("closed by the peer")),
             Poll::Ready(Ok(_)) => Ok(true),
             Poll::Ready(Err(error)) => Err(failed(&error)),
         }
@@ -139,5 +181,9 @@ impl Carrier for Channel {
 
     fn session(&self) -> &Arc<Session> {
         Self::session(self)
+    }
+
+    fn seats(shared: &Shared) -> &Seats<Self> {
+        &shared.seats.tls
     }
 }

@@ -1,93 +1,222 @@
 //! One association between its two sockets, in one task.
 
+mod socket;
+
 use std::future::poll_fn;
-use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bartizan_gateway::{Association, Cause, Command, Side, Streams};
-use bartizan_host::sctp::{Event, Notification};
+use bartizan_gateway::{Association, Totals};
+use bartizan_tls::Reason;
 
-use super::carrier::Carrier;
-use super::function::{FunctionSocket, delivery, path_state};
+use super::account::Account;
+use super::carrier::{Carrier, Lost};
+use super::function::FunctionSocket;
+use super::seat::{Next, Seat};
 use super::{GOODBYE, last_command};
+use crate::answers::failure::{Failure, Why};
 use crate::life::drain::{Guard, Phase};
+use crate::listening::admission::Slot;
 use crate::runtime::reactor::{self, Alarm, Reactor, within};
 use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
 pub(super) const ROUNDS: usize = 32;
+/// Time for acknowledgements before the end: each node asks its kernel 0.1 s after a message.
+const QUIET: Duration = Duration::from_millis(150);
 
-/// An association between the function's socket and the carrier.
-struct Carrying<'a, C> {
-    association: &'a mut Association,
-    carrier: &'a mut C,
+/// An association between the function's socket and its carrier.
+pub(super) struct Carrying<C> {
+    account: Arc<Account>,
+    /// Counted so far.
+    counted: Totals,
+    recorded: bool,
+    association: Association,
+    /// None while the association waits for another.
+    carrier: Option<C>,
+    /// The one before, which stays open until the peer has answered on the new one: its end would
+    /// look like that of this node.
+    before: Option<C>,
+    /// The carrier's place at an inbound listener.
+    slot: Option<Slot>,
+    seat: Arc<Seat<C>>,
+    /// Dials another carrier for the seat, where that is this node's part.
+    redial: Option<Redial>,
     /// The association with the function; none before it is begun and after it has ended.
     function: Option<FunctionSocket>,
     /// Whether it is established.
     established: bool,
     forward: Option<SocketAddr>,
     alarm: Alarm,
-    /// The carrier takes or gives nothing any more.
-    carrier_ended: bool,
     /// When this turn began.
     now: Instant,
 }
 
-/// Carries an association until it has ended, and what is left is done as far as that goes at once.
-pub(super) async fn carry<C: Carrier>(
-    association: &mut Association,
-    carrier: &mut C,
-    function: Option<FunctionSocket>,
-    forward: Option<SocketAddr>,
-    guard: &mut Guard,
-    reactor: &Reactor,
-) {
-    let established = function.is_some();
-    let now = reactor::now();
-    let mut carrying = Carrying {
-        association,
-        carrier,
-        function,
-        established,
-        forward,
-        alarm: Alarm::of(reactor),
-        carrier_ended: false,
-        now,
-    };
-    // An association lives for days: it is ended with the connections that are still open then.
-    let carried = poll_fn(|context| carrying.poll(context));
-    if until(carried, guard.reached(Phase::Closing)).await.is_none() {
-        carrying
-            .association
-            .dismiss("the sidecar closes the connection", reactor::now());
-        let rest = poll_fn(|context| carrying.poll(context));
-        let _ = within(reactor, GOODBYE, rest).await;
-    }
-    if let Some(function) = carrying.function.take()
-        && last_command(carrying.association, reactor::now()).is_some()
-    {
-        function.abort();
-    }
+/// Begins to dial a carrier.
+pub(super) type Redial = Box<dyn Fn() + Send>;
+
+/// Outcome of carrying.
+enum Turn {
+    /// The association has ended, and what is left is done as far as that goes at once.
+    Over,
+    /// It continues over another carrier, which ends by this guard.
+    Continues(Guard),
 }
 
-impl<C: Carrier> Carrying<'_, C> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+/// The function's association, or where it is to be opened.
+pub(super) enum Function {
+    Here(FunctionSocket),
+    At(SocketAddr),
+}
+
+impl<C: Carrier> Carrying<C> {
+    pub(super) fn new(
+        account: Arc<Account>,
+        association: Association,
+        seat: Arc<Seat<C>>,
+        function: Function,
+        redial: Option<Redial>,
+        reactor: &Reactor,
+    ) -> Self {
+        let (function, forward) = match function {
+            Function::Here(socket) => (Some(socket), None),
+            Function::At(forward) => (None, Some(forward)),
+        };
+        Self {
+            account,
+            counted: Totals::default(),
+            recorded: false,
+            association,
+            carrier: None,
+            before: None,
+            slot: None,
+            seat,
+            redial,
+            established: function.is_some(),
+            function,
+            forward,
+            alarm: Alarm::of(reactor),
+            now: reactor::now(),
+        }
+    }
+
+    /// Carries the association until it has ended, over this carrier and those that follow it.
+    pub(super) async fn carry(mut self, carrier: C, slot: Option<Slot>, mut guard: Guard, reactor: &Reactor) {
+        self.account.carried_by(carrier.session());
+        (self.carrier, self.slot) = (Some(carrier), slot);
+        loop {
+            let phase = match guard.phase() {
+                Phase::Running => Phase::Draining,
+                Phase::Draining | Phase::Closing => Phase::Closing,
+            };
+            let carried = poll_fn(|context| self.poll(context));
+            match until(carried, guard.reached(phase)).await {
+                Some(Turn::Over) => break,
+                Some(Turn::Continues(next)) => guard = next,
+                // The peer would be refused now as this connection shows it; one with a new
+                // certificate may not be.
+                None if phase == Phase::Draining => {
+                    if guard.is_dismissed() {
+                        self.association.renew_carrier(reactor::now());
+                    }
+                }
+                // An association lives for days: it is ended with the connections that are still open then.
+                None => {
+                    self.close(guard.is_dismissed(), reactor).await;
+                    break;
+                }
+            }
+        }
+        if let Some(function) = self.function.take()
+            && last_command(&mut self.association, reactor::now()).is_some()
+        {
+            function.abort();
+        }
+        self.count();
+        if let Some(mut carrier) = self.carrier.take() {
+            let _ = within(reactor, GOODBYE, carrier.goodbye(&self.association)).await;
+        }
+    }
+
+    /// Ends the association: in order where nothing is under way and the peer is admitted, so that
+    /// both functions see a shutdown.
+    async fn close(&mut self, is_dismissed: bool, reactor: &Reactor) {
+        if !is_dismissed {
+            self.shut_down_if_quiet(reactor).await;
+        }
+        self.association
+            .dismiss("the sidecar closes the connection", reactor::now());
+        let rest = poll_fn(|context| self.poll(context));
+        let _ = within(reactor, GOODBYE, rest).await;
+    }
+
+    async fn shut_down_if_quiet(&mut self, reactor: &Reactor) {
+        let quiet = poll_fn(|context| {
+            let polled = self.poll(context);
+            self.ask_for_acknowledgement(self.now);
+            match polled {
+                Poll::Pending if self.association.is_quiet() => Poll::Ready(()),
+                polled => polled.map(|_| ()),
+            }
+        });
+        let _ = within(reactor, QUIET, quiet).await;
+        if !self.association.is_quiet() {
+            return;
+        }
+        self.association.shut_down_both(reactor::now());
+        let rest = poll_fn(|context| match self.poll(context) {
+            Poll::Ready(Turn::Over) => Poll::Ready(()),
+            Poll::Ready(Turn::Continues(_)) | Poll::Pending => Poll::Pending,
+        });
+        let _ = within(reactor, GOODBYE / 2, rest).await;
+    }
+
+    /// Takes what has passed into the account, and the end once there is one.
+    fn count(&mut self) {
+        let totals = self.association.totals();
+        let streams = self.association.streams();
+        if totals != self.counted {
+            self.counted = totals;
+            self.account.count(streams, &totals);
+        }
+        if !self.recorded
+            && self.association.command().is_none()
+            && let Some(end) = self.association.end()
+        {
+            self.recorded = true;
+            self.account.close(&end, streams);
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
+        let polled = self.turn(context);
+        self.count();
+        polled
+    }
+
+    fn turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
         self.now = reactor::now();
+        if let Poll::Ready(next) = self.seat.poll(context)
+            && let Some(guard) = self.continue_over(next)
+        {
+            return Poll::Ready(Turn::Continues(guard));
+        }
+        if self.account.renews(context) {
+            self.association.renew_carrier(self.now);
+        }
         for _ in 0..ROUNDS {
             let mut moved = self.command(context);
             moved |= self.read_function(context);
             moved |= self.write_carrier(context);
             moved |= self.read_carrier(context);
-            if self.association.end().is_some() && self.association.command().is_none() {
-                let nothing_left = self.association.output().is_empty() && self.carrier.is_flushed();
-                if nothing_left || self.carrier_ended {
-                    return Poll::Ready(());
-                }
+            if self.association.is_over() && self.carrier.as_ref().is_none_or(Carrier::is_flushed) {
+                return Poll::Ready(Turn::Over);
             }
             moved |= self.look_at_the_clock(context);
             if !moved {
+                self.dial_another();
                 return Poll::Pending;
             }
         }
@@ -95,213 +224,51 @@ impl<C: Carrier> Carrying<'_, C> {
         Poll::Pending
     }
 
-    /// Does what the function's socket has to do, as far as it can.
-    fn command(&mut self, context: &mut Context<'_>) -> bool {
-        let mut moved = false;
-        while let Some(command) = self.association.command() {
-            match command {
-                Command::Connect(streams) => {
-                    let streams = *streams;
-                    if self.connect(streams, context).is_pending() {
-                        break;
-                    }
+    /// Continues over another carrier, if the association wants it.
+    fn continue_over(&mut self, next: Next<C>) -> Option<Guard> {
+        let Next {
+            carrier,
+            guard,
+            slot,
+            resume,
+        } = next;
+        match resume {
+            Some(resume) => {
+                if !self.association.resumed(&resume, self.now) {
+                    return None;
                 }
-                Command::Send(message) => {
-                    let Some(function) = &mut self.function else {
-                        self.association.command_done(self.now);
-                        continue;
-                    };
-                    match function.poll_send(message, context) {
-                        Poll::Ready(Ok(())) => self.association.command_done(self.now),
-                        Poll::Ready(Err(error)) => self.lost(&error),
-                        Poll::Pending => break,
-                    }
-                }
-                Command::Shutdown => {
-                    if let Some(function) = &self.function
-                        && let Err(error) = function.shut_down()
-                    {
-                        self.lost(&error);
-                        continue;
-                    }
-                    self.association.command_done(self.now);
-                }
-                Command::Abort(_) => {
-                    if let Some(function) = self.function.take() {
-                        function.abort();
-                    }
-                    self.association.command_done(self.now);
-                }
+                // The peer reads nothing of the one before.
+                self.carrier = None;
             }
-            moved = true;
+            None if self.association.is_over() => return None,
+            None => {
+                self.association.resume(self.now);
+                self.before = self.carrier.take();
+            }
         }
-        // An association that is no longer wanted before it is established.
-        if !self.association.has_function()
-            && !matches!(self.association.command(), Some(Command::Connect(_)))
-            && !self.established
+        self.account.carried_by(carrier.session());
+        (self.carrier, self.slot) = (Some(carrier), slot);
+        Some(guard)
+    }
+
+    fn dial_another(&self) {
+        if let Some(redial) = &self.redial
+            && self.association.wants_carrier()
+            && self.seat.begin_to_dial()
         {
-            self.function = None;
-        }
-        moved
-    }
-
-    /// Opens the association with this node's function.
-    fn connect(&mut self, streams: Streams, context: &mut Context<'_>) -> Poll<()> {
-        let Some(forward) = self.forward else {
-            // Only who was opened to has this command.
-            self.association.command_done(self.now);
-            return Poll::Ready(());
-        };
-        let function = match self.function.take() {
-            Some(function) if !self.established => Ok(function),
-            _ => FunctionSocket::begin(forward, streams),
-        };
-        self.established = false;
-        let outcome = match function {
-            Ok(function) => match function.poll_established(context) {
-                Poll::Pending => {
-                    self.function = Some(function);
-                    return Poll::Pending;
-                }
-                Poll::Ready(outcome) => outcome.and_then(|()| Ok((function.streams()?, function))),
-            },
-            Err(error) => Err(error),
-        };
-        let now = self.now;
-        match outcome {
-            Ok((granted, function)) => {
-                self.function = Some(function);
-                self.established = true;
-                let granted = Streams {
-                    outbound: granted.outbound,
-                    inbound: granted.inbound,
-                };
-                self.association.function_established(granted, now);
-            }
-            Err(error) => {
-                let text = format!("the peer's function at {forward} was not reached: {error}");
-                self.association.function_aborted(Cause::new(0, &text), now);
-            }
-        }
-        Poll::Ready(())
-    }
-
-    /// The function's association is gone.
-    fn lost(&mut self, error: &io::Error) {
-        self.function = None;
-        self.established = false;
-        let cause = Cause::new(0, &format!("the function's association was lost: {error}"));
-        self.association.function_aborted(cause, self.now);
-    }
-
-    /// Reads from the function for as long as there is something and the peer has room.
-    fn read_function(&mut self, context: &mut Context<'_>) -> bool {
-        let mut moved = false;
-        for _ in 0..ROUNDS {
-            let (true, true, Some(function)) = (self.established, self.association.wants_messages(), &self.function)
-            else {
-                break;
-            };
-            let association = &mut *self.association;
-            let now = self.now;
-            // One buffer serves all associations of the thread; an association at rest holds none.
-            let read = BUFFER.with_borrow_mut(|buffer| {
-                function.poll_event(buffer, context, |event| match event {
-                    Event::Piece {
-                        stream,
-                        payload_protocol,
-                        ordering,
-                        bytes,
-                        last,
-                    } => {
-                        association.function_sent(delivery(stream, payload_protocol, ordering), bytes, last, now);
-                        Seen::Message
-                    }
-                    Event::Notification(notification) => Seen::Notification(notification),
-                    Event::Nothing => Seen::Message,
-                    Event::End => Seen::End,
-                })
-            });
-            match read {
-                Poll::Pending => break,
-                Poll::Ready(Ok(Seen::Message)) => {}
-                Poll::Ready(Ok(Seen::Notification(notification))) => self.notified(notification, now),
-                Poll::Ready(Ok(Seen::End)) => self.shut_down(now),
-                Poll::Ready(Err(error)) => self.lost(&error),
-            }
-            moved = true;
-        }
-        moved
-    }
-
-    fn shut_down(&mut self, now: Instant) {
-        self.ask_for_acknowledgement(now);
-        self.association.function_shut_down(now);
-        // Nothing is unread: the kernel ends it in order.
-        self.function = None;
-        self.established = false;
-    }
-
-    /// Has the peer learn it where the function has acknowledged everything.
-    fn ask_for_acknowledgement(&mut self, now: Instant) {
-        if self.established && self.function.as_ref().is_some_and(FunctionSocket::is_acknowledged) {
-            self.association.function_acknowledged(now);
-        }
-    }
-
-    fn notified(&mut self, notification: Notification, now: Instant) {
-        match notification {
-            Notification::Restarted(granted) => {
-                let streams = match self.association.side() {
-                    Side::Initiator => Streams {
-                        outbound: granted.inbound,
-                        inbound: granted.outbound,
-                    },
-                    Side::Responder => Streams {
-                        outbound: granted.outbound,
-                        inbound: granted.inbound,
-                    },
-                };
-                self.association.function_restarted(streams, now);
-            }
-            Notification::Lost(cause) => {
-                self.function = None;
-                self.established = false;
-                let text = match (cause.reason.as_str(), cause.code) {
-                    ("", 0) => "the function ended its association",
-                    ("", _) => "the function aborted its association",
-                    (reason, _) => reason,
-                };
-                self.association.function_aborted(Cause::new(cause.code, text), now);
-            }
-            Notification::PartialDeliveryAborted => {
-                self.lost(&io::Error::other("the rest of a message does not come"));
-            }
-            Notification::ShutDownComplete => self.shut_down(now),
-            Notification::Path { address, state } => {
-                tracing::debug!(?address, ?state, "a path to the function changed");
-                if let Some(state) = path_state(state) {
-                    self.association.function_path(state, now);
-                }
-            }
-            Notification::SendFailed { stream, code } => {
-                let code = u16::try_from(code).unwrap_or(u16::MAX);
-                self.association.function_send_failed(stream, code, now);
-            }
-            // The end follows.
-            Notification::ShutDown | Notification::Up(_) | Notification::Other(_) => {}
+            redial();
         }
     }
 
     fn write_carrier(&mut self, context: &mut Context<'_>) -> bool {
-        if self.carrier_ended {
+        let Some(carrier) = &mut self.carrier else {
             return false;
-        }
-        let written = self.carrier.poll_write(self.association, context);
+        };
+        let written = carrier.poll_write(&mut self.association, context);
         if written.is_err() {
             // A peer that has gone takes nothing, and what it said last says why: an abort is not to be called a loss.
             for _ in 0..ROUNDS {
-                let Ok(true) = self.carrier.poll_read(self.association, context, self.now) else {
+                let Ok(true) = carrier.poll_read(&mut self.association, context, self.now) else {
                     break;
                 };
             }
@@ -310,22 +277,36 @@ impl<C: Carrier> Carrying<'_, C> {
     }
 
     fn read_carrier(&mut self, context: &mut Context<'_>) -> bool {
-        if self.carrier_ended {
+        let Some(carrier) = &mut self.carrier else {
             return false;
+        };
+        let read = carrier.poll_read(&mut self.association, context, self.now);
+        if self.before.is_some() && !self.association.is_resuming() {
+            self.before = None;
         }
-        let read = self.carrier.poll_read(self.association, context, self.now);
         self.moved(read)
     }
 
-    /// Whether anything moved; a carrier that is lost ends the association.
-    fn moved(&mut self, moved: Result<bool, String>) -> bool {
-        moved.unwrap_or_else(|detail| {
-            self.carrier_ended = true;
-            let refused = self.carrier.session().refusal();
-            let detail = refused.map_or(detail, ToString::to_string);
-            self.association.carrier_ended(&detail, self.now);
-            true
-        })
+    /// Reports progress. A lost carrier is waited for, unless the peer has refused this one.
+    fn moved(&mut self, moved: Result<bool, Lost>) -> bool {
+        let Lost { loss, detail } = match moved {
+            Ok(moved) => return moved,
+            Err(lost) => lost,
+        };
+        self.before = None;
+        let refused = self.carrier.take().and_then(|carrier| {
+            let refused = carrier.session().refusal()?;
+            Some(Failure::refused(&self.account.peer, refused))
+        });
+        match refused.filter(|failure| failure.why == Why::Peer(Reason::PeerRefused)) {
+            Some(failure) => {
+                self.association.carrier_refused(&failure.detail, self.now);
+                let failures = &self.account.shared.failure_log;
+                failures.log("an association is aborted", &failure);
+            }
+            None => self.association.carrier_ended(loss, &detail, self.now),
+        }
+        true
     }
 
     /// Does what is due; whether something was.
@@ -343,25 +324,4 @@ impl<C: Carrier> Carrying<'_, C> {
         self.notice_a_function_that_is_gone();
         true
     }
-
-    /// While the peer has no room nothing is read from the function, and its end is not seen there.
-    fn notice_a_function_that_is_gone(&mut self) {
-        if self.established
-            && !self.association.wants_messages()
-            && let Some(Err(error)) = self.function.as_ref().map(FunctionSocket::streams)
-        {
-            self.lost(&error);
-        }
-    }
-}
-
-/// What was read from the function.
-enum Seen {
-    Message,
-    Notification(Notification),
-    End,
-}
-
-thread_local! {
-    static BUFFER: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
 }

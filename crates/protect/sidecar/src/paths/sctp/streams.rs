@@ -10,13 +10,15 @@ use bartizan_gateway::{Association, Carriage, Lane};
 use quinn_proto::{ConnectionError, Dir, StreamId, VarInt};
 use tokio::time::timeout;
 
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Lost};
+use super::seat::Seats;
 use crate::dialling::quic::{FIRST_LANES, LANES, QuicChannel};
 use crate::dialling::session::Session;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::outbound::LAST_WORD;
 use crate::runtime::quic::StreamError;
 use crate::runtime::scratch::with_scratch;
+use crate::shared::Shared;
 
 /// With which streams are dropped that a restart has made void.
 const VOID: VarInt = VarInt::from_u32(1);
@@ -60,27 +62,27 @@ impl Streams {
     }
 
     /// Why nothing more comes or goes.
-    fn lost(&mut self, error: &ConnectionError) -> String {
+    fn lost(&mut self, error: &ConnectionError) -> Lost {
         self.channel.note_end(error);
         match error {
             ConnectionError::ApplicationClosed(_) | ConnectionError::ConnectionClosed(_) => {
-                "closed by the peer".to_owned()
+                Lost::closed("closed by the peer")
             }
-            ConnectionError::TimedOut => "the peer was not heard".to_owned(),
-            other => other.to_string(),
+            ConnectionError::TimedOut => Lost::broken("the peer was not heard"),
+            other => Lost::closed(other.to_string()),
         }
     }
 
-    fn stream_lost(&mut self, error: &StreamError) -> String {
+    fn stream_lost(&mut self, error: &StreamError) -> Lost {
         match error {
             StreamError::Lost(error) => self.lost(error),
-            StreamError::Void => "the peer has given up a stream".to_owned(),
-            StreamError::Closed => "a stream is closed".to_owned(),
+            StreamError::Void => Lost::closed("the peer has given up a stream"),
+            StreamError::Closed => Lost::closed("a stream is closed"),
         }
     }
 
     /// The stream of the association's life, which the initiator opens.
-    fn poll_control(&mut self, context: &Context<'_>) -> Poll<Result<StreamId, String>> {
+    fn poll_control(&mut self, context: &Context<'_>) -> Poll<Result<StreamId, Lost>> {
         if let Some(control) = self.control {
             return Poll::Ready(Ok(control));
         }
@@ -96,7 +98,7 @@ impl Streams {
     }
 
     /// The stream of a lane. The peer allows as many as an association has lanes, and more when it has dropped those of before a restart.
-    fn poll_lane(&mut self, lane: Lane, context: &Context<'_>) -> Poll<Result<StreamId, String>> {
+    fn poll_lane(&mut self, lane: Lane, context: &Context<'_>) -> Poll<Result<StreamId, Lost>> {
         if let Some(stream) = self.departing.get(&lane) {
             return Poll::Ready(Ok(*stream));
         }
@@ -110,7 +112,7 @@ impl Streams {
         })
     }
 
-    fn write_lanes(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn write_lanes(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         if self.restarts != association.restarts() {
             self.restarts = association.restarts();
             for stream in std::mem::take(&mut self.departing).into_values() {
@@ -144,7 +146,7 @@ impl Streams {
         Ok(moved)
     }
 
-    fn write_control(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn write_control(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         let mut moved = false;
         while !association.output().is_empty() {
             let Poll::Ready(stream) = self.poll_control(context)? else {
@@ -168,7 +170,7 @@ impl Streams {
     }
 
     /// Streams of messages that the peer has opened.
-    fn accept_lanes(&mut self, context: &mut Context<'_>) -> Result<(), String> {
+    fn accept_lanes(&mut self, context: &mut Context<'_>) -> Result<(), Lost> {
         loop {
             let connection = &self.channel.connection;
             match connection.poll_accept(Dir::Uni, context) {
@@ -190,7 +192,7 @@ impl Streams {
         association: &mut Association,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Lost> {
         let (mut moved, mut index) = (false, 0);
         while let Some(&stream) = self.arriving.get(index) {
             let number = stream.index();
@@ -238,7 +240,7 @@ impl Streams {
         association: &mut Association,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Lost> {
         let Some(stream) = self.control else {
             return Ok(false);
         };
@@ -253,7 +255,7 @@ impl Streams {
         });
         match read {
             Poll::Pending => Ok(false),
-            Poll::Ready(Ok(0)) => Err("closed by the peer".to_owned()),
+            Poll::Ready(Ok(0)) => Err(Lost::closed("closed by the peer")),
             Poll::Ready(Ok(octets)) => {
                 self.channel.heard(octets);
                 Ok(true)
@@ -267,7 +269,7 @@ impl Carrier for Streams {
     const CARRIAGE: Carriage = Carriage::Streams;
 
     /// Messages first: what of the association's life follows them is read after them where nothing is lost.
-    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, String> {
+    fn poll_write(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         // The peer sees streams of messages once it has seen that of the association.
         let opens = self.control.is_none() && self.write_control(association, context)?;
         let lanes = self.write_lanes(association, context)?;
@@ -279,7 +281,7 @@ impl Carrier for Streams {
         association: &mut Association,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Lost> {
         self.accept_lanes(context)?;
         let lanes = self.read_lanes(association, context, now)?;
         Ok(lanes | self.read_control(association, context, now)?)
@@ -307,5 +309,9 @@ impl Carrier for Streams {
 
     fn session(&self) -> &Arc<Session> {
         self.channel.session()
+    }
+
+    fn seats(shared: &Shared) -> &Seats<Self> {
+        &shared.seats.quic
     }
 }

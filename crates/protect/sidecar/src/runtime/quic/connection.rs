@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quinn_proto::{ConnectionError, ConnectionHandle, Dir, Event, ReadError, StreamId, VarInt, WriteError};
@@ -30,6 +30,8 @@ pub(super) struct State {
     answered: bool,
     established: bool,
     pub(super) ended: Option<ConnectionError>,
+    /// Acknowledgements received, where more are waited for.
+    life: Option<u64>,
     waits: Option<Waker>,
     /// When it has a turn whatever happens.
     pub(super) armed: Option<Instant>,
@@ -75,6 +77,7 @@ impl Link {
                 answered: false,
                 established: false,
                 ended: None,
+                life: None,
                 waits: None,
                 armed: None,
             }),
@@ -119,7 +122,16 @@ impl State {
                 Event::Stream(_) | Event::DatagramReceived | Event::DatagramsUnblocked => {}
             }
         }
+        if self.life.is_some_and(|before| self.acknowledgements() > before) {
+            self.life = None;
+            happened = true;
+        }
         if happened { self.waits.take() } else { None }
+    }
+
+    /// Frames by which the peer has acknowledged something: none comes from anybody else.
+    fn acknowledgements(&self) -> u64 {
+        self.protocol.stats().frame_rx.acks
     }
 
     /// Has this task woken for what happens next.
@@ -161,6 +173,29 @@ impl Connection {
             return Poll::Ready(Ok(()));
         }
         state.wait_unless_ended(context)
+    }
+
+    /// Asks the peer for a sign of life: how many there were before, and the time of a round trip.
+    pub(crate) fn ask_for_life(&self) -> (u64, Duration) {
+        let mut state = self.0.lock();
+        state.protocol.ping();
+        let before = (state.acknowledgements(), state.protocol.rtt());
+        drop(state);
+        self.0.queue();
+        before
+    }
+
+    /// Waits for a sign of life since; false where the connection has ended.
+    pub(crate) fn poll_life(&self, before: u64, context: &Context<'_>) -> Poll<bool> {
+        let mut state = self.0.lock();
+        if state.ended.is_some() {
+            return Poll::Ready(false);
+        }
+        if state.acknowledgements() > before {
+            return Poll::Ready(true);
+        }
+        state.life = Some(before);
+        state.wait(context)
     }
 
     /// Why it has ended, once it has.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use quinn_proto::crypto::{CryptoError, HmacKey};
 use quinn_proto::{
     ClientConfig, ConnectionError, Dir, EndpointConfig, IdleTimeout, ServerConfig, StreamId, TransportConfig, VarInt,
 };
@@ -15,6 +16,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::socket::Socket;
 use super::*;
+use crate::dialling::quic::resettable;
 use crate::runtime::reactor::{Reactor, Thread, within};
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -131,6 +133,71 @@ fn octets_pass_in_both_directions_and_the_end_of_streams_and_connections_is_seen
         let refused = poll_fn(|context| one.poll_open(Dir::Uni, context)).await;
         assert!(refused.is_err());
         there.until_idle().await;
+    });
+}
+
+/// A key that is the same in the next process.
+struct Key;
+
+impl HmacKey for Key {
+    fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
+        let octets = data.iter().cycle();
+        signature_out
+            .iter_mut()
+            .zip(octets)
+            .for_each(|(to, octet)| *to = octet ^ 0x5a);
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), CryptoError> {
+        Err(CryptoError)
+    }
+}
+
+#[test]
+fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_resets_the_connection() {
+    let server = Thread::start("server").unwrap();
+    let served = server.reactor().clone();
+    run(|reactor| async move {
+        let (configuration, client) = configurations(PATIENCE);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let there = |configuration, socket, reactor: &Reactor| {
+            Endpoint::new(resettable(Arc::new(Key)), Some(configuration), socket, reactor).unwrap()
+        };
+        let before = there(configuration.clone(), socket, &served);
+        let (here, _) = endpoint(None, &reactor);
+        let one = here.connect(client, address, "peer.test").unwrap();
+        let other = loop {
+            let incoming = before.accept().await.unwrap();
+            if incoming.remote_address_validated() {
+                break incoming.accept_with(Arc::new(configuration.clone())).unwrap();
+            }
+            incoming.retry();
+        };
+        poll_fn(|context| one.poll_established(context)).await.unwrap();
+        for _ in 0..3 {
+            let (acknowledged, _) = one.ask_for_life();
+            assert!(poll_fn(|context| one.poll_life(acknowledged, context)).await);
+        }
+        // The process is killed: it says nothing.
+        drop(server);
+        poll_fn(|context| other.poll_ended(context)).await;
+        drop((before, other));
+        let again = loop {
+            match UdpSocket::bind(address) {
+                Ok(socket) => break socket,
+                Err(_) => std::thread::yield_now(),
+            }
+        };
+        let _after = there(configuration, again, &reactor);
+        let (acknowledged, _) = one.ask_for_life();
+        assert!(!poll_fn(|context| one.poll_life(acknowledged, context)).await);
+        let ended = poll_fn(|context| one.poll_ended(context)).await;
+        assert!(matches!(ended, ConnectionError::Reset), "{ended}");
     });
 }
 
