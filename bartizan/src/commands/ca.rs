@@ -99,8 +99,9 @@ impl AuthorityArgs {
         }
     }
 
-    /// Opens the authority for an act that may need the root's key next to the issuing one, and asks for the secret of that. The authority's lock is
-    /// not held meanwhile: a prompt may stay open for hours.
+    /// Opens the authority for an act that may need the root's key next to the issuing one, and
+    /// asks for that key's secret. The authority's lock is not held meanwhile: a prompt may stay
+    /// open for hours.
     fn open_for<T>(
         &self,
         now: SystemTime,

@@ -22,8 +22,8 @@ const SMALL: usize = 64 * 1024;
 /// Body of a request, with the permit that a large one holds.
 pub(in crate::commands) type Body<'a> = (Vec<u8>, Option<SemaphorePermit<'a>>);
 
-/// Reads a body of at most `most` octets, or returns the answer that refuses it. One above [`SMALL`] needs a permit of `large`, which
-/// bounds the memory of all bodies.
+/// Reads a body of at most `most` octets, or returns the answer that refuses it. One above
+/// [`SMALL`] needs a permit of `large`, which bounds the memory of all bodies.
 pub(in crate::commands) async fn body<B>(
     body: B,
     most: usize,

@@ -68,7 +68,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Most octets of a file of lists whose other lists are kept.
 const LARGEST: u64 = 64 << 20;
 
-/// Writes the newest lists next to an issued certificate, if that is asked for. Lists of other authorities in the file stay.
+/// Writes the newest lists next to an issued certificate, if that is asked for. Lists of other
+/// authorities in the file stay.
 pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
     if output.wants_list() {
         let file = output.destination().dir.join("ca.crl.pem");

@@ -50,7 +50,8 @@ impl PassphraseArgs {
     }
 }
 
-/// True for an error that a secret not given yet may mend. Nothing is asked for twice: a token locks after some wrong PINs.
+/// True for an error that a secret not given yet may mend. Nothing is asked for twice: a token
+/// locks after some wrong PINs.
 pub(super) fn is_missing(error: &Error, secrets: &Secrets) -> bool {
     match error {
         Error::PassphraseNeeded(_) => secrets.passphrase.is_none(),

@@ -23,7 +23,8 @@ use tokio_rustls::rustls::NamedGroup;
 use super::identity::Identity;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
 
-/// Connections at a time. An API server opens one for each review under way; beyond them the address with the most loses one.
+/// Connections at a time. An API server opens one for each review under way; beyond them the
+/// address with the most loses one.
 const CONNECTIONS: usize = 256;
 /// For the first request of a connection: an API server opens one when it has a review to send.
 const FIRST: Duration = Duration::from_secs(10);

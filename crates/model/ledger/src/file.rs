@@ -128,7 +128,7 @@ impl LedgerFile {
     /// Opens the file for appending.
     ///
     /// # Errors
-    /// Where it cannot be opened or made.
+    /// The file cannot be opened or made.
     pub fn open(path: &Path, bounds: Bounds, form: Form) -> io::Result<Self> {
         let file = open(path, form)?;
         Ok(Self {
@@ -145,7 +145,7 @@ impl LedgerFile {
     /// Appends whole lines and syncs them. Where that fails, nothing of them stays.
     ///
     /// # Errors
-    /// Where they cannot be written or synced.
+    /// The lines cannot be written or synced.
     pub fn append(&mut self, lines: &[u8]) -> io::Result<Appended> {
         if !self.regular {
             self.file.write_all(lines)?;

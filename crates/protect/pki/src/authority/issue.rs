@@ -219,9 +219,10 @@ impl Authority {
         })
     }
 
-    /// Refuses a key that was revoked, or that has another name. A request for it may be a recorded one whose sender does not have the key any more, or
-    /// whose key others have. Cessation of operation, which is recorded where a receiver refuses its certificate, says nothing against the key; nor
-    /// does a certificate that another one for the same key has superseded.
+    /// Refuses a key that was revoked, or that is certified under another name: a recorded request
+    /// for it may come from an attacker. Cessation of operation, which is recorded when a receiver
+    /// refuses its certificate, does not count against the key; neither does a certificate that
+    /// another one for the same key has superseded.
     fn require_free_key(&self, order: &Order<'_>) -> Result<(), Error> {
         let known = self.records.by_key(order.key)?;
         let in_use = known.iter().any(|entry| entry.state == State::Issued);

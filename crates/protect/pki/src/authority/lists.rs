@@ -129,7 +129,7 @@ impl Authority {
         })
     }
 
-    /// The same, and those lists of a file whose issuers are none of this authority's: a new file takes no other authority's list away.
+    /// The same, with the other authorities' lists of the file that is replaced.
     pub fn crl_next_to(&self, present: &[u8]) -> Result<String, Error> {
         let mut text = self.crl()?;
         for block in pem::parse_many(present).unwrap_or_default() {

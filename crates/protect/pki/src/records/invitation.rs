@@ -106,8 +106,8 @@ pub(crate) fn close(transaction: &Transaction<'_>, reference: &str, now: OffsetD
     Ok(changed == 1)
 }
 
-/// Closes invitations whose time is over, and forgets their secrets. Only where an invitation of more than a day ago was made after their end, too: a
-/// clock that is once ahead closes nothing.
+/// Closes invitations whose time is over, and forgets their secrets. A second record, more than a
+/// day old, must confirm that their time is over: a clock that is once ahead closes nothing.
 pub(crate) fn close_expired(transaction: &Transaction<'_>, now: OffsetDateTime) -> Result<(), Error> {
     transaction.execute(
         "UPDATE invitation SET closed = expires, secret = NULL

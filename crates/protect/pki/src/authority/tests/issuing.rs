@@ -82,7 +82,7 @@ fn a_renewal_keeps_roots_of_other_authorities() {
         assert_eq!(fs::read(&roots).unwrap(), by_hand);
         assert_eq!(issued.foreign_roots(&out.dir).unwrap(), [second.root().subject()]);
     }
-    // Of what stands twice or in another order nothing is lost.
+    // Nothing is lost of a file in another order.
     fs::write(&roots, second.root().to_pem()).unwrap();
     authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
     by_hand = (authority.root().to_pem() + &second.root().to_pem()).into_bytes();

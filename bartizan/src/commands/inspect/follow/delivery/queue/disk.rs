@@ -44,8 +44,14 @@ pub(in super::super) struct Disk {
 impl Disk {
     pub(super) fn open(folder: &Path, limit: u64, head: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new(format!("--queue {}: {error}", folder.display()));
-        state::make_directory(folder, Owner::User)
-            .map_err(|error| failed(error).hint("name a folder of this user, or one that is not there yet"))?;
+        state::make_directory(folder, Owner::User).map_err(|error| match error.raw_os_error() {
+            Some(_) => failed(error).hint("name a folder that this user may write to"),
+            // Refused by the check.
+            None => Failure::usage(failed(error).message()).hint(format!(
+                "chmod 700 {}, or name a folder that is not there yet",
+                folder.display()
+            )),
+        })?;
         let lock = lock(folder)?;
         let cursor = Cursor::read(folder).map_err(failed)?;
         let (mut segments, found) = segments(folder).map_err(failed)?;
