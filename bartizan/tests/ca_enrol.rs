@@ -334,20 +334,20 @@ fn openssl_enrols_by_a_vendors_certificate() {
     assert_ne!(ask("vendor", "new.key").code, 0);
     assert_eq!(last()["failure"], "signerNotTrusted", "the root itself");
     for name in ["gnb1", "gnb2"] {
-        let said = ask(name, "new.key");
+        // A key has one name.
+        let key = format!("new-{name}.key");
+        place.openssl_works(&format!("genpkey -algorithm ML-DSA-65 -out {key}"));
+        let said = ask(name, &key);
         assert_eq!(said.code, 0, "{name}: {said:?}");
         place.openssl_works(&format!(
             "verify -CAfile ca/root.crt.pem -verify_hostname {name}.ran {name}.crt"
         ));
-        assert_ne!(
-            ask(name, "new.key").code,
-            0,
-            "it was confirmed: the invitation is closed"
-        );
+        assert_ne!(ask(name, &key).code, 0, "it was confirmed: the invitation is closed");
     }
     // From now on by its own.
     place.openssl_works("genpkey -algorithm ML-DSA-65 -out next.key");
-    let update = "-cmd kur -cert gnb1.crt -key new.key -newkey next.key -trusted ca/root.crt.pem -certout next.crt";
+    let update =
+        "-cmd kur -cert gnb1.crt -key new-gnb1.key -newkey next.key -trusted ca/root.crt.pem -certout next.crt";
     let said = serving.cmp(&place, update);
     assert_eq!(said.code, 0, "{said:?}");
     let refused = place.ca("invite --dir ca --name x --dns x.ran --vendor-root gnb1.pem --vendor-name SN-1");
@@ -623,7 +623,16 @@ fn curl(place: &Place, serving: &Serving, path: &str, arguments: &str) -> String
 /// The certificates in the file `answer`, PEM, by OpenSSL.
 fn certificates(place: &Place) -> String {
     place.openssl_works("base64 -d -A -in answer -out answer.der");
-    place.openssl_works("pkcs7 -inform DER -in answer.der -print_certs")
+    let text = place.openssl_works("pkcs7 -inform DER -in answer.der -print_certs");
+    // In the order of DER; a chain begins with the function's certificate.
+    let is_authority = |block: &&str| {
+        block
+            .lines()
+            .any(|line| line.starts_with("subject=") && line.contains("CN=Bartizan"))
+    };
+    let blocks = text.split_inclusive("-----END CERTIFICATE-----\n");
+    let (authority, own): (Vec<&str>, Vec<&str>) = blocks.partition(is_authority);
+    own.concat() + &authority.concat()
 }
 
 #[test]
