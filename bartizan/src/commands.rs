@@ -34,8 +34,6 @@ pub(crate) mod macsec;
 #[cfg(feature = "full")]
 pub(crate) mod man;
 mod otlp;
-#[cfg(feature = "webhook")]
-mod places;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]

@@ -325,6 +325,8 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         "bartizan-guard@.service",
         "bartizan-ipsec@.service",
         "bartizan-ca.service",
+        "bartizan-ca-lists.service",
+        "bartizan-ca-lists.timer",
         "bartizan-enrol@.service",
         "bartizan-enrol@.timer",
     ] {
@@ -341,8 +343,8 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         }
         let expected: &[&str] = match unit {
             // A timer starts it.
-            "bartizan-enrol@.service" => &["Service", "Unit"],
-            "bartizan-enrol@.timer" => &["Install", "Timer", "Unit"],
+            "bartizan-enrol@.service" | "bartizan-ca-lists.service" => &["Service", "Unit"],
+            "bartizan-enrol@.timer" | "bartizan-ca-lists.timer" => &["Install", "Timer", "Unit"],
             _ => &["Install", "Service", "Unit"],
         };
         assert_eq!(sections.into_iter().collect::<Vec<_>>(), expected, "{unit}");
@@ -364,6 +366,7 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         // Root, for charon.
         ("bartizan-ipsec@", 80),
         ("bartizan-ca", 20),
+        ("bartizan-ca-lists", 20),
         // Root, for files' owners.
         ("bartizan-enrol@", 50),
     ] {

@@ -82,29 +82,41 @@ impl AuthorityArgs {
         Ok(self.open_and_keep(now)?.0)
     }
 
-    /// Opens it and gives what it took too, for who opens it again.
+    /// Opens it and returns what it took too, for a caller that opens it again.
     fn open_and_keep(&self, now: SystemTime) -> Result<(Authority, Secrets), Failure> {
         let mut secrets = self.passphrase.given()?;
+        let authority = self.open_with(&mut secrets, now)?;
+        Ok((authority, secrets))
+    }
+
+    fn open_with(&self, secrets: &mut Secrets, now: SystemTime) -> Result<Authority, Failure> {
         loop {
-            match Authority::open(&self.dir, &secrets, now) {
-                Ok(authority) => return Ok((authority, secrets)),
-                Err(error) if passphrase::ask_for(&error, &mut secrets)? => {}
+            match Authority::open(&self.dir, &*secrets, now) {
+                Ok(authority) => return Ok(authority),
+                Err(error) if passphrase::is_missing(&error, secrets) => passphrase::ask_for(&error, secrets)?,
                 Err(error) => return Err(failure(error)),
             }
         }
     }
-}
 
-/// Does what may take the root's key next to the issuing one, and asks for what that needs.
-fn asking<T>(
-    authority: &mut Authority,
-    mut act: impl FnMut(&mut Authority) -> Result<T, Error>,
-) -> Result<Result<T, Error>, Failure> {
-    let mut secrets = authority.secrets().clone();
-    loop {
-        match act(authority) {
-            Err(error) if passphrase::ask_for(&error, &mut secrets)? => authority.supply(secrets.clone()),
-            other => return Ok(other),
+    /// Opens the authority for an act that may need the root's key next to the issuing one, and
+    /// asks for that key's secret. The authority's lock is not held meanwhile: a prompt may stay
+    /// open for hours.
+    fn open_for<T>(
+        &self,
+        now: SystemTime,
+        mut act: impl FnMut(&mut Authority) -> Result<T, Error>,
+    ) -> Result<(Authority, Result<T, Error>), Failure> {
+        let (mut authority, mut secrets) = self.open_and_keep(now)?;
+        loop {
+            match act(&mut authority) {
+                Err(error) if passphrase::is_missing(&error, &secrets) => {
+                    drop(authority);
+                    passphrase::ask_for(&error, &mut secrets)?;
+                    authority = self.open_with(&mut secrets, now)?;
+                }
+                done => return Ok((authority, done)),
+            }
         }
     }
 }

@@ -119,14 +119,14 @@ systemctl daemon-reload
 step watchdog
 
 # An authority that serves, and a node whose certificate ends soon.
-runuser -u bartizan -- bartizan ca init --dir /var/lib/bartizan/ca --algorithm ml-dsa-65 --intermediate
+runuser -u bartizan-ca -- bartizan ca init --dir /var/lib/bartizan-ca/ca --algorithm ml-dsa-65 --intermediate
 ip link set lo up
 echo 'ARGUMENTS="--dns localhost --listen 127.0.0.1:8829"' >/etc/bartizan/ca.env
 echo 'SERVER=http://127.0.0.1:8829' >/etc/bartizan/enrol.env
 systemctl start bartizan-ca
-runuser -u bartizan -- bartizan ca invite --dir /var/lib/bartizan/ca --name smf --dns smf.free5gc.org --days 20 --secret-file /var/lib/bartizan/smf.secret --json >/invitation
+runuser -u bartizan-ca -- bartizan ca invite --dir /var/lib/bartizan-ca/ca --name smf --dns smf.free5gc.org --days 20 --secret-file /var/lib/bartizan-ca/smf.secret --json >/invitation
 reference=$(sed -n 's/.*"reference": *"\([^"]*\)".*/\1/p' /invitation)
-bartizan enrol --server http://127.0.0.1:8829 --name smf --reference "$reference" --secret-file /var/lib/bartizan/smf.secret --out /etc/bartizan
+bartizan enrol --server http://127.0.0.1:8829 --name smf --reference "$reference" --secret-file /var/lib/bartizan-ca/smf.secret --out /etc/bartizan
 cp /etc/bartizan/smf.crt.pem /first.crt.pem
 systemctl start bartizan-enrol@smf
 cmp -s /first.crt.pem /etc/bartizan/smf.crt.pem || echo renewed
@@ -175,7 +175,7 @@ systemctl start bartizan-ipsec@cu bartizan-ipsec@ric
 up() { [ "$(systemctl show --property=StatusText --value bartizan-ipsec@cu)" = '1 of 1 links up' ]; }
 within 120 up
 systemctl is-active bartizan-guard@cu bartizan-ipsec@cu bartizan-guard@ric bartizan-ipsec@ric
-stat -c %U /var/lib/bartizan /var/lib/bartizan/ca/ca.sqlite
+stat -c %U /var/lib/bartizan /var/lib/bartizan-ca/ca/ca.sqlite
 step links
 
 # Two interfaces of one host, the second with a port and a queue of its own.

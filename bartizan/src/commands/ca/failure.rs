@@ -29,6 +29,9 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::FileExists(_) => Failure::new(message)
             .hint("--force replaces it")
             .hint("for a new certificate of the same network function: bartizan ca renew"),
+        Error::ForeignRoots { .. } => Failure::new(message)
+            .hint("--force replaces the file, and takes these roots from its readers")
+            .hint("choose another --out; a renewal keeps them"),
         Error::Name {
             what: "DNS name",
             ref value,

@@ -89,7 +89,9 @@ pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
     let authority = loop {
         match Authority::init(&args.dir, options.clone(), SystemTime::now()) {
             Ok(authority) => break authority,
-            Err(error) if passphrase::ask_for(&error, &mut options.secrets)? => {}
+            Err(error) if passphrase::is_missing(&error, &options.secrets) => {
+                passphrase::ask_for(&error, &mut options.secrets)?;
+            }
             Err(error) => return Err(failure(error)),
         }
     };

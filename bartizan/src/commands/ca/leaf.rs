@@ -130,6 +130,9 @@ impl OutputArgs {
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
             errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI next to it");
         }
+        for root in issued.foreign_roots(&self.out).unwrap_or_default() {
+            errln!("note: ca.crt.pem keeps a root of another authority: {root}");
+        }
         if certificate.profile() == Profile::Ipsec && certificate.algorithm().is_quantum_safe() {
             errln!(
                 "note: {} is for links whose both ends have `engine: bartizan`: no released strongSwan verifies it",

@@ -1,15 +1,17 @@
 //! `bartizan ca crl`.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_pki::Authority;
 use serde_json::json;
 
+use super::AuthorityArgs;
 use super::failure::failure;
 use super::leaf::OutputArgs;
 use super::show::date;
-use super::{AuthorityArgs, asking};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{out, outln};
 
@@ -34,8 +36,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    let mut authority = args.authority.open(now)?;
-    let pem = asking(&mut authority, |authority| authority.refresh_lists(args.days, now))?.map_err(failure)?;
+    let refresh = |authority: &mut Authority| authority.refresh_lists(args.days, now);
+    let (authority, pem) = args.authority.open_for(now, refresh)?;
+    let pem = pem.map_err(failure)?;
     if let Some(out) = &args.out {
         if out.as_os_str() == "-" {
             out!("{pem}");
@@ -62,11 +65,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Writes the newest lists next to an issued certificate, if that is asked for.
+/// Most octets of a file of lists whose other lists are kept.
+const LARGEST: u64 = 64 << 20;
+
+/// Writes the newest lists next to an issued certificate, if that is asked for. Lists of other
+/// authorities in the file stay.
 pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
     if output.wants_list() {
-        let pem = authority.crl().map_err(failure)?;
-        write(&output.destination().dir.join("ca.crl.pem"), &pem)?;
+        let file = output.destination().dir.join("ca.crl.pem");
+        let mut present = Vec::new();
+        match File::open(&file) {
+            Ok(open) => open.take(LARGEST).read_to_end(&mut present).map(drop),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
+        let pem = authority.crl_next_to(&present).map_err(failure)?;
+        write(&file, &pem)?;
     }
     Ok(())
 }

@@ -50,27 +50,37 @@ impl PassphraseArgs {
     }
 }
 
-/// Asks for what an error says is missing; false where it is another error. Nothing is asked for twice: a token locks after some wrong PINs.
-pub(super) fn ask_for(error: &Error, secrets: &mut Secrets) -> Result<bool, Failure> {
+/// True for an error that a secret not given yet may mend. Nothing is asked for twice: a token
+/// locks after some wrong PINs.
+pub(super) fn is_missing(error: &Error, secrets: &Secrets) -> bool {
     match error {
-        Error::PassphraseNeeded(path) if secrets.passphrase.is_none() => {
-            secrets.passphrase = Some(ask(path)?);
-            Ok(true)
-        }
+        Error::PassphraseNeeded(_) => secrets.passphrase.is_none(),
+        Error::Token {
+            fault: TokenFault::PinNeeded { .. },
+            ..
+        } => secrets.pin.is_none(),
+        _ => false,
+    }
+}
+
+/// Asks for the secret that an error says is missing.
+pub(super) fn ask_for(error: &Error, secrets: &mut Secrets) -> Result<(), Failure> {
+    match error {
+        Error::PassphraseNeeded(path) => secrets.passphrase = Some(ask(path)?),
         Error::Token {
             fault: TokenFault::PinNeeded { token },
             ..
-        } if secrets.pin.is_none() => {
+        } => {
             let text = prompt(
                 "PIN",
                 &format!("PIN of token {token}: "),
                 &format!("--pin-file FILE, {PIN_VARIABLE} or pin-source in the key's URI"),
             )?;
             secrets.pin = Some(Pin::new(text).map_err(failure)?);
-            Ok(true)
         }
-        _ => Ok(false),
+        _ => {}
     }
+    Ok(())
 }
 
 /// Asks for the passphrase of a key that has one.

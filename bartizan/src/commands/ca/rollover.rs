@@ -9,9 +9,9 @@ use bartizan_pki::{
 use clap::Subcommand;
 use serde_json::json;
 
+use super::AuthorityArgs;
 use super::failure::failure;
 use super::show::date;
-use super::{AuthorityArgs, asking};
 use crate::outcome::{Failure, Outcome};
 use crate::output::outln;
 
@@ -149,10 +149,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     match &args.step {
         Step::Intermediate(args) => {
-            let mut authority = args.authority.open(now)?;
-            let next = args.next.below(authority.root(), now);
-            let made = act(&mut authority, |authority| {
-                authority.renew_intermediate(next.clone(), now)
+            let (_, made) = act(&args.authority, now, |authority| {
+                authority.renew_intermediate(args.next.below(authority.root(), now), now)
             })?;
             said(args.json, "intermediate", &[made])?;
             note(
@@ -162,9 +160,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             note(args.json, LISTS);
         }
         Step::PublishRoot(args) => {
-            let mut authority = args.authority.open(now)?;
-            let next = args.next.successor(3_650);
-            let made = act(&mut authority, |authority| authority.publish_root(next.clone(), now))?;
+            let (authority, made) = act(&args.authority, now, |authority| {
+                authority.publish_root(args.next.successor(3_650), now)
+            })?;
             let update = authority.root_update(authority.root().der()).map_err(failure)?;
             said(args.json, "next root", &[made])?;
             if update.is_none_or(|update| update.by_old.is_none()) {
@@ -176,10 +174,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             );
         }
         Step::ActivateRoot(args) => {
-            let mut authority = args.authority.open(now)?;
-            let next = args.next.below(authority.next_root().unwrap_or(authority.root()), now);
-            let made = act(&mut authority, |authority| {
-                authority.activate_root(next.clone(), anyway(args.anyway), now)
+            let (_, made) = act(&args.authority, now, |authority| {
+                let root = authority.next_root().unwrap_or(authority.root());
+                let next = args.next.below(root, now);
+                authority.activate_root(next, anyway(args.anyway), now)
             })?;
             said(args.json, "root", &[made])?;
             note(
@@ -189,8 +187,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             note(args.json, LISTS);
         }
         Step::RetireRoots(args) => {
-            let mut authority = args.authority.open(now)?;
-            let retired = act(&mut authority, |authority| {
+            let (_, retired) = act(&args.authority, now, |authority| {
                 authority.retire_roots(anyway(args.anyway), now)
             })?;
             said(args.json, "retired root", &retired)?;
@@ -203,8 +200,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-fn act<T>(authority: &mut Authority, step: impl FnMut(&mut Authority) -> Result<T, Error>) -> Result<T, Failure> {
-    asking(authority, step)?.map_err(failure)
+fn act<T>(
+    authority: &AuthorityArgs,
+    now: SystemTime,
+    step: impl FnMut(&mut Authority) -> Result<T, Error>,
+) -> Result<(Authority, T), Failure> {
+    let (authority, done) = authority.open_for(now, step)?;
+    Ok((authority, done.map_err(failure)?))
 }
 
 fn said(as_json: bool, what: &str, certificates: &[Certificate]) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 mod audit;
 mod est;
 mod http;
+mod published;
 mod rate;
 mod service;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{Destination, Entry, Overwrite, Phase, Profile, Register, Role, State};
+use bartizan_pki::{Destination, Entry, Error, Overwrite, Phase, Profile, Register, Role, State};
 use serde_json::{Value, json};
 
 use super::failure::failure;
@@ -58,13 +58,11 @@ pub(super) struct ShowArgs {
 pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     let register = Register::open(&args.dir).map_err(failure)?;
-    let entries = register.entries().map_err(failure)?;
     let phases = Phases::of(&register)?;
     if args.json {
-        let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, &phases, now)).collect();
-        outln!("{:#}", json!({ "certificates": rows }));
+        list_json(&register, &phases, now)?;
     } else {
-        out!("{}", table(&entries, &phases, now));
+        out!("{}", table(&register, &phases, now)?);
     }
     if let Some(end) = register.lists_end().map_err(failure)?
         && end < now + STALE_SOON
@@ -162,21 +160,38 @@ fn describe(entry: &Entry, phases: &Phases, now: SystemTime) -> Value {
     })
 }
 
-fn table(entries: &[Entry], phases: &Phases, now: SystemTime) -> String {
+/// Prints one certificate after the other: there may be hundreds of thousands.
+fn list_json(register: &Register, phases: &Phases, now: SystemTime) -> Result<(), Failure> {
+    out!("{{\n  \"certificates\": [");
+    let mut before = "";
+    let each = |entry: Entry| {
+        let row = format!("{:#}", describe(&entry, phases, now)).replace('\n', "\n    ");
+        out!("{before}\n    {row}");
+        before = ",";
+        Ok::<_, Error>(())
+    };
+    register.each_entry(each).map_err(failure)?;
+    outln!("\n  ]\n}}");
+    Ok(())
+}
+
+fn table(register: &Register, phases: &Phases, now: SystemTime) -> Result<String, Failure> {
     let mut table = Table::under(["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"]);
-    for entry in entries {
+    let each = |entry: Entry| {
         let certificate = entry.certificate();
         table.push([
             entry.name().to_owned(),
-            phases.state(entry, now),
+            phases.state(&entry, now),
             certificate.algorithm().to_string(),
             date(certificate.not_after()),
-            days_left(entry, now).to_string(),
+            days_left(&entry, now).to_string(),
             entry.serial().to_string(),
             certificate.names().join(" "),
         ]);
-    }
-    table.render()
+        Ok::<_, Error>(())
+    };
+    register.each_entry(each).map_err(failure)?;
+    Ok(table.render())
 }
 
 fn page(entry: &Entry, phases: &Phases, now: SystemTime) -> String {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bartizan_inject::{LARGEST, Settings, Verdict, refuse_unread, review};
+use bartizan_sidecar::Connections;
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -14,22 +15,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::NamedGroup;
 
 use super::identity::Identity;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
-use crate::commands::places::Open;
 
-/// Connections served at a time; others wait in the listener's queue. An API server opens one for each review under way.
-const CONNECTIONS: u32 = 256;
-/// Of these, what one address may have: an API server is answered next to a pod that opens all it can.
-const OF_AN_ADDRESS: usize = 192;
+/// Connections at a time. An API server opens one for each review under way; beyond them the
+/// address with the most loses one.
+const CONNECTIONS: usize = 256;
 /// For the first request of a connection: an API server opens one when it has a review to send.
 const FIRST: Duration = Duration::from_secs(10);
-/// Bodies read at a time: with their bound, the memory that reviews take.
+/// Large bodies read at a time: with their bound, the memory that reviews take.
 const BODIES: usize = 16;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// For a request's head, and for a connection without a request: longer than the 90 seconds after which an API server closes one that it does not
@@ -55,8 +54,7 @@ pub(super) enum Phase {
 pub(super) struct Server {
     identity: Identity,
     settings: Settings,
-    connections: Arc<Semaphore>,
-    open: Arc<Open>,
+    connections: Mutex<Connections>,
     bodies: Semaphore,
     phase: watch::Receiver<Phase>,
     /// Whether a key exchange without ML-KEM was logged.
@@ -68,8 +66,7 @@ impl Server {
         Self {
             identity,
             settings,
-            connections: Arc::new(Semaphore::new(CONNECTIONS as usize)),
-            open: Arc::default(),
+            connections: Mutex::new(Connections::new(CONNECTIONS)),
             bodies: Semaphore::new(BODIES),
             phase,
             classical: AtomicBool::new(false),
@@ -79,21 +76,16 @@ impl Server {
     /// Serves until it is dropped; connections go on.
     pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener) -> Infallible {
         loop {
-            // The semaphore is never closed.
-            let Ok(place) = Arc::clone(&self.connections).acquire_owned().await else {
-                std::future::pending::<()>().await;
-                continue;
-            };
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    // Closed at once: it is one of too many.
-                    let Some(held) = self.open.hold(peer.ip(), OF_AN_ADDRESS) else {
-                        continue;
-                    };
+                    let mut place = self.connections.lock().await.place_of(peer.ip()).await;
                     let server = Arc::clone(self);
                     tokio::spawn(async move {
-                        server.converse(stream).await;
-                        drop((place, held));
+                        let asked = place.asked();
+                        tokio::select! {
+                            () = server.converse(stream, asked) => {}
+                            () = place.evicted() => {}
+                        }
                     });
                 }
                 Err(error) => {
@@ -114,10 +106,10 @@ impl Server {
 
     /// Ends when no connection is open.
     pub(super) async fn last_answers(&self) {
-        let _ = self.connections.acquire_many(CONNECTIONS).await;
+        self.connections.lock().await.all_ended().await;
     }
 
-    async fn converse(self: &Arc<Self>, stream: TcpStream) {
+    async fn converse(self: &Arc<Self>, stream: TcpStream, asked: Arc<AtomicBool>) {
         // A certificate of a few kilobytes must not wait for an acknowledgement.
         let _ = stream.set_nodelay(true);
         let accepted = TlsAcceptor::from(self.identity.config()).accept(stream);
@@ -135,8 +127,8 @@ impl Server {
         let heard = AtomicBool::new(false);
         let service = service_fn(|request| {
             heard.store(true, Ordering::Relaxed);
-            let server = Arc::clone(self);
-            async move { Ok::<_, Infallible>(server.answer(request).await) }
+            let (server, asked) = (Arc::clone(self), Arc::clone(&asked));
+            async move { Ok::<_, Infallible>(server.answer(request, &asked).await) }
         });
         let mut connection = pin!(
             http1::Builder::new()
@@ -155,8 +147,9 @@ impl Server {
         let _ = connection.await;
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let mut answer = self.route(request).await;
+    async fn answer(&self, request: Request<Incoming>, asked: &AtomicBool) -> Answer {
+        let mut answer = self.route(request, asked).await;
+        asked.store(true, Ordering::Relaxed);
         if *self.phase.borrow() != Phase::Serving {
             // The next review comes by a new connection, to another address.
             answer
@@ -166,9 +159,9 @@ impl Server {
         answer
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Answer {
+    async fn route(&self, request: Request<Incoming>, asked: &AtomicBool) -> Answer {
         match (request.method(), request.uri().path()) {
-            (&Method::POST, "/inject") => self.inject(request).await,
+            (&Method::POST, "/inject") => self.inject(request, asked).await,
             (_, "/inject") => not_allowed("POST"),
             (&Method::GET | &Method::HEAD, "/live") => plain(StatusCode::OK, "live\n"),
             (&Method::GET | &Method::HEAD, "/ready") => match self.unready() {
@@ -187,7 +180,7 @@ impl Server {
         self.identity.flaw(SystemTime::now())
     }
 
-    async fn inject(&self, request: Request<Incoming>) -> Answer {
+    async fn inject(&self, request: Request<Incoming>, asked: &AtomicBool) -> Answer {
         let is_json = request
             .headers()
             .get(CONTENT_TYPE)
@@ -197,20 +190,20 @@ impl Server {
         if !is_json {
             return unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a review comes as application/json");
         }
-        let Ok(place) = self.bodies.acquire().await else {
-            return unread(StatusCode::SERVICE_UNAVAILABLE, "the webhook ends");
-        };
-        let body = match timeout(BODY, body(request, LARGEST)).await {
-            Ok(Ok(body)) => body,
+        asked.store(false, Ordering::Relaxed);
+        let (body, permit) = match timeout(BODY, body(request.into_body(), LARGEST, Some(&self.bodies))).await {
+            Ok(Ok(read)) => read,
             Ok(Err(answer)) if answer.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 return unread(answer.status(), &format!("the review has more than {LARGEST} bytes"));
             }
-            Ok(Err(answer)) => return unread(answer.status(), "the review broke off"),
-            Err(_) => return unread(StatusCode::REQUEST_TIMEOUT, "the review did not come in time"),
+            Ok(Err(answer)) if answer.status() == StatusCode::BAD_REQUEST => {
+                return unread(answer.status(), "the review broke off");
+            }
+            Ok(Err(_)) | Err(_) => return unread(StatusCode::REQUEST_TIMEOUT, "the review did not come in time"),
         };
         // No longer than the handshake before it, so it is done on this thread.
         let answer = review(&body, &self.settings);
-        drop((body, place));
+        drop((body, permit));
         let (pod, reason) = (answer.about(), answer.reason().unwrap_or_default());
         match answer.verdict() {
             Verdict::Injected(_) => tracing::info!(pod, "injected"),

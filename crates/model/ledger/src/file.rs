@@ -77,11 +77,12 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// An open ledger file.
+/// An open file of lines, one JSON object each: a ledger's, or an audit log's.
 #[derive(Debug)]
-pub(crate) struct LedgerFile {
+pub struct LedgerFile {
     path: PathBuf,
     file: File,
+    form: Form,
     /// A pipe or a terminal is written to as it is.
     regular: bool,
     bounds: Bounds,
@@ -91,11 +92,29 @@ pub(crate) struct LedgerFile {
     said: Option<io::ErrorKind>,
 }
 
-/// What was found while records were appended.
+/// Form of a file's lines, and the file's mode.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Octets that every line begins with: a cut line that does is removed.
+    pub opening: &'static [u8],
+    /// Mode of a new file.
+    pub mode: u32,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self {
+            opening: b"{\"v\":",
+            mode: 0o640,
+        }
+    }
+}
+
+/// Result of appending lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Appended {
+pub struct Appended {
     /// Lines that a crash had cut, and that were removed.
-    pub(crate) cut: u64,
+    pub cut: u64,
 }
 
 /// Whether this writer has the file to itself.
@@ -106,13 +125,17 @@ enum Held {
 }
 
 impl LedgerFile {
-    /// Opens the file for appending, mode 0640 where it is new.
-    pub(crate) fn open(path: &Path, bounds: Bounds) -> io::Result<Self> {
-        let file = open(path)?;
+    /// Opens the file for appending.
+    ///
+    /// # Errors
+    /// The file cannot be opened or made.
+    pub fn open(path: &Path, bounds: Bounds, form: Form) -> io::Result<Self> {
+        let file = open(path, form)?;
         Ok(Self {
             regular: file.metadata()?.is_file(),
             path: path.to_owned(),
             file,
+            form,
             bounds,
             contended: false,
             said: None,
@@ -120,7 +143,10 @@ impl LedgerFile {
     }
 
     /// Appends whole lines and syncs them. Where that fails, nothing of them stays.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<Appended> {
+    ///
+    /// # Errors
+    /// The lines cannot be written or synced.
+    pub fn append(&mut self, lines: &[u8]) -> io::Result<Appended> {
         if !self.regular {
             self.file.write_all(lines)?;
             return Ok(Appended::default());
@@ -186,7 +212,7 @@ impl LedgerFile {
             None => return Ok(None),
         };
         let line = &tail[begin..];
-        let opening = b"{\"v\":";
+        let opening = self.form.opening;
         let is_ours = line.starts_with(&opening[..opening.len().min(line.len())]);
         Ok(is_ours.then_some(from + begin as u64))
     }
@@ -228,7 +254,7 @@ impl LedgerFile {
         {
             return true;
         }
-        match open(&self.path) {
+        match open(&self.path, self.form) {
             Ok(file) => {
                 tracing::info!(ledger = %self.path.display(), "ledger opened anew: its file was moved away");
                 self.file = file;
@@ -264,7 +290,7 @@ impl LedgerFile {
         name.push(format!(".{number:0DIGITS$}"));
         self.file.sync_data()?;
         fs::rename(&self.path, &name)?;
-        self.file = open(&self.path)?;
+        self.file = open(&self.path, self.form)?;
         let keep = self.bounds.keep.unwrap_or(usize::MAX);
         let beyond = (old.len() + 1).saturating_sub(keep).min(old.len());
         for (_, file) in &old[..beyond] {
@@ -283,12 +309,12 @@ impl LedgerFile {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
+fn open(path: &Path, form: Form) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .append(true)
         .read(true)
-        .mode(0o640)
+        .mode(form.mode)
         .open(path)
 }
 

@@ -16,7 +16,7 @@ mod refusals;
 mod write;
 
 pub use association::{Association, StreamCounts};
-pub use file::{Bounds, files};
+pub use file::{Appended, Bounds, Form, LedgerFile, files};
 pub use ipsec::{
     Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
     SaRefused, Why,

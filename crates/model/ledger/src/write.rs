@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::file::{Bounds, LedgerFile};
+use crate::file::{Bounds, Form, LedgerFile};
 use crate::queue::{Handed, Queue, Taken};
 use crate::record::{Event, Lost, Record};
 
@@ -70,7 +70,7 @@ impl Ledger {
             path: path.to_owned(),
             source,
         };
-        let file = LedgerFile::open(path, bounds).map_err(failed)?;
+        let file = LedgerFile::open(path, bounds, Form::default()).map_err(failed)?;
         let queue = Arc::new(Queue::new(node.into()));
         let shared = Arc::<Shared>::default();
         let recorder = Recorder {

@@ -44,17 +44,9 @@ pub struct Outcome {
     pub event: Event,
 }
 
-/// The certificates of the authority, for who does not know them yet (`/cacerts`), in Base64.
-pub fn authority_certificates(authority: &Authority) -> Result<String, Error> {
-    let own = own_certificates(authority);
-    certificates_only(&own.iter().map(Vec::as_slice).collect::<Vec<_>>())
-}
-
-/// The authority's certificates, DER: the one that issues first, roots last.
-pub(crate) fn own_certificates(authority: &Authority) -> Vec<Vec<u8>> {
-    let below_root = authority.intermediate().cloned().into_iter();
-    let all = below_root.chain(authority.roots());
-    all.map(|own| own.der().to_vec()).collect()
+/// The certificates of the authority for a client that does not know them yet (`/cacerts`), in Base64.
+pub fn authority_certificates(own: &[Certificate]) -> Result<String, Error> {
+    certificates_only(&own.iter().map(Certificate::der).collect::<Vec<_>>())
 }
 
 /// `/simpleenroll` by a secret and `/simplereenroll` by the certificate that is replaced.
@@ -188,6 +180,8 @@ fn issue(authority: &mut Authority, holder: Holder, key: &PublicKey, now: System
             Refused::NotInvited(_) | Refused::InvitationUsed(_) => Failure::NotAuthorized,
             Refused::ClassicalKey(_) | Refused::NotForIpsec { .. } => Failure::BadAlgorithm,
             Refused::RevokedKey(_) => Failure::CertificateRevoked,
+            Refused::KeyOfAnother(_) => Failure::NotAuthorized,
+            Refused::Busy(_) | Refused::TooManyUpdates { .. } => Failure::Unavailable,
             Refused::Unsuitable { .. } => Failure::BadCertificateId,
             _ => Failure::Internal,
         };
@@ -199,9 +193,12 @@ fn ours(error: Refused) -> Refusal {
     (Failure::Internal, error.to_string())
 }
 
-/// SignedData without a signature, which carries certificates alone (RFC 5652, section 5.1; RFC 7030, section 4.1.3), in Base64.
+/// SignedData without a signature, DER, which carries certificates alone (RFC 5652, section 5.1; RFC 7030, section 4.1.3), in Base64.
 fn certificates_only(certificates: &[&[u8]]) -> Result<String, Error> {
     use der::Encode;
+    // SET OF (X.690, 11.6): in the order of the encodings.
+    let mut certificates = certificates.to_vec();
+    certificates.sort_unstable();
     let content = encoding::sequence(&[&DATA.to_der()?])?;
     let signed = encoding::sequence(&[
         &encoding::number(1)?,

@@ -103,6 +103,9 @@ struct Outcome {
     unconfirmed: Option<Unconfirmed>,
 }
 
+/// Text for the requester where this end failed: paths and errors of the records are none of its business.
+pub(crate) const OURS: &str = "the authority failed, and its log says why";
+
 /// A refusal: the failure, and a sentence for the person who reads it at the other end.
 struct Refusal(Failure, String);
 
@@ -321,7 +324,11 @@ impl Event {
 impl Outcome {
     /// A refusal stands in the answer that the request would have got where it has a place for it, and in an error otherwise.
     fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {
-        let status = Status::rejected(failure, text.clone());
+        let said = match failure {
+            Failure::Internal => OURS.to_owned(),
+            _ => text.clone(),
+        };
+        let status = Status::rejected(failure, said);
         let (kind, body) = match message.kind {
             kind::INITIALISATION => (kind::INITIALISED, body::certificate_answer(0, &status, None, &[])?),
             kind::CERTIFICATION => (kind::CERTIFIED, body::certificate_answer(0, &status, None, &[])?),

@@ -4,8 +4,11 @@ mod deliver;
 mod enrol;
 mod init;
 mod issue;
+mod issued;
 mod key;
 mod layout;
+mod lists;
+mod published;
 mod renew;
 mod revoke;
 mod root_update;
@@ -17,17 +20,21 @@ use std::time::SystemTime;
 
 use crate::profile::Issuance;
 use crate::records::{self, Entry, Own, Records, Role};
+use crate::state::Owner;
 use crate::{Algorithm, Certificate, Error, Pkcs11Uri, Secrets};
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};
 pub use enrol::{Invitation, InvitationState, Invite, Vendor};
 pub use init::{InitOptions, Intermediate, KeySource};
-pub(crate) use issue::Trusted;
-pub use issue::{Issued, Leaf};
+pub use issue::Leaf;
+pub use issued::Issued;
+pub(crate) use issued::Trusted;
 pub(crate) use layout::Layout;
+pub use lists::{IssuedList, Unrenewed};
+pub use published::Published;
 pub use renew::{Previous, Renewal, RenewalKey};
-pub use revoke::{IssuedList, Revoked};
+pub use revoke::Revoked;
 pub use root_update::RootUpdate;
 pub use sign::{RequestedNames, Signing};
 pub use succession::{Anyway, OutOfToken, Successor};
@@ -89,6 +96,7 @@ impl Authority {
     fn open_by(dir: &Path, secrets: Secrets, known: Option<&OpenedKey>, now: SystemTime) -> Result<Self, Error> {
         let layout = Layout::new(dir);
         layout.require_whole()?;
+        layout.require_safe(Owner::Group)?;
         let lock = layout.lock()?;
         let records = Records::open(&layout.records())?;
         let root = records.root()?;
@@ -152,17 +160,6 @@ impl Authority {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.key.algorithm()
-    }
-
-    /// Gives what a key turned out to need: the root's may need another secret than the issuing one.
-    pub fn supply(&mut self, secrets: Secrets) {
-        self.secrets = secrets;
-    }
-
-    /// What was given to open its keys.
-    #[must_use]
-    pub fn secrets(&self) -> &Secrets {
-        &self.secrets
     }
 
     /// Where the key of the root or of the intermediate is, if that is a token.

@@ -29,6 +29,14 @@ pub enum Error {
     /// A file is in the way and overwriting was not asked for.
     #[error("{} exists already", .0.display())]
     FileExists(PathBuf),
+    /// Roots of another authority are in the way.
+    #[error("{} has roots of another authority: {}", .path.display(), .roots.join("; "))]
+    ForeignRoots {
+        /// The file.
+        path: PathBuf,
+        /// Subjects of the roots.
+        roots: Vec<String>,
+    },
     /// A name, address or URI cannot stand in a certificate.
     #[error("{what} {value:?}: {reason}")]
     Name {
@@ -199,6 +207,17 @@ pub enum Error {
     /// The key is that of a certificate that was revoked: who has it would be certified again.
     #[error("the key is that of certificate {0}, which is revoked: ask for a new one")]
     RevokedKey(Serial),
+    /// The key is certified under another name.
+    #[error("the key is that of certificate {0}, which has another name: ask for a new one")]
+    KeyOfAnother(Serial),
+    /// A name had as many new certificates in place of older ones as it may have in a day.
+    #[error("{name} had {most} updates within a day: try again tomorrow")]
+    TooManyUpdates {
+        /// Name of the certificates.
+        name: String,
+        /// Most updates in a day.
+        most: u64,
+    },
     /// A key that a quantum computer breaks, under an authority or in place of a key that it does not.
     #[error("an {0} key would be certified where a quantum-safe one is expected")]
     ClassicalKey(Algorithm),

@@ -21,14 +21,15 @@ mod records;
 mod request;
 mod secrets;
 mod serial;
+pub mod state;
 mod token;
 mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
     Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, IssuedList,
-    KeySource, Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked,
-    RootUpdate, Signing, Successor, Vendor,
+    KeySource, Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Published, Renewal, RenewalKey, RequestedNames,
+    Revoked, RootUpdate, Signing, Successor, Unrenewed, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;

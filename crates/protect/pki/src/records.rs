@@ -9,11 +9,11 @@ mod schema;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Statement, Transaction, TransactionBehavior, params};
 use time::OffsetDateTime;
 
 use crate::profile::Issuance;
-use crate::{Certificate, Error, Serial, files};
+use crate::{Certificate, Error, PublicKey, Serial, files};
 
 pub use entry::{Entry, Origin, Phase, Reason, Role, State};
 pub(crate) use invitation::{Stored, bind, close, close_expired, insert_invitation};
@@ -28,20 +28,42 @@ pub(crate) const FILE: &str = "ca.sqlite";
 const BUSY: Duration = Duration::from_secs(10);
 
 const COLUMNS: &str =
-    "serial, role, issuer, name, origin, state, created, revoked, reason, destination, carries_key, replaces, der";
+    "serial, role, issuer, name, origin, state, created, revoked, reason, destination, carries_key, replaces";
+
+const PENDING: &str = "WHERE state = 'pending' ORDER BY created, rowid";
+const UNAUDITED: &str = "WHERE serial IN (SELECT serial FROM unaudited) ORDER BY rowid";
+const UPDATES: &str =
+    "SELECT count(*) FROM certificate WHERE name = ?1 AND replaces IS NOT NULL AND created > ?2 AND created <= ?3";
+const REVOKED: &str = "SELECT serial, revoked, reason FROM certificate WHERE issuer = ?1 AND revoked IS NOT NULL AND ends > ?2 ORDER BY revoked, serial";
+
+/// Revocation lists that are kept of each issuer.
+const LISTS: u64 = 3;
 
 /// An open database of records.
 #[derive(Debug)]
 pub(crate) struct Records {
     connection: Connection,
+    /// Version of its tables: a reader leaves older ones as they are.
+    version: i64,
 }
 
 /// A revocation list as it was signed.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredList {
     pub(crate) number: u64,
+    /// None for a list that an earlier version signed.
+    pub(crate) this_update: Option<OffsetDateTime>,
     pub(crate) next_update: OffsetDateTime,
+    /// Empty where only the times were asked for.
     pub(crate) der: Vec<u8>,
+}
+
+/// An entry of a revocation list.
+#[derive(Debug, Clone)]
+pub(crate) struct RevokedEntry {
+    pub(crate) serial: Serial,
+    pub(crate) revoked: OffsetDateTime,
+    pub(crate) reason: Option<Reason>,
 }
 
 impl Records {
@@ -49,14 +71,11 @@ impl Records {
     pub(crate) fn create(path: &Path, issuance: &Issuance) -> Result<Self, Error> {
         let mut records = Self {
             connection: configure(Connection::open(path)?)?,
+            version: schema::VERSION,
         };
         files::for_owner_alone(path)?;
         let transaction = records.begin()?;
-        transaction.execute_batch(schema::VERSION_1)?;
-        transaction.execute_batch(schema::VERSION_2)?;
-        transaction.execute_batch(schema::VERSION_3)?;
-        transaction.execute_batch(schema::VERSION_4)?;
-        transaction.pragma_update(None, "user_version", schema::VERSION)?;
+        schema::migrate(&transaction, 0)?;
         transaction.execute(
             "INSERT INTO issuance (id, organization, country, crl_url) VALUES (1, ?1, ?2, ?3)",
             params![issuance.organization, issuance.country, issuance.crl_url],
@@ -68,21 +87,16 @@ impl Records {
     /// Opens the records of an authority for writing; those of an older version become ones of this.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let mut records = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let transaction = records.begin()?;
-        let found = version(&transaction)?;
-        if found == 1 {
-            // Invitations have secrets; records without them were for everybody whom the directory let in.
+        if records.version < schema::VERSION {
+            // Invitations have secrets; the first version's records, without them, had the mode of the directory.
             files::for_owner_alone(path)?;
-            transaction.execute_batch(schema::VERSION_2)?;
+            let transaction = records.begin()?;
+            schema::migrate(&transaction, version(&transaction)?)?;
+            transaction.commit()?;
+            records.version = schema::VERSION;
+            // Older versions kept every list.
+            records.connection.execute_batch("VACUUM")?;
         }
-        if found < 3 {
-            transaction.execute_batch(schema::VERSION_3)?;
-        }
-        if found < schema::VERSION {
-            transaction.execute_batch(schema::VERSION_4)?;
-            transaction.pragma_update(None, "user_version", schema::VERSION)?;
-        }
-        transaction.commit()?;
         Ok(records)
     }
 
@@ -97,7 +111,10 @@ impl Records {
                 known: schema::VERSION,
             });
         }
-        Ok(Self { connection })
+        Ok(Self {
+            connection,
+            version: found,
+        })
     }
 
     /// Begins a transaction that holds the right to write from its start.
@@ -120,39 +137,88 @@ impl Records {
 
     /// Every certificate, oldest first.
     pub(crate) fn all(&self) -> Result<Vec<Entry>, Error> {
-        select(&self.connection, "ORDER BY created, rowid", params![])
+        self.select("ORDER BY created, rowid", params![])
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn each<E: From<Error>>(&self, mut each: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
+        let mut statement = self.prepare("ORDER BY created, rowid").map_err(Error::from)?;
+        for row in statement.query_map([], raw).map_err(Error::from)? {
+            each(understand(row.map_err(Error::from)?)?)?;
+        }
+        Ok(())
     }
 
     /// Every certificate in the order in which they were recorded, whatever the clock said.
     pub(crate) fn in_order(&self) -> Result<Vec<Entry>, Error> {
-        select(&self.connection, "ORDER BY rowid", params![])
+        self.select("ORDER BY rowid", params![])
     }
 
     /// The certificate with this serial number.
     pub(crate) fn by_serial(&self, serial: Serial) -> Result<Option<Entry>, Error> {
-        Ok(select(&self.connection, "WHERE serial = ?1", params![serial.as_bytes()])?.pop())
+        Ok(self.select("WHERE serial = ?1", params![serial.as_bytes()])?.pop())
     }
 
     /// Every certificate with this name, oldest first.
     pub(crate) fn by_name(&self, name: &str) -> Result<Vec<Entry>, Error> {
-        select(
-            &self.connection,
-            "WHERE name = ?1 ORDER BY created, rowid",
-            params![name],
-        )
+        self.select("WHERE name = ?1 ORDER BY created, rowid", params![name])
     }
 
-    pub(crate) fn by_state(&self, state: State) -> Result<Vec<Entry>, Error> {
-        select(
-            &self.connection,
-            "WHERE state = ?1 ORDER BY created, rowid",
-            params![state.name()],
-        )
+    /// Every certificate for this key, oldest first.
+    pub(crate) fn by_key(&self, key: &PublicKey) -> Result<Vec<Entry>, Error> {
+        let mut found = self.select("WHERE key = ?1 ORDER BY rowid", params![key.identifier()])?;
+        found.retain(|entry| entry.certificate.public_key() == key);
+        Ok(found)
+    }
+
+    /// Certificates of a name that took another's place since a time, up to `until`.
+    pub(crate) fn updates(&self, name: &str, since: OffsetDateTime, until: OffsetDateTime) -> Result<u64, Error> {
+        let values = params![name, since.unix_timestamp(), until.unix_timestamp()];
+        let number: i64 = self.connection.query_row(UPDATES, values, |row| row.get(0))?;
+        Ok(u64::try_from(number).unwrap_or_default())
+    }
+
+    /// Certificates whose files are not known to be written.
+    pub(crate) fn pending(&self) -> Result<Vec<Entry>, Error> {
+        self.select(PENDING, params![])
     }
 
     /// The newest revocation list of an issuer.
     pub(crate) fn list(&self, issuer: Serial) -> Result<Option<StoredList>, Error> {
-        newest_list(&self.connection, issuer)
+        newest_list(&self.connection, self.version, issuer, "der")
+    }
+
+    /// Number and times of the newest revocation list of an issuer.
+    pub(crate) fn list_times(&self, issuer: Serial) -> Result<Option<StoredList>, Error> {
+        newest_list(&self.connection, self.version, issuer, "x''")
+    }
+
+    /// A number that another connection's commit changes.
+    pub(crate) fn data_version(&self) -> Result<i64, Error> {
+        Ok(self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))?)
+    }
+
+    /// Certificates whose line in the audit log is not known to be written.
+    pub(crate) fn unaudited(&self) -> Result<Vec<Entry>, Error> {
+        self.select(UNAUDITED, params![])
+    }
+
+    fn prepare(&self, condition: &str) -> Result<Statement<'_>, Error> {
+        let from = match self.version {
+            ..5 => "certificate",
+            _ => "certificate CROSS JOIN certificate_der ON certificate_der.id = certificate.rowid",
+        };
+        Ok(self
+            .connection
+            .prepare(&format!("SELECT {COLUMNS}, der FROM {from} {condition}"))?)
+    }
+
+    fn select(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Entry>, Error> {
+        let mut statement = self.prepare(condition)?;
+        let rows = statement.query_map(values, raw)?;
+        rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
     }
 }
 
@@ -173,7 +239,7 @@ fn configure(connection: Connection) -> Result<Connection, Error> {
 /// Writes a certificate's record.
 pub(crate) fn insert(transaction: &Transaction<'_>, entry: &Entry) -> Result<(), Error> {
     transaction.execute(
-        &format!("INSERT INTO certificate ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
+        &format!("INSERT INTO certificate ({COLUMNS}, ends, key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
         params![
             entry.serial.as_bytes(),
             entry.role.name(),
@@ -187,9 +253,27 @@ pub(crate) fn insert(transaction: &Transaction<'_>, entry: &Entry) -> Result<(),
             entry.destination,
             entry.carries_key,
             entry.replaces.as_ref().map(Serial::as_bytes),
-            entry.certificate.der(),
+            entry.certificate.ends().unix_timestamp(),
+            entry.certificate.public_key().identifier(),
         ],
     )?;
+    transaction.execute(
+        "INSERT INTO certificate_der (id, der) VALUES (last_insert_rowid(), ?1)",
+        params![entry.certificate.der()],
+    )?;
+    Ok(())
+}
+
+/// Notes that a certificate's line in the audit log is to be written.
+pub(crate) fn audit_due(transaction: &Transaction<'_>, serial: Serial) -> Result<(), Error> {
+    let values = params![serial.as_bytes()];
+    transaction.execute("INSERT INTO unaudited (serial) VALUES (?1)", values)?;
+    Ok(())
+}
+
+/// Notes that it is written.
+pub(crate) fn audited(transaction: &Transaction<'_>, serial: Serial) -> Result<(), Error> {
+    transaction.execute("DELETE FROM unaudited WHERE serial = ?1", params![serial.as_bytes()])?;
     Ok(())
 }
 
@@ -209,51 +293,81 @@ pub(crate) fn update_state(transaction: &Transaction<'_>, entry: &Entry) -> Resu
 }
 
 /// The revoked and abandoned certificates of an issuer that end after `since`.
-pub(crate) fn revoked(connection: &Connection, issuer: Serial, since: OffsetDateTime) -> Result<Vec<Entry>, Error> {
-    let entries = select(
-        connection,
-        "WHERE issuer = ?1 AND revoked IS NOT NULL ORDER BY revoked, serial",
-        params![issuer.as_bytes()],
-    )?;
-    Ok(entries
-        .into_iter()
-        .filter(|entry| entry.certificate.ends() > since)
-        .collect())
+pub(crate) fn revoked(
+    connection: &Connection,
+    issuer: Serial,
+    since: OffsetDateTime,
+) -> Result<Vec<RevokedEntry>, Error> {
+    let mut statement = connection.prepare(REVOKED)?;
+    let rows = statement.query_map(params![issuer.as_bytes(), since.unix_timestamp()], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    let understand = |(serial, revoked, reason): (Vec<u8>, i64, Option<String>)| {
+        Ok(RevokedEntry {
+            serial: Serial::from_bytes(&serial)?,
+            revoked: moment(revoked)?,
+            reason: reason.as_deref().map(Reason::from_name).transpose()?,
+        })
+    };
+    rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
 }
 
-/// Records a signed revocation list.
-pub(crate) fn insert_list(
-    transaction: &Transaction<'_>,
-    issuer: Serial,
-    number: u64,
-    next_update: OffsetDateTime,
-    der: &[u8],
-) -> Result<(), Error> {
-    let number =
-        i64::try_from(number).map_err(|_| Error::RecordsDamaged("the revocation list number ran out".to_owned()))?;
+/// Records a signed revocation list; older ones than the newest few go.
+pub(crate) fn insert_list(transaction: &Transaction<'_>, issuer: Serial, list: &StoredList) -> Result<(), Error> {
+    let number = i64::try_from(list.number)
+        .map_err(|_| Error::RecordsDamaged("the revocation list number ran out".to_owned()))?;
+    let this_update = list.this_update.map(OffsetDateTime::unix_timestamp);
     transaction.execute(
-        "INSERT INTO revocation_list (issuer, number, next_update, der) VALUES (?1, ?2, ?3, ?4)",
-        params![issuer.as_bytes(), number, next_update.unix_timestamp(), der],
+        "INSERT INTO revocation_list (issuer, number, this_update, next_update, der) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            issuer.as_bytes(),
+            number,
+            this_update,
+            list.next_update.unix_timestamp(),
+            list.der
+        ],
     )?;
+    transaction.execute(
+        "DELETE FROM revocation_list WHERE issuer = ?1 AND number <= ?2",
+        params![issuer.as_bytes(), number.saturating_sub_unsigned(LISTS)],
+    )?;
+    set_list_due(transaction, issuer, false)
+}
+
+/// Notes whether an issuer has revocations that no list of its has yet.
+pub(crate) fn set_list_due(transaction: &Transaction<'_>, issuer: Serial, due: bool) -> Result<(), Error> {
+    let values = params![issuer.as_bytes(), due];
+    transaction.execute("UPDATE own SET due = ?2 WHERE serial = ?1", values)?;
     Ok(())
 }
 
-pub(crate) fn newest_list(connection: &Connection, issuer: Serial) -> Result<Option<StoredList>, Error> {
+/// Number of the newest list of an issuer.
+pub(crate) fn newest_number(connection: &Connection, issuer: Serial) -> Result<u64, Error> {
+    Ok(newest_list(connection, schema::VERSION, issuer, "x''")?.map_or(0, |newest| newest.number))
+}
+
+fn newest_list(connection: &Connection, version: i64, issuer: Serial, der: &str) -> Result<Option<StoredList>, Error> {
+    let this_update = if version < 5 { "NULL" } else { "this_update" };
     let row = connection
         .query_row(
-            "SELECT number, next_update, der FROM revocation_list WHERE issuer = ?1 ORDER BY number DESC LIMIT 1",
+            &format!(
+                "SELECT number, {this_update}, next_update, {der} FROM revocation_list WHERE issuer = ?1 ORDER BY number DESC LIMIT 1"
+            ),
             params![issuer.as_bytes()],
-            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )
         .optional()?;
-    row.map(|(number, next_update, der)| {
-        Ok(StoredList {
-            number: u64::try_from(number)
-                .map_err(|_| Error::RecordsDamaged("a negative revocation list number".to_owned()))?,
-            next_update: moment(next_update)?,
-            der,
-        })
-    })
+    row.map(
+        |(number, this_update, next_update, der): (i64, Option<i64>, i64, Vec<u8>)| {
+            Ok(StoredList {
+                number: u64::try_from(number)
+                    .map_err(|_| Error::RecordsDamaged("a negative revocation list number".to_owned()))?,
+                this_update: this_update.map(moment).transpose()?,
+                next_update: moment(next_update)?,
+                der,
+            })
+        },
+    )
     .transpose()
 }
 
@@ -274,26 +388,22 @@ struct RawEntry {
     der: Vec<u8>,
 }
 
-fn select(connection: &Connection, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Entry>, Error> {
-    let mut statement = connection.prepare(&format!("SELECT {COLUMNS} FROM certificate {condition}"))?;
-    let rows = statement.query_map(values, |row: &Row<'_>| {
-        Ok(RawEntry {
-            serial: row.get(0)?,
-            role: row.get(1)?,
-            issuer: row.get(2)?,
-            name: row.get(3)?,
-            origin: row.get(4)?,
-            state: row.get(5)?,
-            created: row.get(6)?,
-            revoked: row.get(7)?,
-            reason: row.get(8)?,
-            destination: row.get(9)?,
-            carries_key: row.get(10)?,
-            replaces: row.get(11)?,
-            der: row.get(12)?,
-        })
-    })?;
-    rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
+fn raw(row: &Row<'_>) -> rusqlite::Result<RawEntry> {
+    Ok(RawEntry {
+        serial: row.get(0)?,
+        role: row.get(1)?,
+        issuer: row.get(2)?,
+        name: row.get(3)?,
+        origin: row.get(4)?,
+        state: row.get(5)?,
+        created: row.get(6)?,
+        revoked: row.get(7)?,
+        reason: row.get(8)?,
+        destination: row.get(9)?,
+        carries_key: row.get(10)?,
+        replaces: row.get(11)?,
+        der: row.get(12)?,
+    })
 }
 
 fn understand(raw: RawEntry) -> Result<Entry, Error> {
@@ -318,4 +428,50 @@ fn understand(raw: RawEntry) -> Result<Entry, Error> {
 fn moment(seconds: i64) -> Result<OffsetDateTime, Error> {
     OffsetDateTime::from_unix_timestamp(seconds)
         .map_err(|_| Error::RecordsDamaged(format!("{seconds} is not a moment in time")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each enrolment read every certificate ever issued.
+    #[test]
+    fn no_query_of_an_enrolment_scans_all_certificates_or_invitations() {
+        let place = tempfile::tempdir().unwrap();
+        let issuance = Issuance {
+            organization: None,
+            country: None,
+            crl_url: None,
+        };
+        let records = Records::create(&place.path().join(FILE), &issuance).unwrap();
+        let entries = [
+            "WHERE serial = ?1",
+            "WHERE name = ?1 ORDER BY created, rowid",
+            "WHERE key = ?1 ORDER BY rowid",
+            PENDING,
+            UNAUDITED,
+            own::OWN,
+        ];
+        let from = "certificate CROSS JOIN certificate_der ON certificate_der.id = certificate.rowid";
+        let entries = entries.map(|condition| format!("SELECT {COLUMNS}, der FROM {from} {condition}"));
+        let others = [UPDATES.to_owned(), REVOKED.to_owned()];
+        let vendors = format!("SELECT * FROM invitation {}", invitation::OF_VENDORS);
+        for sql in entries.into_iter().chain(others).chain([vendors]) {
+            let mut explained = records
+                .connection
+                .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                .unwrap();
+            let parameters = explained.parameter_count();
+            let mut rows = explained
+                .query(rusqlite::params_from_iter(vec![0; parameters]))
+                .unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let step: String = row.get(3).unwrap();
+                // An index that holds the wanted rows alone, and the list of those to be audited, are walked.
+                let walks_all =
+                    step.starts_with("SCAN") && !step.contains("USING INDEX") && !step.contains("unaudited");
+                assert!(!walks_all, "{sql}: {step}");
+            }
+        }
+    }
 }

@@ -23,7 +23,7 @@ mod sidecar;
 pub mod traces;
 mod worker;
 
-pub use admin::connections::{Connections, Place};
+pub use admin::connections::{Connections, Place, network};
 pub use error::Error;
 pub use life::handover;
 pub use life::reload::Reloaded;

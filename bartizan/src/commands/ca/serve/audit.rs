@@ -1,27 +1,41 @@
 //! The audit log: a line of JSON for each request, appended and synced before its answer is sent.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::net::IpAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_enrol::Event;
-use serde_json::json;
+use bartizan_ledger::{Bounds, Form, LedgerFile};
+use bartizan_pki::{Entry, Serial};
+use serde_json::{Value, json};
 
 use crate::commands::ca::show::moment;
 use crate::outcome::Failure;
 
+/// End of the log in which lines of before are looked for, in octets.
+const TAIL: u64 = 8 << 20;
+
+/// Written by the ledger's writer: a line that a full disk or a crash has cut does not take the next one with it.
 #[derive(Debug)]
 pub(super) struct Audit {
-    file: File,
+    file: LedgerFile,
     path: PathBuf,
 }
 
 impl Audit {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let file = opened(path).map_err(|error| {
+        // The operator rotates it.
+        let bounds = Bounds {
+            size: u64::MAX,
+            keep: None,
+        };
+        let form = Form {
+            opening: b"{",
+            mode: 0o600,
+        };
+        let file = LedgerFile::open(path, bounds, form).map_err(|error| {
             Failure::new(format!("cannot open {}: {error}", path.display())).hint("--audit FILE names another file")
         })?;
         Ok(Self {
@@ -30,13 +44,13 @@ impl Audit {
         })
     }
 
-    /// Writes what happened. Without its line there is no answer: an error here is one of the request.
+    /// Writes an event. Without its line there is no answer: an error here is one of the request.
     pub(super) fn record(&mut self, from: IpAddr, event: &Event, now: SystemTime) -> Result<(), String> {
         let (result, failure, reason) = match &event.refused {
             None => ("granted", None, None),
             Some((failure, reason)) => ("refused", Some(failure.to_string()), Some(reason)),
         };
-        let line = json!({
+        self.append(&json!({
             "time": moment(now),
             "from": from.to_string(),
             "request": event.request,
@@ -48,37 +62,56 @@ impl Audit {
             "failure": failure,
             "reason": reason,
             "again": event.again,
-        });
-        let written = self.keep_name().and_then(|()| {
-            self.file.write_all(format!("{line}\n").as_bytes())?;
-            self.file.sync_data()
-        });
-        written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+        }))
     }
 
-    /// A new file where the one that is open was moved away or removed, as logrotate does: what is appended to that one is compressed or deleted unseen.
-    fn keep_name(&mut self) -> io::Result<()> {
-        let named = match self.path.metadata() {
-            Ok(named) => Some((named.dev(), named.ino())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+    /// Writes the line of a certificate that was recorded without one.
+    pub(super) fn reconcile(&mut self, entry: &Entry, now: SystemTime) -> Result<(), String> {
+        self.append(&json!({
+            "time": moment(now),
+            "request": "reconciled",
+            "name": entry.name(),
+            "serial": entry.serial(),
+            "result": "granted",
+            "issued": moment(entry.created()),
+            "reason": "recorded, and not in this log: its answer may not have been sent",
+            "again": false,
+        }))
+    }
+
+    /// True where a line near the end of the log names a certificate.
+    pub(super) fn mentions(&self, serial: Serial) -> Result<bool, String> {
+        let tail = || {
+            let mut file = File::open(&self.path)?;
+            let from = file.metadata()?.len().saturating_sub(TAIL);
+            file.seek(SeekFrom::Start(from))?;
+            let mut tail = Vec::new();
+            file.take(TAIL).read_to_end(&mut tail)?;
+            Ok::<_, std::io::Error>(tail)
         };
-        let open = self.file.metadata()?;
-        if named != Some((open.dev(), open.ino())) {
-            self.file = opened(&self.path)?;
+        let tail = tail().map_err(|error| format!("cannot read {}: {error}", self.path.display()))?;
+        let serial = serial.to_string();
+        // A cut line is none.
+        let whole = |line: &&[u8]| serde_json::from_slice::<Value>(line).is_ok();
+        let mut lines = tail.split(|&byte| byte == b'\n').filter(whole);
+        Ok(lines.any(|line| line.windows(serial.len()).any(|found| found == serial.as_bytes())))
+    }
+
+    fn append(&mut self, line: &Value) -> Result<(), String> {
+        let written = self.file.append(format!("{line}\n").as_bytes());
+        let appended = written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        if appended.cut > 0 {
+            tracing::warn!(path = %self.path.display(), "a cut line of the audit log was removed");
         }
         Ok(())
     }
-}
-
-fn opened(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::net::Ipv4Addr;
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 
@@ -132,5 +165,22 @@ mod tests {
         record("nrf");
         assert_eq!(names(&path), ["nrf"]);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    /// A disk that was full cut a line, and the next granted certificate stood behind it in a line that no program parsed.
+    #[test]
+    fn a_line_that_was_cut_does_not_take_the_next_one_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("audit.jsonl");
+        let mut audit = Audit::open(&path).unwrap();
+        let (from, now) = (Ipv4Addr::LOCALHOST.into(), SystemTime::UNIX_EPOCH);
+        audit.record(from, &event("amf"), now).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.clone() + &whole[..40]).unwrap();
+        audit.record(from, &event("smf"), now).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let parsed = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let names: Vec<Value> = parsed.map(|line| line["name"].clone()).collect();
+        assert_eq!(names, ["amf", "smf"]);
     }
 }

@@ -1,6 +1,5 @@
 //! Operations of EST (RFC 7030) as HTTP carries them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,9 +11,9 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use zeroize::Zeroizing;
 
-use super::http::failed;
+use super::http::{Caller, Limits, failed};
 use super::service::Service;
-use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
+use crate::commands::http_answer::{Answer, not_allowed, plain, typed};
 
 /// Certificates in SignedData (RFC 7030, sections 4.1.3 and 4.2.3).
 const CERTIFICATES: &str = "application/pkcs7-mime; smime-type=certs-only";
@@ -24,9 +23,10 @@ const TRANSFER_ENCODING: HeaderName = HeaderName::from_static("content-transfer-
 
 pub(super) async fn answer(
     request: Request<Incoming>,
-    from: IpAddr,
+    caller: Caller,
     certificate: Option<Arc<[u8]>>,
     service: Arc<Service>,
+    limits: &Limits,
 ) -> Answer {
     let path = request.uri().path();
     // With a label of the authority's in between or not.
@@ -38,7 +38,7 @@ pub(super) async fn answer(
         });
     match (request.method(), operation.as_deref()) {
         (&Method::GET, Some("cacerts")) => {
-            match tokio::task::spawn_blocking(move || service.est_certificates(SystemTime::now())).await {
+            match tokio::task::spawn_blocking(move || service.est_certificates()).await {
                 Ok(Ok(certificates)) => given(certificates),
                 Ok(Err(error)) => failed(&error),
                 Err(error) => failed(&error.to_string()),
@@ -47,7 +47,7 @@ pub(super) async fn answer(
         (_, Some("cacerts")) => not_allowed("GET"),
         (&Method::POST, Some(operation @ ("simpleenroll" | "simplereenroll"))) => {
             let again = operation == "simplereenroll";
-            enrol(request, from, certificate, again, service).await
+            enrol(request, &caller, certificate, again, service, limits).await
         }
         (_, Some("simpleenroll" | "simplereenroll")) => not_allowed("POST"),
         // Nothing is asked of a request: RFC 7030, section 4.5.2.
@@ -61,10 +61,11 @@ pub(super) async fn answer(
 
 async fn enrol(
     request: Request<Incoming>,
-    from: IpAddr,
+    caller: &Caller,
     certificate: Option<Arc<[u8]>>,
     again: bool,
     service: Arc<Service>,
+    limits: &Limits,
 ) -> Answer {
     let is_request = request
         .headers()
@@ -81,25 +82,20 @@ async fn enrol(
             "a certificate of this authority, or reference and secret of an invitation\n".to_owned(),
         );
     }
-    let body = match body(request, LARGEST_REQUEST).await {
-        Ok(body) => body,
-        Err(answer) => return *answer,
-    };
-    let answered = tokio::task::spawn_blocking(move || {
-        // What a client says by HTTP is what it wants to be known by; its certificate may be of another authority.
+    let from = caller.from;
+    let work = move |body: Vec<u8>| {
+        // Credentials in HTTP go first: the client's certificate may be of another authority.
         let client = match (&credentials, &certificate) {
             (Some((reference, secret)), _) => Client::Secret { reference, secret },
             (None, Some(certificate)) => Client::Certificate(certificate),
-            (None, None) => return Err("nobody asks".to_owned()),
+            (None, None) => return Err("no credentials".to_owned()),
         };
         service.est(from, client, again, &body, SystemTime::now())
-    })
-    .await;
-    match answered {
-        Ok(Ok(Ok(certificates))) => given(certificates),
-        Ok(Ok(Err((failure, reason)))) => refused(failure, &reason),
-        Ok(Err(error)) => failed(&error),
-        Err(error) => failed(&error.to_string()),
+    };
+    match caller.work(request, LARGEST_REQUEST, limits, work).await {
+        Ok(Ok(certificates)) => given(certificates),
+        Ok(Err((failure, reason))) => refused(failure, &reason),
+        Err(answer) => *answer,
     }
 }
 
@@ -119,6 +115,7 @@ fn refused(failure: Failure, reason: &str) -> Answer {
             plain(StatusCode::FORBIDDEN, reason)
         }
         Failure::Internal => failed(&reason),
+        Failure::Unavailable => plain(StatusCode::SERVICE_UNAVAILABLE, reason),
         _ => plain(StatusCode::BAD_REQUEST, reason),
     }
 }

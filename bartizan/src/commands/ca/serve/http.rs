@@ -1,11 +1,13 @@
-//! HTTP around the service (RFC 9811): who asks too much or too slowly is put off, and nothing of it is kept.
+//! HTTP around the service (RFC 9811): bounded connections, bodies and times.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_enrol::LARGEST;
+use bartizan_sidecar::Connections;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -22,12 +24,11 @@ use super::est;
 use super::rate::Rate;
 use super::service::Service;
 use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
-use crate::commands::places::Open;
 
-/// Connections served at a time; others wait in the listener's queue.
-const CONNECTIONS: usize = 64;
-/// Of these, what one address may have: others are served next to one that keeps its connections.
-const OF_AN_ADDRESS: usize = 8;
+/// Connections of a listener at a time; beyond them the address with the most loses one.
+const CONNECTIONS: usize = 256;
+/// Enrolments under way: they wait for the authority's lock, and roots and lists are served next to them.
+const ENROLMENTS: usize = CONNECTIONS / 2;
 /// From accept to the end of the last answer on a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For a request's head.
@@ -40,10 +41,12 @@ const PKIX_CMP: &str = "application/pkixcmp";
 const PKIX_CRL: &str = "application/pkix-crl";
 const PEM: &str = "application/x-pem-file";
 
-/// Who asks, and by which way.
+/// The requester and its connection.
 #[derive(Debug, Clone)]
-struct Caller {
-    from: IpAddr,
+pub(super) struct Caller {
+    pub(super) from: IpAddr,
+    /// Raised while a complete request is being answered.
+    asked: Arc<AtomicBool>,
     /// By TLS, for EST: the certificate that was shown, DER, or none.
     est: Option<Option<Arc<[u8]>>>,
 }
@@ -51,8 +54,7 @@ struct Caller {
 /// Requests of all listeners are counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Limits {
-    places: Arc<Semaphore>,
-    open: Arc<Open>,
+    enrolments: Arc<Semaphore>,
     rate: Arc<Mutex<Rate>>,
     /// Handshakes, each of which costs as much as a request and need not have one: twice as many, so that one who asks too often learns why.
     handshakes: Arc<Mutex<Rate>>,
@@ -61,8 +63,7 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn new(per_minute: u32) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
-            open: Arc::default(),
+            enrolments: Arc::new(Semaphore::new(ENROLMENTS)),
             rate: Arc::new(Mutex::new(Rate::new(per_minute))),
             handshakes: Arc::new(Mutex::new(Rate::new(per_minute.saturating_mul(2)))),
         }
@@ -80,7 +81,8 @@ pub(super) enum Way {
 
 /// Serves until it is dropped.
 pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>, limits: Limits) {
-    while let Ok(place) = Arc::clone(&limits.places).acquire_owned().await {
+    let mut connections = Connections::new(CONNECTIONS);
+    loop {
         let (stream, from) = match listener.accept().await {
             Ok((stream, peer)) => (stream, peer.ip()),
             Err(error) => {
@@ -89,10 +91,6 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
                 continue;
             }
         };
-        // Closed at once: it is one of too many.
-        let Some(held) = limits.open.hold(from, OF_AN_ADDRESS) else {
-            continue;
-        };
         let admits = |rate: &Mutex<Rate>| {
             let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
             rate.admits(from, Instant::now())
@@ -100,11 +98,18 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
         if way == Way::Est && !admits(&limits.handshakes) {
             continue;
         }
-        let (service, rate) = (Arc::clone(&service), Arc::clone(&limits.rate));
+        let mut place = connections.place_of(from).await;
+        let (service, limits) = (Arc::clone(&service), limits.clone());
         tokio::spawn(async move {
+            let asked = place.asked();
+            let caller = |est| Caller {
+                from,
+                asked: Arc::clone(&asked),
+                est,
+            };
             let served = async {
                 match way {
-                    Way::Cmp => converse(stream, Caller { from, est: None }, service, rate).await,
+                    Way::Cmp => converse(stream, caller(None), service, limits).await,
                     Way::Est => {
                         let Ok(stream) = TlsAcceptor::from(service.tls()).accept(stream).await else {
                             return;
@@ -113,27 +118,29 @@ pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>
                         let shown = shown
                             .and_then(|chain| chain.first())
                             .map(|leaf| Arc::from(leaf.as_ref()));
-                        let caller = Caller { from, est: Some(shown) };
-                        converse(stream, caller, service, rate).await;
+                        converse(stream, caller(Some(shown)), service, limits).await;
                     }
                 }
             };
-            // Whoever asked too slowly or went away may ask again.
-            let _ = timeout(PATIENCE, served).await;
-            drop((place, held));
+            let served = timeout(PATIENCE, served);
+            // A requester that was too slow or evicted may ask again.
+            tokio::select! {
+                _ = served => {}
+                () = place.evicted() => {}
+            }
         });
     }
 }
 
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    caller: Caller,
-    service: Arc<Service>,
-    rate: Arc<Mutex<Rate>>,
-) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, caller: Caller, service: Arc<Service>, limits: Limits) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let (caller, service, rate) = (caller.clone(), Arc::clone(&service), Arc::clone(&rate));
-        async move { Ok::<_, Infallible>(answer(request, caller, service, &rate).await) }
+        let (caller, service, limits) = (caller.clone(), Arc::clone(&service), limits.clone());
+        async move {
+            let asked = Arc::clone(&caller.asked);
+            let answer = answer(request, caller, service, &limits).await;
+            asked.store(true, Ordering::Relaxed);
+            Ok::<_, Infallible>(answer)
+        }
     });
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -143,8 +150,9 @@ async fn converse(
         .await;
 }
 
-async fn answer(request: Request<Incoming>, caller: Caller, service: Arc<Service>, rate: &Mutex<Rate>) -> Answer {
-    if !rate
+async fn answer(request: Request<Incoming>, caller: Caller, service: Arc<Service>, limits: &Limits) -> Answer {
+    if !limits
+        .rate
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .admits(caller.from, Instant::now())
@@ -154,12 +162,12 @@ async fn answer(request: Request<Incoming>, caller: Caller, service: Arc<Service
         return answer;
     }
     let path = request.uri().path().to_owned();
-    if let Some(certificate) = caller.est {
-        return est::answer(request, caller.from, certificate, service).await;
+    if let Some(certificate) = caller.est.clone() {
+        return est::answer(request, caller.clone(), certificate, service, limits).await;
     }
     let is_cmp = path == "/pkix" || path.starts_with("/pkix/") || is_under(&path, "/.well-known/cmp");
     match (request.method(), path.as_str()) {
-        (&Method::POST, _) if is_cmp => cmp(request, caller.from, service).await,
+        (&Method::POST, _) if is_cmp => cmp(request, &caller, service, limits).await,
         (_, _) if is_cmp => not_allowed("POST"),
         (&Method::GET | &Method::HEAD, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => {
             let query = request.uri().query().and_then(|query| query.strip_prefix("issuer="));
@@ -180,7 +188,7 @@ fn is_under(path: &str, root: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-async fn cmp(request: Request<Incoming>, from: IpAddr, service: Arc<Service>) -> Answer {
+async fn cmp(request: Request<Incoming>, caller: &Caller, service: Arc<Service>, limits: &Limits) -> Answer {
     let is_cmp = request
         .headers()
         .get(CONTENT_TYPE)
@@ -197,30 +205,53 @@ async fn cmp(request: Request<Incoming>, from: IpAddr, service: Arc<Service>) ->
             "Content-Type: application/pkixcmp\n",
         );
     }
-    let body = match body(request, LARGEST).await {
-        Ok(body) => body,
-        Err(answer) => return *answer,
-    };
-    let answered = tokio::task::spawn_blocking(move || service.cmp(from, &body, SystemTime::now())).await;
-    match answered {
-        Ok(Ok(der)) => typed(StatusCode::OK, PKIX_CMP, der),
-        Ok(Err(error)) => failed(&error),
-        Err(error) => failed(&error.to_string()),
+    let from = caller.from;
+    let work = move |body: Vec<u8>| service.cmp(from, &body, SystemTime::now());
+    match caller.work(request, LARGEST, limits, work).await {
+        Ok(der) => typed(StatusCode::OK, PKIX_CMP, der),
+        Err(answer) => *answer,
     }
 }
 
+impl Caller {
+    /// Reads the body of a request and has a thread work on it; at most [`ENROLMENTS`] do.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        request: Request<Incoming>,
+        most: usize,
+        limits: &Limits,
+        work: impl FnOnce(Vec<u8>) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, Box<Answer>> {
+        self.asked.store(false, Ordering::Relaxed);
+        let (body, _) = body(request.into_body(), most, None).await?;
+        self.asked.store(true, Ordering::Relaxed);
+        let Ok(slot) = Arc::clone(&limits.enrolments).try_acquire_owned() else {
+            return Err(Box::new(failed("too many enrolments are under way")));
+        };
+        let worked = tokio::task::spawn_blocking(move || {
+            let worked = work(body);
+            drop(slot);
+            worked
+        });
+        let worked = worked.await.map_err(|error| error.to_string()).flatten();
+        worked.map_err(|error| Box::new(failed(&error)))
+    }
+}
+
+/// Roots and lists: no lock and no slot is needed for them.
 async fn public(path: String, issuer: Option<String>, service: Arc<Service>) -> Answer {
-    match tokio::task::spawn_blocking(move || service.public(issuer.as_deref(), SystemTime::now())).await {
-        Ok(Ok(public)) => match path.as_str() {
-            "/ca.crt.pem" => typed(StatusCode::OK, PEM, public.roots),
-            "/crl.pem" => typed(StatusCode::OK, PEM, public.lists),
-            _ => match public.list {
-                Some(der) => typed(StatusCode::OK, PKIX_CRL, der),
-                None => plain(StatusCode::NOT_FOUND, "there is no list of this issuer\n"),
-            },
+    let published = match tokio::task::spawn_blocking(move || service.published()).await {
+        Ok(Ok(published)) => published,
+        Ok(Err(error)) => return failed(&error),
+        Err(error) => return failed(&error.to_string()),
+    };
+    match path.as_str() {
+        "/ca.crt.pem" => typed(StatusCode::OK, PEM, published.roots_pem().to_owned()),
+        "/crl.pem" => typed(StatusCode::OK, PEM, published.lists_pem().to_owned()),
+        _ => match published.list(issuer.as_deref()) {
+            Some(der) => typed(StatusCode::OK, PKIX_CRL, der.to_vec()),
+            None => plain(StatusCode::NOT_FOUND, "there is no list of this issuer\n"),
         },
-        Ok(Err(error)) => failed(&error),
-        Err(error) => failed(&error.to_string()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::commands::places::network;
+use bartizan_sidecar::network;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Most addresses that are counted; beyond them nobody new is served until a minute has passed.

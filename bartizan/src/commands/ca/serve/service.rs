@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bartizan_enrol::est::{self, Client};
-use bartizan_enrol::{Identity, Responder};
-use bartizan_pki::{AlternativeName, Authority, Certificate, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Secrets};
-
+use bartizan_enrol::{Event, Identity, Responder};
+use bartizan_pki::{
+    AlternativeName, Authority, Certificate, Entry, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published, Secrets,
+    Serial,
+};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::audit::Audit;
+use super::published::{Lists, Publisher};
 use crate::commands::ca::failure::failure;
 use crate::outcome::Failure;
 
@@ -29,6 +32,7 @@ pub(super) struct Service {
     secrets: Secrets,
     /// That of the certificate that issues now: another one is read by the rounds of its passphrase, or by a login at its token, each time.
     key: Mutex<Arc<OpenedKey>>,
+    publisher: Publisher,
     dns: AlternativeName,
     /// The responder's certificate for EST's connections. Not in the state, which is held while the authority is waited for: who takes up a connection must not
     /// wait for that.
@@ -42,20 +46,38 @@ struct State {
     /// The authority's own certificates when it was made.
     own: String,
     audit: Audit,
+    /// Certificates whose lines in the audit log are written, which the records do not know yet.
+    written: Vec<Serial>,
+    lists: Lists,
+}
+
+impl State {
+    fn record(&mut self, from: IpAddr, event: &Event, now: SystemTime) -> Result<(), String> {
+        self.audit.record(from, event, now)?;
+        self.written.extend(event.serial.filter(|_| event.refused.is_none()));
+        Ok(())
+    }
+
+    /// Writes the lines of certificates that were recorded and not logged, after a crash or a full disk.
+    fn reconcile(&mut self, authority: &mut Authority, now: SystemTime) -> Result<(), String> {
+        let unaudited = authority.unaudited().map_err(|error| error.to_string())?;
+        for entry in &unaudited {
+            if !self.written.contains(&entry.serial()) && !self.audit.mentions(entry.serial())? {
+                tracing::warn!(serial = %entry.serial(), name = entry.name(), "a certificate was not in the audit log");
+                self.audit.reconcile(entry, now)?;
+            }
+        }
+        let serials: Vec<Serial> = unaudited.iter().map(Entry::serial).collect();
+        if !serials.is_empty() {
+            authority.audited(&serials).map_err(|error| error.to_string())?;
+        }
+        self.written.clear();
+        Ok(())
+    }
 }
 
 /// What an operation of EST came to: a body in Base64, or a refusal.
 pub(super) type Enrolled = Result<String, (bartizan_enrol::Failure, String)>;
-
-/// What is given to anybody.
-pub(super) struct Public {
-    /// The roots, PEM.
-    pub(super) roots: String,
-    /// The newest lists of issuer and root, PEM.
-    pub(super) lists: String,
-    /// That of the issuer, DER.
-    pub(super) list: Option<Vec<u8>>,
-}
 
 impl Service {
     pub(super) fn new(
@@ -65,19 +87,25 @@ impl Service {
         dns: AlternativeName,
         audit: Audit,
     ) -> Result<Self, Failure> {
-        let (identity, tls) = identity(&mut authority, &dns, SystemTime::now())?;
+        let now = SystemTime::now();
+        let (identity, tls) = identity(&mut authority, &dns, now)?;
         let own = own(&authority);
+        let mut state = State {
+            responder: Responder::new(identity),
+            own,
+            audit,
+            written: Vec::new(),
+            lists: Lists::default(),
+        };
+        state.reconcile(&mut authority, now).map_err(Failure::new)?;
         Ok(Self {
+            publisher: Publisher::new(&dir),
             dir,
             secrets,
             key: Mutex::new(Arc::new(authority.opened_key())),
             dns,
             tls: Mutex::new(tls),
-            state: Mutex::new(State {
-                responder: Responder::new(identity),
-                own,
-                audit,
-            }),
+            state: Mutex::new(state),
         })
     }
 
@@ -97,7 +125,10 @@ impl Service {
             .answer(&mut authority, request, now)
             .map_err(|error| error.to_string())?;
         drop(authority);
-        state.audit.record(from, &answer.event, now)?;
+        if let Some((bartizan_enrol::Failure::Internal, reason)) = &answer.event.refused {
+            tracing::error!(request = answer.event.request, reason, "a request failed here");
+        }
+        state.record(from, &answer.event, now)?;
         Ok(answer.der)
     }
 
@@ -119,23 +150,18 @@ impl Service {
         let mut authority = self.open(now)?;
         let outcome = est::enrol(&mut authority, client, again, request, now);
         drop(authority);
-        state.audit.record(from, &outcome.event, now)?;
+        state.record(from, &outcome.event, now)?;
         Ok(outcome.body)
     }
 
     /// The authority's certificates for EST.
-    pub(super) fn est_certificates(&self, now: SystemTime) -> Result<String, String> {
-        est::authority_certificates(&self.open(now)?).map_err(|error| error.to_string())
+    pub(super) fn est_certificates(&self) -> Result<String, String> {
+        est::authority_certificates(self.published()?.certificates()).map_err(|error| error.to_string())
     }
 
-    /// `issuer` is whose list is asked for, as certificates name it.
-    pub(super) fn public(&self, issuer: Option<&str>, now: SystemTime) -> Result<Public, String> {
-        let authority = self.open(now)?;
-        Ok(Public {
-            roots: authority.roots_pem(),
-            lists: authority.crl().map_err(|error| error.to_string())?,
-            list: authority.newest_list(issuer).map_err(|error| error.to_string())?,
-        })
+    /// Roots and lists, read without the authority's lock.
+    pub(super) fn published(&self) -> Result<Arc<Published>, String> {
+        self.publisher.newest()
     }
 
     /// Once a minute: what is over is forgotten, and a certificate is replaced that ends, or whose authority has other certificates of its own.
@@ -146,6 +172,10 @@ impl Service {
         }
         let lasts = state.responder.identity().certificate().not_after() > now + AHEAD;
         let renewed = self.open(now).and_then(|mut authority| {
+            state.lists.renew(&mut authority, now);
+            if let Err(error) = state.reconcile(&mut authority, now) {
+                tracing::error!(%error, "the audit log lacks lines");
+            }
             let now_own = own(&authority);
             if lasts && now_own == state.own {
                 return Ok(None);

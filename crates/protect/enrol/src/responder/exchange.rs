@@ -19,7 +19,7 @@ impl Refusal {
         Self(Failure::BadDataFormat, error.to_string())
     }
 
-    /// Of something that failed here; the details are for the log of this end.
+    /// A failure of this end. Its details go to the event, which is logged; the requester gets [`OURS`].
     pub(super) fn ours(error: &Refused) -> Self {
         Self(Failure::Internal, error.to_string())
     }
@@ -32,7 +32,8 @@ impl Refusal {
             }
             Refused::UnknownCertificate(_) | Refused::Unsuitable { .. } => Failure::BadCertificateId,
             Refused::AlreadyRevoked(_) | Refused::RevokedKey(_) => Failure::CertificateRevoked,
-            Refused::Busy(_) => Failure::Unavailable,
+            Refused::KeyOfAnother(_) => Failure::NotAuthorized,
+            Refused::Busy(_) | Refused::TooManyUpdates { .. } => Failure::Unavailable,
             _ => return Self::ours(error),
         };
         Self(failure, error.to_string())
@@ -185,7 +186,7 @@ impl Responder {
         };
         if !accepted {
             authority
-                .revoke(&waiting.serial.to_string(), Reason::CessationOfOperation, now)
+                .revoke_on_request(waiting.serial, Reason::CessationOfOperation, now)
                 .map_err(|error| Refusal::of(&error))?;
             event.refused = Some((
                 Failure::BadRequest,
@@ -315,7 +316,7 @@ fn revoked(
         ));
     }
     authority
-        .revoke(&entry.serial().to_string(), asked.reason, now)
+        .revoke_on_request(entry.serial(), asked.reason, now)
         .map_err(|error| Refusal::of(&error))?;
     Ok(Outcome {
         kind: kind::REVOKED,

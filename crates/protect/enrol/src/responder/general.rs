@@ -2,14 +2,13 @@
 //!
 //! Nothing in an answer is secret, and all of it can be had by HTTP too. In a message it is under its protection.
 
-use bartizan_pki::{Authority, IssuedList};
+use bartizan_pki::{Authority, Certificate, IssuedList};
 use der::asn1::{AnyRef, ObjectIdentifier};
 use der::{DateTime, Encode, Tag, Tagged};
 
 use super::{Event, Outcome, Refusal};
 use crate::body::{self, kind};
 use crate::encoding::{self, Fields};
-use crate::est::own_certificates;
 use crate::message::Message;
 use crate::{Error, Failure, oid};
 
@@ -26,8 +25,9 @@ pub(super) fn answered(authority: &Authority, message: &Message, event: &Event) 
         let kind = encoding::identifier(PLACE, asked.next("its type")?)?;
         match kind {
             oid::CA_CERTIFICATES => {
-                let own = own_certificates(authority);
-                let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+                let roots = authority.roots();
+                let own = authority.intermediate().into_iter().chain(&roots);
+                let own: Vec<&[u8]> = own.map(Certificate::der).collect();
                 answers.push(value(kind, Some(encoding::sequence(&own)?))?);
             }
             oid::ROOT_CERTIFICATE => {

@@ -416,11 +416,16 @@ fn a_network_function_is_not_taken_for_the_authority() {
 #[test]
 fn certificates_of_est_come_in_lines_of_base64() {
     let stage = Stage::new(Algorithm::MlDsa44);
-    let body = crate::est::authority_certificates(&stage.authority).unwrap();
+    let published = stage.authority.published().unwrap();
+    let body = crate::est::authority_certificates(published.certificates()).unwrap();
     assert!(body.len() > 4000 && body.lines().all(|line| line.len() <= 76));
     let der = data_encoding::BASE64_MIME.decode(body.as_bytes()).unwrap();
     let issuing = stage.authority.intermediate().unwrap().der();
     assert!(der.windows(issuing.len()).any(|octets| octets == issuing));
+    // DER sorts the members of a SET OF (X.690, 11.6), whatever their order was.
+    let mut reversed = published.certificates().to_vec();
+    reversed.reverse();
+    assert_eq!(crate::est::authority_certificates(&reversed).unwrap(), body);
 }
 
 #[test]

@@ -14,7 +14,8 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{Authority, Issued, revoke};
+use super::issued::{Foreign, subjects};
+use super::{Authority, Issued, lists};
 use crate::files::{self, Access, Readers, Staged};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Reason, State};
@@ -96,7 +97,7 @@ impl Authority {
     /// Takes up what a crash left: pending certificates, and a revocation list that was recorded but not written out.
     pub(super) fn recover(&mut self, now: SystemTime) -> Result<(), Error> {
         self.write_own()?;
-        for mut entry in self.records.by_state(State::Pending)? {
+        for mut entry in self.records.pending()? {
             if !entry.carries_key {
                 // Its holder has the key. Should the files not get there, they can be written from the records.
                 if let Some(dir) = entry.destination.as_deref() {
@@ -128,7 +129,7 @@ impl Authority {
         let (issuer, key) = self.issuer_of(&entry)?;
         let transaction = self.records.begin()?;
         records::update_state(&transaction, &entry)?;
-        revoke::sign_list(&transaction, &issuer, &key, revoke::DAYS, now)?;
+        lists::sign_list(&transaction, &issuer, &key, lists::DAYS, now)?;
         transaction.commit()?;
         Ok(())
     }
@@ -190,6 +191,11 @@ impl Paths {
     }
 }
 
+/// The file of roots in a directory.
+pub(super) fn roots_in(dir: &Path) -> Result<Option<Vec<u8>>, Error> {
+    files::read(&Paths::new(dir, "").root, LARGEST_CHAIN)
+}
+
 /// Leaf first, then those above it: the order of TLS (RFC 9846, section 4.4.2).
 pub(crate) fn chain_pem(certificate: &Certificate, between: &[Certificate]) -> String {
     let mut pem = certificate.to_pem();
@@ -215,10 +221,18 @@ pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option
         if issued.key.is_some() && paths.key.exists() && !replaceable {
             return Err(Error::FileExists(paths.key));
         }
-        if let Some(text) = files::read(&paths.root, LARGEST_CHAIN)?
-            && !issued.trusted.is_ours(&text)
-        {
-            return Err(Error::FileExists(paths.root));
+        if let Some(text) = files::read(&paths.root, LARGEST_CHAIN)? {
+            let foreign = issued.trusted.foreign(&text);
+            if !foreign.is_empty() && issued.foreign == Foreign::InTheWay {
+                return Err(Error::ForeignRoots {
+                    path: paths.root,
+                    roots: subjects(&foreign),
+                });
+            }
+            // Something else than roots.
+            if pem::parse_many(&text).map_or(true, |found| found.is_empty()) {
+                return Err(Error::FileExists(paths.root));
+            }
         }
     }
     // A certificate for a key that stays where it is must not be put next to another key.
@@ -257,15 +271,10 @@ pub(super) fn write(dir: &Path, issued: &Issued, access: Access) -> Result<(), E
         key.commit()?;
     }
     chain.commit()?;
-    if files::read(&paths.root, LARGEST_CHAIN)?.as_deref() != Some(issued.root_pem().as_bytes()) {
-        Staged::write(
-            &paths.root,
-            &mark,
-            issued.root_pem().as_bytes(),
-            Readers::Everybody,
-            access,
-        )?
-        .commit()?;
+    let present = roots_in(dir)?;
+    let roots = issued.roots_next_to(present.as_deref().unwrap_or_default());
+    if present.as_deref() != Some(roots.as_bytes()) {
+        Staged::write(&paths.root, &mark, roots.as_bytes(), Readers::Everybody, access)?.commit()?;
     }
     files::sync_directory(dir)
 }

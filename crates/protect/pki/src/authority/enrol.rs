@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::issue::Order;
 use super::{Authority, Issued};
 use crate::lifetime::whole_seconds;
-use crate::records::{self, Entry, Origin, Reason, Role, State, Stored};
+use crate::records::{self, Entry, Origin, Role, State, Stored};
 use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
 
 /// Octets of a secret: it is guessed by nobody, with or without a recording of a message that it protects.
@@ -22,6 +22,8 @@ const SECRET: usize = 20;
 /// Octets of a reference.
 const REFERENCE: usize = 5;
 const DAY: Duration = Duration::from_secs(86_400);
+/// Updates of one name within a day: a loop of updates fills no disk.
+const UPDATES_A_DAY: u64 = 24;
 
 /// What a function that enrols shall get.
 #[derive(Debug, Clone)]
@@ -205,7 +207,7 @@ impl Authority {
         at_hand: &[ForeignCertificate],
         now: SystemTime,
     ) -> Result<Option<Invitation>, Error> {
-        for stored in self.records.invitations()?.into_iter().rev() {
+        for stored in self.records.of_vendors()?.into_iter().rev() {
             let invitation = Invitation::from_stored(stored);
             let Some((name, root)) = &invitation.stored.vendor else {
                 continue;
@@ -243,11 +245,11 @@ impl Authority {
         if !open.stored.classical {
             self.require_quantum_safe(key)?;
         }
-        require_not_revoked(&self.records.by_name(&open.stored.name)?, key)?;
         let granted = Granted::of(&open.stored)?;
         let entry = self.certify(&granted.order(key), None, now)?;
         let transaction = self.records.begin()?;
         records::insert(&transaction, &entry)?;
+        records::audit_due(&transaction, entry.serial)?;
         if !records::bind(&transaction, reference, entry.serial)? {
             return Err(Error::InvitationUsed(reference.to_owned()));
         }
@@ -281,11 +283,16 @@ impl Authority {
         let updated = |entry: &Entry| {
             entry.replaces == Some(old.serial) && entry.state == State::Issued && entry.certificate.public_key() == key
         };
-        let of_this_name = self.records.by_name(&old.name)?;
-        if let Some(entry) = of_this_name.iter().find(|entry| updated(entry)) {
+        if let Some(entry) = self.records.by_key(key)?.iter().find(|entry| updated(entry)) {
             return Ok(self.issued(entry, None));
         }
-        require_not_revoked(&of_this_name, key)?;
+        let at = whole_seconds(now)?;
+        if self.records.updates(&old.name, at - DAY, at)? >= UPDATES_A_DAY {
+            return Err(Error::TooManyUpdates {
+                name: old.name,
+                most: UPDATES_A_DAY,
+            });
+        }
         if old.certificate.algorithm().is_quantum_safe() {
             self.require_quantum_safe(key)?;
         }
@@ -309,9 +316,26 @@ impl Authority {
             ..granted.order(key)
         };
         let entry = self.certify(&order, None, now)?;
-        self.record(&entry)?;
+        let transaction = self.records.begin()?;
+        records::insert(&transaction, &entry)?;
+        records::audit_due(&transaction, entry.serial)?;
+        transaction.commit()?;
         self.keep_list_fresh(now)?;
         Ok(self.issued(&entry, None))
+    }
+
+    /// Certificates of enrolments and updates whose line in the audit log is not known to be written, oldest first.
+    pub fn unaudited(&self) -> Result<Vec<Entry>, Error> {
+        self.records.unaudited()
+    }
+
+    /// Notes that these lines are written.
+    pub fn audited(&mut self, serials: &[Serial]) -> Result<(), Error> {
+        let transaction = self.records.begin()?;
+        for serial in serials {
+            records::audited(&transaction, *serial)?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// An authority that is quantum-safe does not certify what is not, unless its user said so.
@@ -320,20 +344,6 @@ impl Authority {
             return Err(Error::ClassicalKey(key.algorithm()));
         }
         Ok(())
-    }
-}
-
-/// A key whose certificate was revoked gets no other. A request for it may be an old one that somebody recorded, and has the key now. Cessation of operation
-/// is the reason that is recorded where a receiver refuses its certificate, and says nothing against the key.
-fn require_not_revoked(of_this_name: &[Entry], key: &PublicKey) -> Result<(), Error> {
-    let mut revoked = of_this_name.iter().filter(|entry| {
-        entry.state == State::Revoked
-            && entry.reason != Some(Reason::CessationOfOperation)
-            && entry.certificate.public_key() == key
-    });
-    match revoked.next() {
-        Some(entry) => Err(Error::RevokedKey(entry.serial)),
-        None => Ok(()),
     }
 }
 

@@ -11,11 +11,12 @@ use time::OffsetDateTime;
 
 use super::key::AuthorityKey;
 use super::layout::Wholeness;
-use super::{Authority, Layout, revoke};
+use super::{Authority, Layout, lists};
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::profile::{self, Issuance};
 use crate::records::{self, Entry, FILE, Origin, Phase, Records, Role, State};
+use crate::state::Owner;
 use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Secrets, Serial, TokenSource};
 
 use keys::Prepared;
@@ -123,6 +124,7 @@ impl Authority {
         }
         let secrets = options.secrets.clone();
         files::create_directory(dir)?;
+        layout.require_safe(Owner::UserOrMaintained)?;
         {
             let _lock = layout.lock()?;
             // Another process may have made an authority while this one waited for the lock.
@@ -233,20 +235,20 @@ fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemT
     if let Some(intermediate) = &intermediate {
         records::insert(&transaction, &intermediate.entry)?;
         records::set_phase(&transaction, intermediate.entry.serial, Phase::Current, created)?;
-        pem.push_str(&revoke::sign_list(
+        pem.push_str(&lists::sign_list(
             &transaction,
             &intermediate.entry,
             &intermediate.key,
-            revoke::DAYS,
+            lists::DAYS,
             now,
         )?);
     }
     let days = if intermediate.is_some() {
-        revoke::ROOT_DAYS
+        lists::ROOT_DAYS
     } else {
-        revoke::DAYS
+        lists::DAYS
     };
-    pem.push_str(&revoke::sign_list(&transaction, &root.entry, &root.key, days, now)?);
+    pem.push_str(&lists::sign_list(&transaction, &root.entry, &root.key, days, now)?);
     transaction.commit()?;
     drop(records);
     files::write(&stage.lists(), pem.as_bytes(), Readers::Everybody)?;

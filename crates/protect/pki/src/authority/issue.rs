@@ -1,16 +1,14 @@
 //! Issuing a network function's or an IPsec endpoint's certificate with a key made here.
 
-use std::path::Path;
 use std::time::SystemTime;
 
 use rcgen::Issuer;
-use zeroize::Zeroizing;
 
-use super::{Authority, Destination, Overwrite, deliver};
-use crate::files::Access;
+use super::issued::{Foreign, Issued};
+use super::{Authority, Destination, deliver};
 use crate::lifetime::{Validity, whole_seconds};
 use crate::profile::MOST_NF_TYPES;
-use crate::records::{self, Entry, Origin, Own, Phase, Role, State};
+use crate::records::{self, Entry, Origin, Reason, Role, State};
 use crate::{
     Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, Profile, PublicKey,
     Serial, profile,
@@ -92,175 +90,6 @@ impl Leaf {
     pub fn lifetime(mut self, lifetime: Lifetime) -> Self {
         self.lifetime = lifetime;
         self
-    }
-}
-
-/// An issued certificate with what its user needs next to it.
-#[derive(Debug)]
-pub struct Issued {
-    pub(super) name: String,
-    pub(super) serial: Serial,
-    pub(super) certificate: Certificate,
-    pub(super) between: Vec<Certificate>,
-    pub(super) trusted: Trusted,
-    pub(super) key: Option<PrivateKey>,
-}
-
-/// The roots that relying parties are given.
-#[derive(Debug, Clone)]
-pub(crate) struct Trusted {
-    /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
-    roots: Vec<Certificate>,
-    /// Those that were given before.
-    retired: Vec<Certificate>,
-}
-
-impl Trusted {
-    pub(crate) fn of(own: &[Own]) -> Self {
-        let of = |wanted: &[Phase]| -> Vec<Certificate> {
-            let roots = own.iter().filter(|own| own.entry.role == Role::Root);
-            let roots = wanted
-                .iter()
-                .flat_map(|phase| roots.clone().filter(move |own| own.phase == *phase));
-            roots.map(|own| own.entry.certificate.clone()).collect()
-        };
-        Self {
-            roots: of(&[Phase::Current, Phase::Next, Phase::Previous]),
-            retired: of(&[Phase::Retired]),
-        }
-    }
-
-    fn foreign(roots: Vec<Certificate>) -> Self {
-        Self {
-            roots,
-            retired: Vec::new(),
-        }
-    }
-
-    pub(crate) fn roots(&self) -> &[Certificate] {
-        &self.roots
-    }
-
-    /// PEM.
-    pub(crate) fn pem(&self) -> String {
-        self.roots.iter().map(Certificate::to_pem).collect()
-    }
-
-    /// Whether a file of roots has these, or some of them as of an earlier time, and no others.
-    pub(super) fn is_ours(&self, text: &[u8]) -> bool {
-        let ours = |der: &[u8]| self.roots.iter().chain(&self.retired).any(|own| own.der() == der);
-        let found: Option<Vec<pem::Pem>> = pem::parse_many(text).ok();
-        found.is_some_and(|found| !found.is_empty() && found.iter().all(|one| ours(one.contents())))
-    }
-}
-
-impl Issued {
-    /// What an authority elsewhere issued for a key that is here, to be written as what is issued here is.
-    pub fn received(
-        name: &Name,
-        chain: &[Certificate],
-        roots: Vec<Certificate>,
-        key: PrivateKey,
-    ) -> Result<Self, Error> {
-        let mismatch = || Error::Certificate {
-            place: name.as_str().to_owned(),
-            reason: "the certificate is not that of the key".to_owned(),
-        };
-        let (certificate, between) = chain.split_first().ok_or_else(mismatch)?;
-        if certificate.public_key() != key.public_key() {
-            return Err(mismatch());
-        }
-        Ok(Self {
-            name: name.as_str().to_owned(),
-            // It names hidden files alone where the other authority numbers in another way.
-            serial: certificate.serial().map_or_else(Serial::random, Ok)?,
-            certificate: certificate.clone(),
-            between: between.to_vec(),
-            trusted: Trusted::foreign(roots),
-            key: Some(key),
-        })
-    }
-
-    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) -> Self {
-        Self {
-            name: entry.name.clone(),
-            serial: entry.serial,
-            certificate: entry.certificate.clone(),
-            between,
-            trusted,
-            key: None,
-        }
-    }
-
-    /// The name it was issued under.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its serial number.
-    #[must_use]
-    pub fn serial(&self) -> Serial {
-        self.serial
-    }
-
-    /// The certificate itself.
-    #[must_use]
-    pub fn certificate(&self) -> &Certificate {
-        &self.certificate
-    }
-
-    /// The certificates above it, but for the root.
-    #[must_use]
-    pub fn between(&self) -> &[Certificate] {
-        &self.between
-    }
-
-    /// The roots that relying parties are given, the one that signs first.
-    #[must_use]
-    pub fn roots(&self) -> &[Certificate] {
-        self.trusted.roots()
-    }
-
-    /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
-    #[must_use]
-    pub fn chain_pem(&self) -> String {
-        deliver::chain_pem(&self.certificate, &self.between)
-    }
-
-    /// The private key, PEM; none where the requester has it.
-    #[must_use]
-    pub fn key_pem(&self) -> Option<Zeroizing<String>> {
-        self.key.as_ref().map(PrivateKey::to_pem)
-    }
-
-    /// The private key; none where the requester has it.
-    #[must_use]
-    pub fn key(&self) -> Option<&PrivateKey> {
-        self.key.as_ref()
-    }
-
-    /// The roots that relying parties are given, PEM.
-    #[must_use]
-    pub fn root_pem(&self) -> String {
-        self.trusted.pem()
-    }
-
-    /// Writes `NAME.crt.pem`, `NAME.key.pem` (0600) where the key is here, and `ca.crt.pem` to a directory.
-    ///
-    /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
-    pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
-        self.write_as(dir, overwrite, Access::default())
-    }
-
-    pub(crate) fn write_as(&self, dir: &Path, overwrite: Overwrite, access: Access) -> Result<(), Error> {
-        let destination = Destination {
-            overwrite,
-            access,
-            ..Destination::new(dir)
-        };
-        deliver::check(&destination, self, None)?;
-        deliver::write(dir, self, destination.access)
     }
 }
 
@@ -346,6 +175,7 @@ impl Authority {
                 reason: "this issuer is revoked: nobody would accept what it signs",
             });
         }
+        self.require_free_key(order)?;
         let validity: Validity = order
             .lifetime
             .at(now)?
@@ -389,6 +219,29 @@ impl Authority {
         })
     }
 
+    /// Refuses a key that was revoked, or that is certified under another name: a recorded request
+    /// for it may come from an attacker. Cessation of operation, which is recorded when a receiver
+    /// refuses its certificate, does not count against the key; neither does a certificate that
+    /// another one for the same key has superseded.
+    fn require_free_key(&self, order: &Order<'_>) -> Result<(), Error> {
+        let known = self.records.by_key(order.key)?;
+        let in_use = known.iter().any(|entry| entry.state == State::Issued);
+        for entry in &known {
+            let says_nothing = match entry.reason {
+                Some(Reason::CessationOfOperation) => true,
+                Some(Reason::Superseded) => in_use,
+                _ => false,
+            };
+            if entry.state == State::Revoked && !says_nothing {
+                return Err(Error::RevokedKey(entry.serial));
+            }
+            if entry.role != Role::NetworkFunction || entry.name != order.name {
+                return Err(Error::KeyOfAnother(entry.serial));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether IKE peers can use such a certificate: every key on the way to the root, and the names. Keys are of one kind: a chain is as strong
     /// as its weakest signature.
     fn check_ipsec(&self, order: &Order<'_>) -> Result<(), Error> {
@@ -427,6 +280,10 @@ impl Authority {
             between: self.between(entry),
             trusted: self.trusted(),
             key,
+            foreign: match entry.replaces {
+                None => Foreign::InTheWay,
+                Some(_) => Foreign::Kept,
+            },
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use crate::records::{Entry, FILE as RECORDS, Role};
+use crate::state::{self, Owner};
 use crate::{Error, files};
 
 /// How often and how long to ask for the lock: ten seconds in all.
@@ -168,16 +168,17 @@ impl Layout {
         files::sync_directory(&self.dir)
     }
 
+    /// Refuses a directory that other users may write to, or that belongs to another one than these.
+    pub(crate) fn require_safe(&self, owner: Owner) -> Result<(), Error> {
+        state::check_directory(&self.dir, owner).map_err(Error::file("keep keys in", &self.dir))
+    }
+
     /// Takes the lock; waits for another process that has it.
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
         let path = self.dir.join("ca.lock");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(Error::file("open", &path))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        let file = state::open(&path, &mut options).map_err(Error::file("open", &path))?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
                 Ok(()) => return Ok(Lock(file)),

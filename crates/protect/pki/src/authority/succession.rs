@@ -14,7 +14,7 @@ use time::OffsetDateTime;
 
 use super::init::keys::{self, Prepared};
 use super::init::{self, Made};
-use super::{Authority, KeySource, Layout, key, revoke};
+use super::{Authority, KeySource, Layout, key, lists};
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Records, Role, State};
@@ -71,7 +71,7 @@ impl Authority {
         records::insert(&transaction, &made.entry)?;
         records::set_phase(&transaction, old.serial, Phase::Previous, created)?;
         records::set_phase(&transaction, made.entry.serial, Phase::Current, created)?;
-        revoke::sign_list(&transaction, &made.entry, &made.key, revoke::DAYS, now)?;
+        lists::sign_list(&transaction, &made.entry, &made.key, lists::DAYS, now)?;
         transaction.commit()?;
         self.succeeded()?;
         Ok(made.entry.certificate)
@@ -145,15 +145,15 @@ impl Authority {
         let transaction = self.records.begin()?;
         records::set_phase(&transaction, self.root.serial, Phase::Previous, created)?;
         records::set_phase(&transaction, next.entry.serial, Phase::Current, created)?;
-        let mut days = revoke::DAYS;
+        let mut days = lists::DAYS;
         if let Some((made, old)) = &below {
             records::insert(&transaction, &made.entry)?;
             records::set_phase(&transaction, old.serial, Phase::Previous, created)?;
             records::set_phase(&transaction, made.entry.serial, Phase::Current, created)?;
-            revoke::sign_list(&transaction, &made.entry, &made.key, revoke::DAYS, now)?;
-            days = revoke::ROOT_DAYS;
+            lists::sign_list(&transaction, &made.entry, &made.key, lists::DAYS, now)?;
+            days = lists::ROOT_DAYS;
         }
-        revoke::sign_list(&transaction, &root.entry, &root.key, days, now)?;
+        lists::sign_list(&transaction, &root.entry, &root.key, days, now)?;
         transaction.commit()?;
         self.succeeded()?;
         Ok(root.entry.certificate)

@@ -240,17 +240,35 @@ fn a_key_of_another_authority_is_refused() {
     assert!(matches!(opened, Err(Error::KeyMismatch { .. })));
 }
 
+/// Makes records of version 4 from those of version 5.
+const UNDO_5: &str = "
+    DROP TABLE unaudited;
+    DROP INDEX invitation_vendor;
+    DROP INDEX certificate_pending;
+    DROP INDEX certificate_own;
+    DROP INDEX certificate_revoked;
+    DROP INDEX certificate_key;
+    DROP INDEX certificate_update;
+    ALTER TABLE certificate DROP COLUMN ends;
+    ALTER TABLE certificate DROP COLUMN key;
+    ALTER TABLE certificate ADD COLUMN der BLOB;
+    UPDATE certificate SET der = (SELECT der FROM certificate_der WHERE id = certificate.rowid);
+    DROP TABLE certificate_der;
+    ALTER TABLE own DROP COLUMN due;
+    ALTER TABLE revocation_list DROP COLUMN this_update;
+";
+
 #[test]
 fn records_of_a_newer_version_are_not_touched() {
     let (dir, authority) = authority(quick());
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.pragma_update(None, "user_version", 5).unwrap();
+    records.pragma_update(None, "user_version", 6).unwrap();
     drop(records);
     assert!(matches!(
         Authority::open(&path, None, now()),
-        Err(Error::RecordsVersion { found: 5, .. })
+        Err(Error::RecordsVersion { found: 6, .. })
     ));
 }
 
@@ -293,4 +311,21 @@ fn two_authorities_never_have_the_same_name() {
     let (_one, first) = authority(quick());
     let (_two, second) = authority(quick());
     assert_ne!(first.root().subject(), second.root().subject());
+}
+
+#[test]
+fn an_authority_is_made_and_opened_in_no_directory_that_others_may_write_to() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ca");
+    fs::create_dir(&path).unwrap();
+    let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o777);
+    let refused = Authority::init(&path, quick(), now()).unwrap_err();
+    assert!(refused.to_string().contains("chmod"), "{refused}");
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+    set(0o755);
+    drop(Authority::init(&path, quick(), now()).unwrap());
+    set(0o777);
+    assert!(Authority::open(&path, None, now()).is_err());
 }

@@ -31,6 +31,8 @@ pub(crate) struct Stored {
 
 const COLUMNS: &str = "reference, secret, vendor, root, name, names, functions, profile, days, long_life, classical, created, expires, serial, closed";
 
+pub(super) const OF_VENDORS: &str = "WHERE closed IS NULL AND vendor IS NOT NULL ORDER BY created, rowid";
+
 impl Records {
     pub(crate) fn invitation(&self, reference: &str) -> Result<Option<Stored>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM invitation WHERE reference = ?1");
@@ -43,10 +45,19 @@ impl Records {
 
     /// Every invitation, oldest first; none of records that are older than invitations.
     pub(crate) fn invitations(&self) -> Result<Vec<Stored>, Error> {
-        if super::version(&self.connection)? < 2 {
+        if self.version < 2 {
             return Ok(Vec::new());
         }
-        let sql = format!("SELECT {COLUMNS} FROM invitation ORDER BY created, rowid");
+        self.chosen("ORDER BY created, rowid")
+    }
+
+    /// Every invitation of a vendor's certificate that is not closed, oldest first.
+    pub(crate) fn of_vendors(&self) -> Result<Vec<Stored>, Error> {
+        self.chosen(OF_VENDORS)
+    }
+
+    fn chosen(&self, condition: &str) -> Result<Vec<Stored>, Error> {
+        let sql = format!("SELECT {COLUMNS} FROM invitation {condition}");
         let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map([], raw)?;
         rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
@@ -95,10 +106,12 @@ pub(crate) fn close(transaction: &Transaction<'_>, reference: &str, now: OffsetD
     Ok(changed == 1)
 }
 
-/// Closes every invitation whose time is over.
+/// Closes invitations whose time is over, and forgets their secrets. A second record, more than a
+/// day old, must confirm that their time is over: a clock that is once ahead closes nothing.
 pub(crate) fn close_expired(transaction: &Transaction<'_>, now: OffsetDateTime) -> Result<(), Error> {
     transaction.execute(
-        "UPDATE invitation SET closed = expires, secret = NULL WHERE closed IS NULL AND expires < ?1",
+        "UPDATE invitation SET closed = expires, secret = NULL
+         WHERE closed IS NULL AND expires < ?1 AND expires < (SELECT max(created) FROM invitation WHERE created < ?1 - 86400)",
         [now.unix_timestamp()],
     )?;
     Ok(())

@@ -3,8 +3,10 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use time::OffsetDateTime;
 
-use super::{Entry, Phase, Records, Role, moment, select, version};
+use super::{Entry, Phase, Records, Role, moment};
 use crate::{Certificate, Error, Serial};
+
+pub(super) const OWN: &str = "WHERE role != 'network-function' ORDER BY created, rowid";
 
 /// One of the authority's own certificates.
 #[derive(Debug, Clone)]
@@ -12,35 +14,35 @@ pub(crate) struct Own {
     pub(crate) entry: Entry,
     pub(crate) phase: Phase,
     pub(crate) since: OffsetDateTime,
+    /// Some of its revocations are on no list yet.
+    pub(crate) list_due: bool,
 }
 
 impl Records {
     /// The authority's own certificates, oldest first.
     pub(crate) fn own(&self) -> Result<Vec<Own>, Error> {
-        let entries = select(
-            &self.connection,
-            "WHERE role != 'network-function' ORDER BY created, rowid",
-            params![],
-        )?;
+        let entries = self.select(OWN, params![])?;
         // Whoever only reads them leaves older records as they are.
-        if version(&self.connection)? < 3 {
+        if self.version < 3 {
             let current = |entry: Entry| Own {
                 phase: Phase::Current,
                 since: entry.created,
+                list_due: false,
                 entry,
             };
             return Ok(entries.into_iter().map(current).collect());
         }
-        let mut statement = self
-            .connection
-            .prepare("SELECT phase, since FROM own WHERE serial = ?1")?;
+        let due = if self.version < 5 { "0" } else { "due" };
+        let sql = format!("SELECT phase, since, {due} FROM own WHERE serial = ?1");
+        let mut statement = self.connection.prepare(&sql)?;
         let own = |entry: Entry| {
-            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-            let (phase, since) = statement.query_row(params![entry.serial.as_bytes()], read)?;
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get(2)?));
+            let (phase, since, list_due) = statement.query_row(params![entry.serial.as_bytes()], read)?;
             Ok(Own {
                 entry,
                 phase: Phase::from_name(&phase)?,
                 since: moment(since)?,
+                list_due,
             })
         };
         entries.into_iter().map(own).collect()
@@ -56,7 +58,7 @@ impl Records {
 
     /// The certificate of a root's key by the root whose place it takes, where one was made.
     pub(crate) fn new_with_old(&self, root: Serial) -> Result<Option<Certificate>, Error> {
-        if version(&self.connection)? < 4 {
+        if self.version < 4 {
             return Ok(None);
         }
         let sql = "SELECT der FROM new_with_old WHERE root = ?1";

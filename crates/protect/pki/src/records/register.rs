@@ -7,7 +7,7 @@ use rusqlite::OpenFlags;
 
 use super::{Entry, FILE, Phase, Records, Role};
 use crate::authority::{Layout, Trusted, chain_pem};
-use crate::{Certificate, Destination, Error, Invitation, Issued, Serial};
+use crate::{Certificate, Destination, Error, Invitation, Issued, Published, Serial};
 
 /// What an authority has done so far.
 #[derive(Debug)]
@@ -32,6 +32,21 @@ impl Register {
     /// The certificate with this serial number, or the newest with this name.
     pub fn find(&self, serial_or_name: &str) -> Result<Entry, Error> {
         find(&self.records, serial_or_name)
+    }
+
+    /// Hands out every certificate, oldest first, without holding them all.
+    pub fn each_entry<E: From<Error>>(&self, each: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
+        self.records.each(each)
+    }
+
+    /// Roots, own certificates and newest lists as they are published.
+    pub fn published(&self) -> Result<Published, Error> {
+        Published::of(&self.records, &self.records.own()?)
+    }
+
+    /// A number that changes with each change by another process or connection.
+    pub fn version(&self) -> Result<i64, Error> {
+        self.records.data_version()
     }
 
     /// Every invitation, oldest first.
@@ -60,7 +75,7 @@ impl Register {
             .into_iter()
             .filter(|own| own.phase != Phase::Retired)
         {
-            ends.extend(self.records.list(own.entry.serial)?.map(|list| list.next_update));
+            ends.extend(self.records.list_times(own.entry.serial)?.map(|list| list.next_update));
         }
         Ok(ends.into_iter().min().map(SystemTime::from))
     }

@@ -60,8 +60,10 @@ fn a_closed_or_expired_invitation_opens_nothing_and_its_secret_is_gone() {
         authority.enrol(&two, &key(Algorithm::Ed25519), late),
         Err(Error::NotInvited(_))
     ));
-    // The next invitation clears expired ones away.
+    // Later invitations clear expired ones away.
     authority.invite(&invite("three"), late).unwrap();
+    let late = late + DAY + Duration::from_secs(1);
+    authority.invite(&invite("four"), late).unwrap();
     let path = dir.path().join("ca");
     let register = Register::open(&path).unwrap();
     let states: Vec<_> = register
@@ -75,6 +77,7 @@ fn a_closed_or_expired_invitation_opens_nothing_and_its_secret_is_gone() {
         [
             (InvitationState::Closed, false),
             (InvitationState::Expired, false),
+            (InvitationState::Expired, true),
             (InvitationState::Open, true)
         ]
     );
@@ -206,6 +209,7 @@ fn records_without_invitations_become_ones_with_them() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
+    records.execute_batch(UNDO_5).unwrap();
     records
         .execute_batch("DROP TABLE invitation; DROP TABLE new_with_old; DROP TABLE own")
         .unwrap();
@@ -219,4 +223,110 @@ fn records_without_invitations_become_ones_with_them() {
     let mode = fs::metadata(path.join("ca.sqlite")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(Register::open(&path).unwrap().invitations().unwrap().len(), 1);
+}
+
+/// `ca invite` with a clock 30 days ahead closed all other invitations for good.
+#[test]
+fn a_clock_that_is_once_ahead_closes_no_invitation() {
+    let (_dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    authority.invite(&invite("early"), now() + DAY * 30).unwrap();
+    authority.invite(&invite("due"), now()).unwrap();
+    assert!(authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).is_ok());
+}
+
+#[test]
+fn a_key_is_certified_under_one_name() {
+    let (_dir, mut authority) = authority(quick());
+    let come = |authority: &mut Authority, name: &str, key: &crate::PublicKey| {
+        let invitation = authority.invite(&invite(name), now()).unwrap();
+        authority.enrol(&invitation, key, now())
+    };
+    let (lost, kept) = (key(Algorithm::Ed25519), key(Algorithm::Ed25519));
+    let first = come(&mut authority, "gnba", &lost).unwrap();
+    come(&mut authority, "gnba", &kept).unwrap();
+    assert!(matches!(
+        come(&mut authority, "gnbb", &kept),
+        Err(Error::KeyOfAnother(_))
+    ));
+    let serial = first.serial().to_string();
+    authority.revoke(&serial, Reason::KeyCompromise, now()).unwrap();
+    for name in ["gnba", "gnbb"] {
+        assert!(matches!(come(&mut authority, name, &lost), Err(Error::RevokedKey(_))));
+    }
+    // Nor is an authority's own key, nor by a signing request.
+    let own = authority.root().public_key().clone();
+    assert!(matches!(
+        come(&mut authority, "gnbc", &own),
+        Err(Error::KeyOfAnother(_))
+    ));
+    let (request, signing) = request("amf");
+    authority.sign(&request, &signing, now()).unwrap();
+    let other = Signing {
+        name: "smf".parse().unwrap(),
+        ..signing
+    };
+    assert!(matches!(
+        authority.sign(&request, &other, now()),
+        Err(Error::KeyOfAnother(_))
+    ));
+}
+
+/// A loop of updates and revocations grew the records with the square of its rounds.
+#[test]
+fn updates_and_revocations_by_a_requester_are_bounded() {
+    let (dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    let first = authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).unwrap();
+    for _ in 0..24 {
+        let made = authority
+            .update(first.serial(), &key(Algorithm::Ed25519), now())
+            .unwrap();
+        authority
+            .revoke_on_request(made.serial(), Reason::Superseded, now())
+            .unwrap();
+    }
+    let more = authority.update(first.serial(), &key(Algorithm::Ed25519), now());
+    assert!(matches!(more, Err(Error::TooManyUpdates { .. })), "{more:?}");
+    // The list of `init` is of this minute; one list has all of them a minute later, and the next is due at half of its time.
+    let minute = Duration::from_secs(60);
+    assert!(authority.renew_lists(now() + minute / 2).unwrap().is_empty());
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [1]);
+    authority.renew_lists(now() + minute).unwrap();
+    authority.renew_lists(now() + 2 * minute).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [2]);
+    assert_eq!(listed(&authority.crl().unwrap()).len(), 24);
+    assert!(
+        authority
+            .update(first.serial(), &key(Algorithm::Ed25519), now() + DAY)
+            .is_ok()
+    );
+    for hour in 2..10 {
+        authority
+            .refresh_lists(7, now() + Duration::from_secs(3_600) * hour)
+            .unwrap();
+    }
+    drop(authority);
+    let records = rusqlite::Connection::open(dir.path().join("ca/ca.sqlite")).unwrap();
+    let kept: i64 = records
+        .query_row("SELECT count(*) FROM revocation_list", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(kept, 3);
+}
+
+#[test]
+fn certificates_without_a_line_in_the_audit_log_are_known() {
+    let (dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    let first = authority.enrol(&invitation, &key(Algorithm::Ed25519), now()).unwrap();
+    let second = authority
+        .update(first.serial(), &key(Algorithm::Ed25519), now())
+        .unwrap();
+    authority.issue(&leaf("nrf"), now()).unwrap();
+    drop(authority);
+    let mut opened = Authority::open(&dir.path().join("ca"), None, now()).unwrap();
+    let serials: Vec<Serial> = opened.unaudited().unwrap().iter().map(Entry::serial).collect();
+    assert_eq!(serials, [first.serial(), second.serial()]);
+    opened.audited(&serials[..1]).unwrap();
+    assert_eq!(opened.unaudited().unwrap().len(), 1);
 }

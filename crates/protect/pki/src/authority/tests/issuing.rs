@@ -60,7 +60,33 @@ fn the_root_of_another_authority_is_not_replaced_unasked() {
     let out = Destination::new(&dir.path().join("out"));
     first.issue_to(&leaf("nrf"), &out, now()).unwrap();
     let foreign = second.issue_to(&leaf("amf"), &out, now());
-    assert!(matches!(foreign, Err(Error::FileExists(path)) if path.ends_with("ca.crt.pem")));
+    let named = |roots: &[String]| roots == [first.root().subject()];
+    assert!(
+        matches!(foreign, Err(Error::ForeignRoots { path, roots }) if path.ends_with("ca.crt.pem") && named(&roots))
+    );
+}
+
+/// A renewal hinted at `--force`, which took the other authority's root from the function.
+#[test]
+fn a_renewal_keeps_roots_of_other_authorities() {
+    let (dir, mut authority) = authority(quick());
+    let (_other, second) = self::authority(quick());
+    let mut out = Destination::new(&dir.path().join("out"));
+    authority.issue_to(&leaf("nrf"), &out, now()).unwrap();
+    let roots = out.dir.join("ca.crt.pem");
+    fs::write(&roots, authority.root().to_pem() + &second.root().to_pem()).unwrap();
+    let mut by_hand = fs::read(&roots).unwrap();
+    for overwrite in [Overwrite::Refuse, Overwrite::Replace] {
+        out.overwrite = overwrite;
+        let issued = authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
+        assert_eq!(fs::read(&roots).unwrap(), by_hand);
+        assert_eq!(issued.foreign_roots(&out.dir).unwrap(), [second.root().subject()]);
+    }
+    // Nothing is lost of a file in another order.
+    fs::write(&roots, second.root().to_pem()).unwrap();
+    authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
+    by_hand = (authority.root().to_pem() + &second.root().to_pem()).into_bytes();
+    assert_eq!(fs::read(&roots).unwrap(), by_hand);
 }
 
 #[test]

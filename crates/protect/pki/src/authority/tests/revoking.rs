@@ -100,3 +100,29 @@ fn two_certificates_of_one_name_are_revoked_by_serial_number() {
         .unwrap();
     authority.revoke("nrf", Reason::Superseded, now()).unwrap();
 }
+
+/// `ca crl` with a clock 300 days ahead left a list that no peer accepted, and that counted as fresh for as long.
+#[test]
+fn a_list_that_begins_in_the_future_is_signed_anew() {
+    let (_dir, mut authority) = authority(quick());
+    authority.refresh_lists(7, now() + DAY * 300).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [2]);
+    authority.renew_lists(now()).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [3]);
+    assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 7));
+}
+
+#[test]
+fn many_certificates_are_revoked_by_one_list_or_none() {
+    let (_dir, mut authority) = authority(quick());
+    for name in ["amf", "smf", "udm"] {
+        authority.issue(&leaf(name), now()).unwrap();
+    }
+    let unknown = authority.revoke_all(&["amf", "nobody"], Reason::Superseded, now());
+    assert!(matches!(unknown, Err(Error::UnknownCertificate(_))));
+    assert_eq!(authority.show("amf").unwrap().state(), State::Issued);
+    let revoked = authority.revoke_all(&["amf", "smf", "udm", "amf"], Reason::Superseded, now());
+    let revoked = revoked.unwrap();
+    assert!(revoked.len() == 3 && revoked.iter().all(|revoked| revoked.list_number == 2));
+    assert_eq!(listed(&authority.crl().unwrap()).len(), 3);
+}

@@ -58,10 +58,10 @@ fn the_next_intermediate_signs_at_once_and_the_one_of_before_its_list() {
     }
     let named = made.serial().unwrap().to_string();
     assert_ne!(
-        authority.newest_list(Some(&named)).unwrap(),
-        authority.newest_list(None).unwrap()
+        authority.published().unwrap().list(Some(&named)).map(<[u8]>::to_vec),
+        authority.published().unwrap().list(None).map(<[u8]>::to_vec)
     );
-    assert!(authority.newest_list(Some(&named)).unwrap().is_some());
+    assert!(authority.published().unwrap().list(Some(&named)).is_some());
     drop(authority);
     let mut opened = Authority::open(&path, None, now()).unwrap();
     assert_eq!(opened.intermediate().unwrap().der(), made.der());
@@ -208,12 +208,15 @@ fn roots_next_to_a_certificate_are_replaced_where_they_are_the_authoritys() {
     authority.retire_roots(Anyway::No, now()).unwrap();
     authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), new);
-    // With a root of somebody else's in it it is left alone.
+    // A root of another authority stays.
     let other = PrivateKey::generate(Algorithm::Ed25519).unwrap();
     let foreign = rcgen::CertificateParams::default().self_signed(&other).unwrap().pem();
     fs::write(&file, new.clone() + &foreign).unwrap();
-    let refused = authority.renew("nrf", &renewal(), Some(&out), now());
-    assert!(matches!(refused, Err(Error::FileExists(path)) if path == file));
+    authority.renew("nrf", &renewal(), Some(&out), now()).unwrap();
+    assert_eq!(
+        pem::parse_many(fs::read(&file).unwrap()).unwrap(),
+        pem::parse_many(new + &foreign).unwrap()
+    );
 }
 
 #[test]
@@ -255,6 +258,7 @@ fn records_of_before_have_one_of_each() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
+    records.execute_batch(UNDO_5).unwrap();
     records
         .execute_batch("DROP TABLE new_with_old; DROP TABLE own")
         .unwrap();
@@ -279,6 +283,7 @@ fn records_of_before_new_with_old_go_on_with_their_succession() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
+    records.execute_batch(UNDO_5).unwrap();
     records.execute_batch("DROP TABLE new_with_old").unwrap();
     records.pragma_update(None, "user_version", 3).unwrap();
     drop(records);
@@ -315,13 +320,35 @@ fn a_key_in_a_file_is_under_the_passphrase_of_the_one_whose_place_it_takes() {
     let refused = opened.publish_root(next(), now());
     assert!(matches!(refused, Err(Error::PassphraseNeeded(_))), "{refused:?}");
     let wrong = Passphrase::new(Zeroizing::new("battery staple".to_owned())).unwrap();
-    opened.supply(Secrets::from(Some(&wrong)));
+    drop(opened);
+    let mut opened = Authority::open(&path, Some(&wrong), now()).unwrap();
     assert!(matches!(
         opened.publish_root(next(), now()),
         Err(Error::WrongPassphrase(_))
     ));
-    opened.supply(Secrets::from(Some(&passphrase)));
+    drop(opened);
+    let mut opened = Authority::open(&path, Some(&passphrase), now()).unwrap();
     let made = opened.publish_root(next(), now()).unwrap();
     let file = path.join(format!("root-{}.key.pem", made.serial().unwrap()));
     assert!(fs::read_to_string(file).unwrap().contains("ENCRYPTED"));
+}
+
+/// `ca serve` let the list of the former intermediate end, and relying parties refused every certificate of before.
+#[test]
+fn the_lists_of_all_live_issuers_are_renewed_at_half_of_their_time() {
+    let (dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    authority.renew_intermediate(next(), now()).unwrap();
+    let at = |authority: &mut Authority, days: u32| {
+        let unrenewed = authority.renew_lists(now() + DAY * days).unwrap();
+        (list_numbers(&authority.crl().unwrap()), unrenewed)
+    };
+    assert_eq!(at(&mut authority, 3).0, [1, 1, 1]);
+    assert_eq!(at(&mut authority, 4).0, [2, 2, 1]);
+    assert_eq!(at(&mut authority, 91).0, [3, 3, 2], "the root's is good for 180 days");
+    // A key that is elsewhere is named, and the other lists are renewed.
+    let path = dir.path().join("ca");
+    fs::rename(path.join("intermediate.key.pem"), dir.path().join("away.pem")).unwrap();
+    let (numbers, unrenewed) = at(&mut authority, 95);
+    assert_eq!(numbers, [4, 3, 2]);
+    assert!(matches!(unrenewed.as_slice(), [one] if matches!(one.error, Error::KeyOffline(_))));
 }

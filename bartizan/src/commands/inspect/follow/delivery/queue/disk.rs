@@ -4,11 +4,12 @@
 //! that no cursor was written then shows afterwards as a gap before the oldest, and is counted.
 
 use std::collections::VecDeque;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use bartizan_pki::state::{self, Owner};
 
 use super::cursor::Cursor;
 use super::segment::{Segment, framed};
@@ -43,22 +44,14 @@ pub(in super::super) struct Disk {
 impl Disk {
     pub(super) fn open(folder: &Path, limit: u64, head: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new(format!("--queue {}: {error}", folder.display()));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|error| failed(error).hint("name a folder that this user may write to"))?;
-        let mode = fs::metadata(folder).map_err(failed)?.mode();
-        if mode & 0o022 != 0 {
-            return Err(Failure::usage(format!(
-                "--queue {}: other users may write to this folder",
-                folder.display()
-            ))
-            .hint(format!(
+        state::make_directory(folder, Owner::User).map_err(|error| match error.raw_os_error() {
+            Some(_) => failed(error).hint("name a folder that this user may write to"),
+            // Refused by the check.
+            None => Failure::usage(failed(error).message()).hint(format!(
                 "chmod 700 {}, or name a folder that is not there yet",
                 folder.display()
-            )));
-        }
+            )),
+        })?;
         let lock = lock(folder)?;
         let cursor = Cursor::read(folder).map_err(failed)?;
         let (mut segments, found) = segments(folder).map_err(failed)?;
@@ -292,13 +285,9 @@ impl Disk {
 fn lock(folder: &Path) -> Result<File, Failure> {
     let path = folder.join("lock");
     let failed = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = state::open(&path, &mut options).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Failure::new(format!(

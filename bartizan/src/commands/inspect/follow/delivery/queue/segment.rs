@@ -5,11 +5,12 @@
 //! whose checksum is wrong, ends the file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bartizan_pki::state;
 use flate2::Crc;
 
 use super::{LARGEST, TOGETHER};
@@ -82,7 +83,8 @@ impl Segment {
 
     /// What stands in a file of an earlier process; none where not even its beginning was written. What is behind the last whole record is cut off.
     pub(super) fn open(path: &Path, first: u64) -> io::Result<Option<Self>> {
-        let bytes = std::fs::read(path)?;
+        let mut bytes = Vec::new();
+        state::open(path, OpenOptions::new().read(true))?.read_to_end(&mut bytes)?;
         let Some(head) = bytes.strip_prefix(MARK).and_then(|rest| unframe(HEAD, rest)) else {
             return Ok(None);
         };

@@ -287,6 +287,32 @@ fn a_folder_of_others_and_one_in_use_are_refused() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     let refused = Queue::open(&open, 1 << 20, HEAD).unwrap_err();
     assert!(refused.hints().contains("chmod 700"), "{}", refused.hints());
+    // Only root may give a folder away.
+    let other = place.path().join("other");
+    fs::create_dir(&other).unwrap();
+    if std::os::unix::fs::chown(&other, Some(10101), None).is_ok() {
+        let refused = Queue::open(&other, 1 << 20, HEAD).unwrap_err();
+        assert!(refused.message().contains("another user"), "{}", refused.message());
+    }
+}
+
+/// A symbolic link `lock` made a file elsewhere, and a FIFO with a segment's name kept the start waiting.
+#[test]
+fn a_link_and_a_fifo_in_the_folder_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (linked, piped) = (place.path().join("linked"), place.path().join("piped"));
+    for folder in [&linked, &piped] {
+        drop(Queue::open(folder, 1 << 20, HEAD).unwrap());
+    }
+    fs::remove_file(linked.join("lock")).unwrap();
+    let elsewhere = place.path().join("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, linked.join("lock")).unwrap();
+    assert!(Queue::open(&linked, 1 << 20, HEAD).is_err() && !elsewhere.exists());
+    let fifo = piped.join("00000000000000000001.segment");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let refused = Queue::open(&piped, 1 << 20, HEAD).unwrap_err();
+    assert!(refused.message().contains("no regular file"), "{}", refused.message());
 }
 
 #[test]

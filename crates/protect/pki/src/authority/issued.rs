@@ -1,0 +1,218 @@
+//! An issued certificate, and the roots next to it.
+
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use super::{Destination, Overwrite, deliver};
+use crate::files::Access;
+use crate::records::{Entry, Own, Phase, Role};
+use crate::{Certificate, Error, Name, PrivateKey, Serial};
+
+/// An issued certificate with what its user needs next to it.
+#[derive(Debug)]
+pub struct Issued {
+    pub(super) name: String,
+    pub(super) serial: Serial,
+    pub(super) certificate: Certificate,
+    pub(super) between: Vec<Certificate>,
+    pub(super) trusted: Trusted,
+    pub(super) key: Option<PrivateKey>,
+    pub(super) foreign: Foreign,
+}
+
+/// Roots of other authorities in the file of roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Foreign {
+    /// They are in the way of a first certificate, and go where files are overwritten.
+    InTheWay,
+    /// A renewal keeps them.
+    Kept,
+}
+
+/// The roots that relying parties are given.
+#[derive(Debug, Clone)]
+pub(crate) struct Trusted {
+    /// The one that signs first, then the others: the next one, and those of before whose certificates are in use.
+    roots: Vec<Certificate>,
+    /// Those that were given before.
+    retired: Vec<Certificate>,
+}
+
+impl Trusted {
+    pub(crate) fn of(own: &[Own]) -> Self {
+        let of = |wanted: &[Phase]| -> Vec<Certificate> {
+            let roots = own.iter().filter(|own| own.entry.role == Role::Root);
+            let roots = wanted
+                .iter()
+                .flat_map(|phase| roots.clone().filter(move |own| own.phase == *phase));
+            roots.map(|own| own.entry.certificate.clone()).collect()
+        };
+        Self {
+            roots: of(&[Phase::Current, Phase::Next, Phase::Previous]),
+            retired: of(&[Phase::Retired]),
+        }
+    }
+
+    fn received(roots: Vec<Certificate>) -> Self {
+        Self {
+            roots,
+            retired: Vec::new(),
+        }
+    }
+
+    pub(crate) fn roots(&self) -> &[Certificate] {
+        &self.roots
+    }
+
+    /// PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.roots.iter().map(Certificate::to_pem).collect()
+    }
+
+    /// Certificates of a text that are none of these, nor of those that were given before.
+    pub(super) fn foreign(&self, text: &[u8]) -> Vec<pem::Pem> {
+        let ours = |der: &[u8]| self.roots.iter().chain(&self.retired).any(|own| own.der() == der);
+        let mut found = pem::parse_many(text).unwrap_or_default();
+        found.retain(|one| one.tag() == "CERTIFICATE" && !ours(one.contents()));
+        found
+    }
+}
+
+/// Subjects of certificates of any authority.
+pub(super) fn subjects(certificates: &[pem::Pem]) -> Vec<String> {
+    let subject = |one: &pem::Pem| match x509_parser::parse_x509_certificate(one.contents()) {
+        Ok((_, certificate)) => certificate.subject().to_string(),
+        Err(_) => "a certificate that cannot be read".to_owned(),
+    };
+    certificates.iter().map(subject).collect()
+}
+
+impl Issued {
+    /// What an authority elsewhere issued for a key that is here, to be written as what is issued here is.
+    pub fn received(
+        name: &Name,
+        chain: &[Certificate],
+        roots: Vec<Certificate>,
+        key: PrivateKey,
+    ) -> Result<Self, Error> {
+        let mismatch = || Error::Certificate {
+            place: name.as_str().to_owned(),
+            reason: "the certificate is not that of the key".to_owned(),
+        };
+        let (certificate, between) = chain.split_first().ok_or_else(mismatch)?;
+        if certificate.public_key() != key.public_key() {
+            return Err(mismatch());
+        }
+        Ok(Self {
+            name: name.as_str().to_owned(),
+            // It names hidden files alone where the other authority numbers in another way.
+            serial: certificate.serial().map_or_else(Serial::random, Ok)?,
+            certificate: certificate.clone(),
+            between: between.to_vec(),
+            trusted: Trusted::received(roots),
+            key: Some(key),
+            foreign: Foreign::InTheWay,
+        })
+    }
+
+    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) -> Self {
+        Self {
+            name: entry.name.clone(),
+            serial: entry.serial,
+            certificate: entry.certificate.clone(),
+            between,
+            trusted,
+            key: None,
+            foreign: Foreign::InTheWay,
+        }
+    }
+
+    /// The name it was issued under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its serial number.
+    #[must_use]
+    pub fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    /// The certificate itself.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// The certificates above it, but for the root.
+    #[must_use]
+    pub fn between(&self) -> &[Certificate] {
+        &self.between
+    }
+
+    /// The roots that relying parties are given, the one that signs first.
+    #[must_use]
+    pub fn roots(&self) -> &[Certificate] {
+        self.trusted.roots()
+    }
+
+    /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
+    #[must_use]
+    pub fn chain_pem(&self) -> String {
+        deliver::chain_pem(&self.certificate, &self.between)
+    }
+
+    /// The private key, PEM; none where the requester has it.
+    #[must_use]
+    pub fn key_pem(&self) -> Option<Zeroizing<String>> {
+        self.key.as_ref().map(PrivateKey::to_pem)
+    }
+
+    /// The private key; none where the requester has it.
+    #[must_use]
+    pub fn key(&self) -> Option<&PrivateKey> {
+        self.key.as_ref()
+    }
+
+    /// The roots that relying parties are given, PEM.
+    #[must_use]
+    pub fn root_pem(&self) -> String {
+        self.trusted.pem()
+    }
+
+    /// Contents of a file of roots that takes this one's place, PEM.
+    pub(super) fn roots_next_to(&self, present: &[u8]) -> String {
+        let mut roots = self.root_pem();
+        if self.foreign == Foreign::Kept {
+            for root in self.trusted.foreign(present) {
+                roots.push_str(&crate::certificate::to_pem("CERTIFICATE", root.contents()));
+            }
+        }
+        roots
+    }
+
+    /// Subjects of roots of other authorities in the `ca.crt.pem` of a directory, which a renewal has kept.
+    pub fn foreign_roots(&self, dir: &Path) -> Result<Vec<String>, Error> {
+        let present = deliver::roots_in(dir)?.unwrap_or_default();
+        Ok(subjects(&self.trusted.foreign(&present)))
+    }
+
+    /// Writes `NAME.crt.pem`, `NAME.key.pem` (0600) where the key is here, and `ca.crt.pem` to a directory.
+    ///
+    /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
+    pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
+        self.write_as(dir, overwrite, Access::default())
+    }
+
+    pub(crate) fn write_as(&self, dir: &Path, overwrite: Overwrite, access: Access) -> Result<(), Error> {
+        let destination = Destination {
+            overwrite,
+            access,
+            ..Destination::new(dir)
+        };
+        deliver::check(&destination, self, None)?;
+        deliver::write(dir, self, destination.access)
+    }
+}
