@@ -14,7 +14,7 @@ mod message;
 pub use connection::{Bounds, Connection, Event, Fault, Received, Role, Sweeps, Unsent};
 pub use fields::{Fields, Indexing};
 pub use frame::Code;
-pub use hpack::{Decoder, Encoder, Malformed, Size};
+pub use hpack::{Decoder, Encoder, Unread};
 pub use message::{Kind, MalformedMessage, Summary, check};
 
 /// The client's connection preface (section 3.4).
