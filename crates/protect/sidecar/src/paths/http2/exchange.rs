@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Limits;
-use bartizan_http1::is_repeatable;
+use bartizan_http1::{Unopened, is_repeatable};
 use bartizan_http2::{Code, Fields, Indexing};
 use tokio::task::spawn_local;
 
@@ -351,7 +351,7 @@ async fn carry(origin: Origin, again: bool) {
                 link.port.flush();
                 return consumer.flush();
             }
-            Handed::Gone => return,
+            Handed::Gone => return consumer.flush(),
             Handed::NoRoom => {}
         }
     }
@@ -362,7 +362,7 @@ enum Handed {
     Done,
     /// The connection takes no more requests.
     NoRoom,
-    /// It was reset, or waited for too long.
+    /// It was reset, waited for too long, or has its answer.
     Gone,
 }
 
@@ -385,20 +385,33 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
     };
     let ends = body.is_empty() && matches!(tail, Tail::End);
     let opened = pool.open_on(link, &head, ends, origin);
-    {
+    let id = {
         let mut inside = consumer.inside();
         let Some(exchange) = inside.connection.kept(*stream) else {
             return Handed::Gone;
         };
+        let id = match opened {
+            Ok(id) => id,
+            Err(Unopened::NoRoom) => {
+                exchange.head = head;
+                return Handed::NoRoom;
+            }
+            Err(Unopened::Unwritable) => {
+                let failure = Failure::unwritable(pool.peer());
+                complain(exchange, &failure);
+                let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
+                answer(&shared, side, &mut inside, *stream, &failure);
+                return Handed::Gone;
+            }
+        };
         exchange.head = head;
-        let Some(id) = opened else { return Handed::NoRoom };
         exchange.carrier = Carrier::On(Rc::clone(link), id);
         exchange.account.handed(link.session.as_deref());
         if body.len() > KEPT_AT_MOST && link.settled.get() {
             exchange.kept = None;
         }
-    }
-    let Some(id) = opened else { return Handed::NoRoom };
+        id
+    };
     if body.is_empty() && !matches!(tail, Tail::Trailers(_)) {
         return Handed::Done;
     }

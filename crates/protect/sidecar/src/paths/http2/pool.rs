@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bartizan_deployment::Path;
+use bartizan_http1::Unopened;
 use bartizan_http2::{Fields, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -237,14 +238,14 @@ impl Pool {
         changed
     }
 
-    /// Sends the head of a request on a connection; the stream it is on. `None` where there is no room.
-    pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
+    /// Sends the head of a request on a connection; the stream it is on.
+    pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Result<u32, Unopened> {
         // Requests of one reader share what they may have of the link's window: a peer's, however many connections it makes.
         let owner = origin.consumer.inside().reader_number();
         let opened = {
             let mut inside = link.port.inside();
             if !inside.has_room() {
-                return None;
+                return Err(Unopened::NoRoom);
             }
             inside.used();
             let carried = Carried {
@@ -266,7 +267,7 @@ impl Pool {
                 self.retire(link);
             }
         }
-        Some(opened)
+        Ok(opened)
     }
 
     /// A connection with room for a stream. Dials where there is none, and waits where there are as many connections as there
