@@ -9,7 +9,7 @@ use crate::pod::{Container, Pod};
 use crate::specification::VOLUMES;
 use crate::{Exemption, REDIRECT, SIDECAR, Settings, TRUST, USER, secrets};
 
-/// What container runtimes give by default, but for NET_RAW, with which packets are sent past the rules. With others a container could change
+/// Capabilities that container runtimes give by default, but for NET_RAW, with which packets are sent past the rules. With others a container could change
 /// the rules (NET_ADMIN, SYS_ADMIN, SYS_MODULE, BPF), read the sidecar's key (SYS_PTRACE, DAC_READ_SEARCH, SYS_RAWIO, PERFMON,
 /// CHECKPOINT_RESTORE) or set the clock that certificates are judged by (SYS_TIME); those of kernels to come are not known yet.
 const HARMLESS: [&str; 13] = [
@@ -162,7 +162,7 @@ fn containers<'a>(pod: Pod<'a>, all: impl Iterator<Item = Container<'a>>, found:
     }
 }
 
-/// What a container asks for that is not among [`HARMLESS`].
+/// Powers that a container asks for and that are not among [`HARMLESS`].
 fn held(context: &Value) -> Vec<String> {
     let mut held = Vec::new();
     if is_set(at(context, &["privileged"])) {

@@ -34,6 +34,8 @@ pub(crate) enum Why {
     Connect,
     /// The request cannot be written in the version of HTTP that its producer speaks.
     Unwritable,
+    /// A peer has as many connections as it may.
+    TooMany(&'static str),
     /// An SCTP association ended before its functions ended it.
     Association(&'static str),
 }
@@ -50,7 +52,7 @@ impl Why {
             Self::NotHttp => "not-http",
             Self::Connect => "connect-method",
             Self::Unwritable => "malformed-request",
-            Self::Association(ending) => ending,
+            Self::TooMany(word) | Self::Association(word) => word,
         }
     }
 
@@ -63,7 +65,7 @@ impl Why {
             Self::NotHttp | Self::Unwritable => (400, "INVALID_MSG_FORMAT"),
             Self::Connect => (501, "INVALID_MSG_FORMAT"),
             // No request is answered with it.
-            Self::Association(_) => (504, "TARGET_NF_NOT_REACHABLE"),
+            Self::TooMany(_) | Self::Association(_) => (504, "TARGET_NF_NOT_REACHABLE"),
         }
     }
 }

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use crate::answers::failure::{Failure, Why};
+use crate::dialling::session::Session;
 use crate::metrics::UNAUTHENTICATED;
+use crate::shared::Shared;
 use crate::worker::spread::Load;
 
 /// How many connections a listener holds at most.
@@ -42,6 +45,8 @@ struct Taken {
     pending: BTreeMap<u64, PendingConnection>,
     /// An address is in here while it has a connection.
     addresses: HashMap<IpAddr, OfOne>,
+    /// Established connections by the node that authenticated.
+    peers: HashMap<Box<str>, usize>,
 }
 
 #[derive(Debug)]
@@ -65,6 +70,8 @@ pub(crate) struct Slot {
     number: u64,
     address: IpAddr,
     established: AtomicBool,
+    /// The node that authenticated.
+    peer: OnceLock<Box<str>>,
     /// What it counts as for the worker that serves it, once one does.
     load: Option<Load>,
 }
@@ -80,6 +87,7 @@ pub(crate) enum Bound {
     Connections,
     PendingOfOneAddress,
     ConnectionsOfOneAddress,
+    ConnectionsOfOnePeer,
 }
 
 impl Bound {
@@ -90,6 +98,7 @@ impl Bound {
             Self::Connections => "connections",
             Self::PendingOfOneAddress => "handshakes-per-address",
             Self::ConnectionsOfOneAddress => "connections-per-address",
+            Self::ConnectionsOfOnePeer => "connections-per-peer",
         }
     }
 }
@@ -126,7 +135,8 @@ impl Admission {
         if let Some(bound) = met {
             let longest = match bound {
                 Bound::Pending | Bound::Connections => taken.pending.keys().next(),
-                Bound::PendingOfOneAddress | Bound::ConnectionsOfOneAddress => {
+                // That of a peer is met once it is authenticated.
+                Bound::PendingOfOneAddress | Bound::ConnectionsOfOneAddress | Bound::ConnectionsOfOnePeer => {
                     taken.addresses.get(&address).and_then(|own| own.pending.first())
                 }
             };
@@ -154,6 +164,7 @@ impl Admission {
             number,
             address,
             established: AtomicBool::new(false),
+            peer: OnceLock::new(),
             load: None,
         };
         Ok((slot, Eviction(eviction), met))
@@ -233,6 +244,26 @@ impl Slot {
         self.established.load(Ordering::Relaxed)
     }
 
+    /// The connection is authenticated as that of `peer`, which may have as many as one address may, from whatever addresses.
+    ///
+    /// # Errors
+    /// The bound, where the peer has as many, or none, where the connection was evicted before.
+    pub(crate) fn establish_as(&self, peer: &str) -> Result<(), Option<Bound>> {
+        let mut taken = self.admission.lock();
+        let own = taken.peers.get(peer).copied().unwrap_or(0);
+        if own >= self.admission.bounds.of_one_address {
+            return Err(Some(Bound::ConnectionsOfOnePeer));
+        }
+        if taken.no_longer_pending(self.number).is_none() {
+            return Err(None);
+        }
+        self.established.store(true, Ordering::Relaxed);
+        if self.peer.set(peer.into()).is_ok() {
+            *taken.peers.entry(peer.into()).or_insert(0) += 1;
+        }
+        Ok(())
+    }
+
     /// A worker has it, for as long as it is taken.
     pub(crate) fn counts_as(&mut self, load: Load) {
         self.load = Some(load);
@@ -246,6 +277,35 @@ impl Drop for Slot {
         // One that was evicted was subtracted then.
         if was_pending || self.established.load(Ordering::Relaxed) {
             taken.gone(self.address);
+        }
+        if let Some(peer) = self.peer.get()
+            && let Some(own) = taken.peers.get_mut(peer)
+        {
+            *own -= 1;
+            if *own == 0 {
+                taken.peers.remove(peer);
+            }
+        }
+    }
+}
+
+/// Lets an authenticated connection keep its slot; `false` where it has to be closed.
+pub(crate) fn admit(shared: &Shared, slot: &Slot, session: &Session) -> bool {
+    match slot.establish_as(session.peer.as_str()) {
+        Ok(()) => true,
+        // It was evicted in the same turn.
+        Err(None) => false,
+        Err(Some(bound)) => {
+            shared.metrics.limit_reached(bound.as_str());
+            let failure = Failure {
+                peer: session.peer.to_string(),
+                why: Why::TooMany(bound.as_str()),
+                detail: "it has as many connections to this listener as one peer may, from all its addresses together"
+                    .to_owned(),
+                hint: "`limits: { connections-per-address: ... }` sets the bound".to_owned(),
+            };
+            shared.failure_log.log("a connection closed", &failure);
+            false
         }
     }
 }
@@ -359,6 +419,33 @@ mod tests {
         first_eviction.now().await;
         drop(first);
         assert_eq!(admission.lock().count, 1);
+    }
+
+    /// A certificate that is used from two addresses.
+    #[test]
+    fn one_peer_has_no_more_from_many_addresses_than_from_one() {
+        let admission = Admission::new(Bounds {
+            connections: 4,
+            pending: 4,
+            of_one_address: 2,
+            pending_of_one_address: 2,
+        });
+        let (first, ..) = admission.take(ONE).unwrap();
+        let (second, ..) = admission.take(OTHER).unwrap();
+        let (third, ..) = admission.take(OTHER).unwrap();
+        assert_eq!(
+            [first.establish_as("amf"), second.establish_as("amf")],
+            [Ok(()), Ok(())]
+        );
+        assert_eq!(third.establish_as("amf"), Err(Some(Bound::ConnectionsOfOnePeer)));
+        drop(third);
+        let (other, ..) = admission.take(ONE).unwrap();
+        assert_eq!(other.establish_as("smf"), Ok(()));
+        drop(first);
+        let (again, ..) = admission.take(ONE).unwrap();
+        assert_eq!(again.establish_as("amf"), Ok(()));
+        drop((second, other, again));
+        assert!(admission.lock().peers.is_empty() && admission.lock().count == 0);
     }
 
     #[test]

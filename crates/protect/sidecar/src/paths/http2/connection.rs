@@ -127,6 +127,14 @@ impl<T> Connection<T> {
         either!(self, one => one.is_idle())
     }
 
+    /// The number of requests that the other end takes at once.
+    pub(super) fn streams_at_most(&self) -> usize {
+        match self {
+            Self::Http1(_) => 1,
+            Self::Http2(one) => one.streams_at_most(),
+        }
+    }
+
     pub(super) fn is_window_open(&self) -> bool {
         match self {
             Self::Http1(_) => true,

@@ -192,10 +192,11 @@ impl Exchange {
     }
 
     /// What it asks of a connection.
-    fn wants(&self) -> Wants {
+    fn wants(&self, owner: u64) -> Wants {
         let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
         Wants {
             body: kept || !matches!(self.tail, Tail::End),
+            owner,
             repeatable: self.route.pool.speaks_http1() && self.head.value(b":method").is_some_and(is_repeatable),
         }
     }
@@ -296,12 +297,12 @@ fn with_authority(head: &Fields) -> Option<Fields> {
 
 /// Has a request go on its way that nothing carries: at once where there is a connection with room for it, else once there is.
 pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
-    let found = origin
-        .consumer
-        .inside()
-        .connection
-        .kept(origin.stream)
-        .map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants()));
+    let found = {
+        let mut inside = origin.consumer.inside();
+        let owner = inside.reader_number();
+        let exchange = inside.connection.kept(origin.stream);
+        exchange.map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants(owner)))
+    };
     let (pool, wants) = found?;
     if let Some(link) = pool.pick(wants) {
         match hand_over(&origin, &link) {
@@ -317,11 +318,12 @@ pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
 /// The same where a connection has to be waited for; `again` where the request was on its way before.
 async fn carry(origin: Origin, again: bool) {
     let Origin { consumer, stream } = &origin;
-    let found = consumer
-        .inside()
-        .connection
-        .kept(*stream)
-        .map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants()));
+    let found = {
+        let mut inside = consumer.inside();
+        let owner = inside.reader_number();
+        let exchange = inside.connection.kept(*stream);
+        exchange.map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants(owner)))
+    };
     let Some((route, mut attempts, wants)) = found else {
         return;
     };

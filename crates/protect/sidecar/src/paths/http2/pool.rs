@@ -1,6 +1,7 @@
 //! HTTP/2 connections to one target, kept open and shared by requests.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
@@ -70,6 +71,8 @@ pub(crate) struct Pool {
     /// What the target speaks, as far as is known: HTTP/2 until it turns out otherwise (TS 29.500, clause 5.2).
     version: Cell<Version>,
     occupancy: Arc<Occupancy>,
+    /// Streams by the reader whose requests are on them. Of a network function's alone: its consumers have nothing to do with each other.
+    shares: Rc<RefCell<HashMap<u64, usize>>>,
 }
 
 /// What a scrape wants to know of a pool, for whichever thread it is that answers it.
@@ -111,11 +114,17 @@ pub(super) struct Wants {
     pub(super) body: bool,
     /// It does the same when it is done twice. Looked at only where the target speaks HTTP/1.1, `false` elsewhere.
     pub(super) repeatable: bool,
+    /// The reader whose request it is.
+    pub(super) owner: u64,
 }
 
 /// One request on a connection of a pool, while it is there.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<Occupancy>);
+pub(super) struct Counted {
+    occupancy: Arc<Occupancy>,
+    owner: u64,
+    shares: Rc<RefCell<HashMap<u64, usize>>>,
+}
 
 impl WaitsFor {
     /// Both together.
@@ -134,16 +143,18 @@ impl Occupancy {
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
-
-    fn count(self: &Arc<Self>) -> Counted {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-        Counted(Arc::clone(self))
-    }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        self.occupancy.streams.fetch_sub(1, Ordering::Relaxed);
+        let mut shares = self.shares.borrow_mut();
+        if let Some(own) = shares.get_mut(&self.owner) {
+            *own -= 1;
+            if *own == 0 {
+                shares.remove(&self.owner);
+            }
+        }
     }
 }
 
@@ -175,6 +186,7 @@ impl Pool {
             waiting: Cell::new(0),
             room: Notify::new(),
             version: Cell::new(Version::Http2),
+            shares: Rc::default(),
             occupancy: Arc::new(Occupancy {
                 target: words,
                 ..Occupancy::default()
@@ -238,6 +250,35 @@ impl Pool {
         changed
     }
 
+    fn count(&self, owner: u64) -> Counted {
+        self.occupancy.streams.fetch_add(1, Ordering::Relaxed);
+        if !self.leads_to_a_peer() {
+            *self.shares.borrow_mut().entry(owner).or_insert(0) += 1;
+        }
+        Counted {
+            occupancy: Arc::clone(&self.occupancy),
+            owner,
+            shares: Rc::clone(&self.shares),
+        }
+    }
+
+    /// Tells whether a reader may have one more stream. It may have twice as many as are left: two thirds where it is alone, so that another
+    /// finds some however many of its requests wait for the network function, and for how long.
+    fn has_share(&self, owner: u64) -> bool {
+        if self.leads_to_a_peer() {
+            return true;
+        }
+        let first = self.links.borrow().first().map(Rc::clone);
+        let of_one = match (self.version.get(), first) {
+            (Version::Http1, _) => 1,
+            (Version::Http2, Some(link)) => link.port.inside().connection.streams_at_most(),
+            (Version::Http2, None) => self.shared.limits.streams as usize,
+        };
+        let all = self.links_at_most().saturating_mul(of_one);
+        let own = self.shares.borrow().get(&owner).copied().unwrap_or(0);
+        has_share(own, self.occupancy.streams(), all)
+    }
+
     /// Sends the head of a request on a connection; the stream it is on.
     pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Result<u32, Unopened> {
         // Requests of one reader share what they may have of the link's window: a peer's, however many connections it makes.
@@ -250,7 +291,7 @@ impl Pool {
             inside.used();
             let carried = Carried {
                 origin: origin.clone(),
-                _counted: self.occupancy.count(),
+                _counted: self.count(owner),
             };
             inside.connection.open(head, end, owner, carried)?
         };
@@ -278,7 +319,8 @@ impl Pool {
             if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
-            if self.links.borrow().len() >= self.links_at_most() && !self.make_room() {
+            let is_full = || self.links.borrow().len() >= self.links_at_most() && !self.make_room();
+            if !self.has_share(wants.owner) || is_full() {
                 if !std::mem::replace(&mut waited, true) {
                     self.shared.metrics.limit_reached("streams");
                 }
@@ -312,6 +354,9 @@ impl Pool {
     /// An open connection with room for a stream, and for a request with a body one whose other end takes bodies: where one consumer's
     /// are not read, those of others go by another connection. Where there are as many connections as there may be, any with room.
     pub(super) fn pick(&self, wants: Wants) -> Option<Rc<Link>> {
+        if !self.has_share(wants.owner) {
+            return None;
+        }
         let links = self.links.borrow();
         let mut shut = None;
         for link in links.iter() {
@@ -506,5 +551,29 @@ impl Pool {
                 }
             }
         }
+    }
+}
+
+/// Tells whether one that has `own` of `taken` streams may have another, where there are `all`.
+fn has_share(own: usize, taken: usize, all: usize) -> bool {
+    own < 2 * all.saturating_sub(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_share;
+
+    #[test]
+    fn whatever_the_readers_before_it_hold_the_next_finds_a_stream() {
+        for all in 3..600 {
+            let mut taken = 0;
+            for reader in 0..2 {
+                let own = (0..).find(|&own| !has_share(own, taken + own, all)).unwrap();
+                assert!(own > 0, "reader {reader} of {all}");
+                taken += own;
+            }
+        }
+        assert_eq!((0..).find(|&own| !has_share(own, own, 300)), Some(200));
+        assert!(has_share(0, 0, 1) && !has_share(0, 1, 1));
     }
 }
