@@ -1,7 +1,6 @@
 //! HTTP/2 connections to one target, kept open and shared by requests.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
@@ -21,6 +20,7 @@ use super::connection::Version;
 use super::exchange::Origin;
 use super::link::{self, Carried, Link};
 use super::port::Port;
+use super::shares::{Share, Shares};
 use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::handshake;
@@ -71,8 +71,8 @@ pub(crate) struct Pool {
     /// What the target speaks, as far as is known: HTTP/2 until it turns out otherwise (TS 29.500, clause 5.2).
     version: Cell<Version>,
     occupancy: Arc<Occupancy>,
-    /// Streams by the reader whose requests are on them. Of a network function's alone: its consumers have nothing to do with each other.
-    shares: Rc<RefCell<HashMap<u64, usize>>>,
+    /// Readers' shares of a network function's streams.
+    shares: Shares,
 }
 
 /// What a scrape wants to know of a pool, for whichever thread it is that answers it.
@@ -122,8 +122,7 @@ pub(super) struct Wants {
 #[derive(Debug)]
 pub(super) struct Counted {
     occupancy: Arc<Occupancy>,
-    owner: u64,
-    shares: Rc<RefCell<HashMap<u64, usize>>>,
+    _share: Option<Share>,
 }
 
 impl WaitsFor {
@@ -148,13 +147,6 @@ impl Occupancy {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.occupancy.streams.fetch_sub(1, Ordering::Relaxed);
-        let mut shares = self.shares.borrow_mut();
-        if let Some(own) = shares.get_mut(&self.owner) {
-            *own -= 1;
-            if *own == 0 {
-                shares.remove(&self.owner);
-            }
-        }
     }
 }
 
@@ -186,7 +178,7 @@ impl Pool {
             waiting: Cell::new(0),
             room: Notify::new(),
             version: Cell::new(Version::Http2),
-            shares: Rc::default(),
+            shares: Shares::default(),
             occupancy: Arc::new(Occupancy {
                 target: words,
                 ..Occupancy::default()
@@ -252,18 +244,13 @@ impl Pool {
 
     fn count(&self, owner: u64) -> Counted {
         self.occupancy.streams.fetch_add(1, Ordering::Relaxed);
-        if !self.leads_to_a_peer() {
-            *self.shares.borrow_mut().entry(owner).or_insert(0) += 1;
-        }
         Counted {
             occupancy: Arc::clone(&self.occupancy),
-            owner,
-            shares: Rc::clone(&self.shares),
+            _share: (!self.leads_to_a_peer()).then(|| self.shares.take(owner)),
         }
     }
 
-    /// Tells whether a reader may have one more stream. It may have twice as many as are left: two thirds where it is alone, so that another
-    /// finds some however many of its requests wait for the network function, and for how long.
+    /// Tells whether a reader may have one more stream ([`Shares::allow`]).
     fn has_share(&self, owner: u64) -> bool {
         if self.leads_to_a_peer() {
             return true;
@@ -275,8 +262,7 @@ impl Pool {
             (Version::Http2, None) => self.shared.limits.streams as usize,
         };
         let all = self.links_at_most().saturating_mul(of_one);
-        let own = self.shares.borrow().get(&owner).copied().unwrap_or(0);
-        has_share(own, self.occupancy.streams(), all)
+        self.shares.allow(owner, self.occupancy.streams(), all)
     }
 
     /// Sends the head of a request on a connection; the stream it is on.
@@ -551,29 +537,5 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-/// Tells whether one that has `own` of `taken` streams may have another, where there are `all`.
-fn has_share(own: usize, taken: usize, all: usize) -> bool {
-    own < 2 * all.saturating_sub(taken)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_share;
-
-    #[test]
-    fn whatever_the_readers_before_it_hold_the_next_finds_a_stream() {
-        for all in 3..600 {
-            let mut taken = 0;
-            for reader in 0..2 {
-                let own = (0..).find(|&own| !has_share(own, taken + own, all)).unwrap();
-                assert!(own > 0, "reader {reader} of {all}");
-                taken += own;
-            }
-        }
-        assert_eq!((0..).find(|&own| !has_share(own, own, 300)), Some(200));
-        assert!(has_share(0, 0, 1) && !has_share(0, 1, 1));
     }
 }
