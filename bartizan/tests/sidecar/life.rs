@@ -300,7 +300,9 @@ fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
     let head = head.expect("curl succeeds").text().to_lowercase();
     for header in [
         "content-type: text/html; charset=utf-8",
-        "content-security-policy: default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'",
+        "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'",
+        "cross-origin-resource-policy: same-origin",
+        "cross-origin-opener-policy: same-origin",
         "x-content-type-options: nosniff",
         "x-frame-options: deny",
         "cache-control: no-store",
@@ -308,6 +310,22 @@ fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
         assert!(head.contains(header), "{header}: {head}");
     }
     assert_eq!(running.amf.admin("/page"), (200, page.clone()));
+    // A page of elsewhere, whose name was made to lead here, reads nothing; Prometheus finds it by whatever name it has.
+    let by_name = |path: &str| ask(&["-H", "Host: evil.example:9100", &url(path)]).0;
+    for path in [
+        "/",
+        "/page",
+        "/page.js",
+        "/config",
+        "/state",
+        "/connections",
+        "/nothing",
+    ] {
+        assert_eq!(by_name(path), 421, "{path}");
+    }
+    for path in ["/metrics", "/live", "/ready"] {
+        assert_eq!(by_name(path), 200, "{path}");
+    }
     // Its files are here, and no other.
     let referenced: Vec<_> = ["href=\"", "src=\""]
         .into_iter()

@@ -114,6 +114,42 @@ fn a_revoked_consumer_and_a_revoked_producer_are_refused() {
     }
 }
 
+/// Before, each request made a handshake, which counted as accepted, and three records.
+#[test]
+fn requests_to_a_peer_that_refuses_do_not_dial_it_each_and_none_counts_as_accepted() {
+    const REQUESTS: usize = 300;
+    for by in BOTH {
+        let mut stage = Stage::new();
+        let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+        let pair = Pair {
+            crl: Some(stage.revoke(&amf)),
+            ..Pair::new(by, by)
+        };
+        let running = stage.run_with(&pair, &amf, &nrf);
+        let url = format!("http://{}/[1-{REQUESTS}]", running.ports.outbound);
+        let (status, ..) = ask(&["--http2-prior-knowledge", &url]);
+        assert_eq!(status, 504);
+        let refused = ["side=\"outbound\"", "reason=\"peer-refused\""];
+        let dialled = running
+            .amf
+            .metric("bartizan_sidecar_handshake_failures_total", &refused);
+        assert!(
+            (1.0..=REQUESTS as f64 / 2.0).contains(&dialled.expect("it was refused")),
+            "{dialled:?} handshakes for {REQUESTS} requests"
+        );
+        assert_eq!(
+            running
+                .amf
+                .metric("bartizan_sidecar_handshakes_total", &["side=\"outbound\""]),
+            None
+        );
+        let whole = running
+            .amf
+            .handshakes(|handshake| matches!(handshake.verdict, Verdict::Refused { .. }));
+        assert_eq!(whole.len(), 1, "those that follow are counted");
+    }
+}
+
 #[test]
 fn a_consumer_of_another_authority_is_refused() {
     for by in BOTH {

@@ -61,6 +61,61 @@ fn takes_one_window(address: SocketAddr) -> Got {
     got
 }
 
+/// Takes connections of one stream each and answers nothing; gives the number of requests so far.
+fn answers_nothing(address: SocketAddr) -> Arc<Mutex<usize>> {
+    const MAX_CONCURRENT_STREAMS: u16 = 0x03;
+    let got = Arc::new(Mutex::new(0));
+    let (listener, counted) = (
+        TcpListener::bind(address).expect("the function's port"),
+        Arc::clone(&got),
+    );
+    thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let counted = Arc::clone(&counted);
+            thread::spawn(move || {
+                let Ok(mut raw) = Raw::server(stream, &[(MAX_CONCURRENT_STREAMS, 1)]) else {
+                    return;
+                };
+                while let Ok(frame) = raw.read() {
+                    *counted.lock().expect("a count") += usize::from(frame.kind == HEADERS);
+                }
+            });
+        }
+    });
+    got
+}
+
+/// One peer's requests held all streams of a network function, and those of others waited for as long as they did.
+#[test]
+fn a_peer_whose_requests_wait_leaves_streams_of_the_function_to_another() {
+    // The largest share of 32 connections with a stream each: twice as many as are left.
+    const SHARE: usize = 22;
+    let mut stage = Stage::new();
+    let pair = Pair {
+        limits: NO_END.to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let [outbound] = bartizan_host::loopback_addresses().expect("a free port");
+    let (amf, nrf, smf) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("smf"));
+    let file = with_third(&stage, &stage.deployment("pair", &pair, &amf, &nrf), &smf, outbound);
+    let got = answers_nothing(pair.ports.function);
+    let so_far = || *got.lock().expect("a count");
+    let _nrf = stage.start(&file, "nrf", pair.ports.nrf_admin);
+    let _amf = stage.start(&file, "amf", pair.ports.amf_admin);
+    let _smf = stage.start(&file, "smf", pair.ports.nrf_admin);
+    let mut greedy = Raw::client(pair.ports.outbound, &[]);
+    // The function says once how many streams a connection has.
+    greedy.ask(1, "GET", "/greedy");
+    until("the first request", || so_far() == 1);
+    for stream in 1..40 {
+        greedy.ask(2 * stream + 1, "GET", "/greedy");
+    }
+    until("as many as it may have", || so_far() >= SHARE);
+    let mut other = Raw::client(outbound, &[]);
+    other.ask(1, "GET", "/other");
+    until("the other peer's request", || so_far() == SHARE + 1);
+}
+
 /// Shares of a link's window were by connection: a peer with a dozen connections had a dozen, and left nothing to another peer.
 #[test]
 fn a_peer_with_a_dozen_connections_has_one_share_of_the_window_to_a_function() {

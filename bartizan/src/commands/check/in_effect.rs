@@ -115,7 +115,7 @@ pub(super) struct LedgerInEffect {
     /// Bytes beyond which it is rotated.
     pub(super) size: u64,
     /// Rotated files that are kept; all of them where there is none.
-    pub(super) keep: Option<NonZeroUsize>,
+    pub(super) keep: NonZeroUsize,
 }
 
 #[derive(Serialize)]

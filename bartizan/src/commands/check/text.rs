@@ -195,15 +195,11 @@ impl Text {
 }
 
 fn bounded(ledger: &LedgerInEffect) -> String {
-    let kept = match ledger.keep {
-        Some(keep) => format!("{keep} old files kept"),
-        None => "all old files kept".to_owned(),
-    };
     let (mib, kib) = (ledger.size >> 20, ledger.size >> 10);
     let size = if mib > 0 {
         format!("{mib} MiB")
     } else {
         format!("{kib} KiB")
     };
-    format!("{}, rotated at {size}, {kept}", ledger.file)
+    format!("{}, rotated at {size}, {} old files kept", ledger.file, ledger.keep)
 }

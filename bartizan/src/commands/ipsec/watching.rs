@@ -1,7 +1,6 @@
 //! The watch as `up` and `watch` run it: ledger, metrics, log.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -56,7 +55,7 @@ impl Opened {
         let named = host.files.ledger.as_ref();
         let bounds = named.map_or_else(Bounds::default, |named| Bounds {
             size: named.size,
-            keep: named.keep.map(NonZeroUsize::get),
+            keep: Some(named.keep.get()),
         });
         let path = args.ledger.as_ref().or(named.map(|named| &named.file));
         let ledger = match path {

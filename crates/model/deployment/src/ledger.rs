@@ -13,12 +13,14 @@ pub struct LedgerFile {
     pub file: PathBuf,
     /// Bytes beyond which it is rotated.
     pub size: u64,
-    /// How many rotated files are kept; all of them where the file does not say.
-    pub keep: Option<NonZeroUsize>,
+    /// Rotated files that are kept.
+    pub keep: NonZeroUsize,
 }
 
 /// What a file holds before it is rotated, where the deployment file does not say.
 const SIZE: u64 = 64 << 20;
+/// Rotated files that are kept where the deployment file does not say: 1.3 GB of the default size.
+const KEEP: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 /// A smaller one holds too few records to be worth a file; a larger one no tool opens.
 const LEAST: u64 = 64 << 10;
 const MOST: u64 = 1 << 40;
@@ -30,7 +32,7 @@ impl LedgerFile {
                 return Ok(Self {
                     file: base.join(file),
                     size: SIZE,
-                    keep: None,
+                    keep: KEEP,
                 });
             }
             RawLedger::Bounded(bounded) => bounded,
@@ -45,11 +47,11 @@ impl LedgerFile {
                 })?,
         };
         let keep = match bounded.keep {
-            None => None,
-            Some(keep) => Some(NonZeroUsize::new(keep).ok_or_else(|| {
-                let hint = "write 1 or more; without the line all of them are kept";
+            None => KEEP,
+            Some(keep) => NonZeroUsize::new(keep).ok_or_else(|| {
+                let hint = "write 1 or more; without the line 20 of them are kept";
                 Fault::new("keep", "`0` keeps none of the files that were rotated", hint)
-            })?),
+            })?,
         };
         Ok(Self {
             file: base.join(&bounded.file),

@@ -327,7 +327,7 @@ pub(crate) struct RawBoundedLedger {
     /// Rotated at this size: 64MiB, 1GiB. Default: 64MiB.
     #[serde(default)]
     pub(crate) size: Option<String>,
-    /// How many rotated files are kept. Default: all.
+    /// How many rotated files are kept. Default: 20.
     #[serde(default)]
     pub(crate) keep: Option<usize>,
 }

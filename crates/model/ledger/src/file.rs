@@ -32,7 +32,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             size: 64 << 20,
-            keep: None,
+            keep: Some(20),
         }
     }
 }

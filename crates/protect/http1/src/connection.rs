@@ -3,7 +3,7 @@
 mod receive;
 mod send;
 
-pub use send::is_repeatable;
+pub use send::{Unopened, is_repeatable};
 
 use std::collections::VecDeque;
 
@@ -250,6 +250,12 @@ impl<T> Connection<T> {
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.closing || self.ended
+    }
+
+    /// Tells that a request of ours was broken off: its response is waited for in vain.
+    #[must_use]
+    pub fn is_broken_off(&self) -> bool {
+        self.role == Role::Client && self.ended && self.stream.is_some()
     }
 
     /// Whether reading would bring what nobody may take yet.

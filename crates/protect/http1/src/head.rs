@@ -1,6 +1,6 @@
 //! Heads of messages: found, read, and made into those of HTTP/2 (RFC 9112, sections 2 to 6; RFC 9113, section 8.2.2).
 
-use bartizan_http2::{Fields, Indexing, Kind, check};
+use bartizan_http2::{Fields, Indexing, Kind, check, is_host};
 
 use crate::body::Body;
 
@@ -20,8 +20,6 @@ const OF_ONE_CONNECTION: [&[u8]; 8] = [
 ];
 /// Fields by which a message is read or led: to leave one out because `Connection` names it would change what the message is.
 const NOT_FOR_CONNECTION: [&[u8]; 3] = [b"host", b"content-length", b"transfer-encoding"];
-/// Fields that have no place after a body (RFC 9110, section 6.5.1).
-const NOT_IN_TRAILERS: [&[u8]; 4] = [b"content-length", b"host", b"authorization", b"expect"];
 
 /// Why a message is not accepted, and how a client is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,12 +221,9 @@ pub(crate) fn trailers(section: &[u8], lines: usize) -> Result<Fields, Wrong> {
     let mut name = Vec::new();
     for header in parsed {
         lower(header.name, &mut name);
-        if OF_ONE_CONNECTION.contains(&&name[..]) || NOT_IN_TRAILERS.contains(&&name[..]) {
-            return Err(Wrong::bad("a field that has no place in trailers"));
-        }
         fields.push(&name, trimmed(header.value), Indexing::Plain);
     }
-    check(Kind::Trailers, &fields).map_err(|_| wrong)?;
+    check(Kind::Trailers, &fields).map_err(|_| Wrong::bad("a field that has no place in trailers"))?;
     Ok(fields)
 }
 
@@ -358,12 +353,6 @@ impl<'a> Target<'a> {
             path,
         })
     }
-}
-
-/// Host and port as far as their characters show (RFC 3986, section 3.2, without user information).
-fn is_host(text: &[u8]) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);
-    !text.is_empty() && text.iter().all(plain)
 }
 
 /// The members of a list (RFC 9110, section 5.6.1).

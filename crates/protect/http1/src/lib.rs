@@ -10,4 +10,4 @@ mod connection;
 mod head;
 mod write;
 
-pub use connection::{Connection, is_repeatable};
+pub use connection::{Connection, Unopened, is_repeatable};

@@ -31,9 +31,9 @@ pub(crate) fn request(fields: &Fields, end: bool, out: &mut Vec<u8>) -> Result<F
     let (mut cookie, mut trailers) = (Vec::new(), false);
     for (name, value, _) in fields.iter() {
         match name {
-            b"host" => {}
+            // Written once, from what they were read as.
+            b"host" | b"content-length" => {}
             b"te" => trailers = true,
-            b"content-length" if framing == Framing::Chunked => {}
             // In HTTP/1.1 there is one field (RFC 9113, section 8.2.3).
             b"cookie" => {
                 if !cookie.is_empty() {
@@ -51,12 +51,12 @@ pub(crate) fn request(fields: &Fields, end: bool, out: &mut Vec<u8>) -> Result<F
     if trailers {
         put(out, &[b"te: trailers\r\nconnection: te\r\n"]);
     }
-    match framing {
-        Framing::Chunked => put(out, &[b"transfer-encoding: chunked\r\n"]),
+    match (framing, length(fields)) {
+        (Framing::Chunked, _) => put(out, &[b"transfer-encoding: chunked\r\n"]),
+        (Framing::Length(length), _) => put_length(out, length),
+        (_, Some(length)) => put_length(out, length.ok_or(Unwritable)?),
         // A method that has a body says that it is empty (RFC 9110, section 8.6).
-        Framing::None if matches!(method, b"POST" | b"PUT" | b"PATCH") && length(fields).is_none() => {
-            put(out, &[b"content-length: 0\r\n"]);
-        }
+        (_, None) if matches!(method, b"POST" | b"PUT" | b"PATCH") => put_length(out, 0),
         _ => {}
     }
     put(out, &[b"\r\n"]);
@@ -86,16 +86,17 @@ pub(crate) fn response(fields: &Fields, end: bool, of: Answered, out: &mut Vec<u
         framing => framing,
     };
     put_status(out, number);
-    let says_length = number >= 200 && number != 204;
     for (name, value, _) in fields.iter() {
-        let is_length = name == b"content-length";
-        if !name.starts_with(b":") && !(is_length && (!says_length || framing == Framing::Chunked)) {
+        if !name.starts_with(b":") && name != b"content-length" {
             field(out, name, value)?;
         }
     }
-    match framing {
-        Framing::Chunked => put(out, &[b"transfer-encoding: chunked\r\n"]),
-        Framing::None if has_body && length(fields).is_none() => put(out, &[b"content-length: 0\r\n"]),
+    let says_length = number >= 200 && number != 204;
+    match (framing, length(fields).filter(|_| says_length)) {
+        (Framing::Chunked, _) => put(out, &[b"transfer-encoding: chunked\r\n"]),
+        (Framing::Length(length), _) => put_length(out, length),
+        (_, Some(length)) => put_length(out, length.ok_or(Unwritable)?),
+        (Framing::None, None) if has_body => put_length(out, 0),
         _ => {}
     }
     if number >= 200 && (of.close || framing == Framing::UntilClose) {
@@ -108,15 +109,10 @@ pub(crate) fn response(fields: &Fields, end: bool, of: Answered, out: &mut Vec<u
 /// Writes a whole response of ours after which the connection ends.
 pub(crate) fn last_word(status: u16, why: &str, out: &mut Vec<u8>) {
     put_status(out, status);
-    let length = why.len().to_string();
+    put_length(out, why.len() as u64);
     put(
         out,
-        &[
-            b"content-type: text/plain\r\ncontent-length: ",
-            length.as_bytes(),
-            b"\r\nconnection: close\r\n\r\n",
-            why.as_bytes(),
-        ],
+        &[b"content-type: text/plain\r\nconnection: close\r\n\r\n", why.as_bytes()],
     );
 }
 
@@ -128,6 +124,10 @@ pub(crate) fn trailers(fields: &Fields, out: &mut Vec<u8>) -> Result<(), Unwrita
     }
     put(out, &[b"\r\n"]);
     Ok(())
+}
+
+fn put_length(out: &mut Vec<u8>, length: u64) {
+    put(out, &[b"content-length: ", length.to_string().as_bytes(), b"\r\n"]);
 }
 
 fn put_status(out: &mut Vec<u8>, status: u16) {

@@ -347,6 +347,12 @@ impl<T> Connection<T> {
             && self.streams.open < self.theirs.streams as usize
     }
 
+    /// The number of streams of ours that the peer allows at once.
+    #[must_use]
+    pub fn streams_at_most(&self) -> usize {
+        self.theirs.streams as usize
+    }
+
     /// The code of the peer's GOAWAY.
     #[must_use]
     pub fn away(&self) -> Option<Code> {

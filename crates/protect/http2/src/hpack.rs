@@ -6,7 +6,7 @@ mod huffman;
 mod integer;
 mod table;
 
-pub use decoder::{Decoder, Malformed, Size};
+pub use decoder::{Decoder, Unread};
 pub use encoder::Encoder;
 
 /// What a field counts in a table and in a list beyond its name and value (sections 4.1 and RFC 9113, 6.5.2).

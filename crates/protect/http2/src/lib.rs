@@ -14,8 +14,8 @@ mod message;
 pub use connection::{Bounds, Connection, Event, Fault, Received, Role, Sweeps, Unsent};
 pub use fields::{Fields, Indexing};
 pub use frame::Code;
-pub use hpack::{Decoder, Encoder, Malformed, Size};
-pub use message::{Kind, MalformedMessage, Summary, check};
+pub use hpack::{Decoder, Encoder, Unread};
+pub use message::{Kind, MalformedMessage, Summary, check, is_host};
 
 /// The client's connection preface (section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

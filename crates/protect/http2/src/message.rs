@@ -36,7 +36,22 @@ const PATH: u8 = 8;
 const STATUS: u8 = 16;
 const PROTOCOL: u8 = 32;
 
-/// Checks a list and reads what matters from it. What passes can be written as HTTP/1.1 and be read there in one way only.
+/// Fields that have no place after a body: they frame or lead a message, or say who sends it (RFC 9110, section 6.5.1).
+const NOT_IN_TRAILERS: [&[u8]; 10] = [
+    b"content-length",
+    b"host",
+    b"te",
+    b"trailer",
+    b"expect",
+    b"http2-settings",
+    b"authorization",
+    b"proxy-authorization",
+    b"cookie",
+    b"set-cookie",
+];
+
+/// Checks a list and reads what matters from it. What passes can be written as HTTP/1.1 and be read there in one way only: heads of either
+/// version of HTTP are held to this.
 ///
 /// # Errors
 /// Where it is no such list.
@@ -44,6 +59,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
     let mut summary = Summary::default();
     let (mut seen, mut regular, mut connect) = (0_u8, false, false);
     let (mut authority, mut host): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+    let (mut is_options, mut path): (bool, Option<&[u8]>) = (false, None);
     let is_printed = fields.is_printed();
     for (name, value, _) in fields.iter() {
         if !is_printed && !none_of(value, |byte| byte < 0x20 && byte != b'\t' || byte == 0x7f) {
@@ -52,7 +68,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
         let Some(pseudo) = name.strip_prefix(b":") else {
             regular = true;
             field(name, value, kind, &mut summary)?;
-            if name == b"host" && kind == Kind::Request && host.replace(value).is_some() {
+            if name == b"host" && kind == Kind::Request && (host.replace(value).is_some() || !is_host(value)) {
                 return Err(MalformedMessage);
             }
             continue;
@@ -61,6 +77,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
             (Kind::Request, b"method") => {
                 connect = value == b"CONNECT";
                 summary.head = value == b"HEAD";
+                is_options = value == b"OPTIONS";
                 if !value.iter().all(|byte| TOKEN[usize::from(byte.to_ascii_lowercase())]) {
                     return Err(MalformedMessage);
                 }
@@ -71,7 +88,10 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
                 authority = Some(value);
                 AUTHORITY
             }
-            (Kind::Request, b"path") => PATH,
+            (Kind::Request, b"path") => {
+                path = Some(value);
+                PATH
+            }
             (Kind::Request, b"protocol") => PROTOCOL,
             (Kind::Response, b"status") => {
                 summary.status = status(value)?;
@@ -87,8 +107,15 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
         }
         seen |= bit;
     }
-    // Section 8.3.1: two hosts are one too many for those who read on.
+    // Section 8.3.1: a path begins with a slash, and only OPTIONS may ask for all of a server; a fragment is never sent.
+    if path.is_some_and(|path| !(path.starts_with(b"/") || is_options && path == b"*") || path.contains(&b'#')) {
+        return Err(MalformedMessage);
+    }
+    // Two hosts are one too many for those who read on.
     let authority = authority.filter(|authority| !authority.is_empty());
+    if authority.is_some_and(|authority| !is_host(authority)) {
+        return Err(MalformedMessage);
+    }
     if let (Some(authority), Some(host)) = (authority, host)
         && !authority.eq_ignore_ascii_case(host)
     {
@@ -105,26 +132,38 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
 }
 
 fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result<(), MalformedMessage> {
-    // Section 8.2.1: tokens in lower case.
+    // Section 8.2.1: tokens in lower case, values without a blank at either end.
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     if name.is_empty() || !none_of(name, |byte| !TOKEN[usize::from(byte)]) {
         return Err(MalformedMessage);
     }
+    if is_blank(value.first()) || is_blank(value.last()) {
+        return Err(MalformedMessage);
+    }
     match name {
+        _ if kind == Kind::Trailers && NOT_IN_TRAILERS.contains(&name) => Err(MalformedMessage),
         // Section 8.2.2.
         b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
             Err(MalformedMessage)
         }
         b"te" if value != b"trailers" => Err(MalformedMessage),
-        b"content-length" if kind != Kind::Trailers => {
+        // One of them: others than us take the second, or neither.
+        b"content-length" => {
             let length = decimal(value).ok_or(MalformedMessage)?;
-            if summary.content_length.is_some_and(|known| known != length) {
-                return Err(MalformedMessage);
+            match summary.content_length.replace(length) {
+                None => Ok(()),
+                Some(_) => Err(MalformedMessage),
             }
-            summary.content_length = Some(length);
-            Ok(())
         }
         _ => Ok(()),
     }
+}
+
+/// Tells whether this is host and port as far as their characters show (RFC 3986, section 3.2, without user information).
+#[must_use]
+pub fn is_host(text: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);
+    !text.is_empty() && text.iter().all(plain)
 }
 
 /// Characters of a field name in lower case (RFC 9110, section 5.6.2).
@@ -211,6 +250,8 @@ mod tests {
             ("content-length", ""),
             ("x", "a\nb"),
             ("host", "smf"),
+            ("x", " a"),
+            ("x", "a\t"),
         ] {
             let fields = list(&[&REQUEST[..], &[more]].concat());
             assert_eq!(check(Kind::Request, &fields), Err(MalformedMessage), "{more:?}");
@@ -228,11 +269,30 @@ mod tests {
             (2, "/x HTTP/1.1"),
             (2, "/\u{e4}"),
             (3, "nrf smf"),
+            (2, "/x#y"),
+            (2, "*"),
+            (2, "x"),
+            (2, "http://evil/x"),
+            (3, "a@nrf"),
+            (3, "nrf/evil"),
         ] {
             let mut request = REQUEST;
             request[place].1 = wrong;
             assert_eq!(check(Kind::Request, &list(&request)), Err(MalformedMessage), "{wrong}");
         }
+        let mut options = REQUEST;
+        (options[0].1, options[2].1) = ("OPTIONS", "*");
+        assert!(check(Kind::Request, &list(&options)).is_ok());
+        for lengths in [["2", "2"], ["2", "02"], ["2", "3"]] {
+            let lengths = lengths.map(|length| ("content-length", length));
+            assert!(check(Kind::Request, &list(&[&REQUEST[..], &lengths].concat())).is_err());
+            assert!(check(Kind::Response, &list(&[&[(":status", "200")], &lengths[..]].concat())).is_err());
+        }
+        for name in NOT_IN_TRAILERS {
+            let name = std::str::from_utf8(name).unwrap();
+            assert!(check(Kind::Trailers, &list(&[(name, "1")])).is_err(), "{name}");
+        }
+        assert!(check(Kind::Trailers, &list(&[("grpc-status", "0")])).is_ok());
         let hosts =
             |hosts: &[(&'static str, &'static str)]| check(Kind::Request, &list(&[&REQUEST[..3], hosts].concat()));
         assert!(hosts(&[(":authority", "nrf"), ("host", "NRF")]).is_ok());

@@ -7,18 +7,25 @@ use serde_json::Value;
 use crate::document::{at, is_set, list, shown, text};
 use crate::pod::{Container, Pod};
 use crate::specification::VOLUMES;
-use crate::{REDIRECT, SIDECAR, TRUST, USER};
+use crate::{Exemption, REDIRECT, SIDECAR, Settings, TRUST, USER, secrets};
 
-/// With these a container could change the rules (NET_ADMIN, SYS_ADMIN, SYS_MODULE, BPF), send past them (NET_RAW), or read the sidecar's key
-/// where processes are shared (SYS_PTRACE).
-const POWERFUL: [&str; 7] = [
-    "ALL",
-    "BPF",
-    "NET_ADMIN",
-    "NET_RAW",
-    "SYS_ADMIN",
-    "SYS_MODULE",
-    "SYS_PTRACE",
+/// Capabilities that container runtimes give by default, but for NET_RAW, with which packets are sent past the rules. With others a container could change
+/// the rules (NET_ADMIN, SYS_ADMIN, SYS_MODULE, BPF), read the sidecar's key (SYS_PTRACE, DAC_READ_SEARCH, SYS_RAWIO, PERFMON,
+/// CHECKPOINT_RESTORE) or set the clock that certificates are judged by (SYS_TIME); those of kernels to come are not known yet.
+const HARMLESS: [&str; 13] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
 ];
 
 /// What was found in a pod.
@@ -32,9 +39,22 @@ pub(crate) struct Findings {
     pub(crate) trusted: BTreeSet<String>,
 }
 
+impl Findings {
+    /// Takes what was found of nodes' Secrets: where no pod may be left out, none may read a node's key either.
+    fn secrets(&mut self, found: Vec<String>, settings: &Settings) {
+        let found = found.iter().map(|one| secrets::said(one));
+        match settings.exemption {
+            Exemption::Refused => self.refused.extend(found),
+            Exemption::Allowed => self.warnings.extend(found),
+        }
+    }
+}
+
 /// Checks a pod that is to be injected.
-pub(crate) fn pod(pod: Pod<'_>) -> Findings {
+pub(crate) fn pod(pod: Pod<'_>, settings: &Settings) -> Findings {
     let mut found = Findings::default();
+    found.secrets(secrets::in_volumes(pod, &settings.secret_prefix, &VOLUMES), settings);
+    found.secrets(secrets::in_environment(pod.own(), &settings.secret_prefix), settings);
     if is_set(pod.spec(&["hostNetwork"])) {
         found.refused.push(
             "hostNetwork: the rules would be those of the whole machine, and of every other pod on it; take `hostNetwork: true` out".to_owned(),
@@ -86,9 +106,10 @@ pub(crate) fn pod(pod: Pod<'_>) -> Findings {
 }
 
 /// Checks an ephemeral container on its way into a pod that has been injected.
-pub(crate) fn ephemeral(pod: Pod<'_>) -> Findings {
+pub(crate) fn ephemeral(pod: Pod<'_>, settings: &Settings) -> Findings {
     let mut found = Findings::default();
     let added = || pod.own().filter(|one| one.list == "ephemeralContainers");
+    found.secrets(secrets::in_environment(added(), &settings.secret_prefix), settings);
     containers(pod, added(), &mut found);
     for one in added() {
         if let Some(target @ (REDIRECT | SIDECAR)) = text(one.value, &["targetContainerName"]) {
@@ -135,13 +156,13 @@ fn containers<'a>(pod: Pod<'a>, all: impl Iterator<Item = Container<'a>>, found:
                 .push(format!("{name} is trusted with {held}: the rules do not bind it"));
         } else {
             found.refused.push(format!(
-                "{name} has {held}, with which it could pass or remove the rules; take it out, or name the container in the annotation `{TRUST}: {name}`"
+                "{name} has {held}, which no runtime gives by default, and with such it could pass or remove the rules, read the sidecar's key or set its clock; take it out, or name the container in the annotation `{TRUST}: {name}`"
             ));
         }
     }
 }
 
-/// What of [`POWERFUL`] a container asks for.
+/// Powers that a container asks for and that are not among [`HARMLESS`].
 fn held(context: &Value) -> Vec<String> {
     let mut held = Vec::new();
     if is_set(at(context, &["privileged"])) {
@@ -149,7 +170,7 @@ fn held(context: &Value) -> Vec<String> {
     }
     match list(at(context, &["capabilities", "add"])) {
         Ok(added) => held.extend(added.iter().filter_map(|one| match one.as_str().map(capability) {
-            Some(name) => POWERFUL.contains(&name.as_str()).then_some(name),
+            Some(name) => (!HARMLESS.contains(&name.as_str())).then(|| shown(&name)),
             None => Some("a capability that is no text".to_owned()),
         })),
         Err(()) => held.push("capabilities that are no list".to_owned()),

@@ -13,6 +13,7 @@ mod document;
 mod patch;
 mod pod;
 mod review;
+mod secrets;
 mod settings;
 mod specification;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::answer::{Answer, KIND, VERSION, Verdict};
 use crate::document::{at, shown, text};
 use crate::pod::{Pod, Wish};
-use crate::{Exemption, INJECT, NODE, REDIRECT, SIDECAR, Settings, TRUST, bounds, check, patch};
+use crate::{Exemption, INJECT, NODE, REDIRECT, SIDECAR, Settings, TRUST, bounds, check, patch, secrets};
 
 /// Most reasons that a refusal lists.
 const REASONS: usize = 8;
@@ -60,7 +60,7 @@ fn request(uid: &str, request: &Value, settings: &Settings) -> Answer {
     let answer = match (operation, part) {
         ("CREATE", "") => read("object").map(|pod| created(uid, pod, settings)),
         ("UPDATE", "") => read("object").and_then(|pod| Ok(updated(uid, pod, read("oldObject")?, settings))),
-        ("UPDATE", "ephemeralcontainers") => read("object").map(|pod| debugged(uid, pod)),
+        ("UPDATE", "ephemeralcontainers") => read("object").map(|pod| debugged(uid, pod, settings)),
         _ => Err(format!(
             "this webhook decides about CREATE and UPDATE of pods and UPDATE of pods/ephemeralcontainers, not {} of pods/{}; hint: take it out of the rules",
             shown(operation),
@@ -94,12 +94,20 @@ fn created(uid: &str, pod: Pod<'_>, settings: &Settings) -> Answer {
             answer.warnings.push(format!(
                 "{INJECT}: disabled: this pod has no sidecar, and what it sends leaves unprotected"
             ));
+            let prefix = &settings.secret_prefix;
+            let secrets = [
+                secrets::in_volumes(pod, prefix, &[]),
+                secrets::in_environment(pod.containers(), prefix),
+            ];
+            answer
+                .warnings
+                .extend(secrets.concat().iter().map(|one| secrets::said(one)));
             answer.audit.insert("left-out", INJECT.to_owned());
             return answer;
         }
         Err(reason) => return refused(reason),
     };
-    let found = check::pod(pod);
+    let found = check::pod(pod, settings);
     let operations = match patch::operations(pod, node, settings) {
         Ok(operations) if found.refused.is_empty() => operations,
         Ok(_) => return refused(reasons(&found.refused)),
@@ -148,11 +156,11 @@ fn updated(uid: &str, pod: Pod<'_>, old: Pod<'_>, settings: &Settings) -> Answer
 }
 
 /// `kubectl debug`: a container that comes into a running pod.
-fn debugged(uid: &str, pod: Pod<'_>) -> Answer {
+fn debugged(uid: &str, pod: Pod<'_>, settings: &Settings) -> Answer {
     if pod.ours().is_empty() {
         return Answer::new(uid, Verdict::Unchanged);
     }
-    let found = check::ephemeral(pod);
+    let found = check::ephemeral(pod, settings);
     if !found.refused.is_empty() {
         return Answer::new(uid, Verdict::Refused(reasons(&found.refused)));
     }

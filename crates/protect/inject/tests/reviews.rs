@@ -284,6 +284,17 @@ fn what_the_rules_could_not_hold_is_refused_with_what_to_change() {
         ),
         (CAPABILITIES, json!({ "add": ["NET_ADMIN"] }), "amf has NET_ADMIN"),
         (CAPABILITIES, json!({ "add": ["CAP_net_raw"] }), "amf has NET_RAW"),
+        (
+            CAPABILITIES,
+            json!({ "add": ["DAC_READ_SEARCH"] }),
+            "amf has DAC_READ_SEARCH",
+        ),
+        (CAPABILITIES, json!({ "add": ["cap_sys_time"] }), "amf has SYS_TIME"),
+        (
+            CAPABILITIES,
+            json!({ "add": ["KILL", "OF_NEXT_YEAR"] }),
+            "amf has OF_NEXT_YEAR",
+        ),
         (CAPABILITIES, json!({ "add": ["all"], "drop": ["ALL"] }), "amf has ALL"),
         (
             CAPABILITIES,
@@ -322,6 +333,64 @@ fn what_the_rules_could_not_hold_is_refused_with_what_to_change() {
         pod["spec"]["securityContext"]["runAsUser"] = json!(10_101);
     }));
     assert!(said.contains("hostNetwork") && said.contains("10101"), "{said}");
+}
+
+/// Three ways to read a node's Secret under another name than that of the sidecar's volume.
+#[test]
+fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_warned_of_elsewhere() {
+    let mandatory = Settings {
+        exemption: Exemption::Refused,
+        ..settings()
+    };
+    let volume = |volume: Value| with(|pod| pod["spec"]["volumes"] = json!([volume]));
+    let environment = |key: &str, value: Value| with(|pod| pod["spec"]["containers"][0][key] = json!([value]));
+    for (request, wanted) in [
+        (
+            volume(json!({ "name": "mine", "secret": { "secretName": "bartizan-amf" } })),
+            "the volume mine holds the Secret bartizan-amf",
+        ),
+        (
+            volume(json!({ "name": "mine", "projected": { "sources": [
+                { "configMap": { "name": "x" } }, { "secret": { "name": "bartizan-smf" } },
+            ] } })),
+            "the volume mine holds the Secret bartizan-smf",
+        ),
+        (
+            environment(
+                "env",
+                json!({ "name": "K", "valueFrom": { "secretKeyRef": { "name": "bartizan-amf", "key": "tls.key" } } }),
+            ),
+            "the environment of amf has the Secret bartizan-amf",
+        ),
+        (
+            environment("envFrom", json!({ "secretRef": { "name": "bartizan-amf" } })),
+            "the environment of amf has the Secret bartizan-amf",
+        ),
+    ] {
+        let body = request.to_string();
+        let refused = review(body.as_bytes(), &mandatory);
+        assert!(
+            matches!(refused.verdict(), Verdict::Refused(reason) if reason.contains(wanted)),
+            "{wanted}: {refused:?}"
+        );
+        let warned = response(&review(body.as_bytes(), &settings()));
+        assert_eq!(warned["allowed"], true);
+        assert!(warned["warnings"].to_string().contains(wanted), "{warned}");
+        let mut left_out = request;
+        left_out["request"]["object"]["metadata"]["annotations"] = json!({ "bartizan/inject": "disabled" });
+        let left_out = response(&answer(&left_out));
+        assert!(left_out["warnings"].to_string().contains(wanted), "{left_out}");
+    }
+    // The sidecar's own volume is no finding where a pod is reviewed again.
+    let again = with(|pod| *pod = defaulted(&patched(&amf())));
+    let again = review(again.to_string().as_bytes(), &mandatory);
+    assert_eq!(again.verdict(), &Verdict::Unchanged);
+    let debugged = update("ephemeralcontainers", |pod| {
+        pod["spec"]["ephemeralContainers"] =
+            json!([{ "name": "d", "envFrom": [{ "secretRef": { "name": "bartizan-amf" } }] }]);
+    });
+    let debugged = review(debugged.to_string().as_bytes(), &mandatory);
+    assert!(matches!(debugged.verdict(), Verdict::Refused(_)), "{debugged:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The admin port: HTTP/1.1 without TLS, read only.
 
+pub mod browser;
 pub(crate) mod config;
 pub(crate) mod connections;
 mod page;
@@ -12,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
+use http::header::{ALLOW, CONTENT_TYPE, VARY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -49,15 +50,14 @@ impl Admin {
         Arc::new(Self { registry, state })
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let mut answer = self.found(request);
-        for (name, value) in page::HEADERS {
-            answer.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
+        browser::protect(&mut answer);
+        answer.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
         answer
     }
 
-    fn found(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    fn found<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let method = request.method();
         if method != Method::GET && method != Method::HEAD {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
@@ -66,7 +66,16 @@ impl Admin {
                 .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        match request.uri().path() {
+        let path = request.uri().path();
+        // Prometheus and probes ask by whatever name leads here.
+        let for_any_name = matches!(path, "/metrics" | "/live" | "/ready");
+        if !for_any_name && !browser::is_meant(request.uri(), request.headers(), &[]) {
+            return plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this host goes by its address or by localhost here; /metrics, /live and /ready answer to any name\n",
+            );
+        }
+        match path {
             "/metrics" => {
                 let mut metrics = String::new();
                 match text::encode(&mut metrics, &self.registry) {

@@ -4,6 +4,7 @@ pub(crate) mod backoff;
 pub(crate) mod channel;
 pub(crate) mod handshake;
 pub(crate) mod quic;
+pub(crate) mod refusing;
 pub(crate) mod session;
 pub(crate) mod tap;
 pub(crate) mod turns;

@@ -23,6 +23,7 @@ mod sidecar;
 pub mod traces;
 mod worker;
 
+pub use admin::browser;
 pub use admin::connections::{Connections, Place, network};
 pub use error::Error;
 pub use life::handover;

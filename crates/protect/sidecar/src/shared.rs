@@ -11,6 +11,7 @@ use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 
 use crate::answers::failure_log::FailureLog;
+use crate::dialling::refusing::Refusing;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
     pub(crate) failure_log: FailureLog,
+    pub(crate) refusing: Refusing,
     pub(crate) ticks: Ticks,
     pub(crate) carriers: Carriers,
     pub(crate) workers: Workers,

@@ -22,6 +22,7 @@ use crate::admin::config;
 use crate::admin::state::State;
 use crate::admin::{self, Admin};
 use crate::answers::failure_log::FailureLog;
+use crate::dialling::refusing::Refusing;
 use crate::dialling::session::Sessions;
 use crate::error::Error;
 use crate::life::drain::{Drain, Phase};
@@ -196,7 +197,7 @@ impl Bound {
             Some(LedgerFile { file, size, keep }) => {
                 let bounds = LedgerBounds {
                     size: *size,
-                    keep: keep.map(NonZeroUsize::get),
+                    keep: Some(keep.get()),
                 };
                 Ledger::open_within(file, node.name.as_str(), bounds)?
             }
@@ -219,6 +220,7 @@ impl Bound {
             recorder: ledger.recorder(),
             drain: Drain::new(),
             failure_log: FailureLog::default(),
+            refusing: Refusing::default(),
             ticks: Ticks::default(),
             carriers: Carriers::default(),
             workers: Workers::new(workers),

@@ -3,16 +3,16 @@
 //! The loop publishes; whoever asks is answered from what was published last, on the thread of the endpoint. Nothing that a browser does
 //! reaches the loop.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bartizan_inspect::follow::live::{Facts, Known, Live, Snapshot, SourceFacts, counts};
 use bartizan_inspect::follow::{Event, Tracker, View};
 use bartizan_report::network::live::{self as page, Map};
-use http::header::{CACHE_CONTROL, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
+use bartizan_sidecar::browser;
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
 use super::metrics::Numbers;
@@ -22,20 +22,6 @@ use crate::Failure;
 use crate::commands::endpoint::{Endpoint, Serving};
 use crate::commands::http_answer::{Answer, plain, typed};
 use crate::commands::inspect::stream::Stream;
-
-/// Everything comes from here, nothing is inline, and no text can become markup or a script.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-
-const HEADERS: [(HeaderName, &str); 7] = [
-    (http::header::CONTENT_SECURITY_POLICY, POLICY),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (X_FRAME_OPTIONS, "DENY"),
-    (REFERRER_POLICY, "no-referrer"),
-    (CACHE_CONTROL, "no-store"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-];
 
 /// What was published last.
 #[derive(Debug)]
@@ -159,7 +145,7 @@ impl Page {
 
 impl Shown {
     fn answer(&self, request: &Parts) -> Answer {
-        let mut answer = if self.is_meant(request) {
+        let mut answer = if browser::is_meant(&request.uri, &request.headers, &self.names) {
             self.found(request)
         } else {
             plain(
@@ -167,9 +153,7 @@ impl Shown {
                 "this host goes by its address or by localhost here; --http-name allows a name\n",
             )
         };
-        for (name, value) in HEADERS {
-            answer.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
+        browser::protect(&mut answer);
         answer
     }
 
@@ -204,35 +188,6 @@ impl Shown {
         };
         serde_json::to_string(&state)
     }
-
-    /// Whether a request names this host, by an address, by `localhost`, or by a name that was allowed: a page of elsewhere whose name was
-    /// made to lead here (DNS rebinding) does not.
-    fn is_meant(&self, request: &Parts) -> bool {
-        let mut hosts = request.headers.get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return false;
-        };
-        let of_target = request.uri.authority().map(http::uri::Authority::as_str);
-        let asked = host.to_str().ok().into_iter().chain(of_target);
-        let mut named = asked.map(host_of).peekable();
-        named.peek().is_some() && named.all(|host| self.is_ours(host))
-    }
-
-    fn is_ours(&self, host: &str) -> bool {
-        let mut names = self.names.iter().map(String::as_str).chain(["localhost"]);
-        host.parse::<IpAddr>().is_ok() || names.any(|name| name.eq_ignore_ascii_case(host))
-    }
-}
-
-/// A host without its port, and without the brackets of IPv6.
-fn host_of(authority: &str) -> &str {
-    if let Some(rest) = authority.strip_prefix('[') {
-        return rest.split_once(']').map_or("", |(host, _)| host);
-    }
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    }
 }
 
 /// The same JSON with nothing in it that could be taken for markup, wherever it ends up: these stand in texts alone.
@@ -260,6 +215,8 @@ impl From<&str> for Asked {
 
 #[cfg(test)]
 mod tests {
+    use http::header::HOST;
+
     use super::*;
 
     fn shown(names: &[&str]) -> Shown {
@@ -318,10 +275,9 @@ mod tests {
     fn every_answer_says_that_nothing_but_this_place_may_be_used() {
         for target in ["/", "/page.js", "/page.css", "/icon.svg", "/state", "/nothing"] {
             let answer = asked_for(&shown(&[]), target, &["localhost"]);
-            for (name, value) in HEADERS {
+            for (name, value) in browser::HEADERS {
                 assert_eq!(answer.headers().get(&name).unwrap(), value, "{target}");
             }
-            assert!(!POLICY.contains("unsafe"));
         }
     }
 

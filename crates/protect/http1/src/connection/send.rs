@@ -5,25 +5,35 @@ use bartizan_http2::{Code, Event, Fields, Role, Unsent};
 use super::{After, Connection, Incoming, Outgoing, Refusal, Stream};
 use crate::write::{self, Answered, Framing};
 
+/// Why a request was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unopened {
+    /// The connection takes none now ([`Connection::has_room`]).
+    NoRoom,
+    /// It cannot be written as HTTP/1.1.
+    Unwritable,
+}
+
 impl<T> Connection<T> {
-    /// Sends a request; the stream it is on. `None` where there is no room ([`Connection::has_room`]). One that cannot be written as
-    /// HTTP/1.1 ends the connection.
-    pub fn open(&mut self, fields: &Fields, end: bool, kept: T) -> Option<u32> {
+    /// Sends a request; gives the stream it is on.
+    ///
+    /// # Errors
+    /// Nothing was sent then, and the connection is as before.
+    pub fn open(&mut self, fields: &Fields, end: bool, kept: T) -> Result<u32, Unopened> {
         if !self.has_room() {
-            return None;
+            return Err(Unopened::NoRoom);
         }
-        let id = self.next;
-        self.next = self.next.wrapping_add(2);
         let begin = self.out.len();
         let outgoing = match write::request(fields, end, &mut self.out) {
             Ok(_) if end => Outgoing::Done,
             Ok(framing) => Outgoing::Body(framing),
-            Err(_) => {
+            Err(write::Unwritable) => {
                 self.out.truncate(begin);
-                self.ended = true;
-                Outgoing::Done
+                return Err(Unopened::Unwritable);
             }
         };
+        let id = self.next;
+        self.next = self.next.wrapping_add(2);
         self.stream = Some(Stream {
             id,
             kept: Some(kept),
@@ -37,7 +47,7 @@ impl<T> Connection<T> {
             interim: 0,
             refusal: None,
         });
-        Some(id)
+        Ok(id)
     }
 
     /// Sends the head of a response, interim or final.
@@ -62,6 +72,7 @@ impl<T> Connection<T> {
         let begin = self.out.len();
         let Ok(framing) = write::response(fields, end, answered, &mut self.out) else {
             self.out.truncate(begin);
+            write::last_word(502, "the response cannot be written as HTTP/1.1", &mut self.out);
             self.ended = true;
             return Err(Unsent::Over);
         };

@@ -224,7 +224,7 @@ fn a_client_takes_interim_and_final_responses_and_keeps_the_connection() {
         ("cookie", "b=2"),
         ("te", "trailers"),
     ]);
-    assert_eq!(client.open(&request, false, "kept"), Some(1));
+    assert_eq!(client.open(&request, false, "kept"), Ok(1));
     assert!(!client.has_room());
     client.send_data(1, b"hello", true).unwrap();
     assert_eq!(
@@ -240,7 +240,7 @@ fn a_client_takes_interim_and_final_responses_and_keeps_the_connection() {
         (":path", "/"),
         (":authority", "nrf"),
     ]);
-    assert_eq!(client.open(&get, true, "again"), Some(3));
+    assert_eq!(client.open(&get, true, "again"), Ok(3));
     // Closed without a word: whether it was processed does not matter to a GET.
     let mut events = Vec::new();
     client.finish(true, &mut events);
@@ -257,7 +257,7 @@ fn what_may_not_be_done_twice_is_not_given_back() {
             (":path", "/"),
             (":authority", "nrf"),
         ]);
-        assert_eq!(client.open(&request, true, "kept"), Some(id));
+        assert_eq!(client.open(&request, true, "kept"), Ok(id));
         if id == 1 {
             receive(&mut client, b"HTTP/1.1 204 No Content\r\n\r\n");
         }
@@ -277,7 +277,7 @@ fn bytes_that_answer_nothing_and_another_protocol_end_the_connection() {
         (":path", "/"),
         (":authority", "nrf"),
     ]);
-    client.open(&get, true, "kept");
+    client.open(&get, true, "kept").unwrap();
     // A second response behind the first would be given to the next request.
     let input = b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let (events, used) = receive(&mut client, input);
@@ -289,7 +289,7 @@ fn bytes_that_answer_nothing_and_another_protocol_end_the_connection() {
         (b"SSH-2.0-x\r\n", Code::PROTOCOL_ERROR),
     ] {
         let mut client: Connection<&str> = Connection::new(Role::Client, BOUNDS);
-        client.open(&get, true, "kept");
+        client.open(&get, true, "kept").unwrap();
         let fault = client.receive(input, ALL, &mut Vec::new()).unwrap_err();
         assert_eq!(fault.code, code);
     }
@@ -305,12 +305,46 @@ fn a_body_without_length_ends_with_its_connection_if_that_ended_well() {
             (":path", "/"),
             (":authority", "nrf"),
         ]);
-        client.open(&get, true, "kept");
+        client.open(&get, true, "kept").unwrap();
         assert_eq!(receive(&mut client, b"HTTP/1.0 200 OK\r\n\r\nhello").0, "200 \"hello\"");
         let mut events = Vec::new();
         client.finish(clean, &mut events);
         assert_eq!(matches!(events[..], [Event::Data { end: true, .. }]), clean);
     }
+}
+
+/// The caller answers it; the connection carries the next.
+#[test]
+fn a_head_that_cannot_be_written_is_not_sent_and_changes_nothing() {
+    let mut client: Connection<&str> = Connection::new(Role::Client, BOUNDS);
+    let head = |path, host| {
+        fields(&[
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", host),
+        ])
+    };
+    for (path, host) in [("http://evil/x", "nrf"), ("/a b", "nrf"), ("/", "n rf"), ("/", "")] {
+        assert_eq!(
+            client.open(&head(path, host), true, "kept"),
+            Err(Unopened::Unwritable),
+            "{path}"
+        );
+    }
+    assert!(client.output().is_empty() && client.has_room());
+    let mut once = head("/x", "nrf");
+    for length in ["2", "02"] {
+        once.push(b"content-length", length.as_bytes(), Indexing::Plain);
+    }
+    assert_eq!(client.open(&once, false, "kept"), Ok(1));
+    assert_eq!(
+        written(&mut client),
+        "GET /x HTTP/1.1\r\nhost: nrf\r\ncontent-length: 2\r\n\r\n"
+    );
+    // Less of the body than was announced.
+    assert_eq!(client.send_data(1, b"x", true), Err(Unsent::Over));
+    assert!(client.is_broken_off());
 }
 
 #[test]

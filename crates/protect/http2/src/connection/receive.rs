@@ -84,10 +84,15 @@ impl<T> Connection<T> {
 
     /// A frame carries nothing of a message.
     pub(super) fn idle_frame(&mut self) -> Result<(), Fault> {
-        self.idle_frames = self
-            .idle_frames
-            .checked_sub(1)
-            .ok_or(Fault::calm("frames that carry nothing"))?;
+        self.idle(1)
+    }
+
+    /// The same for what costs as much as so many such frames.
+    pub(super) fn idle(&mut self, frames: usize) -> Result<(), Fault> {
+        let left = u32::try_from(frames)
+            .ok()
+            .and_then(|frames| self.idle_frames.checked_sub(frames));
+        self.idle_frames = left.ok_or(Fault::calm("frames that carry nothing"))?;
         Ok(())
     }
 

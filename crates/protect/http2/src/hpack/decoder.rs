@@ -3,18 +3,21 @@
 use super::table::Table;
 use super::{DEFAULT_SIZE, OVERHEAD, huffman, integer};
 use crate::fields::{Fields, Indexing};
+use Unread::Malformed;
 
-/// A header block that cannot be read (RFC 7541, section 2.3.3 and others): the connection is lost with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed;
+/// Times the bound of a list that its block may expand to. One octet can stand for four kilobytes of the table: beyond this the sender is at
+/// fault, and reading would cost more than sending.
+const EXPANSION_AT_MOST: usize = 4;
+/// The same where the bound is a small one.
+const EXPANSION_ALLOWED: usize = 64 * 1024;
 
-/// Whether a list keeps to its bound (RFC 9113, section 6.5.2).
+/// A header block that was not read to its end: the connection is lost with it, since the table is not known any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    /// It does.
-    Fits,
-    /// It does not, and what is beyond was left out.
-    Exceeds,
+pub enum Unread {
+    /// It is no header block (RFC 7541, section 2.3.3 and others).
+    Malformed,
+    /// It expands to several times what was allowed.
+    TooLong,
 }
 
 /// Reads the header blocks of one connection.
@@ -43,14 +46,19 @@ impl Decoder {
         }
     }
 
-    /// Reads one whole block. Fields beyond `at_most` bytes of the list are left out; the table is kept right all the same.
+    /// Reads one whole block; gives the size of its list (RFC 9113, section 6.5.2). Fields beyond `at_most` bytes of it are left out; the
+    /// table is kept right all the same.
     ///
     /// # Errors
-    /// Where the block is no header block; what was before that is in the list all the same.
-    pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<Size, Malformed> {
+    /// Where the block is no header block or expands without end; what was before that is in the list all the same.
+    pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<usize, Unread> {
+        let most = at_most.saturating_mul(EXPANSION_AT_MOST).max(EXPANSION_ALLOWED);
         let mut size = 0_usize;
         let mut begun = false;
         while let Some(&first) = block.first() {
+            if size > most {
+                return Err(Unread::TooLong);
+            }
             let begin = fields.text().len();
             let (middle, indexing) = match first {
                 0x80.. => {
@@ -60,9 +68,12 @@ impl Decoder {
                         begun = true;
                         continue;
                     };
-                    fields.text().extend_from_slice(name);
-                    fields.text().extend_from_slice(value);
-                    (begin + name.len(), Indexing::Kept)
+                    begun = true;
+                    size = size.saturating_add(name.len() + value.len() + OVERHEAD);
+                    if size <= at_most {
+                        fields.push(name, value, Indexing::Kept);
+                    }
+                    continue;
                 }
                 0x40..0x80 => {
                     let middle = self.literal(&mut block, 6, fields)?;
@@ -90,11 +101,11 @@ impl Decoder {
                 fields.close(begin, middle, indexing);
             }
         }
-        Ok(if size > at_most { Size::Exceeds } else { Size::Fits })
+        Ok(size)
     }
 
     /// Whether an index that leads nowhere may lead to an entry that was missed.
-    fn forgive(&self, index: usize) -> Result<(), Malformed> {
+    fn forgive(&self, index: usize) -> Result<(), Unread> {
         if self.missed && index > 0 {
             Ok(())
         } else {
@@ -103,7 +114,7 @@ impl Decoder {
     }
 
     /// Appends name and value of a literal to the text; gives where the value begins.
-    fn literal(&self, block: &mut &[u8], prefix: u32, fields: &mut Fields) -> Result<usize, Malformed> {
+    fn literal(&self, block: &mut &[u8], prefix: u32, fields: &mut Fields) -> Result<usize, Unread> {
         match integer::take(block, prefix).ok_or(Malformed)? {
             0 => string(block, fields.text())?,
             index => match self.table.field(index) {
@@ -118,7 +129,7 @@ impl Decoder {
 }
 
 /// A string (section 5.2).
-fn string(block: &mut &[u8], to: &mut Vec<u8>) -> Result<(), Malformed> {
+fn string(block: &mut &[u8], to: &mut Vec<u8>) -> Result<(), Unread> {
     let coded = block.first().ok_or(Malformed)? & 0x80 != 0;
     let length = integer::take(block, 7).ok_or(Malformed)?;
     let (text, rest) = block.split_at_checked(length).ok_or(Malformed)?;

@@ -5,7 +5,7 @@ use crate::fields::{Fields, Indexing};
 
 fn read(decoder: &mut Decoder, block: &[u8]) -> Vec<(String, String)> {
     let mut fields = Fields::new();
-    assert_eq!(decoder.decode(block, usize::MAX, &mut fields), Ok(Size::Fits));
+    decoder.decode(block, usize::MAX, &mut fields).unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     fields
         .iter()
@@ -84,13 +84,33 @@ fn a_list_beyond_its_bound_is_cut_and_the_table_is_kept_right() {
     let mut block = Vec::new();
     encoder.encode(&fields, &mut block);
     let (mut decoder, mut cut) = (Decoder::new(), Fields::new());
-    assert_eq!(decoder.decode(&block, 100, &mut cut), Ok(Size::Exceeds));
+    assert_eq!(decoder.decode(&block, 100, &mut cut), Ok(34 + 233));
     assert_eq!(cut.len(), 1);
     block.clear();
     encoder.encode(&fields, &mut block);
     let mut whole = Fields::new();
-    assert_eq!(decoder.decode(&block, 1000, &mut whole), Ok(Size::Fits));
+    assert_eq!(decoder.decode(&block, 1000, &mut whole), Ok(34 + 233));
     assert_eq!(whole, fields);
+}
+
+/// One entry of the table named again and again: an octet for four kilobytes. Reading stops, and a bystander's does too.
+#[test]
+fn octets_that_stand_for_kilobytes_each_are_not_read_to_their_end() {
+    let entry = [&[0x40, 1, b'a', 0x7f, 0xe0, 30][..], &[b'x'; 4063][..]].concat();
+    for mut decoder in [Decoder::new(), Decoder::for_bystander()] {
+        let mut fields = Fields::new();
+        assert_eq!(decoder.decode(&entry, 65_536, &mut fields), Ok(4096));
+        let bomb = [0xbe; 120_000];
+        let mut fields = Fields::new();
+        assert_eq!(decoder.decode(&bomb, 65_536, &mut fields), Err(Unread::TooLong));
+        assert!(fields.size() <= 65_536);
+    }
+    // Within the allowance the length is known, and nothing beyond the bound was copied.
+    let mut decoder = Decoder::new();
+    decoder.decode(&entry, 65_536, &mut Fields::new()).unwrap();
+    let mut fields = Fields::new();
+    assert_eq!(decoder.decode(&[0xbe; 20], 65_536, &mut fields), Ok(20 * 4096));
+    assert_eq!((fields.len(), fields.size()), (16, 16 * 4096));
 }
 
 /// Name, value and indexing.
@@ -124,7 +144,7 @@ proptest! {
             let mut block = Vec::new();
             encoder.encode(&fields, &mut block);
             let mut again = Fields::new();
-            prop_assert_eq!(decoder.decode(&block, usize::MAX, &mut again), Ok(Size::Fits));
+            prop_assert_eq!(decoder.decode(&block, usize::MAX, &mut again), Ok(fields.size()));
             let plain = |fields: &Fields| fields.iter().map(|(name, value, _)| (name.to_vec(), value.to_vec())).collect::<Vec<_>>();
             prop_assert_eq!(plain(&fields), plain(&again));
         }
@@ -149,7 +169,7 @@ fn a_bystander_who_missed_a_block_reads_what_does_not_refer_to_it() {
     let second = bytes("8286 84be 5886 a8eb 1064 9cbf");
     assert_eq!(
         Decoder::new().decode(&second, usize::MAX, &mut Fields::new()),
-        Err(Malformed)
+        Err(Unread::Malformed)
     );
     let mut decoder = Decoder::for_bystander();
     let fields = read(&mut decoder, &second);
@@ -178,7 +198,7 @@ fn what_stands_before_the_cut_of_a_block_is_read() {
     let cut = bytes("8286 8441 8cf1 e3c2");
     assert_eq!(
         Decoder::for_bystander().decode(&cut, usize::MAX, &mut fields),
-        Err(Malformed)
+        Err(Unread::Malformed)
     );
     assert_eq!(fields.value(b":path"), Some(&b"/"[..]));
     assert_eq!(fields.value(b":authority"), None);

@@ -50,6 +50,12 @@ impl Protocol {
                 Self::Undecided
             };
         }
+        // One empty line before the request is passed over (RFC 9112, section 2.2).
+        let first = match first {
+            b"\r" => return Self::Undecided,
+            [b'\r', b'\n', rest @ ..] => rest,
+            _ => first,
+        };
         // The longest method in use, PROPPATCH, has nine letters.
         let method = first.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
         match first.get(method) {
@@ -114,6 +120,11 @@ mod tests {
         assert_eq!(Protocol::of(b"PRI x"), Protocol::Http1);
         assert_eq!(Protocol::of(b"\x16\x03\x01"), Protocol::Other);
         assert_eq!(Protocol::of(b" GET"), Protocol::Other);
+        assert_eq!(Protocol::of(b"\r"), Protocol::Undecided);
+        assert_eq!(Protocol::of(b"\r\n"), Protocol::Undecided);
+        assert_eq!(Protocol::of(b"\r\nGET /"), Protocol::Http1);
+        assert_eq!(Protocol::of(b"\r\n\r\nGET /"), Protocol::Other);
+        assert_eq!(Protocol::of(b"\nGET /"), Protocol::Other);
     }
 
     proptest! {

@@ -32,6 +32,10 @@ pub(crate) enum Why {
     NotHttp,
     /// The request is for a tunnel.
     Connect,
+    /// The request cannot be written in the version of HTTP that its producer speaks.
+    Unwritable,
+    /// A peer has as many connections as it may.
+    TooMany(&'static str),
     /// An SCTP association ended before its functions ended it.
     Association(&'static str),
 }
@@ -47,7 +51,8 @@ impl Why {
             Self::Broken => "broken",
             Self::NotHttp => "not-http",
             Self::Connect => "connect-method",
-            Self::Association(ending) => ending,
+            Self::Unwritable => "malformed-request",
+            Self::TooMany(word) | Self::Association(word) => word,
         }
     }
 
@@ -57,10 +62,10 @@ impl Why {
             Self::Peer(_) | Self::FunctionUnreachable | Self::Broken => (504, "TARGET_NF_NOT_REACHABLE"),
             Self::NoRoute => (400, "NF_DISCOVERY_FAILURE"),
             Self::RequestTimedOut => (504, "TIMED_OUT_REQUEST"),
-            Self::NotHttp => (400, "INVALID_MSG_FORMAT"),
+            Self::NotHttp | Self::Unwritable => (400, "INVALID_MSG_FORMAT"),
             Self::Connect => (501, "INVALID_MSG_FORMAT"),
             // No request is answered with it.
-            Self::Association(_) => (504, "TARGET_NF_NOT_REACHABLE"),
+            Self::TooMany(_) | Self::Association(_) => (504, "TARGET_NF_NOT_REACHABLE"),
         }
     }
 }
@@ -73,6 +78,16 @@ impl Failure {
             why: Why::Connect,
             detail: "CONNECT is not served".to_owned(),
             hint: "a listener with `path: splice` carries what is not requests".to_owned(),
+        }
+    }
+
+    /// A request to `peer` that HTTP/1.1 has no words for.
+    pub(crate) fn unwritable(peer: &str) -> Self {
+        Self {
+            peer: peer.to_owned(),
+            why: Why::Unwritable,
+            detail: "the head of the request cannot be written as HTTP/1.1, which the producer speaks".to_owned(),
+            hint: "method, path or host of the request are malformed: see the log of the consumer".to_owned(),
         }
     }
 

@@ -41,6 +41,9 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
     };
     // Before the endpoint is taken: a reload in between is then seen as one.
     let generation = shared.endpoint.generation();
+    shared
+        .refusing
+        .may_dial(peer, upstream.interface.name(), generation, Instant::now())?;
     let connecting = shared
         .endpoint
         .endpoint()
@@ -92,10 +95,30 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
     };
     handshake_out(shared, stream, connecting, leg, generation)
         .await
-        .map_err(|refused| {
-            record_refusal(shared, &refused, leg, Some(upstream));
-            Failure::refused(peer, &refused)
-        })
+        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))
+}
+
+/// A handshake that this sidecar began was refused, by either end: the next waits.
+pub(crate) fn refused_out(
+    shared: &Shared,
+    refused: &Refused,
+    leg: Leg,
+    upstream: &Upstream,
+    generation: u64,
+) -> Failure {
+    record_refusal(shared, refused, leg, Some(upstream));
+    let failure = Failure::refused(upstream.peer.as_str(), refused);
+    if is_judged(refused.reason) {
+        shared
+            .refusing
+            .refused(leg.interface.name(), generation, failure.clone(), Instant::now());
+    }
+    failure
+}
+
+/// Tells whether either end decided; a connection that broke off may have met a restart.
+fn is_judged(reason: Reason) -> bool {
+    !matches!(reason, Reason::Closed | Reason::TimedOut | Reason::Unreachable)
 }
 
 async fn handshake_out(
@@ -231,8 +254,7 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
     shared
         .metrics
         .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());
-    let judged = !matches!(refused.reason, Reason::Closed | Reason::TimedOut | Reason::Unreachable);
-    if let Some(peer) = peer.filter(|_| judged) {
+    if let Some(peer) = peer.filter(|_| is_judged(refused.reason)) {
         shared.metrics.refused(peer, refused.reason.as_str());
     }
     let event = Event::Handshake(Box::new(Handshake {
@@ -251,9 +273,10 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
             detail: refused.detail.clone(),
         },
     }));
-    match refused.identity {
-        PeerIdentity::Proven => shared.recorder.record(event),
-        PeerIdentity::Unproven => shared.recorder.refuse(event),
+    match (refused.identity, leg.direction) {
+        (PeerIdentity::Proven, Direction::Inbound) => shared.recorder.record(event),
+        // Our own network function's requests cause them, in any number.
+        _ => shared.recorder.refuse(event),
     }
     if leg.direction == Direction::Inbound {
         let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use self::reset::ResetKey;
 pub(crate) use self::reset::resettable;
 use crate::answers::failure::{Failure, Why};
-use crate::dialling::handshake::record_refusal;
+use crate::dialling::handshake::{record_refusal, refused_out};
 use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
@@ -250,6 +250,9 @@ async fn connect(
     };
     // Before the endpoint is taken: a reload in between is then seen as one.
     let generation = shared.endpoint.generation();
+    shared
+        .refusing
+        .may_dial(peer, upstream.interface.name(), generation, Instant::now())?;
     let current = shared.endpoint.endpoint();
     let ConnectingQuic { config, handshake } = current.connect_quic(peer, upstream.interface).map_err(|error| {
         let hint = error.hint().unwrap_or("see the log of this sidecar");
@@ -303,10 +306,8 @@ async fn connect(
         }
     };
     leg.handshake = began.elapsed();
-    finish(shared, outcome, handshake, leg, generation).map_err(|refused| {
-        record_refusal(shared, &refused, leg, Some(upstream));
-        Failure::refused(peer, &refused)
-    })
+    finish(shared, outcome, handshake, leg, generation)
+        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))
 }
 
 /// What was judged in the handshake decides.

@@ -14,6 +14,7 @@ use bartizan_tls::{Established, Reason, Refusal, Refused, SessionFacts};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
+use crate::answers::failure::Failure;
 use crate::life::drain::Phase;
 use crate::life::review;
 use crate::metrics::Side;
@@ -53,6 +54,8 @@ pub(crate) struct Session {
     pub(crate) leaf: Option<Certificate>,
     pub(crate) key: Option<Key>,
     pub(crate) leg: Leg,
+    /// That of the endpoint that judged it.
+    generation: u64,
     pub(crate) since: SystemTime,
     began: Instant,
     requests: AtomicU64,
@@ -88,14 +91,6 @@ impl Session {
     pub(crate) fn open(shared: &Arc<Shared>, established: Established, leg: Leg, generation: u64) -> Arc<Self> {
         let side = Side::from(leg.direction);
         let peer = established.peer.as_str();
-        let excepted = matches!(established.verdict, Verdict::Excepted { .. });
-        shared.metrics.handshake(
-            side,
-            peer,
-            &established.negotiated,
-            excepted,
-            leg.handshake.as_secs_f64(),
-        );
         let (total_sent, total_received) = shared.metrics.bytes(side, peer);
         shared.recorder.record(Event::Handshake(Box::new(Handshake {
             key: established.key,
@@ -125,6 +120,7 @@ impl Session {
             leaf: established.chain.first().cloned(),
             key: established.key,
             leg,
+            generation,
             since: SystemTime::now(),
             began: Instant::now(),
             requests: AtomicU64::new(0),
@@ -138,6 +134,10 @@ impl Session {
             fallen: OnceLock::new(),
             dismissal: watch::Sender::new(Phase::Running),
         });
+        // A server has judged its client by now; a client is judged after its handshake, and learns it with the first record.
+        if leg.direction == Direction::Inbound {
+            session.admitted();
+        }
         shared.endpoint.succeeded(generation);
         shared.sessions.lock().insert(number, Arc::downgrade(&session));
         // After it is listed: a reload either finds it there or is seen here.
@@ -183,8 +183,25 @@ impl Session {
 
     /// Counts plain text received from the peer.
     pub(crate) fn received(&self, bytes: usize) {
-        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        let before = self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        if before == 0 && bytes > 0 && self.leg.direction == Direction::Outbound {
+            self.admitted();
+        }
         self.total_received.inc_by(bytes as u64);
+    }
+
+    /// Both ends have accepted the handshake: it is counted.
+    fn admitted(&self) {
+        self.shared
+            .refusing
+            .admitted(self.peer.as_str(), self.leg.interface.name());
+        self.shared.metrics.handshake(
+            Side::from(self.leg.direction),
+            self.peer.as_str(),
+            &self.negotiated,
+            matches!(self.verdict, Verdict::Excepted { .. }),
+            self.leg.handshake.as_secs_f64(),
+        );
     }
 
     /// Counts a request carried.
@@ -225,7 +242,13 @@ impl Session {
             .metrics
             .handshake_failed(side, self.peer.as_str(), refused.reason.as_str());
         self.shared.metrics.refused(self.peer.as_str(), refused.reason.as_str());
-        self.shared.recorder.record(Event::Handshake(Box::new(Handshake {
+        self.shared.refusing.refused(
+            self.leg.interface.name(),
+            self.generation,
+            Failure::refused(self.peer.as_str(), refused),
+            Instant::now(),
+        );
+        self.shared.recorder.refuse(Event::Handshake(Box::new(Handshake {
             key: self.key,
             interface: self.leg.interface.name().to_owned(),
             direction: self.leg.direction,

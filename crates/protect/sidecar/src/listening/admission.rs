@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use crate::answers::failure::{Failure, Why};
+use crate::dialling::session::Session;
 use crate::metrics::UNAUTHENTICATED;
+use crate::shared::Shared;
 use crate::worker::spread::Load;
 
 /// How many connections a listener holds at most.
@@ -42,6 +45,8 @@ struct Taken {
     pending: BTreeMap<u64, PendingConnection>,
     /// An address is in here while it has a connection.
     addresses: HashMap<IpAddr, OfOne>,
+    /// Established connections by the node that authenticated.
+    peers: HashMap<Box<str>, usize>,
 }
 
 #[derive(Debug)]
@@ -65,6 +70,8 @@ pub(crate) struct Slot {
     number: u64,
     address: IpAddr,
     established: AtomicBool,
+    /// The node that authenticated.
+    peer: OnceLock<Box<str>>,
     /// What it counts as for the worker that serves it, once one does.
     load: Option<Load>,
 }
@@ -80,6 +87,7 @@ pub(crate) enum Bound {
     Connections,
     PendingOfOneAddress,
     ConnectionsOfOneAddress,
+    ConnectionsOfOnePeer,
 }
 
 impl Bound {
@@ -90,6 +98,7 @@ impl Bound {
             Self::Connections => "connections",
             Self::PendingOfOneAddress => "handshakes-per-address",
             Self::ConnectionsOfOneAddress => "connections-per-address",
+            Self::ConnectionsOfOnePeer => "connections-per-peer",
         }
     }
 }
@@ -126,7 +135,8 @@ impl Admission {
         if let Some(bound) = met {
             let longest = match bound {
                 Bound::Pending | Bound::Connections => taken.pending.keys().next(),
-                Bound::PendingOfOneAddress | Bound::ConnectionsOfOneAddress => {
+                // That of a peer is met once it is authenticated.
+                Bound::PendingOfOneAddress | Bound::ConnectionsOfOneAddress | Bound::ConnectionsOfOnePeer => {
                     taken.addresses.get(&address).and_then(|own| own.pending.first())
                 }
             };
@@ -154,6 +164,7 @@ impl Admission {
             number,
             address,
             established: AtomicBool::new(false),
+            peer: OnceLock::new(),
             load: None,
         };
         Ok((slot, Eviction(eviction), met))
@@ -233,6 +244,26 @@ impl Slot {
         self.established.load(Ordering::Relaxed)
     }
 
+    /// The connection is authenticated as that of `peer`, which may have as many as one address may, from whatever addresses.
+    ///
+    /// # Errors
+    /// The bound, where the peer has as many, or none, where the connection was evicted before.
+    pub(crate) fn establish_as(&self, peer: &str) -> Result<(), Option<Bound>> {
+        let mut taken = self.admission.lock();
+        let own = taken.peers.get(peer).copied().unwrap_or(0);
+        if own >= self.admission.bounds.of_one_address {
+            return Err(Some(Bound::ConnectionsOfOnePeer));
+        }
+        if taken.no_longer_pending(self.number).is_none() {
+            return Err(None);
+        }
+        self.established.store(true, Ordering::Relaxed);
+        if self.peer.set(peer.into()).is_ok() {
+            *taken.peers.entry(peer.into()).or_insert(0) += 1;
+        }
+        Ok(())
+    }
+
     /// A worker has it, for as long as it is taken.
     pub(crate) fn counts_as(&mut self, load: Load) {
         self.load = Some(load);
@@ -247,6 +278,35 @@ impl Drop for Slot {
         if was_pending || self.established.load(Ordering::Relaxed) {
             taken.gone(self.address);
         }
+        if let Some(peer) = self.peer.get()
+            && let Some(own) = taken.peers.get_mut(peer)
+        {
+            *own -= 1;
+            if *own == 0 {
+                taken.peers.remove(peer);
+            }
+        }
+    }
+}
+
+/// Lets an authenticated connection keep its slot; `false` where it has to be closed.
+pub(crate) fn admit(shared: &Shared, slot: &Slot, session: &Session) -> bool {
+    match slot.establish_as(session.peer.as_str()) {
+        Ok(()) => true,
+        // It was evicted in the same turn.
+        Err(None) => false,
+        Err(Some(bound)) => {
+            shared.metrics.limit_reached(bound.as_str());
+            let failure = Failure {
+                peer: session.peer.to_string(),
+                why: Why::TooMany(bound.as_str()),
+                detail: "it has as many connections to this listener as one peer may, from all its addresses together"
+                    .to_owned(),
+                hint: "`limits: { connections-per-address: ... }` sets the bound".to_owned(),
+            };
+            shared.failure_log.log("a connection closed", &failure);
+            false
+        }
     }
 }
 
@@ -257,115 +317,4 @@ impl Eviction {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
-    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
-
-    fn admission(connections: usize, pending: usize) -> Arc<Admission> {
-        Admission::new(Bounds {
-            connections,
-            pending,
-            of_one_address: usize::MAX,
-            pending_of_one_address: usize::MAX,
-        })
-    }
-
-    #[tokio::test]
-    async fn the_oldest_pending_connection_is_evicted_and_slots_are_given_back() {
-        let admission = admission(2, 2);
-        let (first, first_eviction, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, None);
-        let (second, second_eviction, _) = admission.take(ONE).unwrap();
-        let (third, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::Connections));
-        first_eviction.now().await;
-        drop(first);
-        second.establish();
-        third.establish();
-        let refused = admission.take(ONE).unwrap_err();
-        assert_eq!(refused, Bound::Connections, "no established connection is closed");
-        drop(second);
-        let (fourth, ..) = admission.take(ONE).unwrap();
-        assert_eq!(admission.lock().count, 2);
-        drop((third, fourth));
-        assert_eq!(admission.lock().count, 0);
-        assert!(admission.lock().pending.is_empty());
-        assert!(admission.lock().addresses.is_empty());
-        drop(second_eviction);
-    }
-
-    #[test]
-    fn pending_connections_have_a_bound_of_their_own() {
-        let admission = admission(3, 1);
-        let (first, ..) = admission.take(ONE).unwrap();
-        first.establish();
-        let (_second, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, None);
-        let (_third, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::Pending));
-        assert_eq!(admission.lock().count, 2);
-    }
-
-    #[test]
-    fn one_that_was_evicted_is_not_counted_twice_when_it_is_established_too_late() {
-        let admission = admission(1, 1);
-        let (first, ..) = admission.take(ONE).unwrap();
-        let (_second, ..) = admission.take(ONE).unwrap();
-        first.establish();
-        drop(first);
-        assert_eq!(admission.lock().count, 1);
-    }
-
-    #[tokio::test]
-    async fn connections_of_one_address_are_evicted_for_its_own_and_for_no_other_address() {
-        let admission = Admission::new(Bounds {
-            connections: 10,
-            pending: 10,
-            of_one_address: 3,
-            pending_of_one_address: 2,
-        });
-        let (other, other_eviction, _) = admission.take(OTHER).unwrap();
-        let (_first, first_eviction, _) = admission.take(ONE).unwrap();
-        let (second, ..) = admission.take(ONE).unwrap();
-        let (third, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::PendingOfOneAddress));
-        first_eviction.now().await;
-        second.establish();
-        third.establish();
-        let (fourth, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, None);
-        let (fifth, _, met) = admission.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::ConnectionsOfOneAddress), "{fourth:?}");
-        fifth.establish();
-        assert_eq!(admission.take(ONE).unwrap_err(), Bound::ConnectionsOfOneAddress);
-        assert!(admission.take(OTHER).is_ok());
-        tokio::select! {
-            biased;
-            () = other_eviction.now() => panic!("it had to go for another address: {other:?}"),
-            () = std::future::ready(()) => {}
-        }
-    }
-
-    #[tokio::test]
-    async fn pending_connections_are_evicted_after_a_while_and_established_ones_stay() {
-        let admission = admission(10, 10);
-        let (first, first_eviction, _) = admission.take(ONE).unwrap();
-        let (second, ..) = admission.take(ONE).unwrap();
-        second.establish();
-        assert_eq!(admission.expire(Duration::from_secs(3600)), 0);
-        assert_eq!(admission.expire(Duration::ZERO), 1);
-        first_eviction.now().await;
-        drop(first);
-        assert_eq!(admission.lock().count, 1);
-    }
-
-    #[test]
-    fn addresses_of_one_ipv6_network_count_together() {
-        let parse = |text: &str| network(text.parse().unwrap());
-        assert_eq!(parse("2001:db8::1"), parse("2001:db8::ffff:2"));
-        assert_ne!(parse("2001:db8::1"), parse("2001:db8:0:1::1"));
-        assert_eq!(parse("::ffff:192.0.2.1"), ONE);
-    }
-}
+mod tests;

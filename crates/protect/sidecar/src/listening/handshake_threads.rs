@@ -22,7 +22,7 @@ use crate::dialling::handshake;
 use crate::error::Error;
 use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
-use crate::listening::admission::{Admission, Bounds, Slot};
+use crate::listening::admission::{Admission, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::runtime::thread::spawn;
 use crate::shared::Shared;
@@ -184,8 +184,7 @@ impl Answering {
             return;
         };
         attempt.succeeds();
-        if !slot.establish() {
-            // It was evicted in the same turn.
+        if !admit(&self.shared, &slot, channel.session()) {
             return;
         }
         match channel.detach() {

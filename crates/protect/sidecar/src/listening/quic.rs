@@ -20,7 +20,7 @@ use crate::dialling::quic;
 use crate::error::Error;
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
-use crate::listening::admission::{Admission, Bound, Bounds, Slot};
+use crate::listening::admission::{Admission, Bound, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::paths::sctp::{self, QuicStreams};
 use crate::runtime::quic::Incoming;
@@ -192,8 +192,7 @@ impl Answering {
         };
         attempt.succeeds();
         drop(turn);
-        if !slot.establish() {
-            // It was evicted in the same turn.
+        if !admit(&self.shared, &slot, channel.session()) {
             return;
         }
         guard.join(channel.session().dismissal());

@@ -13,6 +13,7 @@ mod pool;
 mod port;
 mod resets;
 mod serve;
+mod shares;
 
 use std::rc::Rc;
 use std::sync::Arc;

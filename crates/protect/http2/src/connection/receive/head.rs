@@ -5,7 +5,7 @@ use crate::connection::stream::{Past, Stream};
 use crate::connection::{Connection, Event, Fault, Role};
 use crate::fields::{Fields, Indexing};
 use crate::frame::{self, Code, Header};
-use crate::hpack::Size;
+use crate::hpack::Unread;
 use crate::message::{self, Kind};
 
 /// What a header block may have beyond the longest list, for fields that Huffman's code makes longer and changes of the table.
@@ -14,6 +14,9 @@ const BLOCK_MARGIN: usize = 64 * 1024;
 const CONTINUATIONS_AT_MOST: u32 = 256;
 /// Frames that carry nothing which a request or a response allows for: windows of its body, pings on the way.
 const IDLE_FRAMES_PER_HEAD: usize = 4;
+/// Octets of a list that leads to nothing which count as an idle frame: a block costs what it expands to, not what was sent. Of lists that
+/// are longer than the default of 64 kB allows, an unused allowance covers fewer than sixteen.
+const OCTETS_PER_IDLE_FRAME: usize = 256;
 
 /// A header block that has begun.
 #[derive(Debug)]
@@ -92,18 +95,24 @@ impl<T> Connection<T> {
         let mut fields = Fields::roomy();
         let at_most = self.bounds.header_bytes as usize;
         // Also what nobody will look at: the tables of both ends must agree.
-        let size = self.decoder.decode(block, at_most, &mut fields).map_err(|_| Fault {
-            code: Code::COMPRESSION_ERROR,
-            why: "a header block that cannot be read",
-        })?;
+        let size = self
+            .decoder
+            .decode(block, at_most, &mut fields)
+            .map_err(|unread| match unread {
+                Unread::Malformed => Fault {
+                    code: Code::COMPRESSION_ERROR,
+                    why: "a header block that cannot be read",
+                },
+                Unread::TooLong => Fault::calm("a header block that expands to several times what is allowed"),
+            })?;
         let end = flags & frame::END_STREAM != 0;
-        let wrong = depends_on_itself || size == Size::Exceeds;
+        let wrong = depends_on_itself || size > at_most;
         if let Some(stream) = self.streams.find(id) {
             if stream.remote_closed {
-                return self.stream_error(id, Code::STREAM_CLOSED, events);
+                return self.wrong_head(id, Code::STREAM_CLOSED, size, events);
             }
             if wrong {
-                return self.stream_error(id, Code::PROTOCOL_ERROR, events);
+                return self.wrong_head(id, Code::PROTOCOL_ERROR, size, events);
             }
             if self.role == Role::Client && !stream.answered {
                 return self.response(id, fields, end, events);
@@ -111,7 +120,7 @@ impl<T> Connection<T> {
             let complete = stream.missing.unwrap_or(0) == 0;
             let unwanted = stream.refusal.is_some();
             if !end || !complete || message::check(Kind::Trailers, &fields).is_err() {
-                return self.stream_error(id, Code::PROTOCOL_ERROR, events);
+                return self.wrong_head(id, Code::PROTOCOL_ERROR, size, events);
             }
             stream.remote_closed = true;
             if stream.local_closed {
@@ -125,10 +134,10 @@ impl<T> Connection<T> {
         match self.role {
             Role::Client if self.is_unopened(id) => Err(Fault::protocol("a response to no request")),
             // Of a stream we have reset.
-            Role::Client => self.idle_frame(),
+            Role::Client => self.dropped(size),
             Role::Server if id.is_multiple_of(2) => Err(Fault::protocol("a request on an even stream")),
             Role::Server if id <= self.edge => match self.streams.past(id) {
-                Past::Reset => self.idle_frame(),
+                Past::Reset => self.dropped(size),
                 Past::Ended => Err(Fault {
                     code: Code::STREAM_CLOSED,
                     why: "HEADERS on a closed stream",
@@ -142,12 +151,23 @@ impl<T> Connection<T> {
         }
     }
 
+    /// A header list of this size leads to nothing.
+    fn dropped(&mut self, size: usize) -> Result<(), Fault> {
+        self.idle(1 + size / OCTETS_PER_IDLE_FRAME)
+    }
+
+    /// A header list is an error of its stream.
+    fn wrong_head(&mut self, id: u32, code: Code, size: usize, events: &mut Vec<Event<T>>) -> Result<(), Fault> {
+        self.dropped(size)?;
+        self.stream_error(id, code, events)
+    }
+
     fn request(
         &mut self,
         id: u32,
         fields: Fields,
         end: bool,
-        size: Size,
+        size: usize,
         depends_on_itself: bool,
         events: &mut Vec<Event<T>>,
     ) -> Result<(), Fault> {
@@ -155,12 +175,12 @@ impl<T> Connection<T> {
         if self.last.is_some_and(|last| id > last) || self.streams.open >= self.bounds.streams as usize {
             frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::REFUSED_STREAM.0);
             self.streams.refused(id);
-            return self.idle_frame();
+            return self.dropped(size);
         }
         if depends_on_itself {
-            return self.stream_error(id, Code::PROTOCOL_ERROR, events);
+            return self.wrong_head(id, Code::PROTOCOL_ERROR, size, events);
         }
-        if size == Size::Exceeds {
+        if size > self.bounds.header_bytes as usize {
             let mut answer = Fields::new();
             answer.push(b":status", b"431", Indexing::Plain);
             self.put_head(id, &answer, true);
@@ -168,11 +188,11 @@ impl<T> Connection<T> {
                 frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::NO_ERROR.0);
             }
             self.streams.refused(id);
-            return self.idle_frame();
+            return self.dropped(size);
         }
         let summary = match message::check(Kind::Request, &fields) {
             Ok(summary) if !end || summary.content_length.unwrap_or(0) == 0 => summary,
-            _ => return self.stream_error(id, Code::PROTOCOL_ERROR, events),
+            _ => return self.wrong_head(id, Code::PROTOCOL_ERROR, size, events),
         };
         self.allow_idle_frames(IDLE_FRAMES_PER_HEAD);
         let mut stream = Stream::new(u64::from(id), self.theirs.initial_window, self.bounds.stream_window);
@@ -193,7 +213,7 @@ impl<T> Connection<T> {
             return Ok(());
         };
         let Ok(summary) = message::check(Kind::Response, &fields) else {
-            return self.stream_error(id, Code::PROTOCOL_ERROR, events);
+            return self.wrong_head(id, Code::PROTOCOL_ERROR, fields.size(), events);
         };
         let status = summary.status;
         if status < 200 {

@@ -76,6 +76,41 @@ fn a_header_block_without_end_ends_the_connection() {
     assert_eq!(fault.code, Code::ENHANCE_YOUR_CALM);
 }
 
+/// One entry of the compression table, named by an octet as often as a block has room for.
+#[test]
+fn header_blocks_that_repeat_an_entry_of_the_table_end_the_connection() {
+    let bounds = Bounds {
+        header_bytes: 64 * 1024,
+        ..BOUNDS
+    };
+    let entry = [
+        &[0x82, 0x86, 0x84, 0x40, 1, b'a', 0x7f, 0xe0, 30][..],
+        &[b'x'; 4063][..],
+    ]
+    .concat();
+    // Lists a little too long are answered, a few of them; one that goes on for long is not read to its end.
+    for (named, expected) in [(17, 10..16), (120, 0..1)] {
+        let mut server: Connection<u8> = Connection::new(Role::Server, bounds);
+        let mut opening = PREFACE.to_vec();
+        frame::put_header(&mut opening, 0, frame::SETTINGS, 0, 0);
+        frame::put_header(&mut opening, entry.len(), frame::HEADERS, 0x05, 1);
+        opening.extend(&entry);
+        let mut events = Vec::new();
+        server.receive(&opening, ALL, &mut events).unwrap();
+        assert_eq!(events.len(), 1, "the entry itself is a request");
+        let answered = (1..1000).find_map(|index| {
+            let mut bytes = Vec::new();
+            frame::put_header(&mut bytes, 3 + named, frame::HEADERS, 0x05, 1 + 2 * index);
+            bytes.extend([0x82, 0x86, 0x84]);
+            bytes.extend(vec![0xbe; named]);
+            let fault = server.receive(&bytes, ALL, &mut Vec::new()).err()?;
+            assert_eq!(fault.code, Code::ENHANCE_YOUR_CALM);
+            Some(index - 1)
+        });
+        assert!(expected.contains(&answered.expect("an end")), "{named} {answered:?}");
+    }
+}
+
 #[test]
 fn frames_are_found_wherever_the_input_is_cut() {
     for piece in [1, 2, 3, 7, 100] {

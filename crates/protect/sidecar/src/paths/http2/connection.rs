@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bartizan_http1 as http1;
+use bartizan_http1::{self as http1, Unopened};
 use bartizan_http2::{self as http2, Bounds, Code, Event, Fault, Fields, Received, Role, Sweeps, Unsent};
 
 /// A version of HTTP.
@@ -127,6 +127,14 @@ impl<T> Connection<T> {
         either!(self, one => one.is_idle())
     }
 
+    /// The number of requests that the other end takes at once.
+    pub(super) fn streams_at_most(&self) -> usize {
+        match self {
+            Self::Http1(_) => 1,
+            Self::Http2(one) => one.streams_at_most(),
+        }
+    }
+
     pub(super) fn is_window_open(&self) -> bool {
         match self {
             Self::Http1(_) => true,
@@ -190,6 +198,14 @@ impl<T> Connection<T> {
         }
     }
 
+    /// Tells that a request was broken off in its middle, which HTTP/1.1 can say by the end of the connection only.
+    pub(super) fn is_broken_off(&self) -> bool {
+        match self {
+            Self::Http1(one) => one.is_broken_off(),
+            Self::Http2(_) => false,
+        }
+    }
+
     pub(super) fn drain(&mut self) {
         either!(self, one => one.drain());
     }
@@ -228,10 +244,10 @@ impl<T> Connection<T> {
         either!(self, one => one.longest_waiting())
     }
 
-    pub(super) fn open(&mut self, fields: &Fields, end: bool, owner: u64, kept: T) -> Option<u32> {
+    pub(super) fn open(&mut self, fields: &Fields, end: bool, owner: u64, kept: T) -> Result<u32, Unopened> {
         match self {
             Self::Http1(one) => one.open(fields, end, kept),
-            Self::Http2(one) => one.open(fields, end, owner, kept),
+            Self::Http2(one) => one.open(fields, end, owner, kept).ok_or(Unopened::NoRoom),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Limits;
-use bartizan_http1::is_repeatable;
+use bartizan_http1::{Unopened, is_repeatable};
 use bartizan_http2::{Code, Fields, Indexing};
 use tokio::task::spawn_local;
 
@@ -192,10 +192,11 @@ impl Exchange {
     }
 
     /// What it asks of a connection.
-    fn wants(&self) -> Wants {
+    fn wants(&self, owner: u64) -> Wants {
         let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
         Wants {
             body: kept || !matches!(self.tail, Tail::End),
+            owner,
             repeatable: self.route.pool.speaks_http1() && self.head.value(b":method").is_some_and(is_repeatable),
         }
     }
@@ -296,12 +297,12 @@ fn with_authority(head: &Fields) -> Option<Fields> {
 
 /// Has a request go on its way that nothing carries: at once where there is a connection with room for it, else once there is.
 pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
-    let found = origin
-        .consumer
-        .inside()
-        .connection
-        .kept(origin.stream)
-        .map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants()));
+    let found = {
+        let mut inside = origin.consumer.inside();
+        let owner = inside.reader_number();
+        let exchange = inside.connection.kept(origin.stream);
+        exchange.map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants(owner)))
+    };
     let (pool, wants) = found?;
     if let Some(link) = pool.pick(wants) {
         match hand_over(&origin, &link) {
@@ -317,11 +318,12 @@ pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
 /// The same where a connection has to be waited for; `again` where the request was on its way before.
 async fn carry(origin: Origin, again: bool) {
     let Origin { consumer, stream } = &origin;
-    let found = consumer
-        .inside()
-        .connection
-        .kept(*stream)
-        .map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants()));
+    let found = {
+        let mut inside = consumer.inside();
+        let owner = inside.reader_number();
+        let exchange = inside.connection.kept(*stream);
+        exchange.map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants(owner)))
+    };
     let Some((route, mut attempts, wants)) = found else {
         return;
     };
@@ -351,7 +353,7 @@ async fn carry(origin: Origin, again: bool) {
                 link.port.flush();
                 return consumer.flush();
             }
-            Handed::Gone => return,
+            Handed::Gone => return consumer.flush(),
             Handed::NoRoom => {}
         }
     }
@@ -362,7 +364,7 @@ enum Handed {
     Done,
     /// The connection takes no more requests.
     NoRoom,
-    /// It was reset, or waited for too long.
+    /// It was reset, waited for too long, or has its answer.
     Gone,
 }
 
@@ -385,20 +387,33 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
     };
     let ends = body.is_empty() && matches!(tail, Tail::End);
     let opened = pool.open_on(link, &head, ends, origin);
-    {
+    let id = {
         let mut inside = consumer.inside();
         let Some(exchange) = inside.connection.kept(*stream) else {
             return Handed::Gone;
         };
+        let id = match opened {
+            Ok(id) => id,
+            Err(Unopened::NoRoom) => {
+                exchange.head = head;
+                return Handed::NoRoom;
+            }
+            Err(Unopened::Unwritable) => {
+                let failure = Failure::unwritable(pool.peer());
+                complain(exchange, &failure);
+                let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
+                answer(&shared, side, &mut inside, *stream, &failure);
+                return Handed::Gone;
+            }
+        };
         exchange.head = head;
-        let Some(id) = opened else { return Handed::NoRoom };
         exchange.carrier = Carrier::On(Rc::clone(link), id);
         exchange.account.handed(link.session.as_deref());
         if body.len() > KEPT_AT_MOST && link.settled.get() {
             exchange.kept = None;
         }
-    }
-    let Some(id) = opened else { return Handed::NoRoom };
+        id
+    };
     if body.is_empty() && !matches!(tail, Tail::Trailers(_)) {
         return Handed::Done;
     }

@@ -338,6 +338,9 @@ fn turn(
             .poll_flush(context, inbox, |event, input| link.take(event, input, touched));
         let idle = {
             let mut inside = link.port.inside();
+            if inside.connection.is_broken_off() {
+                return Poll::Ready(Err("the request was broken off".to_owned()));
+            }
             let idle = (leaving || inside.connection.is_leaving()) && inside.connection.is_idle();
             if idle {
                 inside.connection.drain();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bartizan_deployment::Path;
+use bartizan_http1::Unopened;
 use bartizan_http2::{Fields, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
@@ -19,6 +20,7 @@ use super::connection::Version;
 use super::exchange::Origin;
 use super::link::{self, Carried, Link};
 use super::port::Port;
+use super::shares::{Share, Shares};
 use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::handshake;
@@ -69,6 +71,8 @@ pub(crate) struct Pool {
     /// What the target speaks, as far as is known: HTTP/2 until it turns out otherwise (TS 29.500, clause 5.2).
     version: Cell<Version>,
     occupancy: Arc<Occupancy>,
+    /// Readers' shares of a network function's streams.
+    shares: Shares,
 }
 
 /// What a scrape wants to know of a pool, for whichever thread it is that answers it.
@@ -110,11 +114,16 @@ pub(super) struct Wants {
     pub(super) body: bool,
     /// It does the same when it is done twice. Looked at only where the target speaks HTTP/1.1, `false` elsewhere.
     pub(super) repeatable: bool,
+    /// The reader whose request it is.
+    pub(super) owner: u64,
 }
 
 /// One request on a connection of a pool, while it is there.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<Occupancy>);
+pub(super) struct Counted {
+    occupancy: Arc<Occupancy>,
+    _share: Option<Share>,
+}
 
 impl WaitsFor {
     /// Both together.
@@ -133,16 +142,11 @@ impl Occupancy {
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
     }
-
-    fn count(self: &Arc<Self>) -> Counted {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-        Counted(Arc::clone(self))
-    }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        self.occupancy.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -174,6 +178,7 @@ impl Pool {
             waiting: Cell::new(0),
             room: Notify::new(),
             version: Cell::new(Version::Http2),
+            shares: Shares::default(),
             occupancy: Arc::new(Occupancy {
                 target: words,
                 ..Occupancy::default()
@@ -237,19 +242,42 @@ impl Pool {
         changed
     }
 
-    /// Sends the head of a request on a connection; the stream it is on. `None` where there is no room.
-    pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
+    fn count(&self, owner: u64) -> Counted {
+        self.occupancy.streams.fetch_add(1, Ordering::Relaxed);
+        Counted {
+            occupancy: Arc::clone(&self.occupancy),
+            _share: (!self.leads_to_a_peer()).then(|| self.shares.take(owner)),
+        }
+    }
+
+    /// Tells whether a reader may have one more stream ([`Shares::allow`]).
+    fn has_share(&self, owner: u64) -> bool {
+        if self.leads_to_a_peer() {
+            return true;
+        }
+        let first = self.links.borrow().first().map(Rc::clone);
+        let of_one = match (self.version.get(), first) {
+            (Version::Http1, _) => 1,
+            (Version::Http2, Some(link)) => link.port.inside().connection.streams_at_most(),
+            (Version::Http2, None) => self.shared.limits.streams as usize,
+        };
+        let all = self.links_at_most().saturating_mul(of_one);
+        self.shares.allow(owner, self.occupancy.streams(), all)
+    }
+
+    /// Sends the head of a request on a connection; the stream it is on.
+    pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Result<u32, Unopened> {
         // Requests of one reader share what they may have of the link's window: a peer's, however many connections it makes.
         let owner = origin.consumer.inside().reader_number();
         let opened = {
             let mut inside = link.port.inside();
             if !inside.has_room() {
-                return None;
+                return Err(Unopened::NoRoom);
             }
             inside.used();
             let carried = Carried {
                 origin: origin.clone(),
-                _counted: self.occupancy.count(),
+                _counted: self.count(owner),
             };
             inside.connection.open(head, end, owner, carried)?
         };
@@ -266,7 +294,7 @@ impl Pool {
                 self.retire(link);
             }
         }
-        Some(opened)
+        Ok(opened)
     }
 
     /// A connection with room for a stream. Dials where there is none, and waits where there are as many connections as there
@@ -277,7 +305,8 @@ impl Pool {
             if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
-            if self.links.borrow().len() >= self.links_at_most() && !self.make_room() {
+            let is_full = || self.links.borrow().len() >= self.links_at_most() && !self.make_room();
+            if !self.has_share(wants.owner) || is_full() {
                 if !std::mem::replace(&mut waited, true) {
                     self.shared.metrics.limit_reached("streams");
                 }
@@ -311,6 +340,9 @@ impl Pool {
     /// An open connection with room for a stream, and for a request with a body one whose other end takes bodies: where one consumer's
     /// are not read, those of others go by another connection. Where there are as many connections as there may be, any with room.
     pub(super) fn pick(&self, wants: Wants) -> Option<Rc<Link>> {
+        if !self.has_share(wants.owner) {
+            return None;
+        }
         let links = self.links.borrow();
         let mut shut = None;
         for link in links.iter() {
