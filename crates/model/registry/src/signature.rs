@@ -109,7 +109,7 @@ pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|known| known.code == code)
 }
 
-/// Whether a scheme is safe from a forger with a quantum computer; none where nothing is known of it. A pair of a hash and a signature
+/// The safety of a scheme from a forger with a quantum computer; none where nothing is known of it. A pair of a hash and a signature
 /// algorithm, as TLS 1.2 has them (RFC 5246, section 7.4.1.4.1; RFC 9189, section 6 for GOST), is classical whichever it is.
 #[must_use]
 pub fn signature_safety(code: SignatureScheme) -> Option<Safety> {

@@ -85,7 +85,7 @@ fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
     let mut answer = diameter.clone();
     answer[4] = 0;
     let alone = observe(&connection(&[(Side::Client, diameter.clone())]));
-    assert_eq!(alone[0].kind, Kind::Unknown, "one header that nobody answers");
+    assert_eq!(alone[0].kind, Kind::Unknown, "one header without an answer");
     let judged = observe(&connection(&[(Side::Client, diameter), (Side::Server, answer)]));
     assert_eq!(judged[0].kind, Kind::Plaintext(Plaintext::Diameter));
     assert_eq!(judged[0].kind.name(), "Diameter in plaintext");

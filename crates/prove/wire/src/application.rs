@@ -360,7 +360,7 @@ impl Application {
     }
 }
 
-/// Whether the first bytes of an end are of a protocol whose beginnings no other has.
+/// Recognises the first bytes of an end as a protocol whose beginnings no other has.
 fn answers_otherwise(bytes: &[u8], by: Side) -> bool {
     let prefix = &bytes[..bytes.len().min(opening::LONGEST)];
     matches!(

@@ -62,7 +62,7 @@ pub struct Frames {
 }
 
 impl Http2 {
-    /// Whether it is HTTP/2: by its preface, or where a connection was picked up behind it by frames of known types alone, of both ends
+    /// Confirms that it is HTTP/2: by its preface, or where a connection was picked up behind it by frames of known types alone, of both ends
     /// or three of one.
     pub(crate) fn is_borne_out(&self) -> bool {
         let [ours, theirs] = [&self.from_client, &self.from_server];

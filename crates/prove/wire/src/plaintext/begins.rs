@@ -18,7 +18,7 @@ pub(crate) fn recognise(prefix: &[u8]) -> Recognition {
     Recognition::Unknown
 }
 
-/// Whether the first bytes of both ends fit each other: a header that looks like one of the protocol is of it only where the other end
+/// Holds the first bytes of both ends against each other: a header that looks like one of the protocol is of it only where the other end
 /// answers it, or goes on as the protocol does. Text says enough of itself.
 pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> bool {
     let begins = |side: Side, prefix: &[u8]| {
@@ -52,7 +52,7 @@ pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> boo
     }
 }
 
-/// Whether a connection request of X.224 is RDP's, by its cookie or what it negotiates, or else by MCS behind it ([MS-RDPBCGR], sections
+/// Recognises a connection request of X.224 as RDP's, by its cookie or what it negotiates, or else by MCS behind it ([MS-RDPBCGR], sections
 /// 2.2.1.1 and 2.2.1.3). Others of X.224, such as those of PLCs, name their selectors there.
 fn asks_for_rdp(client: &[u8]) -> bool {
     /// Bytes of the request before what varies.

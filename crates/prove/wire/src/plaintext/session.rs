@@ -41,7 +41,7 @@ impl Session {
         }
     }
 
-    /// Whether the other end answered as the protocol does.
+    /// Confirms that the other end answered as the protocol does.
     pub(crate) fn is_answered(&self) -> bool {
         let [client, server] = &self.first;
         begins::answered(self.spoken.protocol, client, server)
@@ -56,7 +56,7 @@ impl Session {
         ours.is_empty().then_some(theirs)
     }
 
-    /// What both ends began with.
+    /// The first bytes of both ends.
     pub(crate) fn opening(&self) -> Opening {
         let mut opening = Opening::default();
         opening.client.fill(&self.first[0]);

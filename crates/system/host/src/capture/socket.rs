@@ -75,7 +75,7 @@ impl PacketSocket {
         socket
             .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(Error::io(&action))?;
-        // The kernel takes the outer tag out of a frame, and gives it beside the frame to who asks.
+        // The kernel takes the outer tag out of a frame, and gives it beside the frame on request.
         socket
             .set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1 as libc::c_int)
             .map_err(Error::io(&action))?;
@@ -248,7 +248,7 @@ impl PacketSocket {
     }
 }
 
-/// What the kernel sends with a packet.
+/// Control messages of a packet.
 #[derive(Debug, Default)]
 struct Control {
     time: Option<Duration>,
