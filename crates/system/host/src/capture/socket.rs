@@ -75,7 +75,7 @@ impl PacketSocket {
         socket
             .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(Error::io(&action))?;
-        // The kernel takes the outer tag out of a frame, and gives it beside the frame on request.
+        // The kernel takes the outer tag out of a frame, and gives it next to the frame on request.
         socket
             .set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1 as libc::c_int)
             .map_err(Error::io(&action))?;
@@ -108,7 +108,7 @@ impl PacketSocket {
     }
 
     /// The next packet, with the VLAN tag that the kernel took out of it, or `None` when none comes for so long. The buffer needs room
-    /// for a tag beside the packet.
+    /// for a tag next to the packet.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Received<'a>>, Error> {
         let failed = || Error::io(format!("capturing on the interface {}", self.interface));
         // SAFETY: all fields of these plain C structures may be zero.
@@ -278,8 +278,8 @@ unsafe fn read(message: &libc::msghdr) -> Control {
                         .map(|(seconds, nanos)| Duration::new(seconds, nanos));
                 }
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
-                    let beside = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>());
-                    control.tag = tag(&beside);
+                    let auxiliary = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>());
+                    control.tag = tag(&auxiliary);
                 }
                 _ => {}
             }
@@ -290,17 +290,17 @@ unsafe fn read(message: &libc::msghdr) -> Control {
 }
 
 /// The tag as it stood in the frame.
-fn tag(beside: &libc::tpacket_auxdata) -> Option<[u8; TAG]> {
-    let has = |status: u32| beside.tp_status & status != 0;
+fn tag(auxiliary: &libc::tpacket_auxdata) -> Option<[u8; TAG]> {
+    let has = |status: u32| auxiliary.tp_status & status != 0;
     if !has(libc::TP_STATUS_VLAN_VALID) {
         return None;
     }
     let protocol = if has(libc::TP_STATUS_VLAN_TPID_VALID) {
-        beside.tp_vlan_tpid
+        auxiliary.tp_vlan_tpid
     } else {
         CUSTOMER
     };
-    let ([a, b], [c, d]) = (protocol.to_be_bytes(), beside.tp_vlan_tci.to_be_bytes());
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), auxiliary.tp_vlan_tci.to_be_bytes());
     Some([a, b, c, d])
 }
 
