@@ -48,7 +48,7 @@ fn associations_are_counted_by_channel_and_number_and_a_number_that_begins_again
     for number in [5000, 5001, 1, 2] {
         send(1, number);
     }
-    let [zero, one] = seen.associations[..] else {
+    let [zero, one] = &seen.associations[..] else {
         panic!("{seen:?}")
     };
     assert_eq!(

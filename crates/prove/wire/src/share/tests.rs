@@ -68,7 +68,9 @@ fn a_coefficient_of_the_modulus_is_no_key_and_one_below_it_is() {
 fn random_bytes_are_no_share_of_a_hybrid_from_the_client() {
     for code in [0x0200, 0x0201, 0x0202, 0x11eb, 0x11ec, 0x11ed, 0x6399, 0x639a] {
         let known = group(NamedGroup(code)).unwrap();
-        let share: Vec<u8> = (0..known.client_share).map(|place| (place * 151 + 77) as u8).collect();
+        let share: Vec<u8> = (0..known.client_share)
+            .map(|place| (u32::from(place) * 151 + 77) as u8)
+            .collect();
         assert!(of_group(known.code, Side::Client, &share).is_some(), "{}", known.name);
     }
     // A ciphertext may be anything, and the point next to it may not.
