@@ -391,7 +391,10 @@ fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
     }
     let silent = directory.path().join("silent.pcap");
     fs::write(&silent, &file).unwrap();
-    assert_eq!(inspect_in(directory.path(), &["silent.pcap"]).status.code(), Some(0));
+    let nothing = "nothing was seen that carries data";
+    let output = inspect_in(directory.path(), &["silent.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains(nothing), "{}", stdout(&output));
     file.extend(segment(10_000, 0x02, b""));
     file.extend(segment(10_000, 0x10, b"GET / HTTP/1.1\r\n\r\n"));
     fs::write(directory.path().join("clear.pcap"), &file).unwrap();

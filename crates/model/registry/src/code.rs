@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::signature::pair_name;
 use crate::{cipher, group, signature};
 
 /// A TLS 1.3 named group (RFC 9846, `supported_groups`): any 16-bit value a peer may send.
@@ -85,13 +86,16 @@ pub(crate) fn as_hex<S: Serializer>(code: &(impl Into<u16> + Copy), serializer: 
 }
 
 macro_rules! named {
-    ($type:ident, $table:path) => {
+    ($type:ident, $table:path, $other:expr) => {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match $table(*self) {
                     Some(known) => f.pad(known.name),
                     None if is_grease(self.0) => f.pad(&format!("GREASE(0x{:04x})", self.0)),
-                    None => f.pad(&format!("unknown(0x{:04x})", self.0)),
+                    None => {
+                        let other: fn(u16) -> Option<String> = $other;
+                        f.pad(&other(self.0).unwrap_or_else(|| format!("unknown(0x{:04x})", self.0)))
+                    }
                 }
             }
         }
@@ -112,9 +116,9 @@ macro_rules! named {
         }
     };
 }
-named!(NamedGroup, group);
-named!(SignatureScheme, signature);
-named!(CipherSuite, cipher);
+named!(NamedGroup, group, |_| None);
+named!(SignatureScheme, signature, pair_name);
+named!(CipherSuite, cipher, |_| None);
 
 #[cfg(test)]
 mod tests {
@@ -139,6 +143,10 @@ mod tests {
         assert_eq!(NamedGroup::SECP384R1MLKEM1024.to_string(), "SecP384r1MLKEM1024");
         assert_eq!(SignatureScheme::MLDSA87.to_string(), "mldsa87");
         assert_eq!(CipherSuite::AES_256_GCM_SHA384.to_string(), "TLS_AES_256_GCM_SHA384");
+        assert_eq!(SignatureScheme(0x0303).to_string(), "ecdsa_sha224");
+        assert_eq!(SignatureScheme(0x0620).to_string(), "signature(0x20)_sha512");
+        assert_eq!(SignatureScheme(0x0841).to_string(), "gostr34102012_512");
+        assert_eq!(SignatureScheme(0x07ff).to_string(), "unknown(0x07ff)");
         assert_eq!(NamedGroup(0x3a3a).to_string(), "GREASE(0x3a3a)");
         assert_eq!(NamedGroup(0x11ff).to_string(), "unknown(0x11ff)");
         assert_eq!(format!("{:>8}|", NamedGroup::X25519), "  x25519|");

@@ -60,7 +60,7 @@ pub use sctp::{
     SCTP_APPLICATIONS, SCTP_OVER_QUIC, SCTP_OVER_TLS, SctpApplication, sctp_application, sctp_application_at,
     sctp_interface_named,
 };
-pub use signature::{SIGNATURES, Signature, signature, signature_named};
+pub use signature::{SIGNATURES, Signature, signature, signature_named, signature_safety};
 pub use ssh::{
     SSH_KEY_EXCHANGES, SSH_NO_CIPHER, SSH_PUBLIC_KEYS, SshKeyExchange, SshPublicKey, ssh_key_exchange, ssh_public_key,
 };

@@ -68,6 +68,13 @@ pub static SIGNATURES: &[Signature] = signatures! {
     0x0601 "rsa_pkcs1_sha512"                      -    - - RFC_9846     "rsa_pkcs1_sha512"                  "RSA_PKCS1_SHA512"      "certificates only in TLS 1.3";
     0x0603 "ecdsa_secp521r1_sha512"              139  133 - RFC_9846     "ecdsa_secp521r1_sha512"            "ECDSA_NISTP521_SHA512";
     0x0708 "sm2sig_sm3"                           72   65 - RFC_8998     -                                   -                       "OpenSSL 4.0 (unverified)";
+    0x0709 "gostr34102012_256a"                   64   64 - RFC_9367     -                                   -                       "sizes computed";
+    0x070a "gostr34102012_256b"                   64   64 - RFC_9367     -                                   -                       "sizes computed";
+    0x070b "gostr34102012_256c"                   64   64 - RFC_9367     -                                   -                       "sizes computed";
+    0x070c "gostr34102012_256d"                   64   64 - RFC_9367     -                                   -                       "sizes computed";
+    0x070d "gostr34102012_512a"                  128  128 - RFC_9367     -                                   -                       "sizes computed";
+    0x070e "gostr34102012_512b"                  128  128 - RFC_9367     -                                   -                       "sizes computed";
+    0x070f "gostr34102012_512c"                  128  128 - RFC_9367     -                                   -                       "sizes computed";
     0x0804 "rsa_pss_rsae_sha256"                   -    - - RFC_9846     "rsa_pss_rsae_sha256"               "RSA_PSS_SHA256";
     0x0805 "rsa_pss_rsae_sha384"                   -    - - RFC_9846     "rsa_pss_rsae_sha384"               "RSA_PSS_SHA384";
     0x0806 "rsa_pss_rsae_sha512"                   -    - - RFC_9846     "rsa_pss_rsae_sha512"               "RSA_PSS_SHA512";
@@ -100,6 +107,27 @@ pub static SIGNATURES: &[Signature] = signatures! {
 #[must_use]
 pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|known| known.code == code)
+}
+
+/// The safety of a scheme from a forger with a quantum computer; none where nothing is known of it. A pair of a hash and a signature
+/// algorithm, as TLS 1.2 has them (RFC 5246, section 7.4.1.4.1; RFC 9189, section 6 for GOST), is classical whichever it is.
+#[must_use]
+pub fn signature_safety(code: SignatureScheme) -> Option<Safety> {
+    let pair = pair_name(code.0).map(|_| Safety::Vulnerable);
+    signature(code).map(|known| known.forgery).or(pair)
+}
+
+/// The name of a pair of TLS 1.2, such as `ecdsa_sha224`.
+pub(crate) fn pair_name(code: u16) -> Option<String> {
+    const HASHES: [&str; 7] = ["none", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
+    const SIGNATURES: [&str; 4] = ["anonymous", "rsa", "dsa", "ecdsa"];
+    let [hash, signature] = code.to_be_bytes().map(usize::from);
+    match (HASHES.get(hash), SIGNATURES.get(signature)) {
+        (Some(hash), Some(signature)) => Some(format!("{signature}_{hash}")),
+        (Some(hash), None) => Some(format!("signature(0x{signature:02x})_{hash}")),
+        (None, _) if matches!(code, 0x0840 | 0x0841) => Some(format!("gostr34102012_{}", 256 << (code & 1))),
+        (None, _) => None,
+    }
 }
 
 /// The signature scheme with this name, as IANA, OpenSSL or rustls write it, or as FIPS 204 writes the algorithm

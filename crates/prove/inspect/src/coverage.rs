@@ -80,11 +80,11 @@ impl Coverage {
         self.judged + self.unproven + self.not_read
     }
 
-    /// Thousandths of the wanted bytes that were judged, rounded down: 1000 is all of them.
+    /// Thousandths of the wanted bytes that were judged, rounded down: 1000 is all of them, and none of none.
     #[must_use]
     pub fn share(&self) -> u64 {
         let wanted = u128::from(self.wanted());
-        let share = (u128::from(self.judged) * 1000).checked_div(wanted).unwrap_or(1000);
+        let share = (u128::from(self.judged) * 1000).checked_div(wanted).unwrap_or(0);
         u64::try_from(share).unwrap_or(1000)
     }
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_rounded_down_and_nothing_wanted_is_all_of_it() {
+    fn a_share_is_rounded_down_and_nothing_wanted_is_nothing_judged() {
         let coverage = |judged, unproven| Coverage {
             judged,
             unproven,
@@ -110,7 +110,7 @@ mod tests {
         };
         assert_eq!(coverage(999_999, 1).percent(), "99.9 %");
         assert_eq!(coverage(1, 0).percent(), "100.0 %");
-        assert_eq!(coverage(0, 0).percent(), "100.0 %");
+        assert_eq!(coverage(0, 0).percent(), "0.0 %");
         assert_eq!(coverage(0, 7).percent(), "0.0 %");
         assert_eq!(coverage(u64::MAX / 4, u64::MAX / 4).share(), 500);
     }

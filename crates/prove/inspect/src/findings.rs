@@ -6,7 +6,7 @@ use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
-use crate::remedy::{self, MEMORY, OTHERS, Remedy, Severity, WHOLE};
+use crate::remedy::{self, MEMORY, NOTHING, OTHERS, Remedy, Severity, WHOLE};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -153,6 +153,10 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
             unproven(captured.packets, "packet", because, WHOLE);
         }
     }
+    if report.coverage().wanted() == 0 {
+        let because = "nothing was seen that carries data: this capture shows nothing of any link";
+        unproven(1, "capture", because.to_owned(), NOTHING);
+    }
     for omission in omissions(report) {
         unproven(omission.count, omission.unit, omission.because(), MEMORY);
     }
@@ -259,11 +263,22 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         "connection",
         "set up before the capture began: restart an end, or its sidecar, to see handshakes",
     );
+    note(
+        summary.refused_by_size,
+        "connection",
+        "refused, as far as the length of an encrypted record tells: two octets of data look like an alert",
+    );
     note(summary.with_gaps, "connection", "bytes are missing from the capture");
     note(
         totals.snapped,
         "packet",
         "captured in part only (`tcpdump -s 0` takes them whole)",
+    );
+    note(
+        totals.untagged,
+        "packet",
+        "of LINUX_SLL2 (`tcpdump -i any`), which loses VLAN tags: networks with the same addresses look like one. Capture on a named \
+         interface, or with `-y LINUX_SLL`",
     );
     note(
         report.dropped_at_capture(),

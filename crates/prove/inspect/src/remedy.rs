@@ -158,6 +158,12 @@ const LOAD: &str = "swanctl --load-conns";
 pub(crate) const WHOLE: Remedy = Remedy::new("capture whole packets (`tcpdump -s 0`) of a link type that is read")
     .run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
 
+/// For a capture that shows nothing.
+pub(crate) const NOTHING: Remedy = Remedy::new(
+    "capture where and while the interfaces carry traffic: look at the interface, the filter and the peers' own logs",
+)
+.run("tcpdump -s 0 -i INTERFACE -w capture.pcap");
+
 /// For what memory had no room for.
 pub(crate) const MEMORY: Remedy =
     Remedy::new("give more memory (`--memory`)").run("bartizan inspect --memory 8GB capture.pcap");
@@ -256,6 +262,9 @@ fn readable(kind: Option<Kind>) -> Remedy {
                 entry: "CipherString = DEFAULT:!eNULL",
             }])
         }
+        Some(Kind::MacSec) => Remedy::new(
+            "key MACsec by MKA, which makes a new key at each start: with a static one packet numbers repeat",
+        ),
         Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
         Some(Kind::Proxy(_)) => PROXY_BY_TLS,
         _ => Remedy::new("encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest"),

@@ -104,6 +104,8 @@ pub struct Summary {
     pub begun_before: u64,
     /// What became of their bytes.
     pub coverage: Coverage,
+    /// Those that were refused by all that the length of an encrypted record says.
+    pub refused_by_size: u64,
     /// Connections with bytes missing from the capture.
     pub with_gaps: u64,
     /// Connections in no row, because there were too many rows: the least first packet of them, and how many.
@@ -188,6 +190,7 @@ impl Report {
             summary.resumed += u64::from(tls.resumed);
         }
         summary.in_ledger += u64::from(posture.in_ledger);
+        summary.refused_by_size += u64::from(posture.refused_by_size);
         summary.with_gaps += u64::from(conversation.gaps() > 0);
         summary.confidentiality.count(posture.confidentiality.verdict());
         summary.authenticity.count(posture.authenticity.verdict());

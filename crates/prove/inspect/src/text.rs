@@ -12,7 +12,7 @@ use std::fmt::Display;
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::Verdict;
-use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
+use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature_safety};
 use bartizan_wire::Timestamp;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ssh::{Sent, Ssh};
@@ -568,7 +568,7 @@ fn schemes(offered: &[SignatureScheme]) -> String {
     let real = offered.iter().filter(|scheme| !is_grease(scheme.0));
     let (mut safe, mut classical, mut unknown) = (Vec::new(), 0, 0);
     for scheme in real {
-        match signature(*scheme).map(|known| known.forgery) {
+        match signature_safety(*scheme) {
             Some(Safety::QuantumSafe) => safe.push(scheme.to_string()),
             Some(Safety::Vulnerable) => classical += 1,
             None => unknown += 1,

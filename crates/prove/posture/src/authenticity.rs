@@ -114,6 +114,12 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
         let sources = vec![Source::all(evidence.connection())];
         return End::new(Answer::NotSeen, Verdict::NotSeen, not_agreed(evidence, tls), sources);
     };
+    if let Some(judgement) = evidence.refused() {
+        return End {
+            authenticated: Answer::NotSeen,
+            judgement,
+        };
+    }
     match hello.value.version {
         Version::TLS13 => {}
         older if older < Version::TLS13 => return legacy(evidence, tls, side, older),
@@ -457,7 +463,7 @@ fn is_peer(handshake: &Handshake, side: Side) -> bool {
 }
 
 fn forgery(scheme: SignatureScheme) -> Option<Safety> {
-    registry::signature(scheme).map(|known| known.forgery)
+    registry::signature_safety(scheme)
 }
 
 /// The same by the name, or the object identifier, that a ledger has for an algorithm of a certificate.

@@ -4,6 +4,7 @@ use bartizan_registry::NamedGroup;
 use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
+use crate::established::Progress;
 use crate::negotiation::by_group;
 use crate::{Evidence, Judgement, Source, Verdict, proxy, ssh};
 
@@ -51,6 +52,10 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         };
     };
     let sources = vec![Source::seen(hello)];
+    let progress = Progress::of(evidence, tls);
+    if let Some(judgement) = progress.judgement(&Source::all(evidence.connection())) {
+        return judgement;
+    }
     let suite = hello.value.cipher_suite;
     match hello.value.version {
         Version::TLS13 => {}
@@ -85,7 +90,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
             vec![Source::seen(hello), Source::seen(fault)],
         );
     }
-    judgement
+    progress.limits(judgement)
 }
 
 /// What a group is worth that only a ledger tells of.

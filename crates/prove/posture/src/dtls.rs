@@ -9,6 +9,7 @@ use bartizan_wire::tls::{self, Version};
 
 use crate::authenticity::{End, Unencrypted, both};
 use crate::confidentiality::is_plain_psk;
+use crate::established::Progress;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::uniform;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
@@ -51,6 +52,7 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     let all = Source::between(datagrams.first, datagrams.last);
     let protected = dtls.protected[0] + dtls.protected[1];
     let kind = match version(dtls) {
+        Some(_) if refused(dtls).is_some() => Kind::DtlsNotAgreed,
         Some(version) => Kind::Dtls(version),
         // An answer that is not in the capture may have been lost on its way to it.
         None if dtls.client_hello.is_some() && protected == 0 && dtls.refusal().is_some() => Kind::DtlsNotAgreed,
@@ -94,6 +96,16 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     }
 }
 
+/// The judgement of a handshake that an end refused behind the ServerHello, before both showed a Finished.
+fn refused(dtls: &Dtls) -> Option<Judgement> {
+    let alert = dtls
+        .refusal()
+        .filter(|_| dtls.finished != [true; 2] && dtls.data_in_plaintext.is_none())?;
+    let because = format!("not established: refused ({})", alert.value);
+    dtls.server_hello.as_ref()?;
+    Some(Judgement::new(Verdict::NotSeen, because, vec![Source::seen(alert)]))
+}
+
 fn version(dtls: &Dtls) -> Option<Version> {
     dtls.server_hello.as_ref().map(|seen| seen.value.version)
 }
@@ -106,7 +118,10 @@ impl Carried<'_> {
             .server_hello
             .as_ref()
             .map_or_else(all, |seen| vec![Source::seen(seen)]);
-        let confidentiality = confidentiality(self, &source);
+        let confidentiality = match refused(dtls) {
+            Some(judgement) => judgement,
+            None => finished(dtls, confidentiality(self, &source)),
+        };
         let answer = match confidentiality.verdict() {
             Verdict::QuantumSafe => Answer::Yes,
             Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
@@ -117,7 +132,7 @@ impl Carried<'_> {
         let authenticity = both(&server.judgement, &client.judgement);
         let because = confidentiality.because().to_owned();
         let posture = Posture {
-            group: group(dtls),
+            group: group(dtls).filter(|_| refused(dtls).is_none()),
             ..Posture::bare(kind, confidentiality, authenticity)
         };
         let posture = uniform(posture, answer, &because, &source);
@@ -158,6 +173,14 @@ fn group(dtls: &Dtls) -> Option<NamedGroup> {
     share
         .map(|share| share.group)
         .or_else(|| exchange.and_then(|seen| seen.value.group))
+}
+
+/// The rest of a judgement that rests on both hellos alone: none is safe.
+fn finished(dtls: &Dtls, judgement: Judgement) -> Judgement {
+    match dtls.finished {
+        [true, true] => judgement,
+        _ => Progress::NotSeen.limits(judgement),
+    }
 }
 
 fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
@@ -236,6 +259,12 @@ fn scheme(dtls: &Dtls, side: Side) -> Option<(SignatureScheme, Source)> {
 fn end(carried: &Carried<'_>, side: Side) -> End {
     let (dtls, all) = (carried.dtls, carried.all.clone());
     let version = version(dtls);
+    if let Some(judgement) = refused(dtls) {
+        return End {
+            authenticated: Answer::NotSeen,
+            judgement,
+        };
+    }
     if carried.older {
         let certificates = match side {
             Side::Server => &dtls.server_certificates,

@@ -7,6 +7,9 @@ use crate::ipsec::JudgedIkeSa;
 use crate::keying::Made;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
 
+/// The verdict's reason for packets that share a nonce, whatever made their key.
+pub(crate) const NONCE_REUSED: &str =
+    "two different packets have one nonce under one key: a recorder of both reads them now";
 const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
 
 /// What follows for an association; `ike` are the IKE_SAs of the capture, of which `made` names what may have keyed it.
@@ -15,6 +18,8 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let keyed_by = keyed_by(made, ike);
     // Bytes that are spread otherwise are a hint, and no proof.
     let doubt = sa.looks_encrypted() == Some(false);
+    let reused = sa.reuses_nonce().filter(|_| sa.in_plaintext().is_none());
+    let reused = reused.map(|at| Judgement::new(Verdict::ReadableNow, NONCE_REUSED, vec![Source::between(at, at)]));
     let confidentiality = match (sa.in_plaintext(), &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::ReadableNow,
@@ -30,6 +35,7 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
             Judgement::new(Verdict::NotObservable, because.clone(), sources)
         }
     };
+    let confidentiality = reused.unwrap_or(confidentiality);
     let authenticity = match &keyed_by {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;

@@ -8,6 +8,7 @@ use bartizan_wire::tls::{ClientHello, Fault, Opened, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side, Start};
 
 use crate::by_address::Found;
+use crate::established::Progress;
 use crate::ledgers::Entry;
 use crate::negotiation::Hellos;
 use crate::{
@@ -84,6 +85,8 @@ pub struct Posture {
     pub holes: Vec<Hole>,
     /// Whether a ledger tells of this connection.
     pub in_ledger: bool,
+    /// True where the length of an encrypted record alone says that it was refused.
+    pub refused_by_size: bool,
 }
 
 impl Posture {
@@ -113,6 +116,7 @@ impl Posture {
             contradictions: Vec::new(),
             holes: Vec::new(),
             in_ledger: false,
+            refused_by_size: false,
         }
     }
 
@@ -193,8 +197,11 @@ impl<'a> Evidence<'a> {
         }
         let carried = self.carried();
         Posture {
-            kind: Kind::of(self.connection),
-            group: self.group().map(|(group, _)| group),
+            kind: Kind::of(self.connection, self.refused().is_some()),
+            group: self
+                .group()
+                .filter(|_| self.refused().is_none())
+                .map(|(group, _)| group),
             key_exchanges: Vec::new(),
             ssh_key_exchange: None,
             interface: carried.or(shown.interface.map(|(interface, _)| interface)),
@@ -220,6 +227,7 @@ impl<'a> Evidence<'a> {
             contradictions: self.contradictions(),
             holes,
             in_ledger: !self.entries.is_empty(),
+            refused_by_size: self.tls().is_some_and(|tls| Progress::of(self, tls).is_by_size()),
         }
     }
 
@@ -350,6 +358,12 @@ impl<'a> Evidence<'a> {
 
     pub(crate) fn server_hello(&self) -> Option<&Seen<ServerHello>> {
         self.tls()?.server_hello.as_ref()
+    }
+
+    /// The judgement of a handshake that an end refused behind the ServerHello.
+    pub(crate) fn refused(&self) -> Option<Judgement> {
+        let tls = self.tls().filter(|tls| tls.server_hello.is_some())?;
+        Progress::of(self, tls).judgement(&Source::all(self.connection))
     }
 
     /// What both ends said to agree on keys.

@@ -3,7 +3,7 @@
 mod choice;
 mod v1;
 
-use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_registry::{Safety, TransformKind, esp_encryption, esp_integrity, transform};
 use bartizan_wire::ike::{Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, Origin, Retry, Transform};
 
 use crate::key_exchange::{KeyExchangeClass, Room};
@@ -63,6 +63,7 @@ fn of_parent(sa: &IkeSa, parent: Option<&Posture>) -> Posture {
     );
     let key_exchanges: Vec<KeyExchangeMethod> = match parent {
         Some(parent) if sa.chosen.is_none() => parent.key_exchanges.clone(),
+        _ if refused_auth(sa).is_some() => Vec::new(),
         _ => sa.key_exchanges().collect(),
     };
     Posture {
@@ -88,6 +89,7 @@ fn kind(sa: &IkeSa) -> Kind {
         // What was not answered as far as the capture goes may have been answered all the same.
         Origin::Init if sa.chosen.is_none() && was_refused(sa) => Kind::IkeNotAgreed,
         Origin::Init if sa.chosen.is_none() => Kind::IkeNotSeen,
+        Origin::Init if refused_auth(sa).is_some() => Kind::IkeNotAgreed,
         Origin::Midstream => Kind::IkeNotSeen,
         _ => Kind::Ike,
     }
@@ -100,6 +102,29 @@ fn was_refused(sa: &IkeSa) -> bool {
         .iter()
         .any(|exchange| exchange.kind != ExchangeType::IKE_SA_INIT);
     sa.refused.is_some() && !went_on && sa.faults.first.is_empty()
+}
+
+/// The IKE_AUTH that the responder refused: its answer has room for one notification alone, such as AUTHENTICATION_FAILED (RFC 7296,
+/// section 2.21.2), and nothing followed. An answer that accepts has at least an identity and AUTH.
+fn refused_auth(sa: &IkeSa) -> Option<Exchange> {
+    /// A notification without data, and the padding to a block of 16 octets.
+    const NOTIFICATION: u64 = 16;
+    let mut auths = sa.exchanges_of(ExchangeType::IKE_AUTH);
+    let (auth, None) = (auths.next()?, auths.next()) else {
+        return None;
+    };
+    let (_, response) = auth.capacity()?;
+    let transforms = &sa.chosen.as_ref()?.value.transforms;
+    let id = |kind: TransformKind| transforms.iter().find(|one| one.kind == kind.code()).map(|one| one.id);
+    let cipher = esp_encryption(id(TransformKind::Encryption)?)?;
+    let integrity = || {
+        id(TransformKind::Integrity)
+            .and_then(esp_integrity)
+            .map(|known| known.icv)
+    };
+    let framing = u64::from(cipher.iv) + u64::from(cipher.icv.or_else(integrity)?);
+    let alone = sa.rekeys == 0 && sa.unseen_rekeys == 0 && sa.informational == 0 && sa.faults.first.is_empty();
+    (alone && response <= framing + NOTIFICATION).then_some(auth)
 }
 
 fn source(exchange: &Exchange) -> Option<Source> {
@@ -314,6 +339,9 @@ fn authenticity(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
             because,
             parent.authenticity.sources().to_vec(),
         );
+    }
+    if let Some(judgement) = choice::refused(sa) {
+        return judgement;
     }
     let auth = sa.exchanges_of(ExchangeType::IKE_AUTH).next();
     match auth.as_ref().and_then(source) {

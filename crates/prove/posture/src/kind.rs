@@ -203,7 +203,8 @@ impl Kind {
         }
     }
 
-    pub(crate) fn of(connection: &Connection) -> Self {
+    /// The kind of a connection; `refused` says that an end refused the other behind a ServerHello.
+    pub(crate) fn of(connection: &Connection, refused: bool) -> Self {
         match &connection.content {
             Content::Nothing => Self::Silent,
             Content::Http2(_) => Self::ClearHttp2,
@@ -211,13 +212,14 @@ impl Kind {
             Content::Plaintext(spoken) => Self::Plaintext(spoken.protocol),
             Content::Proxy(hop) => Self::Proxy(hop.protocol),
             Content::Unknown(_) => Self::Unknown,
-            Content::Tls(tls) => Self::of_tls(tls, connection),
+            Content::Tls(tls) => Self::of_tls(tls, connection, refused),
             Content::Ssh(ssh) => crate::ssh::kind(&connection.into(), ssh),
         }
     }
 
-    fn of_tls(tls: &Tls, connection: &Connection) -> Self {
+    fn of_tls(tls: &Tls, connection: &Connection, refused: bool) -> Self {
         match tls.server_hello.as_ref().map(|hello| hello.value.version) {
+            Some(_) if refused => Self::TlsNotAgreed,
             Some(Version::TLS13) => Self::Tls13,
             Some(older) => Self::TlsLegacy(older),
             None if was_refused(tls, connection) => Self::TlsNotAgreed,

@@ -20,6 +20,7 @@ mod confidentiality;
 mod datagrams;
 mod dtls;
 mod esp;
+mod established;
 mod evidence;
 mod hole;
 mod ike;

@@ -94,6 +94,8 @@ impl<'a> Hellos<'a> {
         let because = if share.length != known.server_share {
             let (length, needed) = (share.length, known.server_share);
             format!("{group} is named in the ServerHello, with {length} bytes of key exchange data instead of {needed}")
+        } else if let Some(fault) = share.fault {
+            format!("{group} is named in the ServerHello, and the server's share is no key: {fault}")
         } else if let Some(asked) = self.retry.and_then(|retry| other_group(retry, group)) {
             sources.extend(self.retry.map(Source::seen));
             format!("{group} is named in the ServerHello, and the HelloRetryRequest asked for {asked}")
@@ -174,7 +176,7 @@ fn not_asked_for(hello: &ClientHello, answer: &ServerHello, share: KeyShare, len
             let sent = sent.length;
             Some(format!("the client sent {sent} bytes for it instead of {length}"))
         }
-        Some(_) => None,
+        Some(sent) => Some(format!("the client's share is no key: {}", sent.fault?)),
     }
 }
 

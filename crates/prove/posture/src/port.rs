@@ -10,6 +10,7 @@ use bartizan_wire::tls::Version;
 use bartizan_wire::{End, Moment};
 
 use crate::datagrams::{all, uniform};
+use crate::esp::NONCE_REUSED;
 use crate::negotiation::group_safety;
 use crate::{Answer, Contradiction, Evidence, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
 
@@ -113,6 +114,15 @@ fn suite_name(suite: u64) -> String {
 fn macsec_posture(datagrams: &Datagrams, seen: &MacSec) -> Posture {
     if let Some(at) = seen.first_readable.filter(|_| seen.is_readable()) {
         return readable(datagrams, seen, at);
+    }
+    if let Some(at) = seen.reuses_nonce() {
+        let sources = vec![Source::between(at, at)];
+        let confidentiality = Judgement::new(Verdict::ReadableNow, NONCE_REUSED, sources.clone());
+        let because = "MACsec whose packet numbers are used twice under one key proves nothing";
+        let authenticity = Judgement::new(Verdict::NotObservable, because, sources.clone());
+        let reply = Reply::new(Answer::No, NONCE_REUSED, sources);
+        let clear = Reply::new(Answer::No, "MACsec says that all frames are encrypted", all(datagrams));
+        return uniform(Kind::MacSec, confidentiality, authenticity, &reply, clear);
     }
     if seen.irregular > 0 {
         let because =

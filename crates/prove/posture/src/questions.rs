@@ -109,7 +109,7 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
         return Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec());
     }
     let judgement = confidentiality::judge(evidence);
-    match evidence.group() {
+    match evidence.group().filter(|_| evidence.refused().is_none()) {
         Some((group, source)) => {
             let answer = match group_safety(group) {
                 Some(Safety::QuantumSafe) => Answer::Yes,
@@ -165,6 +165,9 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
         return Reply::new(Answer::NotSeen, because, vec![Source::all(evidence.connection())]);
     };
     let source = vec![Source::seen(hello)];
+    if let Some(judgement) = evidence.refused() {
+        return Reply::new(Answer::NotSeen, judgement.because(), judgement.sources().to_vec());
+    }
     if hello.value.version < Version::TLS13 {
         let because = format!("{} is classical throughout", hello.value.version);
         return Reply::new(Answer::No, because, source);

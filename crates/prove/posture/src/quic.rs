@@ -8,6 +8,7 @@ use bartizan_wire::tls::Version;
 
 use crate::authenticity::{End, both, by_keys, by_offer, by_records, recorded_scheme, refused_by_records};
 use crate::datagrams::{all, uniform};
+use crate::established::Progress;
 use crate::evidence::{CLOCKS, carried, disputed};
 use crate::ledgers::Entry;
 use crate::negotiation::{Hellos, group_safety};
@@ -51,12 +52,28 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers
             Judgement::new(Verdict::NotObservable, because, source.clone())
         }
     };
-    let doubts = doubts(quic);
+    let mut doubts = doubts(quic);
+    doubts.extend(hellos.contradicted().map(|judgement| Contradiction {
+        what: judgement.because().to_owned(),
+        sources: judgement.sources().to_vec(),
+    }));
     if confidentiality.verdict() == Verdict::QuantumSafe
         && let Some(doubt) = doubts.first()
     {
         let sources = [&doubt.sources[..], &source].concat();
         confidentiality = Judgement::new(Verdict::NotObservable, doubt.what.clone(), sources);
+    }
+    // An end sends packets with a short header once it has the other's Finished, and a server also before.
+    let finished = quic.short.iter().all(|packets| *packets > 0);
+    let refused = match &quic.closed {
+        Some(closed) if !finished && quic.early_data.is_none() => {
+            let because = format!("not established: refused ({})", closed.value);
+            Some(Judgement::new(Verdict::NotSeen, because, vec![Source::seen(closed)]))
+        }
+        _ => None,
+    };
+    if !finished {
+        confidentiality = Progress::NotSeen.limits(confidentiality);
     }
     let group = server.value.key_share.map(|share| share.group);
     let resumed = server.value.pre_shared_key.is_some();
@@ -108,6 +125,17 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers
         refused_by_records(&entries, sent).unwrap_or_else(|| both(&server_end.judgement, &client_end.judgement));
     let contradicted = disputed(entries.iter().copied()).into_iter();
     let contradicted = contradicted.chain(differing(&entries, group, &source));
+    if let Some(refused) = refused {
+        let reply = Reply::new(Answer::NotSeen, refused.because(), refused.sources().to_vec());
+        let clear = Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams));
+        return Posture {
+            offered,
+            preferred,
+            in_ledger: !entries.is_empty(),
+            contradictions: doubts.into_iter().chain(wrong_keys(quic)).chain(contradicted).collect(),
+            ..uniform(Kind::QuicNotAgreed, refused.clone(), refused, &reply, clear)
+        };
+    }
     let reply = |end: &End| {
         Reply::new(
             end.authenticated,

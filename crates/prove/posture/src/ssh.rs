@@ -203,7 +203,11 @@ pub(crate) fn contradicted(ssh: &Ssh) -> Option<(String, Option<Source>)> {
     ends.into_iter()
         .zip(shares)
         .find_map(|((side, sent), needed)| match &sent.share {
-            Some(share) if share.value == u32::from(needed) => None,
+            Some(share) if share.value == u32::from(needed) => {
+                let fault = sent.share_fault?;
+                let what = format!("{method} is agreed on, and what the {side} sent is no key: {fault}");
+                Some((what, Some(Source::seen(share))))
+            }
             Some(share) => {
                 let length = share.value;
                 let what = format!(

@@ -101,12 +101,20 @@ impl Hello {
     }
 }
 
+/// An encrypted record in place of a message: of the client where its number is 0.
+const PROTECTED: u8 = 0xff;
+
+/// Records of both ends that are long enough for a Finished.
+fn finished() -> [(u8, u16, Vec<u8>); 2] {
+    [0, 1].map(|from| (PROTECTED, from, [&[0x2e, 0, 0, 0, 61][..], &[0x5a; 61]].concat()))
+}
+
 /// What is made of these messages: kind, number among those of its sender, body.
 fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
     let mut observer = Observer::new(Limits::default());
     let mut sink = Associations::default();
     for (number, (kind, sequence, body)) in (1u32..).zip(messages) {
-        let from_client = *kind == CLIENT_HELLO;
+        let from_client = *kind == CLIENT_HELLO || (*kind, *sequence) == (PROTECTED, 0);
         let length = (body.len() as u32).to_be_bytes();
         let mut handshake = vec![*kind];
         handshake.extend(&length[1..]);
@@ -117,6 +125,9 @@ fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
         let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, *sequence as u8];
         record.extend((handshake.len() as u16).to_be_bytes());
         record.extend(handshake);
+        if *kind == PROTECTED {
+            record.clone_from(body);
+        }
         // DATA, whole, then TSN, stream, number, and N2's payload protocol identifier for DTLS.
         let mut chunk = vec![0, 3];
         chunk.extend((16 + record.len() as u16).to_be_bytes());
@@ -162,8 +173,14 @@ fn verdict(messages: &[(u8, u16, Vec<u8>)]) -> (Verdict, String) {
 #[test]
 fn a_whole_hybrid_handshake_is_safe_and_one_without_its_client_hello_is_not_seen() {
     let (client, server) = (hello(CLIENT_HELLO).body(), hello(SERVER_HELLO).body());
-    let (is, because) = verdict(&[(CLIENT_HELLO, 0, client), (SERVER_HELLO, 0, server.clone())]);
+    let hellos = [(CLIENT_HELLO, 0, client), (SERVER_HELLO, 0, server.clone())];
+    let (is, because) = verdict(&[&hellos[..], &finished()].concat());
     assert_eq!(is, Verdict::QuantumSafe, "{because}");
+    assert_eq!(
+        verdict(&hellos).0,
+        Verdict::NotSeen,
+        "the end of the handshake is missing"
+    );
     assert_eq!(verdict(&[(SERVER_HELLO, 0, server)]).0, Verdict::NotSeen);
 }
 
@@ -223,5 +240,5 @@ fn a_second_server_hello_that_differs_takes_the_safety_away_whichever_comes_firs
         (SERVER_HELLO, 0, server.clone()),
         (SERVER_HELLO, 0, server),
     ];
-    assert_eq!(verdict(&again).0, Verdict::QuantumSafe);
+    assert_eq!(verdict(&[&again[..], &finished()].concat()).0, Verdict::QuantumSafe);
 }

@@ -80,7 +80,11 @@ fn losing_any_packet_of_a_starttls_makes_nothing_worse_than_unproven_and_nothing
 #[test]
 fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
     let diameter = b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02".to_vec();
-    let judged = observe(&connection(&[(Side::Client, diameter)]));
+    let mut answer = diameter.clone();
+    answer[4] = 0;
+    let alone = observe(&connection(&[(Side::Client, diameter.clone())]));
+    assert_eq!(alone[0].kind, Kind::Unknown, "one header without an answer");
+    let judged = observe(&connection(&[(Side::Client, diameter), (Side::Server, answer)]));
     assert_eq!(judged[0].kind, Kind::Plaintext(Plaintext::Diameter));
     assert_eq!(judged[0].kind.name(), "Diameter in plaintext");
     let udp = |payload: &[u8]| {

@@ -427,7 +427,9 @@ fn bytes_like_a_negotiation_that_no_proxy_answers_are_of_another_protocol() {
     // A message of MongoDB that is 261 bytes long, and its answer.
     let mut asks = vec![5, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 7, 0, 0];
     asks.resize(261, 7);
-    let posture = one(&[(Client, asks.clone()), (Server, asks)]);
+    let mut answers = asks.clone();
+    answers[8] = 1;
+    let posture = one(&[(Client, asks), (Server, answers)]);
     assert_eq!(posture.kind.name(), "MongoDB in plaintext");
     let posture = one(&[(Client, vec![5, 1, 0]), (Server, b"what is that?".to_vec())]);
     assert_eq!(posture.kind, Kind::Unknown);

@@ -160,6 +160,17 @@ impl Application {
             let ended = session.take(side, delivery);
             return self.negotiated(ended, client, keys);
         }
+        if let (Self::Plaintext(session), Delivery::Data { bytes, at }) = (&mut *self, delivery)
+            && let Some(begun) = session.unanswered(side)
+            && answers_otherwise(bytes, side)
+        {
+            // The answer says what it is: the header before it only looked like one of another protocol.
+            let mut beginnings: Box<[Beginning; 2]> = Box::default();
+            beginnings[1 - direction].fill(begun, at);
+            beginnings[1 - direction].unknown = true;
+            *self = Self::Opening(Start::Syn, Proxies(None), beginnings);
+            return self.take(direction, delivery, client, keys);
+        }
         if let (Self::Plaintext(session), Delivery::Data { bytes, at }) = (&mut *self, delivery) {
             if let Some(place) = session.data(side, bytes, at) {
                 let before = (**session).clone().outcome();
@@ -288,10 +299,14 @@ impl Application {
         match self {
             Self::Negotiating(..) | Self::Behind(_) => unknown(Default::default(), zero),
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
-            Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
+            Self::Http2(session) => match session.outcome() {
+                frames if frames.is_borne_out() => Content::Http2(Box::new(frames)),
+                _ => Content::Unknown(Opening::default()),
+            },
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
-            Self::Plaintext(session) => Content::Plaintext(session.outcome()),
+            Self::Plaintext(session) if session.is_answered() => Content::Plaintext(session.outcome()),
+            Self::Plaintext(session) => Content::Unknown(session.opening()),
             Self::Silent(..) => unknown(Default::default(), zero),
             Self::Opening(_, _, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
@@ -343,6 +358,15 @@ impl Application {
             }
         }
     }
+}
+
+/// Recognises the first bytes of an end as a protocol whose beginnings no other has.
+fn answers_otherwise(bytes: &[u8], by: Side) -> bool {
+    let prefix = &bytes[..bytes.len().min(opening::LONGEST)];
+    matches!(
+        opening::recognise_direct(prefix, Start::Syn),
+        Recognition::Protocol(Protocol::Http1 | Protocol::Ssh, side) if side.is_none_or(|side| side == by)
+    )
 }
 
 impl Proxies {

@@ -38,7 +38,7 @@ pub enum Roles {
     Port,
 }
 
-/// Packets of the capture, put together from which it was or not, and their bytes as they were on the wire. Each packet belongs
+/// Packets of the capture, put together from which it was or not, and those of their bytes that are in it. Each packet belongs
 /// to one conversation, or to what a report counts by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

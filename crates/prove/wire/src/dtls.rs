@@ -34,6 +34,8 @@ pub struct Dtls {
     pub legacy_protected: u64,
     /// Datagrams of each end that begin with an encrypted record, or have one behind others. Over UDP only.
     pub protected: [u64; 2],
+    /// By end: a protected record that can be a Finished was sent, before version 1.3 any, in 1.3 one that is long enough.
+    pub finished: [bool; 2],
     /// The first record with application data that is not encrypted. Over UDP only.
     pub data_in_plaintext: Option<Moment>,
     /// The first alert of each end in plaintext. Over UDP only.

@@ -5,6 +5,7 @@ mod clear;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use crate::nonce::Nonces;
 use crate::path::Path;
 use crate::reduce::Hole;
 use crate::{Captured, Moment};
@@ -101,6 +102,9 @@ pub struct EspSa {
     pub repeated: u64,
     /// Packets that came behind a later one.
     pub late: u64,
+    /// The first packet whose initialization vector came before under this SPI, in a packet with other bytes.
+    nonce_reused: Option<Moment>,
+    nonces: Nonces,
     looked: Looked,
     window: u64,
 }
@@ -150,6 +154,8 @@ impl EspSa {
             missing: 0,
             repeated: 0,
             late: 0,
+            nonce_reused: None,
+            nonces: Nonces::default(),
             looked: Looked::default(),
             window: 0,
         }
@@ -171,6 +177,18 @@ impl EspSa {
         first.filter(|_| by_structure || by_ports)
     }
 
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        self.nonces.held()
+    }
+
+    /// The first packet under a nonce that another packet had. Without encryption the bytes in its place are no nonce.
+    #[must_use]
+    pub fn reuses_nonce(&self) -> Option<Moment> {
+        self.nonce_reused
+            .filter(|_| self.looked.first.is_none() && self.looks_encrypted() != Some(false))
+    }
+
     /// Whether the bytes of its packets are spread as encrypted ones are; none where they are too few to tell.
     #[must_use]
     pub fn looks_encrypted(&self) -> Option<bool> {
@@ -184,6 +202,12 @@ impl EspSa {
         if self.packets < FIRST || self.packets.is_multiple_of(EACH) {
             let found = clear::look(packet, missing, self.source, self.destination);
             self.looked.add(found, clear::is_skewed(packet), at);
+        }
+        // The vectors of AEADs and of counter mode have eight bytes; of longer ones these are random.
+        if let Some(vector) = packet.get(HEADER..).and_then(|body| body.first_chunk())
+            && self.nonces.take(u64::from_be_bytes(*vector), packet, missing)
+        {
+            self.nonce_reused.get_or_insert(at);
         }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;

@@ -61,6 +61,17 @@ pub struct Frames {
     pub lost: Option<Moment>,
 }
 
+impl Http2 {
+    /// Confirms that it is HTTP/2: by its preface, or where a connection was picked up behind it by frames of known types alone, of both ends
+    /// or three of one.
+    pub(crate) fn is_borne_out(&self) -> bool {
+        let [ours, theirs] = [&self.from_client, &self.from_server];
+        let [sent, answered] = [ours.total(), theirs.total()];
+        self.preface.is_some()
+            || ours.other + theirs.other == 0 && (sent > 0 && answered > 0 || sent.max(answered) >= 3)
+    }
+}
+
 impl Frames {
     /// Number of frames of all types.
     #[must_use]

@@ -6,6 +6,7 @@ use crate::Moment;
 use crate::allocation::allocated;
 use crate::eap::Agreed;
 use crate::frames::Station;
+use crate::nonce::Nonces;
 
 /// Secure associations that are distinguished between two stations: four of each channel.
 const ASSOCIATIONS: usize = 16;
@@ -91,7 +92,7 @@ pub fn tag(payload: &[u8]) -> Option<(SecTag, &[u8])> {
 }
 
 /// One secure association: what a station sends under one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Association {
     /// Its channel, or the sender where the tag names none.
@@ -104,10 +105,15 @@ pub struct Association {
     pub first_number: u32,
     /// The highest packet number; its lower half with XPN.
     pub highest_number: u32,
-    /// How often the packet number began again: another key under the same number, or XPN.
+    /// Times that the packet number began again: another key under the same number, XPN, or one key whose numbers are used twice.
     pub restarted: u32,
     /// Frames with a number that is not above the highest.
     pub late: u64,
+    /// The first frame whose number came before in another frame, and no packet shows another key between them.
+    pub nonce_reused: Option<Moment>,
+    nonces: Nonces,
+    /// Its newest frame.
+    last: u64,
 }
 
 /// What is known of the keys of a port from before its frames.
@@ -116,6 +122,8 @@ pub struct Association {
 pub struct Keying {
     /// MKA was seen of a station that sends.
     pub agreed: Option<Moment>,
+    /// The MKPDU in which MKA gave out the newest key.
+    pub renewed: Option<Moment>,
     /// The cipher suite that a key server gave out last.
     pub suite: Option<u64>,
     /// What EAP agreed on at that port.
@@ -153,8 +161,25 @@ impl MacSec {
         self.readable > 1 + (self.looked >> 16)
     }
 
-    /// Takes a frame of a station.
-    pub(crate) fn take(&mut self, sender: Station, tag: &SecTag, body: &[u8], at: Moment) {
+    /// The first frame under a packet number that another frame had under the same key.
+    #[must_use]
+    pub fn reuses_nonce(&self) -> Option<Moment> {
+        let reused = self.associations.iter().filter_map(|known| known.nonce_reused);
+        reused.min_by_key(|at| at.packet)
+    }
+
+    /// Takes what is known of the keys now.
+    pub(crate) fn keyed(&mut self, keying: Keying) {
+        if keying.renewed != self.keying.renewed {
+            for known in &mut self.associations {
+                known.nonces.forget();
+            }
+        }
+        self.keying = keying;
+    }
+
+    /// Takes a frame of a station, of which `missing` bytes were not captured.
+    pub(crate) fn take(&mut self, sender: Station, tag: &SecTag, (body, missing): (&[u8], usize), at: Moment) {
         let frames = self.encrypted + self.irregular;
         match tag.encrypted && tag.changed {
             true => self.encrypted += 1,
@@ -168,22 +193,31 @@ impl MacSec {
             }
         }
         let channel = tag.channel.unwrap_or(Sci::of(sender));
-        let known = self
-            .associations
-            .iter_mut()
-            .find(|known| (known.channel, known.number) == (channel, tag.association));
-        if let Some(known) = known {
-            known.take(tag.packet_number);
+        let mut others = self.associations.iter();
+        let newest = others.by_ref().filter(|known| known.channel == channel);
+        let newest = newest.max_by_key(|known| known.last).map(|known| known.number);
+        let is_this = |known: &&mut Association| (known.channel, known.number) == (channel, tag.association);
+        if let Some(known) = self.associations.iter_mut().find(is_this) {
+            // Keys take turns by their association numbers (IEEE 802.1X, clause 9.8): one that comes again is another.
+            if newest != Some(tag.association) && tag.packet_number <= known.highest_number {
+                known.nonces.forget();
+            }
+            known.take(tag.packet_number, body, missing, at);
         } else if self.associations.len() < ASSOCIATIONS {
-            self.associations.push(Association {
+            let mut association = Association {
                 channel,
                 number: tag.association,
-                frames: 1,
+                frames: 0,
                 first_number: tag.packet_number,
-                highest_number: tag.packet_number,
+                highest_number: 0,
                 restarted: 0,
                 late: 0,
-            });
+                nonce_reused: None,
+                nonces: Nonces::default(),
+                last: 0,
+            };
+            association.take(tag.packet_number, body, missing, at);
+            self.associations.push(association);
         } else {
             self.others += 1;
         }
@@ -191,18 +225,28 @@ impl MacSec {
 
     /// Bytes it holds on the heap.
     pub(crate) fn held(&self) -> usize {
-        allocated(self.associations.capacity() * size_of::<Association>())
+        let nonces = self.associations.iter().map(|known| known.nonces.held());
+        allocated(self.associations.capacity() * size_of::<Association>()) + nonces.sum::<usize>()
     }
 }
 
 impl Association {
-    fn take(&mut self, number: u32) {
+    fn take(&mut self, number: u32, body: &[u8], missing: usize, at: Moment) {
         /// Numbers so far behind the highest are of another key, or of the next cycle of XPN.
         const BEHIND: u32 = 1 << 30;
         self.frames += 1;
-        if number > self.highest_number {
+        self.last = at.packet;
+        let behind = self.highest_number.saturating_sub(number);
+        if behind >= BEHIND {
+            self.nonces.forget();
+        }
+        let reused = self.nonces.take(number.into(), body, missing);
+        if reused {
+            self.nonce_reused.get_or_insert(at);
+        }
+        if number > self.highest_number || self.frames == 1 {
             self.highest_number = number;
-        } else if self.highest_number - number >= BEHIND || (number < 64 && self.highest_number > 4096) {
+        } else if behind > 0 && (reused || behind >= BEHIND || (number < 64 && self.highest_number > 4096)) {
             self.restarted += 1;
             self.highest_number = number;
         } else {

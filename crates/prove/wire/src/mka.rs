@@ -132,6 +132,8 @@ pub struct Participant {
     pub plain: bool,
     /// Names or keys beyond those that are kept.
     pub more: bool,
+    /// The key that it gave out last, and the first MKPDU with it.
+    newest: Option<(KeyIdentifier, Moment)>,
 }
 
 /// What MKA at a port showed.
@@ -155,6 +157,12 @@ impl Mka {
     pub fn latest(&self) -> Option<&Distributed> {
         let given = self.ends.iter().flat_map(|end| &end.distributed);
         given.max_by_key(|given| given.first.packet)
+    }
+
+    /// The MKPDU in which the newest key was given out.
+    pub(crate) fn renewed(&self) -> Option<Moment> {
+        let newest = self.ends.iter().filter_map(|end| end.newest);
+        newest.map(|(_, at)| at).max_by_key(|at| at.packet)
     }
 
     /// Takes an MKPDU of an end; says whether it could be read.
@@ -256,6 +264,9 @@ impl Participant {
             member,
             number: u32::from_be_bytes(*number),
         };
+        if self.newest.is_none_or(|(known, _)| known != key) {
+            self.newest = Some((key, at));
+        }
         if self
             .distributed
             .iter()

@@ -25,6 +25,7 @@ use crate::end::Address;
 use crate::frames::FrameProtocol;
 use crate::ip::{Datagram, FragmentLimits, Fragments};
 use crate::keys::Keys;
+use crate::link::LinkType;
 use crate::path::Layer;
 use crate::tcp::Budget;
 use crate::{Connection, Ending, Moment, Packet};
@@ -159,10 +160,10 @@ pub struct Totals {
     pub packets: u64,
     /// Bytes of packets, as captured.
     pub bytes: u64,
-    /// Bytes of packets, as they were on the wire.
-    pub wire_bytes: u64,
     /// Packets of which a part only was captured.
     pub snapped: u64,
+    /// Packets of LINUX_SLL2, whose outer VLAN tag was lost before they were written.
+    pub untagged: u64,
     /// TCP segments.
     pub segments: u64,
     /// Connections begun.
@@ -275,8 +276,8 @@ impl Observer {
         let totals = &mut self.totals;
         totals.packets += 1;
         totals.bytes += packet.data.len() as u64;
-        totals.wire_bytes += u64::from(packet.original_length).max(packet.data.len() as u64);
         totals.snapped += u64::from(packet.original_length as usize > packet.data.len());
+        totals.untagged += u64::from(packet.link == LinkType::LINUX_SLL2);
         totals.first.get_or_insert(at);
         totals.last = Some(at);
         self.follow(packet, at, sink);

@@ -4,6 +4,7 @@
 mod message;
 mod session;
 
+use crate::share::NotAKey;
 use crate::{Moment, Seen, Side};
 
 pub use message::{HostKey, KexInit};
@@ -34,6 +35,8 @@ pub struct Sent {
     /// Bytes of its half of the key exchange (`e` or `f`, `Q_C` or `Q_S`, `C_INIT` or `S_REPLY`): the last one before the new keys, as a
     /// first one may be a wrong guess (RFC 4253, section 7).
     pub share: Option<Seen<u32>>,
+    /// The reason for which that half is no key, where its length is that of a hybrid with ML-KEM (RFC 10042).
+    pub share_fault: Option<NotAKey>,
     /// SSH_MSG_NEWKEYS: all that follows is encrypted.
     pub new_keys: Option<Moment>,
     /// The first message before it that only a service sends, such as data of a channel: it is not encrypted.

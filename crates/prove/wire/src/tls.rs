@@ -10,7 +10,7 @@ mod session;
 pub use hello::{ClientHello, KeyShare, Malformed, ServerHello, SessionId};
 pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
 pub use opened::{Opened, Tunnel, Unopened};
-pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};
+pub use session::{Alert, Fault, Flight, Protected, Protection, Tls, alert_name};
 
 pub(crate) use handshake::{
     CERTIFICATE, CERTIFICATE_VERIFY, CLIENT_HELLO, IN_PLAINTEXT, LONGEST_MESSAGE, SERVER_HELLO, SERVER_KEY_EXCHANGE,

@@ -288,7 +288,10 @@ fn captures_begun_in_mid_stream_still_name_clear_http_2() {
         .collect();
     assert!(carrying.len() > 50);
     for connection in carrying {
-        assert!(matches!(connection.content, Content::Http2(_)), "{connection:?}");
+        // A frame alone, that nothing answers, may be of another protocol.
+        let alone = connection.from_client.stream.bytes + connection.from_server.stream.bytes < 20;
+        let named = matches!(connection.content, Content::Http2(_));
+        assert!(named || alone, "{connection:?}");
         assert_eq!(connection.start, Start::Midstream);
         assert_eq!(connection.server.port(), 8000);
     }

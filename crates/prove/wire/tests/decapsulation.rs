@@ -347,16 +347,12 @@ fn every_packet_belongs_to_something_that_has_a_name() {
     for file in [OPENSSL, STRONGSWAN, E2] {
         for limits in [Limits::default(), tight] {
             let seen = observe::with(limits, file);
-            assert_eq!(accounted(&seen), (seen.totals.packets, seen.totals.wire_bytes));
+            assert_eq!(accounted(&seen), (seen.totals.packets, seen.totals.bytes));
         }
     }
     for around in ALL {
         let seen = observe(&packets(STRONGSWAN), |packet, back| around.frame(packet, back));
-        assert_eq!(
-            accounted(&seen),
-            (seen.totals.packets, seen.totals.wire_bytes),
-            "{around:?}"
-        );
+        assert_eq!(accounted(&seen), (seen.totals.packets, seen.totals.bytes), "{around:?}");
         for unread in seen.totals.unread.keys() {
             assert!(unread.is_housekeeping() || *unread == Unread::Malformed, "{unread:?}");
         }
@@ -388,6 +384,6 @@ proptest! {
             }
             data
         });
-        prop_assert_eq!(accounted(&seen), (seen.totals.packets, seen.totals.wire_bytes));
+        prop_assert_eq!(accounted(&seen), (seen.totals.packets, seen.totals.bytes));
     }
 }

@@ -100,6 +100,14 @@ impl Algorithm {
                     level,
                 )
             }
+            // A pair of hash and signature algorithm of TLS 1.2.
+            None if registry::signature_safety(code).is_some() => Self::new(
+                reference,
+                code.to_string(),
+                SIGNATURE,
+                Naming::default(),
+                Some(level(None)),
+            ),
             None => Self::new(reference, code.to_string(), UNKNOWN, Naming::default(), None),
         }
     }

@@ -134,7 +134,7 @@ pub(crate) fn packets(file: &[u8]) -> Vec<Owned> {
 
 /// A capture, inspected.
 pub(crate) struct Answered {
-    report: Report,
+    pub(crate) report: Report,
     subjects: BTreeMap<Subject, Worth>,
     findings: BTreeSet<Concern>,
     /// There is a deployment file.

@@ -2,22 +2,51 @@
 
 use bartizan_registry::{Safety, TransformKind, transform};
 use bartizan_wire::ike::{
-    Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, NotifyType, Origin, Party, Proposal, Transform,
+    Exchange, ExchangeType, Fault, IkeSa, KeyExchangeData, KeyExchangeMethod, NotifyType, Origin, Party, Proposal,
+    Transform,
 };
 
-use super::{Parent, all, source};
+use super::{Parent, all, refused_auth, source};
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Contradiction, Judgement, Posture, Source, Verdict};
 
 /// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
 pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
+    if let Some(seen) = sa.faults.first.iter().find(|seen| seen.value == Fault::NonceReused) {
+        return Judgement::new(Verdict::ReadableNow, seen.value.to_string(), vec![Source::seen(seen)]);
+    }
+    if let Some(judgement) = refused(sa) {
+        return judgement;
+    }
     let judgement = by_choice(sa, parent);
     let contradicted = if judgement.verdict() == Verdict::QuantumSafe {
         contradicted(sa)
     } else {
         None
     };
-    contradicted.unwrap_or(judgement)
+    let judgement = contradicted.unwrap_or(judgement);
+    let answered = sa
+        .exchanges_of(ExchangeType::IKE_AUTH)
+        .any(|auth| auth.response.is_some());
+    if judgement.verdict() == Verdict::QuantumSafe && sa.origin == Origin::Init && !answered {
+        let because = format!(
+            "{}, and no answer to IKE_AUTH is in the capture: it may have been refused",
+            judgement.because()
+        );
+        return Judgement::new(Verdict::NotSeen, because, judgement.sources().to_vec());
+    }
+    judgement
+}
+
+/// The judgement of an IKE_SA whose IKE_AUTH was refused: it keyed nothing.
+pub(super) fn refused(sa: &IkeSa) -> Option<Judgement> {
+    let auth = refused_auth(sa).filter(|_| sa.origin == Origin::Init)?;
+    let because = "not established: refused (the answer to IKE_AUTH has room for a notification alone, such as AUTHENTICATION_FAILED)";
+    Some(Judgement::new(
+        Verdict::NotSeen,
+        because,
+        source(&auth).into_iter().collect(),
+    ))
 }
 
 /// What is left of a choice that the packets contradict: one that nobody proposed, or an IKE_INTERMEDIATE that an end does
@@ -55,7 +84,7 @@ pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
     let doubtful = |fault: &Fault| {
         matches!(
             fault,
-            Fault::TwoAnswers | Fault::TwoRequests | Fault::TwoMessages | Fault::Corrupt
+            Fault::TwoAnswers | Fault::TwoRequests | Fault::TwoMessages | Fault::NonceReused | Fault::Corrupt
         )
     };
     let faults = sa.faults.first.iter().filter(move |seen| doubtful(&seen.value));
@@ -63,7 +92,28 @@ pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
         what: seen.value.to_string(),
         sources: vec![Source::seen(seen)],
     });
-    doubts.chain(two_kinds(sa))
+    doubts.chain(two_kinds(sa)).chain(no_key(sa))
+}
+
+/// Key exchange data that are as long as the method's, and no key.
+fn no_key(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
+    let chosen = sa.chosen.as_ref();
+    let ends = [
+        (
+            "initiator",
+            sa.offered_key_exchange,
+            sa.offered.as_ref().map(Source::seen),
+        ),
+        ("responder", sa.chosen_key_exchange, chosen.map(Source::seen)),
+    ];
+    let fault = move |(side, data, source): (&str, Option<KeyExchangeData>, Option<Source>)| {
+        let data = data.filter(|_| chosen.is_some())?;
+        Some(Contradiction {
+            what: format!("what the {side} sent for {} is no key: {}", data.method, data.fault?),
+            sources: source.into_iter().collect(),
+        })
+    };
+    ends.into_iter().filter_map(fault)
 }
 
 /// A number has one exchange: an IKE_INTERMEDIATE and an IKE_AUTH in its place cannot both have been.

@@ -335,8 +335,14 @@ fn is_ptp(bytes: &[u8], sent: usize) -> bool {
 
 /// Revision 1, a message type that is assigned, and a length from behind the header.
 fn is_ecpri(bytes: &[u8], sent: usize) -> bool {
-    bytes.get(1).is_some_and(|kind| *kind <= 11)
-        && length_at(bytes, 2).is_some_and(|length| length > 0 && length + 4 == sent)
+    // The header of O-RAN's application layer in C- and U-plane messages is known: payload version 1, and an undivided message
+    // (O-RAN.WG4.CUS, clauses 3.1.3.1.6 and 7.5.2). Other protocols have a length there too.
+    let sound = match bytes.get(1) {
+        Some(0 | 2) => bytes.get(7) == Some(&0x80) && bytes.get(8).is_some_and(|first| first & 0x70 == 0x10),
+        Some(1 | 3..=11) => true,
+        _ => false,
+    };
+    sound && length_at(bytes, 2).is_some_and(|length| length > 0 && length + 4 == sent)
 }
 
 /// A message of P7 that fills the datagram.

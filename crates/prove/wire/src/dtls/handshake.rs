@@ -37,6 +37,13 @@ struct End {
     fragments: Fragments,
     /// Chunks or datagrams that are still looked at, once a protected record came.
     left: Option<u8>,
+    finished: bool,
+}
+
+/// Recognises what may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a handshake before, that may be
+/// anything.
+pub(super) fn is_short(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|byte| byte >> 5 == 1)
 }
 
 impl Handshake {
@@ -54,6 +61,15 @@ impl Handshake {
     /// A protected record of an end came.
     pub(crate) fn protects(&mut self, from: usize) {
         self.ends[from].left.get_or_insert(BEHIND);
+    }
+
+    /// Notes where these bytes of an end begin with a protected record that can be its Finished.
+    pub(crate) fn finishes(&mut self, bytes: &[u8], from: usize) {
+        /// The shortest of DTLS 1.3: its header, that of the message, the shortest hash, content type and tag.
+        const FINISHED: usize = 2 + 12 + 32 + 1 + 8;
+        let newest = self.version() == Some(Version::DTLS13);
+        let older = !newest && Record::read(bytes).is_some_and(|record| record.epoch > 0);
+        self.ends[from].finished |= older || newest && is_short(bytes) && bytes.len() >= FINISHED;
     }
 
     /// The version that the server chose.
@@ -88,6 +104,7 @@ impl Handshake {
             None => (None, None),
         };
         Dtls {
+            finished: self.ends.each_ref().map(|end| end.finished),
             client: self.client,
             first_client_hello: self.first_client_hello,
             hello_retry_request: self.hello_retry_request,
@@ -105,6 +122,7 @@ impl Handshake {
     /// A whole user message or datagram: records.
     pub(crate) fn records(&mut self, mut bytes: &[u8], from: usize, seen: (Moment, Moment), keys: Option<&dyn Keys>) {
         for _ in 0..RECORDS {
+            self.finishes(bytes, from);
             let Some(record) = Record::read(bytes) else { return };
             let Some((body, behind)) = record.rest.split_at_checked(record.length) else {
                 return;

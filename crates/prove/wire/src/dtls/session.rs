@@ -1,6 +1,6 @@
 //! DTLS between two sockets of UDP, from one ClientHello to the next.
 
-use super::handshake::Handshake;
+use super::handshake::{Handshake, is_short};
 use super::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, Dtls, HANDSHAKE, RECORD, Record, WITH_CONNECTION_ID};
 use crate::allocation::allocated;
 use crate::keys::Keys;
@@ -42,12 +42,6 @@ pub(crate) fn begins(udp: &Udp<'_>) -> bool {
             _ => return true,
         }
     }
-}
-
-/// Whether bytes may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a handshake before, that may be
-/// anything.
-fn is_short(bytes: &[u8]) -> bool {
-    bytes.first().is_some_and(|byte| byte >> 5 == 1)
 }
 
 /// Reads one handshake and counts what follows it.
@@ -125,6 +119,10 @@ impl Session {
             bytes = record.rest.get(record.length..).unwrap_or_default();
         }
         protected |= is_short(bytes);
+        if protected {
+            self.handshake.finishes(bytes, from);
+            self.handshake.finishes(payload, from);
+        }
         self.shown.protected[from] += u64::from(protected);
         if !self.handshake.is_over(from) {
             self.handshake.records(payload, from, (at, at), keys);

@@ -319,8 +319,7 @@ impl Opener {
             ExchangeType::IKE_INTERMEDIATE => {
                 for payload in &message.payloads {
                     if let Body::KeyExchange { method, data } = payload.body {
-                        let length = data.len() as u16;
-                        let data = (from, KeyExchangeData { method, length });
+                        let data = (from, KeyExchangeData::new(method, from, data));
                         self.shown.intermediate.push(Seen::new(data, began, at), KEPT);
                     }
                 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::allocation::allocated;
 use crate::path::Path;
+use crate::share::{self, NotAKey};
 use crate::{Captured, Moment, Seen};
 
 /// One end of an IKE_SA.
@@ -59,6 +60,18 @@ pub struct KeyExchangeData {
     pub method: KeyExchangeMethod,
     /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
     pub length: u16,
+    /// The reason for which they are no key of the method.
+    pub fault: Option<NotAKey>,
+}
+
+impl KeyExchangeData {
+    pub(super) fn new(method: KeyExchangeMethod, from: Party, data: &[u8]) -> Self {
+        Self {
+            method,
+            length: data.len() as u16,
+            fault: share::of_ike(method.0, from == Party::Initiator, data),
+        }
+    }
 }
 
 /// A notification in plaintext.
@@ -98,6 +111,9 @@ pub enum Fault {
     /// A message was sent again with other bytes: no end does that (RFC 7296, section 2.1).
     #[error("a message was sent again with other bytes")]
     TwoMessages,
+    /// Two messages of one end under one key have the same initialization vector.
+    #[error("two different messages have one initialization vector under one key: a recorder of both reads them now")]
+    NonceReused,
     /// The checksum of a message is wrong, and right in others of the same end: its receiver drops it.
     #[error("a checksum is wrong among right ones: forged, or damaged on the way")]
     Corrupt,

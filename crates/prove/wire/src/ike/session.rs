@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
+use bartizan_registry::{TransformKind, esp_encryption};
+
 use super::exchange::Assembly;
 use super::opened::Opener;
 use super::sa::{FirstOffer, Kept, Notified};
@@ -15,6 +17,7 @@ use super::{
 use crate::allocation::allocated;
 use crate::checksum::{Checksum, Sums};
 use crate::keys::Keys;
+use crate::nonce::Nonces;
 use crate::path::Path;
 use crate::{Captured, Moment, Seen};
 
@@ -58,6 +61,8 @@ pub struct Session {
     answer: Option<u64>,
     /// The checksums of either end.
     sums: [Sums; 2],
+    /// Initialization vectors of either end.
+    nonces: [Nonces; 2],
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
     creating: [Option<Box<Rekey>>; 2],
     opener: Option<Box<Opener>>,
@@ -138,6 +143,7 @@ impl Session {
             retries: 0,
             answer: None,
             sums: Default::default(),
+            nonces: Default::default(),
             creating: [None, None],
             opener: None,
         }
@@ -173,6 +179,7 @@ impl Session {
             + self.sa.held()
             + allocated(self.open.capacity() * size_of::<Open>())
             + open.sum::<usize>()
+            + self.nonces.iter().map(Nonces::held).sum::<usize>()
             + rekeys * allocated(size_of::<Rekey>())
             + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
@@ -232,8 +239,33 @@ impl Session {
         if fragment.is_some() {
             self.traffic(from).ike_fragments += 1;
         }
+        self.encrypted(header, rest, from, arrival);
         let repeated = self.take(header, arrival, false, fragment);
         self.compare(header, message, repeated, fragment, arrival);
+    }
+
+    /// Looks at the initialization vector of a message: two messages never have one.
+    fn encrypted(&mut self, header: &Header, rest: &[u8], from: Party, arrival: &Arrival) {
+        let start = match header.next {
+            PayloadType::ENCRYPTED => 4,
+            PayloadType::ENCRYPTED_FRAGMENT => 8,
+            _ => return,
+        };
+        let transforms = self.sa.chosen.iter().flat_map(|chosen| &chosen.value.transforms);
+        let mut ciphers = transforms.filter(|one| one.kind == TransformKind::Encryption.code());
+        let vector = ciphers
+            .next()
+            .and_then(|one| esp_encryption(one.id))
+            .map(|known| known.iv);
+        let Some(sealed) = rest.get(start..).filter(|_| arrival.whole && vector != Some(0)) else {
+            return;
+        };
+        let nonces = &mut self.nonces[index(from)];
+        if let Some(vector) = sealed.first_chunk()
+            && nonces.take(u64::from_be_bytes(*vector), sealed, 0)
+        {
+            self.fault(Fault::NonceReused, arrival);
+        }
     }
 
     /// Compares a message, or a fragment of one, with what was sent before under its number: a retransmission is the same to
@@ -400,10 +432,7 @@ impl Session {
                     self.sa.offered = Some(Seen::new(proposals.clone(), arrival.first, arrival.at));
                 }
                 Body::KeyExchange { method, data } => {
-                    self.sa.offered_key_exchange = Some(KeyExchangeData {
-                        method: *method,
-                        length: data.len() as u16,
-                    });
+                    self.sa.offered_key_exchange = Some(KeyExchangeData::new(*method, Party::Initiator, data));
                 }
                 _ => {}
             }
@@ -429,10 +458,7 @@ impl Session {
             _ => None,
         });
         let key_exchange = message.payloads.iter().find_map(|payload| match &payload.body {
-            Body::KeyExchange { method, data } => Some(KeyExchangeData {
-                method: *method,
-                length: data.len() as u16,
-            }),
+            Body::KeyExchange { method, data } => Some(KeyExchangeData::new(*method, Party::Responder, data)),
             _ => None,
         });
         let Some(chosen) = chosen else {

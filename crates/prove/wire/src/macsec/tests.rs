@@ -40,7 +40,7 @@ fn associations_are_counted_by_channel_and_number_and_a_number_that_begins_again
             packet_number,
             channel: None,
         };
-        seen.take(ONE, &tag, &[0x5a; 60], at(u64::from(packet_number)));
+        seen.take(ONE, &tag, (&[0x5a; 60], 0), at(u64::from(packet_number)));
     };
     for number in [1, 2, 4, 3, 5] {
         send(0, number);
@@ -48,7 +48,7 @@ fn associations_are_counted_by_channel_and_number_and_a_number_that_begins_again
     for number in [5000, 5001, 1, 2] {
         send(1, number);
     }
-    let [zero, one] = seen.associations[..] else {
+    let [zero, one] = &seen.associations[..] else {
         panic!("{seen:?}")
     };
     assert_eq!(
@@ -64,7 +64,7 @@ fn frames_that_say_they_are_encrypted_and_hold_headers_are_readable() {
     let mut seen = MacSec::default();
     let (tag, _) = tag(&TAGGED).unwrap();
     for number in 0..3 {
-        seen.take(ONE, &tag, &[0x08, 0x00, 0x45, 0, 0, 84], at(number));
+        seen.take(ONE, &tag, (&[0x08, 0x00, 0x45, 0, 0, 84], 0), at(number));
     }
     assert!(seen.is_readable());
     assert_eq!(seen.first_readable, Some(at(0)));

@@ -180,6 +180,7 @@ impl Datagrams {
                 at: arrived.at,
                 first: arrived.first,
                 captured: arrived.captured,
+                missing: udp.missing,
             },
         );
         let protocol = datagrams::recognise(udp).unwrap_or_else(|| self.continued(udp, ends, path));

@@ -35,6 +35,8 @@ pub(super) struct Origin {
     /// The first with a part of it.
     pub(super) first: Moment,
     pub(super) captured: Captured,
+    /// Bytes of its last frame that were not captured.
+    pub(super) missing: usize,
 }
 
 impl Observer {
@@ -45,8 +47,9 @@ impl Observer {
             first: at,
             captured: Captured {
                 packets: 1,
-                bytes: u64::from(packet.original_length).max(packet.data.len() as u64),
+                bytes: packet.data.len() as u64,
             },
+            missing: (packet.original_length as usize).saturating_sub(packet.data.len()),
         };
         let mut layers = std::mem::take(&mut self.layers);
         layers.clear();
@@ -195,6 +198,7 @@ impl Observer {
                 at: one.last,
                 first: one.first,
                 captured: one.captured,
+                missing: 0,
             };
             let ends = [one.source, one.destination].map(End::Host);
             let protocol = DatagramProtocol::Fragments(one.protocol);

@@ -193,7 +193,7 @@ impl Ipsec {
         let mut associations: Vec<_> = associations.map(|(_, sa)| sa).collect();
         associations.sort_unstable_by_key(|sa| sa.number);
         for sa in associations {
-            memory.gone(held_by_esp());
+            memory.gone(held_by_esp() + sa.held());
             sink.esp_sa(*sa);
         }
         self.sessions.shrink(memory);
@@ -245,7 +245,9 @@ impl Ipsec {
             sa.path = bounds.paths.path(arrived.path);
         }
         sa.captured.add(arrived.captured);
+        let before = sa.held();
         sa.packet(header, packet, missing, arrived.at);
+        bounds.memory.changed(before, sa.held());
         if known < self.associations.len() {
             self.associations.grown(bounds.memory);
         }

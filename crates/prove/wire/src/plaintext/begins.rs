@@ -18,6 +18,62 @@ pub(crate) fn recognise(prefix: &[u8]) -> Recognition {
     Recognition::Unknown
 }
 
+/// Holds the first bytes of both ends against each other: a header that looks like one of the protocol is of it only where the other end
+/// answers it, or goes on as the protocol does. Text says enough of itself.
+pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> bool {
+    let begins = |side: Side, prefix: &[u8]| {
+        let known = READERS.iter().find(|(known, _)| *known == protocol);
+        let said = known.and_then(|(_, begins)| begins(prefix));
+        said.is_some_and(|by| by.is_none_or(|by| by == side))
+    };
+    let both = begins(Side::Client, client) && begins(Side::Server, server);
+    let same = |ours: std::ops::Range<usize>, theirs: std::ops::Range<usize>| {
+        client
+            .get(ours)
+            .is_some_and(|number| server.get(theirs) == Some(number))
+    };
+    match protocol {
+        Plaintext::Rdp => both && asks_for_rdp(client),
+        // The answer names the request, as does that of DNS.
+        Plaintext::MongoDb => both && same(4..8, 8..12),
+        Plaintext::Dns => both && same(2..4, 2..4),
+        Plaintext::Ldap | Plaintext::Bgp | Plaintext::Diameter => both,
+        // Its answer is the second packet.
+        Plaintext::MySql => begins(Side::Server, server) && matches!(client, [_, _, 0, 1, ..]),
+        Plaintext::PostgreSql => {
+            begins(Side::Client, client) && matches!(server, [b'S' | b'N' | b'G' | b'R' | b'E', ..])
+        }
+        Plaintext::Redis => begins(Side::Client, client) && matches!(server, [b'+' | b'-' | b':' | b'$' | b'*', ..]),
+        Plaintext::Telnet => [client, server].iter().all(|said| {
+            let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+            matches!(said, [0xff, 0xfb..=0xfe, ..]) || !said.is_empty() && said.iter().all(text)
+        }),
+        Plaintext::Sip | Plaintext::Ftp | Plaintext::Smtp | Plaintext::Imap | Plaintext::Pop3 | Plaintext::Xmpp => true,
+    }
+}
+
+/// Recognises a connection request of X.224 as RDP's, by its cookie or what it negotiates, or else by MCS behind it ([MS-RDPBCGR], sections
+/// 2.2.1.1 and 2.2.1.3). Others of X.224, such as those of PLCs, name their selectors there.
+fn asks_for_rdp(client: &[u8]) -> bool {
+    /// Bytes of the request before what varies.
+    const FIXED: usize = 11;
+    let Some(length) = client
+        .get(2..4)
+        .map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    else {
+        return false;
+    };
+    match client.get(FIXED..length.min(client.len())) {
+        // Connect-Initial in a data unit.
+        Some([]) => client
+            .get(length..)
+            .is_some_and(|next| matches!(next, [3, 0, _, _, 2, 0xf0, 0x80, 0x7f, 0x65, ..])),
+        Some([1, _, 8, 0, ..]) => true,
+        Some(varying) => starts(varying, &[b"Cookie: ", b"tsv://"]),
+        None => false,
+    }
+}
+
 /// Says whether these bytes are of the protocol, and who sends such.
 type Begins = fn(&[u8]) -> Option<Option<Side>>;
 

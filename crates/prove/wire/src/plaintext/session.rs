@@ -1,8 +1,11 @@
 //! What is said before TLS, and where TLS begins.
 
-use super::{Plaintext, Spoken};
+use super::{Plaintext, Spoken, begins};
+use crate::opening::Opening;
 use crate::{Moment, Side};
 
+/// First bytes of each end by which they are held against each other.
+const FIRST: usize = 64;
 /// Bytes of a line that are looked at: commands are at its beginning.
 const LINE: usize = 40;
 /// What a client of PostgreSQL asks for TLS with (its protocol's SSLRequest).
@@ -18,6 +21,8 @@ pub(crate) struct Session {
     spoken: Spoken,
     /// By side: how the line at hand begins, and whether it is over.
     lines: [Line; 2],
+    /// By side: the first bytes.
+    first: [Vec<u8>; 2],
 }
 
 #[derive(Clone, Default)]
@@ -32,12 +37,37 @@ impl Session {
         Self {
             spoken: Spoken::new(protocol),
             lines: Default::default(),
+            first: Default::default(),
         }
+    }
+
+    /// Confirms that the other end answered as the protocol does.
+    pub(crate) fn is_answered(&self) -> bool {
+        let [client, server] = &self.first;
+        begins::answered(self.spoken.protocol, client, server)
+    }
+
+    /// The first bytes of either end, where one of them has not spoken yet.
+    pub(crate) fn unanswered(&self, by: Side) -> Option<&[u8]> {
+        let [ours, theirs] = match by {
+            Side::Client => [&self.first[0], &self.first[1]],
+            Side::Server => [&self.first[1], &self.first[0]],
+        };
+        ours.is_empty().then_some(theirs)
+    }
+
+    /// The first bytes of both ends.
+    pub(crate) fn opening(&self) -> Opening {
+        let mut opening = Opening::default();
+        opening.client.fill(&self.first[0]);
+        opening.server.fill(&self.first[1]);
+        opening
     }
 
     /// Bytes it holds on the heap.
     pub(crate) fn held(&self) -> usize {
-        self.lines.iter().map(|line| line.begins.capacity()).sum()
+        let lines = self.lines.iter().map(|line| line.begins.capacity());
+        lines.chain(self.first.iter().map(Vec::capacity)).sum()
     }
 
     pub(crate) fn outcome(self) -> Spoken {
@@ -54,6 +84,8 @@ impl Session {
 
     /// Takes bytes of an end, next in order; says where in them TLS begins, if it does.
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        let first = &mut self.first[from.index()];
+        first.extend_from_slice(&bytes[..bytes.len().min(FIRST - first.len())]);
         if !self.spoken.protocol.goes_over_to_tls() {
             self.spoken.bytes += bytes.len() as u64;
             return None;

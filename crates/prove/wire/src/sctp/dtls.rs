@@ -44,6 +44,9 @@ impl Reader {
     /// Takes a DATA chunk that is new, of a message that may be DTLS; `keys` read certificates.
     pub(super) fn chunk(&mut self, data: &Data<'_>, from: usize, at: Moment, keys: Option<&dyn Keys>) {
         let Parts { assemblies, handshake } = &mut **self.parts.get_or_insert_default();
+        if data.begins {
+            handshake.finishes(data.payload, from);
+        }
         if handshake.is_over(from) {
             assemblies[from] = Assembly::default();
             return;

@@ -1,5 +1,10 @@
 //! Messages of the key exchange (RFC 4253, sections 7.1 and 8; RFC 5656, section 4; RFC 4419, section 3).
 
+use bartizan_registry::NamedGroup;
+
+use crate::Side;
+use crate::share::{self, NotAKey};
+
 /// Message numbers.
 pub(super) const DISCONNECT: u8 = 1;
 pub(super) const KEX_INIT: u8 = 20;
@@ -74,19 +79,30 @@ pub struct HostKey {
     pub signature: String,
 }
 
-/// Bytes of the half that a client sends, from the payload behind its number: one string, or a multiple precision integer, which has
+/// The half that a client sends, from the payload behind its number: one string, or a multiple precision integer, which has
 /// the same form. None where there is anything else.
-pub(super) fn client_share(payload: &[u8]) -> Option<u32> {
+pub(super) fn client_share(payload: &[u8]) -> Option<&[u8]> {
     let mut rest = payload;
     let share = string(&mut rest)?;
-    rest.is_empty().then(|| u32::try_from(share.len()).ok()).flatten()
+    rest.is_empty().then_some(share)
 }
 
 /// The same of a server's answer, where it stands behind its key.
-pub(super) fn server_share(payload: &[u8]) -> Option<u32> {
+pub(super) fn server_share(payload: &[u8]) -> Option<&[u8]> {
     let mut rest = payload;
     string(&mut rest)?;
-    u32::try_from(string(&mut rest)?.len()).ok()
+    string(&mut rest)
+}
+
+/// The reason for which a half is no key: the length of one tells which hybrid it is of, ML-KEM's part first (RFC 10042).
+pub(super) fn share_fault(share: &[u8], side: Side) -> Option<NotAKey> {
+    const MLKEM768: NamedGroup = NamedGroup::MLKEM768;
+    let hybrids = [
+        [MLKEM768, NamedGroup::X25519],
+        [MLKEM768, NamedGroup::SECP256R1],
+        [NamedGroup::MLKEM1024, NamedGroup::SECP384R1],
+    ];
+    hybrids.iter().find_map(|parts| share::of_parts(parts, side, share))
 }
 
 impl HostKey {

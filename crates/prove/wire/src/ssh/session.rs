@@ -245,12 +245,12 @@ impl Session {
             number if message::CLIENT_ONLY.contains(&number) => {
                 self.asks.get_or_insert(from);
                 if message::CLIENT_SHARES.contains(&number) {
-                    direction.sent.share = message::client_share(payload).map(|share| Seen::new(share, first, at));
+                    direction.share(message::client_share(payload), Side::Client, first, at);
                 }
             }
             number if message::REPLIES.contains(&number) => {
                 if let Some(key) = HostKey::read(payload) {
-                    direction.sent.share = message::server_share(payload).map(|share| Seen::new(share, first, at));
+                    direction.share(message::server_share(payload), Side::Server, first, at);
                     self.host_key.get_or_insert(Seen::new(key, first, at));
                 }
             }
@@ -260,6 +260,12 @@ impl Session {
 }
 
 impl Direction {
+    fn share(&mut self, share: Option<&[u8]>, side: Side, first: Moment, at: Moment) {
+        let length = share.and_then(|share| u32::try_from(share.len()).ok());
+        self.sent.share = length.map(|length| Seen::new(length, first, at));
+        self.sent.share_fault = share.and_then(|share| message::share_fault(share, side));
+    }
+
     fn lose(&mut self, at: Moment) {
         if !matches!(self.state, State::Protected | State::Lost) {
             self.state = State::Lost;

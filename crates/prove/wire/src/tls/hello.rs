@@ -3,8 +3,10 @@
 use bartizan_registry::{NamedGroup, SignatureScheme};
 
 use super::Version;
+use crate::Side;
 use crate::allocation::allocated;
 use crate::cursor::Cursor;
+use crate::share::{self, NotAKey};
 
 /// Items kept of one list; OpenSSL, with everything switched on, sends under 100. More are counted in
 /// [`ClientHello::omitted`].
@@ -52,6 +54,19 @@ pub struct KeyShare {
     pub group: NamedGroup,
     /// Bytes of key exchange data.
     pub length: u16,
+    /// The reason for which they are no key of a post-quantum group.
+    pub fault: Option<NotAKey>,
+}
+
+impl KeyShare {
+    fn new(group: NamedGroup, side: Side, data: &[u8]) -> Self {
+        Self {
+            group,
+            // A vector behind a two-byte length is at most 65535 bytes.
+            length: data.len() as u16,
+            fault: share::of_group(group, side, data),
+        }
+    }
 }
 
 /// A session id, at most 32 bytes. It stays where it is: of a million connections each has two.
@@ -182,8 +197,8 @@ impl ServerHello {
                 extension::SUPPORTED_VERSIONS => hello.version = Version(data.u16()?),
                 extension::KEY_SHARE => {
                     let group = NamedGroup(data.u16()?);
-                    let length = if retry { 0 } else { data.vector16()?.rest().len() as u16 };
-                    hello.key_share = Some(KeyShare { group, length });
+                    let share = if retry { &[] } else { data.vector16()?.rest() };
+                    hello.key_share = Some(KeyShare::new(group, Side::Server, share));
                 }
                 extension::PRE_SHARED_KEY => hello.pre_shared_key = Some(data.u16()?),
                 extension::ALPN => hello.alpn = Some(text(data.vector16()?.vector8()?.rest())),
@@ -203,7 +218,7 @@ impl ClientHello {
             self.cipher_suites.len(),
             self.supported_versions.len(),
             self.supported_groups.len(),
-            2 * self.key_shares.len(),
+            3 * self.key_shares.len(),
             self.signature_algorithms.len(),
             self.signature_algorithms_cert.len(),
         ];
@@ -418,9 +433,7 @@ fn list<'a, T>(
 
 fn key_share(cursor: &mut Cursor<'_>) -> Option<KeyShare> {
     let group = NamedGroup(cursor.u16()?);
-    // A vector behind a two-byte length is at most 65535 bytes.
-    let length = cursor.vector16()?.rest().len() as u16;
-    Some(KeyShare { group, length })
+    Some(KeyShare::new(group, Side::Client, cursor.vector16()?.rest()))
 }
 
 /// The first `host_name` (RFC 6066, section 3).

@@ -17,7 +17,7 @@ use crate::plaintext::Spoken;
 use crate::{Moment, Seen, Side, Timestamp};
 
 use shown::flights_of;
-pub use shown::{Alert, Fault, Flight, Protected, Tls, alert_name};
+pub use shown::{Alert, Fault, Flight, Protected, Protection, Tls, alert_name};
 
 /// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
 const FLIGHTS: usize = 8;
@@ -40,6 +40,8 @@ struct Direction {
     record: Option<Moment>,
     /// Bytes of its body that have not come.
     left: usize,
+    /// Bytes of its body that were sent: those that came, and those that are missing from the capture.
+    sent: usize,
 }
 
 impl Direction {
@@ -56,6 +58,7 @@ impl Direction {
             withheld: false,
             record: None,
             left: 0,
+            sent: 0,
         }
     }
 
@@ -95,6 +98,9 @@ struct Watched {
     rare: Option<Box<Rare>>,
     flights: Vec<Flight>,
     client_finished: Option<Moment>,
+    ends: [Protection; 2],
+    /// By side: the longest protected record that came before the ServerHello.
+    before: [u16; 2],
     from_client: Protected,
     from_server: Protected,
     /// Bytes and records of ChangeCipherSpec that the client's next flight begins with.
@@ -159,6 +165,7 @@ impl Session {
             alerts: rare.alerts,
             flights: watched.flights,
             client_finished: watched.client_finished,
+            ends: watched.ends,
             from_client: watched.from_client,
             from_server: watched.from_server,
             excess_hello: unasked.or(rare.excess_hello),
@@ -221,6 +228,7 @@ impl Session {
                 Piece::Begin(header) => {
                     direction.record = Some(at);
                     direction.left = usize::from(header.length);
+                    direction.sent = 0;
                     direction.withheld = from == Side::Client && tls.withholds(header.kind);
                     if !direction.withheld {
                         tls.flight(from, record::HEADER, 1, direction.begins, at);
@@ -237,6 +245,9 @@ impl Session {
                 }
                 Piece::Body(header, body) => {
                     direction.left = direction.left.saturating_sub(body.len());
+                    direction.sent += body.len();
+                    let whole = direction.sent >= usize::from(header.length);
+                    tls.sent(from, header.kind, direction.sent, whole, direction.sealed);
                     if direction.withheld {
                         tls.withheld.0 = tls.withheld.0.saturating_add(body.len() as u16);
                     } else {
@@ -337,6 +348,13 @@ impl Session {
     pub(crate) fn gap(&mut self, from: Side, missing: u64, at: Moment) {
         let direction = &mut self.directions[from.index()];
         let gap = direction.records.gap(missing);
+        if let Gap::Inside(kind) = gap {
+            direction.sent = direction
+                .sent
+                .saturating_add(usize::try_from(missing).unwrap_or(usize::MAX));
+            let whole = direction.records.is_between();
+            self.tls.sent(from, kind, direction.sent, whole, direction.sealed);
+        }
         match gap {
             Gap::Inside(record::HANDSHAKE) => direction.messages.gap(missing, at),
             _ => direction.messages.reset(),
@@ -435,24 +453,65 @@ impl Watched {
 
     /// A whole record of the client: Finished, if that is as long.
     fn client_record(&mut self, kind: u8, length: usize, at: Moment) {
-        /// What protection adds to a message: its content type and the tag of every AEAD of TLS 1.3 but one.
-        const PROTECTION: usize = 1 + 16;
+        if kind == record::APPLICATION_DATA
+            && self.client_finished.is_none()
+            && Some(length) == self.finished_length()
+            && self
+                .server_hello
+                .as_ref()
+                .is_some_and(|hello| matches!(hello.value.cipher_suite, 0x1301..=0x1304))
+        {
+            self.client_finished = Some(at);
+            // Earlier records were other messages of the handshake, unless the order of packets is not that of their times.
+            for end in &mut self.ends {
+                (end.alert_sized, end.data) = (false, false);
+            }
+            let mut flights = self.flights.iter();
+            let later = flights.any(|flight| flight.from == Side::Server && flight.last.time > at.time);
+            self.ends[Side::Server.index()].data = later;
+        }
+    }
+
+    /// Length of a record of TLS 1.3 with a Finished and nothing else; none before the ServerHello, or in another version. Suites
+    /// that are not known count as those with the shortest hash and tag.
+    fn finished_length(&self) -> Option<usize> {
         /// A handshake message's header.
         const HEADER: usize = 4;
-        if kind != record::APPLICATION_DATA || self.client_finished.is_some() || self.version() != Some(Version::TLS13)
-        {
+        let hello = &self.server_hello.as_ref()?.value;
+        // RFC 9846, section 4.5.3: as long as the hash of the cipher suite.
+        let hash = if hello.cipher_suite == 0x1302 { 48 } else { 32 };
+        (hello.version == Version::TLS13).then(|| HEADER + hash + protection(hello.cipher_suite))
+    }
+
+    /// So many bytes of a protected record's body were sent, which may be all of it.
+    fn sent(&mut self, from: Side, kind: u8, sent: usize, whole: bool, sealed: bool) {
+        /// An alert: level and description.
+        const ALERT: usize = 2;
+        let Some(hello) = &self.server_hello else {
+            if kind == record::APPLICATION_DATA {
+                let before = &mut self.before[from.index()];
+                *before = (*before).max(sent as u16);
+            }
+            return;
+        };
+        let Some(finished) = self.finished_length() else {
+            // Before version 1.3 the first record behind a ChangeCipherSpec is the Finished.
+            self.ends[from.index()].finished |= sealed && kind != record::CHANGE_CIPHER_SPEC;
+            return;
+        };
+        if kind != record::APPLICATION_DATA {
             return;
         }
-        let Some(hello) = &self.server_hello else { return };
-        // RFC 9846, section 4.5.3: as long as the hash of the cipher suite.
-        let hash = match hello.value.cipher_suite {
-            0x1302 => 48,
-            0x1301 | 0x1303 | 0x1304 => 32,
-            _ => return,
-        };
-        if length == HEADER + hash + PROTECTION {
-            self.client_finished = Some(at);
+        let alert = ALERT + protection(hello.value.cipher_suite);
+        let over = self.ends[Side::Client.index()].finished;
+        let answers = self.ends[1 - from.index()].alert_sized;
+        let end = &mut self.ends[from.index()];
+        if whole && over {
+            // An end that closes a connection is answered by an alert as well.
+            end.alert_sized |= sent == alert && !answers;
+            end.data |= sent != alert;
         }
+        end.finished |= sent >= finished;
     }
 
     fn protected(&mut self, from: Side) -> &mut Protected {
@@ -579,6 +638,13 @@ impl Watched {
         };
         if place.is_none() {
             *place = Some(hello);
+            // Packets of one end may be captured before those of the other that they answer; early data do come before.
+            let early = self.client_hello.as_ref().is_none_or(|hello| hello.value.early_data);
+            if let Some(finished) = self.finished_length().filter(|_| !early) {
+                for (end, before) in self.ends.iter_mut().zip(self.before) {
+                    end.finished |= usize::from(before) >= finished;
+                }
+            }
         } else {
             let (first, last) = (hello.first, hello.last);
             self.excess_hello(Side::Server, handshake::SERVER_HELLO, first, last);
@@ -589,6 +655,12 @@ impl Watched {
         self.rare().excess_hello.get_or_insert(Seen::new(from, first, last));
         self.fault(Fault::Unexpected { from, kind }, last);
     }
+}
+
+/// Bytes that protection adds to a message in TLS 1.3: its content type and the tag of the AEAD.
+fn protection(suite: u16) -> usize {
+    let tag = if suite == 0x1305 { 8 } else { 16 };
+    1 + tag
 }
 
 #[cfg(test)]

@@ -12,6 +12,12 @@ use crate::{Error, interface_number};
 /// Room in the kernel for packets not yet read, in bytes: 32 MiB, a quarter of a second at 1 Gb/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
+/// Bytes of a VLAN tag, and of the two addresses before it (IEEE 802.1Q, clause 9).
+const TAG: usize = 4;
+const ADDRESSES: usize = 12;
+/// The type of tags that the kernel names none of: the customer's.
+const CUSTOMER: u16 = 0x8100;
+
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     socket: OwnedFd,
@@ -69,6 +75,10 @@ impl PacketSocket {
         socket
             .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(Error::io(&action))?;
+        // The kernel takes the outer tag out of a frame, and gives it next to the frame on request.
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1 as libc::c_int)
+            .map_err(Error::io(&action))?;
         socket.bind(index).map_err(Error::io(&action))?;
         Ok(socket)
     }
@@ -97,16 +107,18 @@ impl PacketSocket {
         self.loopback
     }
 
-    /// The next packet, or `None` when none comes for so long.
+    /// The next packet, with the VLAN tag that the kernel took out of it, or `None` when none comes for so long. The buffer needs room
+    /// for a tag next to the packet.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Received<'a>>, Error> {
         let failed = || Error::io(format!("capturing on the interface {}", self.interface));
         // SAFETY: all fields of these plain C structures may be zero.
         let (mut from, mut message) = unsafe { (mem::zeroed::<libc::sockaddr_ll>(), mem::zeroed::<libc::msghdr>()) };
+        let room = buffer.get_mut(TAG..).unwrap_or_default();
         let mut part = libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: buffer.len(),
+            iov_base: room.as_mut_ptr().cast(),
+            iov_len: room.len(),
         };
-        // Room for one control message with a timespec, aligned as a cmsghdr must be.
+        // Room for control messages with a timespec and a tpacket_auxdata, aligned as a cmsghdr must be.
         let mut control = [MaybeUninit::<u64>::uninit(); 16];
         message.msg_name = ptr::from_mut(&mut from).cast();
         message.msg_namelen = size_of_val(&from) as libc::socklen_t;
@@ -116,7 +128,7 @@ impl PacketSocket {
         message.msg_controllen = size_of_val(&control) as _;
         let received = loop {
             // MSG_TRUNC makes the kernel return the length on the wire even when the buffer is shorter.
-            // SAFETY: every pointer in `message` refers to a live local or to `buffer` with its true length.
+            // SAFETY: every pointer in `message` refers to a live local or to `room` with its true length.
             let received = unsafe {
                 libc::recvmsg(
                     self.socket.as_raw_fd(),
@@ -144,13 +156,25 @@ impl PacketSocket {
             Side::Inbound
         };
         // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
-        let time = unsafe { timestamp(&message) };
+        let control = unsafe { read(&message) };
+        let kept = received.min(buffer.len().saturating_sub(TAG));
+        let has_addresses = matches!(from.sll_hatype, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) && kept >= ADDRESSES;
+        let (start, added) = match control.tag.filter(|_| has_addresses) {
+            Some(tag) => {
+                buffer.copy_within(TAG..TAG + ADDRESSES, 0);
+                buffer[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&tag);
+                (0, TAG)
+            }
+            None => (TAG.min(buffer.len()), 0),
+        };
         Ok(Some(Received {
-            time: time.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+            time: control
+                .time
+                .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             side,
             hardware: from.sll_hatype,
-            length: u32::try_from(received).unwrap_or(u32::MAX),
-            bytes: &buffer[..received.min(buffer.len())],
+            length: u32::try_from(received.saturating_add(added)).unwrap_or(u32::MAX),
+            bytes: &buffer[start..start + added + kept],
         }))
     }
 
@@ -224,28 +248,60 @@ impl PacketSocket {
     }
 }
 
-/// The time in the control messages.
+/// Control messages of a packet.
+#[derive(Debug, Default)]
+struct Control {
+    time: Option<Duration>,
+    /// The VLAN tag that it took out.
+    tag: Option<[u8; TAG]>,
+}
+
+/// Reads the control messages.
 ///
 /// # Safety
 ///
 /// `message` was filled by `recvmsg` and its control buffer is alive.
-unsafe fn timestamp(message: &libc::msghdr) -> Option<Duration> {
-    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end,
-    // and CMSG_DATA may be unaligned, hence read_unaligned.
+unsafe fn read(message: &libc::msghdr) -> Control {
+    let mut control = Control::default();
+    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end, CMSG_DATA may be
+    // unaligned, hence read_unaligned, and the kernel gives each of these types the structure that is read.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>());
-                return Some(Duration::new(
-                    u64::try_from(time.tv_sec).ok()?,
-                    u32::try_from(time.tv_nsec).ok()?,
-                ));
+            match ((*header).cmsg_level, (*header).cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>());
+                    let parts = (u64::try_from(time.tv_sec).ok(), u32::try_from(time.tv_nsec).ok());
+                    control.time = parts
+                        .0
+                        .zip(parts.1)
+                        .map(|(seconds, nanos)| Duration::new(seconds, nanos));
+                }
+                (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                    let auxiliary = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>());
+                    control.tag = tag(&auxiliary);
+                }
+                _ => {}
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
-        None
     }
+    control
+}
+
+/// The tag as it stood in the frame.
+fn tag(auxiliary: &libc::tpacket_auxdata) -> Option<[u8; TAG]> {
+    let has = |status: u32| auxiliary.tp_status & status != 0;
+    if !has(libc::TP_STATUS_VLAN_VALID) {
+        return None;
+    }
+    let protocol = if has(libc::TP_STATUS_VLAN_TPID_VALID) {
+        auxiliary.tp_vlan_tpid
+    } else {
+        CUSTOMER
+    };
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), auxiliary.tp_vlan_tci.to_be_bytes());
+    Some([a, b, c, d])
 }
 
 #[cfg(test)]
@@ -269,7 +325,7 @@ mod as_root {
                 (socket, 2 * 2048)
             })
             .unwrap();
-        let mut buffer = vec![0; 64];
+        let mut buffer = vec![0; TAG + 64];
         let mut received = 0;
         while let Some(packet) = socket.receive(&mut buffer, Duration::ZERO).unwrap() {
             if packet.length == (32 << 10) + 42 {

@@ -73,7 +73,7 @@ fn messages() -> Vec<(Named, u16, Vec<u8>)> {
         ),
         (Named::Dhcp, any, dhcp),
         (Named::Nfapi, any, padded(&[0, 1, 0, 0x82, 0, 30], 30)),
-        (Named::Ecpri, any, padded(&[0x10, 0, 0, 12], 16)),
+        (Named::Ecpri, any, padded(&[0x10, 0, 0, 12, 0, 1, 0, 0x80, 0x90], 16)),
     ]
 }
 

@@ -181,6 +181,7 @@ impl Datagrams {
                         let given = mka.latest();
                         Keying {
                             agreed: Some(at),
+                            renewed: mka.renewed(),
                             suite: given.map(|given| given.suite),
                             confidentiality_offset: given.and_then(|given| given.confidentiality_offset),
                             eap: None,
@@ -233,6 +234,7 @@ impl Datagrams {
             }
             if let Some(keying) = self.stations.keying_mut(station, at, memory) {
                 keying.agreed = keying.agreed.or(seen.agreed);
+                keying.renewed = seen.renewed.or(keying.renewed);
                 keying.eap = seen.eap.or(keying.eap);
                 if seen.suite.is_some() {
                     keying.suite = seen.suite;
@@ -264,10 +266,10 @@ impl Datagrams {
         };
         let before = conversation.held();
         if let Reader::MacSec(seen) = &mut conversation.reader {
-            seen.take(stations[0], &tag, body, origin.at);
             if let Some(keying) = keying {
-                seen.keying = keying;
+                seen.keyed(keying);
             }
+            seen.take(stations[0], &tag, (body, origin.missing), origin.at);
         }
         conversation.seen.packet(ends[0], payload.len() as u64, origin.at);
         let after = conversation.held();

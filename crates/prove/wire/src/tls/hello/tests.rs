@@ -149,9 +149,8 @@ fn hello() -> impl Strategy<Value = ClientHello> {
                     supported_groups: groups.into_iter().map(NamedGroup).collect(),
                     key_shares: shares
                         .into_iter()
-                        .map(|(group, length)| KeyShare {
-                            group: NamedGroup(group),
-                            length,
+                        .map(|(group, length): (u16, u16)| {
+                            KeyShare::new(NamedGroup(group), Side::Client, &vec![7; length.into()])
                         })
                         .collect(),
                     signature_algorithms: schemes.into_iter().map(SignatureScheme).collect(),

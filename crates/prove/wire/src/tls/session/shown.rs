@@ -38,6 +38,8 @@ pub struct Tls {
     /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
     /// else. A client that puts its Finished into one record with other messages shows none.
     pub client_finished: Option<Moment>,
+    /// Possible contents of the protected records of client and server, by their lengths.
+    pub ends: [Protection; 2],
     /// Protected records of the client.
     pub from_client: Protected,
     /// Protected records of the server.
@@ -131,6 +133,18 @@ pub struct Flight {
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
+}
+
+/// Possible contents of the protected records of one end, by their lengths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Protection {
+    /// One is long enough for a Finished behind the ServerHello; before TLS 1.3 one came behind ChangeCipherSpec.
+    pub finished: bool,
+    /// TLS 1.3, behind the client's Finished and before such a record of the other end: one is as long as an alert.
+    pub alert_sized: bool,
+    /// TLS 1.3, behind the client's Finished: one is not.
+    pub data: bool,
 }
 
 /// Records whose contents are encrypted. In TLS 1.3 that includes most of the handshake.

@@ -19,7 +19,8 @@ mod as_root {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::super::*;
-    use crate::{Namespace, Port, connect};
+    use crate::capture::Capture;
+    use crate::{FrameSocket, Namespace, Port, connect};
 
     /// Generous: these waits end with what is waited for.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,6 +75,48 @@ mod as_root {
             socket.send_to(PAYLOAD, (to.as_str(), 9)).unwrap();
         })
         .unwrap();
+    }
+
+    #[test]
+    fn vlan_tag_that_the_kernel_takes_out_is_put_back_with_its_type_and_the_tags_behind_it() {
+        const STATION: [u8; 6] = [2, 0, 0, 0, 0, 9];
+        let (left, right) = joined();
+        let file = std::env::temp_dir().join(format!("tagged-{}.pcap", std::process::id()));
+        let capture = Capture::start(Some(&left), "left", &file, Direction::Inbound).unwrap();
+        let (_feed, fed) = feed(&left, "left");
+        // 802.1Q 42; 802.1ad 100 around 802.1Q 42.
+        let customer = [&[0, 42, 0x08, 0x00][..], PAYLOAD].concat();
+        let provider = [&[0, 100, 0x81, 0x00][..], &customer].concat();
+        for (kind, behind) in [(0x8100, &customer), (0x88a8, &provider)] {
+            right
+                .enter(|| FrameSocket::open("right", STATION, kind).unwrap().send(behind).unwrap())
+                .unwrap();
+        }
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            let Fed::Packets(batch) = fed.recv_timeout(PATIENCE).unwrap() else {
+                panic!("another event");
+            };
+            for frame in batch.frames().filter(|frame| frame.bytes[6..12] == STATION) {
+                assert_eq!(frame.length as usize, frame.bytes.len());
+                seen.push(frame.bytes[12..].to_vec());
+            }
+        }
+        let wanted = [
+            [&[0x81, 0x00][..], &customer].concat(),
+            [&[0x88, 0xa8][..], &provider].concat(),
+        ];
+        assert_eq!(seen, wanted);
+        capture.stop().unwrap();
+        let written = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        for frame in wanted {
+            let frame = [&STATION[..], &frame].concat();
+            assert!(
+                written.windows(frame.len()).any(|bytes| bytes == frame),
+                "the file has the tags as well"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! Nonces of recent packets under one key. Two different packets under one key and nonce are readable by a recorder of both, without
+//! the key (SP 800-38D, section 8). Identical packets are copies that the network made.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::allocation::allocated;
+
+/// Places of a table at first and at most; half of them keep the first packet that came there, the others the last.
+const PLACES: [usize; 2] = [16, 1024];
+/// Bytes compared of the beginning of a packet: a nonce and what is behind it.
+const HEAD: usize = 24;
+/// Bytes compared of its end: a check value among them, which differs wherever any byte does.
+const TAIL: usize = 64;
+
+/// Parts of a packet that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Digest {
+    nonce: u64,
+    /// Covers its length and its beginning.
+    head: u32,
+    /// Covers its end; none where that was not captured.
+    tail: Option<u32>,
+}
+
+impl Digest {
+    /// True where both cannot be one packet, as far as they were captured.
+    fn differs(&self, other: &Self) -> bool {
+        let tails = self.tail.zip(other.tail);
+        self.head != other.head || tails.is_some_and(|(ours, theirs)| ours != theirs)
+    }
+}
+
+/// Packets under one key, within a bound.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Nonces {
+    places: Vec<Option<Digest>>,
+    packets: u64,
+}
+
+impl Nonces {
+    /// Takes a packet from its nonce on, of which `missing` more bytes were sent; says whether its nonce came before with another
+    /// packet.
+    pub(crate) fn take(&mut self, nonce: u64, packet: &[u8], missing: usize) -> bool {
+        let Some(head) = packet.get(..HEAD.min(packet.len() + missing)) else {
+            return false;
+        };
+        let tail = &packet[packet.len().saturating_sub(TAIL)..];
+        let digest = Digest {
+            nonce,
+            head: hash(&(packet.len() + missing, head)),
+            tail: (missing == 0).then(|| hash(&tail)),
+        };
+        self.packets += 1;
+        if self.packets > self.places.len() as u64 && self.places.len() < PLACES[1] {
+            self.grow();
+        }
+        self.put(digest)
+    }
+
+    /// Another key protects what comes.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        allocated(self.places.capacity() * size_of::<Option<Digest>>())
+    }
+
+    fn grow(&mut self) {
+        let size = (2 * self.places.len()).clamp(PLACES[0], PLACES[1]);
+        let before = std::mem::replace(&mut self.places, vec![None; size]);
+        for digest in before.into_iter().flatten() {
+            self.put(digest);
+        }
+    }
+
+    fn put(&mut self, digest: Digest) -> bool {
+        let half = self.places.len() / 2;
+        let place = hash(&digest.nonce) as usize % half;
+        let reused = [place, half + place]
+            .into_iter()
+            .filter_map(|place| self.places[place])
+            .any(|known| known.nonce == digest.nonce && known.differs(&digest));
+        self.places[place].get_or_insert(digest);
+        self.places[half + place] = Some(digest);
+        reused
+    }
+}
+
+fn hash(value: &impl Hash) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packet(nonce: u64, content: u8) -> Vec<u8> {
+        [&nonce.to_be_bytes()[..], &[content; 90]].concat()
+    }
+
+    #[test]
+    fn copies_are_none_and_another_packet_under_the_nonce_is_one() {
+        let mut nonces = Nonces::default();
+        for nonce in 1..40 {
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0));
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0), "a copy");
+        }
+        assert!(nonces.take(1, &packet(1, 2), 0));
+        nonces.forget();
+        assert!(!nonces.take(1, &packet(1, 3), 0), "under another key");
+    }
+
+    #[test]
+    fn a_copy_captured_in_part_is_a_copy_and_another_packet_is_none() {
+        let mut nonces = Nonces::default();
+        assert!(!nonces.take(7, &packet(7, 1), 0));
+        assert!(!nonces.take(7, &packet(7, 1)[..40], 58));
+        assert!(nonces.take(7, &packet(7, 2)[..40], 58));
+        assert!(!nonces.take(7, &packet(7, 2)[..10], 88), "too little is left");
+    }
+
+    #[test]
+    fn a_counter_that_begins_again_behind_many_packets_is_noticed() {
+        let mut nonces = Nonces::default();
+        for nonce in 1..100_000u64 {
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0));
+        }
+        assert!((1..100).any(|nonce| nonces.take(nonce, &packet(nonce, 2), 0)));
+        assert!(nonces.held() <= 40 * PLACES[1]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_packet_panics(packet in prop::collection::vec(any::<u8>(), 0..120), missing in 0usize..2000, nonce: u64) {
+            let mut nonces = Nonces::default();
+            nonces.take(nonce, &packet, missing);
+            prop_assert!(!nonces.take(nonce, &packet, missing));
+        }
+    }
+}
