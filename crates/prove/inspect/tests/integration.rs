@@ -4,3 +4,4 @@ mod evidence;
 mod overlapping;
 mod reads;
 mod rule;
+mod validity;
