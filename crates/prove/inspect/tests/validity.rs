@@ -1,12 +1,9 @@
 //! Evidence must be valid, not just the right size: captures whose packets have the lengths, numbers and headers of something safe, and
 //! are not; and next to them those that are. `data/README.md` says of each what it is.
 
-#[path = "rule/answered.rs"]
-#[allow(dead_code)]
-mod answered;
-
-use answered::{Answered, Known};
 use bartizan_posture::{Concern, Kind, Verdict};
+
+use crate::rule::answered::{Answered, Known};
 
 /// A capture of the folder.
 macro_rules! inspected {
