@@ -74,6 +74,7 @@ impl Daemon {
             succeeds: None,
             reauthenticate: None,
             sent_again: 0,
+            proven: Arc::default(),
         };
         self.sas.insert(id, sa);
     }
@@ -155,13 +156,13 @@ impl Daemon {
             return;
         };
         let (name, ends, reauthenticate) = (before.connection.clone(), before.ends, before.reauthenticate);
-        let children = before.children.clone();
+        let (children, proven) = (before.children.clone(), Arc::clone(&before.proven));
         // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
         self.track(new, (&name, children), initiator, ends);
         if let Some(sa) = self.sas.get_mut(&new) {
-            sa.reauthenticate = reauthenticate;
+            (sa.reauthenticate, sa.proven) = (reauthenticate, proven);
             if is_current {
                 sa.replaces = Some(old);
             } else {
@@ -233,6 +234,10 @@ impl Daemon {
         }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
+        // One that takes another's place has that one's: nobody proves anything in a rekey.
+        if !certificates.is_empty() {
+            sa.proven = certificates.into();
+        }
         sa.spis = spis.unwrap_or(sa.spis);
         let (name, number, replaces, is_current) = (
             sa.connection.clone(),

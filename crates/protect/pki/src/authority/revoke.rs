@@ -12,15 +12,13 @@ use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Reason, Role, State};
-use crate::{Certificate, Error, Serial};
+use crate::revocation_list::LABEL;
+use crate::{Certificate, Error, RevocationList, Serial};
 
 /// Days a list is good for where nothing else is asked for.
 pub(super) const DAYS: u32 = 7;
 /// Days the root's list is good for when an intermediate does the daily work and the root's key may be elsewhere.
 pub(super) const ROOT_DAYS: u32 = 180;
-
-/// PEM label of a revocation list (RFC 7468, section 6).
-const LABEL: &str = "X509 CRL";
 
 /// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3, asks for one list beyond it.
 const AFTER_END: time::Duration = time::Duration::days(31);
@@ -172,7 +170,9 @@ impl Authority {
         let limit = whole_seconds(now)? + time::Duration::days(i64::from(DAYS)) / 2;
         let mut signing = Vec::new();
         for own in self.own.iter().filter(|own| has_list(own) && of(&own.entry)) {
-            let is_fresh = |list: records::StoredList| list.next_update > limit;
+            // A list of the future is of a clock that was wrong: relying parties do not accept it before its time.
+            let has_begun = |der: &[u8]| RevocationList::from_der(der).is_ok_and(|list| list.this_update() <= now);
+            let is_fresh = |list: records::StoredList| list.next_update > limit && has_begun(&list.der);
             if self.is_above_an_intermediate(&own.entry) || self.records.list(own.entry.serial)?.is_some_and(is_fresh) {
                 continue;
             }
