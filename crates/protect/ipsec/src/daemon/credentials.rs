@@ -63,7 +63,8 @@ impl Store {
         match self.lists.iter_mut().find(|known| known.replaces(&list)) {
             // A list without a known signer keeps no other out.
             Some(known)
-                if known.is_newer_than(&list) && issuers.clone().any(|issuer| known.signed_by(issuer) == Signed::Yes) =>
+                if known.is_newer_than(&list)
+                    && issuers.clone().any(|issuer| known.signed_by(issuer) == Signed::Yes) =>
             {
                 return Err(format!(
                     "an older list of revoked certificates of {} ({}) than the one that is loaded ({})",

@@ -297,7 +297,7 @@ fn an_ike_sa_whose_peer_a_newly_loaded_list_has_revoked_ends_at_once_and_others_
     daemon.store = rendered.store();
     let roots = Value::List(vec![root]);
     let section = changed(rendered.section(), "cacerts", &roots);
-    let mut load = |daemon: &mut Daemon, list: &[u8]| {
+    let load = |daemon: &mut Daemon, list: &[u8]| {
         daemon.store.certificate(&loaded("X509_CRL", list)).unwrap();
         let read = Connection::read("cu--ric", &section, &daemon.store, &rendered.options());
         daemon.connections = vec![read.unwrap_or_else(|error| panic!("{error}"))];

@@ -31,7 +31,7 @@ fn element(der: &[u8]) -> (usize, usize) {
     match der[1] {
         length @ ..0x80 => (2, length.into()),
         0x81 => (3, der[2].into()),
-        _ => (4, usize::from(der[2]) << 8 | usize::from(der[3])),
+        _ => (4, usize::from(u16::from_be_bytes([der[2], der[3]]))),
     }
 }
 
