@@ -6,10 +6,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often files are looked at. A change is acted on once it has stood for that long: a certificate and its key are two files.
+/// Interval at which files are looked at. A change is acted on once it has stood for that long: a
+/// certificate and its key are two files.
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 
-/// What tells one state of a file from another: it may be written in place or replaced by renaming, and it may become readable without
+/// State of a file: it may be written in place or replaced by renaming, and it may become readable
+/// without
 /// either, by another owner or mode, which the time of the last change of status shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp(Option<[(i64, i64); 2]>, Option<(u64, u64, u64)>);
@@ -33,7 +35,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// To be called before the files are read: what changes while they are is then seen as a change.
+    /// To be called before the files are read: what changes while they are is then seen as a
+    /// change.
     pub(super) fn new(files: BTreeSet<PathBuf>) -> Self {
         let installed = stamps(&files);
         Self {
@@ -43,7 +46,7 @@ impl Watched {
         }
     }
 
-    /// Whether a change stands for one look already. To be asked every [`EVERY`].
+    /// Reports a change that has stood since the last look. To be asked every [`EVERY`].
     pub(super) fn has_changed(&mut self) -> bool {
         let now = stamps(&self.files);
         let is_settled = now == self.last;
@@ -51,7 +54,8 @@ impl Watched {
         is_settled && self.last != self.installed
     }
 
-    /// The files are about to be read as they stand. A renewal that is half written then is read again once it is whole.
+    /// The files are about to be read as they stand. A renewal that is half written then is read
+    /// again once it is whole.
     pub(super) fn reading(&mut self) {
         self.installed = stamps(&self.files);
         self.last.clone_from(&self.installed);

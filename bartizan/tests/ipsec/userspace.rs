@@ -313,7 +313,8 @@ fn a_link_between_the_hosts_own_addresses_is_not_led_into_itself() {
     }
 }
 
-/// A running `up` never read its files again: a peer that was revoked kept its link, and came back after a restart.
+/// A running `up` never read its files again: a peer that was revoked kept its link, and came back
+/// after a restart.
 #[test]
 fn a_new_list_ends_the_link_of_a_peer_while_up_runs_and_an_older_one_does_not_bring_it_back() {
     let mut stage = stage(BOTH_FAMILIES);

@@ -184,7 +184,8 @@ fn a_revoked_peer_loses_its_open_connections_and_gets_no_new_ones() {
     }
 }
 
-/// The list of before is signed by the authority as well: put in the place of the newer one it gave a stolen key back its access.
+/// The list of before is signed by the authority as well: put in the place of the newer one it gave
+/// a stolen key back its access.
 #[test]
 fn an_older_list_does_not_give_a_revoked_peer_back_its_access_and_is_shown() {
     let mut stage = Stage::new();

@@ -128,7 +128,8 @@ impl IpsecHost {
             .ok_or_else(|| Failure::new("another bartizan command has this charon and does not end"))
     }
 
-    /// What is rendered for it, with the policies of today; revocation lists that are older than those `before` do not take their place.
+    /// Credentials and connections rendered for it, with the policies of today; revocation lists
+    /// that are older than those `before` do not take their place.
     pub(super) fn rendered(
         &self,
         means: Means,

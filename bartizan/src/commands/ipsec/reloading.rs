@@ -1,4 +1,5 @@
-//! Certificate, key, roots, revocation lists and pre-shared keys that `up` reads again while it stays.
+//! Certificate, key, roots, revocation lists and pre-shared keys that `up` reads again while it
+//! stays.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use super::node::{IpsecHost, links};
 use crate::Failure;
 use crate::commands::watched::{EVERY, Watched};
 
-/// How often the end is looked for in between.
+/// Interval at which the end is looked for in between.
 const TURN: Duration = Duration::from_millis(100);
 
 /// The files of a node as they stand; to be called before they are read.
@@ -78,12 +79,13 @@ fn again(host: &IpsecHost, means: Means, before: &Credentials) -> Result<Credent
     let _lock = host.lock()?;
     let mut client = host.client()?;
     let failed = |error| failed(&error);
-    // What `down` has unloaded stays so.
+    // Connections that `down` has unloaded stay unloaded.
     let loaded = drive::list_connections(&mut client).map_err(failed)?;
     let mut links = links(&connections);
     links.retain(|link| loaded.contains(&link.name));
     drive::load(&mut client, credentials.load(), &links, &|_| ()).map_err(failed)?;
-    // The engine of Bartizan judges what stands by itself; charon does where both ends authenticate each other anew.
+    // The engine of Bartizan judges what stands by itself; charon does where both ends authenticate
+    // each other anew.
     if host.files.engine == IkeEngine::Strongswan && !credentials.has_lists_of(before) {
         let names: Vec<_> = links.into_iter().map(|link| link.name).collect();
         drive::reauthenticate(&mut client, &names).map_err(failed)?;

@@ -48,7 +48,7 @@ pub(super) async fn keep(
     }
 }
 
-/// What a sidecar reads again.
+/// The files that a sidecar reads again.
 pub(super) fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSet<PathBuf> {
     let mut files = BTreeSet::from([file.to_owned()]);
     if let Some(named) = deployment.node(node).and_then(|node| node.files.as_ref()) {

@@ -179,7 +179,8 @@ pub(crate) struct RawTrust {
     /// Revocation lists, PEM, of the root and of every intermediate.
     #[serde(default)]
     pub(crate) crl: Option<PathBuf>,
-    /// A folder of each host in which the newest lists are remembered: an older one is refused after a restart too.
+    /// A folder of each host in which the newest lists are remembered: an older one is refused
+    /// after a restart too.
     #[serde(default)]
     pub(crate) state: Option<PathBuf>,
 }

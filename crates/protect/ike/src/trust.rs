@@ -42,7 +42,8 @@ pub trait Trust: Send + Sync {
     /// The reason, for this end alone: the peer learns only that it failed.
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str>;
 
-    /// Whether a peer that has proven its identity by these certificates, in DER, its own first, would still be accepted; why not, where it would not.
+    /// Judges a peer again that has proven its identity by these certificates, in DER, its own
+    /// first.
     ///
     /// # Errors
     /// The reason, for this end alone.
@@ -54,7 +55,7 @@ pub trait Trust: Send + Sync {
 pub struct RevocationList {
     /// When it begins to be current.
     pub begins: UnixTime,
-    /// What is on it, and until when it is current.
+    /// The list itself, with the end of its time.
     pub list: Arc<CertRevocationList<'static>>,
 }
 
@@ -89,7 +90,8 @@ impl Anchors {
         }
     }
 
-    /// The same with these lists. Of several of one issuer the first that covers a certificate decides.
+    /// The same with these lists. Of several of one issuer the first that covers a certificate
+    /// decides.
     #[must_use]
     pub fn revoking(mut self, lists: Vec<RevocationList>, revocation: Revocation) -> Self {
         self.lists = lists;
@@ -135,7 +137,8 @@ impl Anchors {
         candidates.any(verified).then_some(()).ok_or("its signature is wrong")
     }
 
-    /// Whether certificates lead to an authority at a time, unrevoked, and are of an identity; why not, where it is not so.
+    /// Judges certificates at a time: they lead to an authority, are not revoked and are of the
+    /// identity.
     ///
     /// # Errors
     /// The reason, for this end alone.

@@ -88,7 +88,8 @@ pub fn take_down(client: &mut Client, connections: &[String], patience: Duration
     Ok(of_them.len())
 }
 
-/// Has charon authenticate the peers of these connections anew: it judges what stands by new revocation lists then. What it refuses ends by itself, or is
+/// Has charon authenticate the peers of these connections anew: it judges what stands by new
+/// revocation lists then. What it refuses ends by itself, or is
 /// being replaced.
 ///
 /// # Errors

@@ -130,7 +130,8 @@ pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<()
     sync_directory(parent(path))
 }
 
-/// The same of a file that is this process's own, whoever wrote the one before it: a confined process may change neither owner nor mode.
+/// Writes a file as its own, without owner and mode of the one before it: a confined process may
+/// change neither.
 pub(crate) fn write_own(path: &Path, contents: &[u8]) -> Result<(), Error> {
     let temporary = staging_path(path, NEW);
     remove(&temporary)?;

@@ -1,4 +1,5 @@
-//! The newest revocation lists that a relying party has seen: an older one would un-revoke what was revoked since.
+//! The newest revocation lists that a relying party has seen: an older one would un-revoke what was
+//! revoked since.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,11 @@ const KEPT: usize = 64;
 const LARGEST: u64 = 16 << 20;
 const CERTIFICATE: &str = "CERTIFICATE";
 
-/// The newest list of each issuer, its key and its part, and the issuers' certificates, by which the next list is recognised.
+/// The newest list of each issuer, its key and its part, and the issuers' certificates, by which
+/// the next list is recognised.
 ///
-/// A list is remembered once its signature verifies under a certificate that is trusted: a forged one, with whatever number, is not.
+/// A list is remembered once its signature verifies under a certificate that is trusted: a forged
+/// one, with whatever number, is not.
 #[derive(Debug, Clone, Default)]
 pub struct NewestLists {
     file: Option<PathBuf>,
@@ -31,7 +34,7 @@ pub struct NewestLists {
 pub struct InEffect {
     /// The newest known of each issuer, those signed last first.
     pub lists: Vec<RevocationList>,
-    /// Of these, those that the node's file lacks.
+    /// Those among `lists` that the node's file lacks.
     pub absent: Vec<RevocationList>,
     /// Lists of the node's file that are older than what is known.
     pub older: Vec<Older>,
@@ -60,7 +63,8 @@ impl std::fmt::Display for Older {
 }
 
 impl NewestLists {
-    /// Those seen `before` by this process and those that `file` holds; without a file they end with the process.
+    /// Those seen `before` by this process and those that `file` holds; without a file they end
+    /// with the process.
     ///
     /// # Errors
     /// Where the file is there and cannot be read, or does not hold what was written to it.
@@ -95,7 +99,8 @@ impl NewestLists {
         Ok(())
     }
 
-    /// The lists that decide where a node's file holds `given`, and its roots and its own chain, DER, are these. Lists of issuers that lead to none of the
+    /// The lists that decide where a node's file holds `given`, and its roots and its own chain,
+    /// DER, are these. Lists of issuers that lead to none of the
     /// roots any more are forgotten.
     pub fn in_effect(
         &mut self,

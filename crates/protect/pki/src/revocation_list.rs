@@ -17,7 +17,8 @@ use crate::trust::{Signed, certificate, verified};
 /// PEM label of a revocation list (RFC 7468, section 6).
 pub(crate) const LABEL: &str = "X509 CRL";
 
-/// The difference between two hosts' clocks up to which a list that was just signed counts as begun.
+/// The difference between two hosts' clocks up to which a list that was just signed counts as
+/// begun.
 pub const CLOCKS_DIFFER: Duration = Duration::from_secs(300);
 
 /// A revocation list that every verifier of this project can use.
@@ -32,7 +33,8 @@ pub struct RevocationList {
     verifiable: Arc<CertRevocationList<'static>>,
 }
 
-/// The issuer, its key and the part of its certificates that a list covers: a list replaces those of the same scope.
+/// The issuer, its key and the part of its certificates that a list covers: a list replaces those
+/// of the same scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scope {
     issuer: Vec<u8>,
@@ -61,7 +63,8 @@ impl RevocationList {
     /// Reads DER.
     ///
     /// # Errors
-    /// Says why the list cannot be used: by x509-parser or by webpki, which verifies with it. No list is used that one of them does not read.
+    /// Says why the list cannot be used: by x509-parser or by webpki, which verifies with it. No
+    /// list is used that one of them does not read.
     pub fn from_der(der: &[u8]) -> Result<Self, String> {
         let list = list(der).ok_or("it is no revocation list in DER")?;
         if list.version().is_none() {
@@ -96,7 +99,8 @@ impl RevocationList {
         })
     }
 
-    /// Every list of a PEM text; of several of one scope the newest alone. The newest comes first: webpki asks the first of an issuer.
+    /// Every list of a PEM text; of several of one scope the newest alone. The newest comes first:
+    /// webpki asks the first of an issuer.
     ///
     /// # Errors
     /// Says which list cannot be used and why, or that there is none.
@@ -137,13 +141,14 @@ impl RevocationList {
         &self.verifiable
     }
 
-    /// Whether it has the issuer, key and part of `other`.
+    /// Compares issuer, key and part with those of `other`.
     #[must_use]
     pub fn replaces(&self, other: &Self) -> bool {
         self.scope == other.scope
     }
 
-    /// Whether it was signed after `other` of the same scope, by number first (RFC 5280, section 5.2.3).
+    /// Compares number, then date, with those of `other` of the same scope (RFC 5280, section
+    /// 5.2.3).
     #[must_use]
     pub fn is_newer_than(&self, other: &Self) -> bool {
         (&self.number, self.this_update) > (&other.number, other.this_update)
@@ -188,13 +193,13 @@ impl RevocationList {
         self.next_update
     }
 
-    /// Whether it was signed at a time that is still to come: then it is not current, whenever the next one is due.
+    /// Holds of a list that is signed at a time still to come: it is not current.
     #[must_use]
     pub fn is_of_the_future(&self, now: SystemTime) -> bool {
         self.this_update > now + CLOCKS_DIFFER
     }
 
-    /// Whether the next one is overdue.
+    /// Holds of a list whose successor is overdue.
     #[must_use]
     pub fn is_overdue(&self, now: SystemTime) -> bool {
         self.next_update.is_some_and(|due| due < now)

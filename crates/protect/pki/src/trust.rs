@@ -1,4 +1,5 @@
-//! Signatures on certificates and revocation lists, by their DER: of any authority, not of ours alone.
+//! Signatures on certificates and revocation lists, by their DER: of any authority, not of ours
+//! alone.
 
 use std::time::{Duration, SystemTime};
 

@@ -265,7 +265,8 @@ pub(crate) fn log_flaws(flaws: &[Flaw]) {
     }
 }
 
-/// Writes the newest revocation lists where they outlive the process. It serves without, as it does where no folder is named.
+/// Writes the newest revocation lists where they outlive the process. It serves without, as it does
+/// where no folder is named.
 pub(crate) fn remember_lists(credentials: &Credentials) {
     if let Err(error) = credentials.remember_lists() {
         let hint = error.hint().unwrap_or_default();

@@ -70,7 +70,8 @@ impl Credentials {
         Self::read(files, None)
     }
 
-    /// Reads them again: revocation lists that are older than those of `self` do not take their place.
+    /// Reads them again: revocation lists that are older than those of `self` do not take their
+    /// place.
     ///
     /// # Errors
     /// As [`Credentials::load`].
@@ -219,7 +220,8 @@ impl Credentials {
         &self.lists.older
     }
 
-    /// The file by which the newest lists outlive this process; none where no folder is named for it.
+    /// The file by which the newest lists outlive this process; none where no folder is named for
+    /// it.
     #[must_use]
     pub fn known_lists(&self) -> Option<&Path> {
         self.lists.newest.file()

@@ -56,7 +56,8 @@ pub(crate) fn chain(
 ) -> Result<(), Cause> {
     let refuse = |error: webpki::Error| Cause::of_chain(&error, terms);
     let leaf = EndEntityCert::try_from(presented.chain.leaf_der()).map_err(refuse)?;
-    // A list of the future is obeyed as one that is out of date is; where a current one is required it is none.
+    // A list of the future is obeyed as one that is out of date is; where a current one is required
+    // it is none.
     let counts = |list: &&RevocationList| terms.revocation == Revocation::IfPresent || list.has_begun(presented.now);
     let lists: Vec<_> = credentials.lists().iter().filter(counts).collect();
     let lists: Vec<_> = lists.into_iter().map(RevocationList::verifiable).collect();

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 use super::commands::CONNECTIONS;
 use crate::vici::Message;
 
-/// Certificates and keys of each kind that are kept, the oldest goes; and lists, of which none goes.
+/// Certificates and keys of each kind that are kept, the oldest goes; and lists, of which none
+/// goes.
 const KEPT: usize = 64;
 /// Certificates between a node's own and its root, at most.
 const BETWEEN: usize = 7;

@@ -51,7 +51,8 @@ impl Daemon {
         self.endpoint.with(id, |sa| sa.close(Instant::now()));
     }
 
-    /// Ends IKE_SAs of a connection whose peers it would not accept any more, as after a new list of revoked certificates. The peer learns of it and is not
+    /// Ends IKE_SAs of a connection whose peers it would not accept any more, as after a new list
+    /// of revoked certificates. The peer learns of it and is not
     /// waited for: nothing passes from now on.
     pub(super) fn judge_again(&mut self, connection: &str) {
         let Some(known) = self.connection(connection) else {

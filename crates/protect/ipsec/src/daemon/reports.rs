@@ -234,7 +234,7 @@ impl Daemon {
         }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
-        // One that takes another's place has that one's: nobody proves anything in a rekey.
+        // A rekey carries no certificates: the successor has those of the IKE_SA before it.
         if !certificates.is_empty() {
             sa.proven = certificates.into();
         }

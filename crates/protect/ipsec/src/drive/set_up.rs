@@ -139,7 +139,8 @@ pub fn bring_up(
     Ok(attempts)
 }
 
-/// Loads credentials, and connections that name them. The engine of Bartizan judges the SAs of a connection by them that is loaded again.
+/// Loads credentials, and connections that name them. The engine of Bartizan judges the SAs of a
+/// connection by them that is loaded again.
 ///
 /// # Errors
 ///

@@ -92,7 +92,8 @@ impl Credentials {
         Self::read_after(None, files)
     }
 
-    /// The same again: revocation lists that are older than those of `self` do not take their place.
+    /// The same again: revocation lists that are older than those of `self` do not take their
+    /// place.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl Credentials {
         &self.lists.older
     }
 
-    /// Whether the revocation lists in effect are those of `other`.
+    /// Compares the revocation lists in effect with those of `other`.
     #[must_use]
     pub fn has_lists_of(&self, other: &Self) -> bool {
         let ders = |of: &Self| {
@@ -191,7 +192,8 @@ impl Credentials {
         ders(self) == ders(other)
     }
 
-    /// The file by which the newest lists outlive this process; none where no folder is named for it.
+    /// The file by which the newest lists outlive this process; none where no folder is named for
+    /// it.
     #[must_use]
     pub fn known_lists(&self) -> Option<&Path> {
         self.newest.file()
@@ -296,7 +298,7 @@ fn too_large(path: &Path, what: &str, octets: usize) -> CredentialsError {
     )
 }
 
-/// What a file holds; a private key in it is wiped when this is dropped.
+/// Contents of a file; a private key in it is wiped when this is dropped.
 fn text(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
     let read = |source| CredentialsError::Read {
         path: path.to_owned(),

@@ -170,7 +170,8 @@ impl Authority {
         let limit = whole_seconds(now)? + time::Duration::days(i64::from(DAYS)) / 2;
         let mut signing = Vec::new();
         for own in self.own.iter().filter(|own| has_list(own) && of(&own.entry)) {
-            // A list of the future is of a clock that was wrong: relying parties do not accept it before its time.
+            // A list of the future is of a clock that was wrong: relying parties do not accept it
+            // before its time.
             let has_begun = |der: &[u8]| RevocationList::from_der(der).is_ok_and(|list| list.this_update() <= now);
             let is_fresh = |list: records::StoredList| list.next_update > limit && has_begun(&list.der);
             if self.is_above_an_intermediate(&own.entry) || self.records.list(own.entry.serial)?.is_some_and(is_fresh) {

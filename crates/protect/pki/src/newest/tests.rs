@@ -110,7 +110,7 @@ fn the_list_of_a_former_issuer_is_recognised_once_the_node_has_a_chain_of_the_ne
 #[test]
 fn lists_that_no_trusted_issuer_has_signed_are_not_remembered() {
     let (mut place, mut other) = (Place::new(), Place::new());
-    // The same names, another key: an authority that was made anew, or somebody who calls himself so.
+    // The same names, another key: an authority that was made anew, or an impostor.
     other.lists(1);
     let (own, foreign) = (place.lists(1), other.lists(1));
     let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();

@@ -117,7 +117,8 @@ impl State {
         }
     }
 
-    /// Lines that follow where traffic may be sent here: revocation lists that were refused, as newer ones stay in effect.
+    /// Lines that follow where traffic may be sent here: revocation lists that were refused, as
+    /// newer ones stay in effect.
     pub(crate) fn remarks(&self) -> String {
         let endpoint = self.shared.endpoint.endpoint();
         let older = endpoint.credentials().older_lists().iter();

@@ -11,7 +11,7 @@ use webpki::CertRevocationList;
 use super::fault;
 use crate::Error;
 
-/// What decides on revocation in a node's handshakes.
+/// The lists that decide on revocation in a node's handshakes.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// Those signed last first: webpki asks the first of an issuer.
@@ -24,7 +24,7 @@ pub(super) struct Lists {
 #[derive(Debug)]
 pub(crate) struct RevocationList {
     pub(super) list: bartizan_pki::RevocationList,
-    /// Whether the node's file has it.
+    /// The node's file has it.
     pub(super) is_given: bool,
     warned: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl RevocationList {
         self.list.verifiable()
     }
 
-    /// Whether it may be relied on where a current list is required.
+    /// Holds of a list that may be relied on where a current one is required.
     pub(crate) fn has_begun(&self, now: UnixTime) -> bool {
         !self.list.is_of_the_future(moment(now))
     }

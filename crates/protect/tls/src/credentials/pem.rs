@@ -1,4 +1,5 @@
-//! What PEM text holds: a chain, its key, roots. Each is refused with its place, the cause and a hint.
+//! What PEM text holds: a chain, its key, roots. Each is refused with its place, the cause and a
+//! hint.
 
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;

@@ -73,7 +73,8 @@ fn a_list_is_signed_anew_before_it_ends() {
     assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 11));
 }
 
-/// A clock that was 300 days ahead for a moment: relying parties refuse such a list until its time has come.
+/// A clock that was 300 days ahead for a moment: relying parties refuse such a list until its time
+/// has come.
 #[test]
 fn a_list_of_the_future_is_not_fresh() {
     let (_dir, mut authority) = authority(quick());
