@@ -114,7 +114,7 @@ impl RevocationList {
             })
             .collect::<Result<_, _>>()?;
         match lists.is_empty() {
-            true => Err("holds no revocation list".to_owned()),
+            true => Err("holds no revocation list in PEM".to_owned()),
             false => Ok(newest(lists)),
         }
     }
