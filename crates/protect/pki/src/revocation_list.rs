@@ -74,7 +74,13 @@ impl RevocationList {
         }
         let verifiable = OwnedCertRevocationList::from_der(der).map_err(|error| match error {
             webpki::Error::UnsupportedCrlIssuingDistributionPoint => {
-                "its issuing distribution point covers some reasons alone, or other issuers' certificates".to_owned()
+                "its issuing distribution point is of a kind that is not supported".to_owned()
+            }
+            webpki::Error::UnsupportedRevocationReasonsPartitioning => {
+                "its issuing distribution point covers some reasons alone".to_owned()
+            }
+            webpki::Error::UnsupportedIndirectCrl => {
+                "it is an indirect one, with other issuers' certificates".to_owned()
             }
             webpki::Error::UnsupportedDeltaCrl => "it is a delta of another list".to_owned(),
             other => format!("{other:?}"),
