@@ -41,5 +41,6 @@ mod sarif;
 #[cfg(feature = "full")]
 pub(crate) mod schema;
 pub(crate) mod sidecar;
+mod watched;
 #[cfg(feature = "webhook")]
 pub(crate) mod webhook;

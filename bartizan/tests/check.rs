@@ -250,6 +250,22 @@ fn a_certificate_that_ends_soon_is_found() {
 }
 
 #[test]
+fn a_revocation_list_that_is_older_than_what_the_node_remembers_is_found() {
+    let place = Place::with_files("ml-dsa-65");
+    let older = std::fs::read(place.path("out/ca.crl.pem")).unwrap();
+    place.list();
+    std::fs::copy(place.path("out/ca.crl.pem"), place.path("nrf.tls.crl.pem")).unwrap();
+    place.write(&NETWORK.replace("ca.crl.pem }", "ca.crl.pem, state: . }"));
+    assert_eq!(place.findings("--node nrf"), Vec::<String>::new());
+    std::fs::write(place.path("out/ca.crl.pem"), older).unwrap();
+    let found = place.findings("--node nrf");
+    assert!(
+        found.len() == 1 && found[0].starts_with("out/ca.crl.pem: holds an older revocation list of "),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn own_trust_files_that_keep_handshakes_from_succeeding_are_found() {
     let place = Place::with_files("ml-dsa-65");
     let shown: serde_json::Value = serde_json::from_str(&place.works("ca show --dir ca nrf --json").out).unwrap();

@@ -9,6 +9,7 @@ mod keeping;
 mod node;
 mod own;
 pub(crate) mod rekey;
+mod reloading;
 mod report;
 mod said;
 pub(crate) mod status;

@@ -17,9 +17,9 @@ use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use self::reload::Watched;
 use self::traces::{Traces, TracesArgs};
 use crate::commands::deployment_file::read;
+use crate::commands::watched::Watched;
 use crate::output::is_coloured;
 use crate::{Failure, Outcome};
 
@@ -141,7 +141,7 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
     let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
-    let watched = Watched::new(deployment, &args.file, node);
+    let watched = Watched::new(reload::files(deployment, &args.file, node));
     let notify = Notify::from_environment();
     let mut sockets = handover::passed_by_systemd().map_err(|error| not_handed_over(&error))?;
     let from_systemd = sockets.count();

@@ -5,15 +5,17 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::SystemTime;
 
 use bartizan_host::{Capture, Direction, Namespace, Process, Program};
-use bartizan_pki::Algorithm;
+use bartizan_pki::{Algorithm, Reason};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
 use serde_json::Value;
 
 use super::egress::{GTP_U, Sender, counted, leaving};
+use super::reauthentication::ikes;
 use super::stderr;
 use crate::stage::*;
 
@@ -309,6 +311,36 @@ fn a_link_between_the_hosts_own_addresses_is_not_led_into_itself() {
         let sent = |report: &Value| report["links"][0]["children"][0]["sas"][0]["packets"]["sent"].as_u64();
         assert_eq!(sent(&after) > sent(&before), is_all);
     }
+}
+
+/// A running `up` never read its files again: a peer that was revoked kept its link, and came back
+/// after a restart.
+#[test]
+fn a_new_list_ends_the_link_of_a_peer_while_up_runs_and_an_older_one_does_not_bring_it_back() {
+    let mut stage = stage(BOTH_FAMILIES);
+    let serial = stage.issue("cu", SystemTime::now());
+    let file = stage.path().join("ca.crl.pem");
+    let before = std::fs::read(&file).expect("the list");
+    let [ric, _cu] = up(&stage);
+    let revoked = stage
+        .authority
+        .revoke(&serial, Reason::KeyCompromise, SystemTime::now());
+    revoked.expect("a revocation");
+    stage.publish();
+    let is_gone = || (ikes(&stage, "ric")? == 0).then_some(());
+    eventually("the link is gone", is_gone);
+    eventually("it is logged", || ric.stderr().contains("reloaded: ").then_some(()));
+
+    std::fs::write(&file, before).expect("the older list");
+    eventually("it is refused", || {
+        ric.stderr()
+            .contains("holds an older revocation list of ")
+            .then_some(())
+    });
+    eventually("it is read", || {
+        (ric.stderr().matches("reloaded: ").count() == 2).then_some(())
+    });
+    eventually("the link is gone", is_gone);
 }
 
 #[test]

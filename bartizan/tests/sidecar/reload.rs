@@ -184,6 +184,50 @@ fn a_revoked_peer_loses_its_open_connections_and_gets_no_new_ones() {
     }
 }
 
+/// The list of before is signed by the authority as well: put in the place of the newer one it gave
+/// a stolen key back its access.
+#[test]
+fn an_older_list_does_not_give_a_revoked_peer_back_its_access_and_is_shown() {
+    let mut stage = Stage::new();
+    stage.write("hello", "served");
+    let (amf, nrf, other) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("other"));
+    let pair = Pair {
+        crl: Some(stage.revoke(&other)),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let crl = pair.crl.clone().expect("a list");
+    let older = crl.with_extension("older");
+    std::fs::copy(&crl, &older).expect("a copy");
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run_with(&pair, &amf, &nrf);
+    let url = format!("http://{}/hello", pair.ports.outbound);
+    assert_eq!(get(&url).2, "served");
+    let refused = || running.nrf.metric("bartizan_sidecar_older_revocation_lists", &[]);
+    assert_eq!(
+        (refused(), running.nrf.admin("/ready").1.as_str()),
+        (Some(0.0), "ready\n")
+    );
+    stage.revoke(&amf);
+    until("the reload", || reloads(&running.nrf, "done") == 1.0);
+    assert_eq!(get(&url).0, 504);
+    replace(&crl, &older);
+    until("the next", || reloads(&running.nrf, "done") == 2.0);
+    assert_eq!(get(&url).0, 504);
+    assert_eq!(refused(), Some(1.0));
+    let (status, said) = running.nrf.admin("/ready");
+    assert!(
+        status == 200 && said.contains("holds an older revocation list of "),
+        "{said}"
+    );
+    assert!(
+        running
+            .nrf
+            .process
+            .stderr()
+            .contains("holds an older revocation list of ")
+    );
+}
+
 #[test]
 fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_restart() {
     let mut stage = Stage::new();

@@ -37,6 +37,7 @@ pub(super) fn of(
         key: files.key.clone(),
         roots: files.roots.clone(),
         crl: files.crl.clone(),
+        known_lists: None,
     };
     in_effect.chain = bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read, now));
     in_effect.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());

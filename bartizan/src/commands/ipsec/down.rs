@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return macsec::take_down::run(&host, args.unguard, args.json);
     }
     let host = IpsecHost::read(&args.node)?;
-    let (_, connections) = host.rendered(Means::of(host.files.engine))?;
+    let (_, connections) = host.rendered(Means::of(host.files.engine), None)?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
     let patience = Duration::from_secs(args.timeout);
     let mut ended = false;

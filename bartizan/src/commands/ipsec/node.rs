@@ -128,9 +128,18 @@ impl IpsecHost {
             .ok_or_else(|| Failure::new("another bartizan command has this charon and does not end"))
     }
 
-    /// What is rendered for it, with the policies of today.
-    pub(super) fn rendered(&self, means: Means) -> Result<(Credentials, Vec<Connection>), Failure> {
-        let credentials = Credentials::read(&self.files)
+    /// Credentials and connections rendered for it, with the policies of today; revocation lists
+    /// that are older than those `before` do not take their place.
+    pub(super) fn rendered(
+        &self,
+        means: Means,
+        before: Option<&Credentials>,
+    ) -> Result<(Credentials, Vec<Connection>), Failure> {
+        let read = match before {
+            Some(before) => before.read_again(&self.files),
+            None => Credentials::read(&self.files),
+        };
+        let credentials = read
             .and_then(|credentials| credentials.with_ppks(&self.deployment, &self.node))
             .map_err(Failure::new)?;
         let today = day_of(SystemTime::now());

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    let (_, connections) = host.rendered(charon.means())?;
+    let (_, connections) = host.rendered(charon.means(), None)?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
     let what = if args.ike {
         drive::Rekey::Ike

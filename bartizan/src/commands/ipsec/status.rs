@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    let (credentials, connections) = host.rendered(charon.means())?;
+    let (credentials, connections) = host.rendered(charon.means(), None)?;
     let charon_encrypts = charon.esp();
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;

@@ -20,8 +20,9 @@ use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
-use super::{failed, own, print, print_json};
+use super::{failed, own, print, print_json, reloading};
 use crate::commands::macsec;
+use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
 use crate::{Failure, Outcome};
@@ -113,8 +114,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
+    let files = reloading::watched(&host);
     // Before a charon is started: files that cannot be used are said at once.
-    let (credentials, _) = host.rendered(Means::of(host.files.engine))?;
+    let (credentials, _) = host.rendered(Means::of(host.files.engine), None)?;
     for flaw in host.flaws(&credentials)? {
         errln!("note: {} {}\nhint: {}", flaw.file.display(), flaw.cause, flaw.hint);
     }
@@ -131,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for remark in host.lint(&charon)? {
         errln!("note: {remark}\nhint: {}", remark.hint);
     }
-    let (credentials, connections) = host.rendered(charon.means())?;
+    let (credentials, connections) = host.rendered(charon.means(), None)?;
     if let Some(guard) = &guard {
         // As the charon that encrypts needs it.
         guard.close(charon.esp()).map_err(guarding::failed)?;
@@ -143,9 +145,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         expectations: host.expectations(&connections),
         connections,
         guard,
+        files,
     };
     if !stays {
-        return bring_up(args, &host, all);
+        return bring_up(args, &host, all).map(|(outcome, ..)| outcome);
     }
     let opened = Opened::new(&host, &args.watching)?;
     let brought = watched(args, &host, &opened, all, own.as_mut(), (&interrupt, &systemd));
@@ -162,6 +165,8 @@ struct Loaded {
     connections: Vec<Connection>,
     expectations: Expectations,
     guard: Option<Guard>,
+    /// The files, as they stood before they were read.
+    files: Watched,
 }
 
 /// Brings links up under the eyes of a watch, and stays until a signal comes.
@@ -187,12 +192,16 @@ fn watched(
         scope.spawn(move || opened.watch(host, expectations, keep, stop, &sees));
         while !stop() && seen.recv_timeout(Duration::from_millis(100)).is_err() {}
         let keeper = Keeper::new(&host.place.socket(), &links(&all.connections));
+        let means = all.charon.means();
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
+        let brought = brought.map(|(_, credentials, files)| {
+            scope.spawn(move || reloading::keep(host, means, credentials, files, opened.metrics(), stop));
+        });
         if brought.is_ok() {
             scope.spawn(move || keeper.run(stop, &mut |kept| reported(kept, systemd)));
         }
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
-        let stayed = brought.and_then(|_| stay(own, host.files.engine, interrupt));
+        let stayed = brought.and_then(|()| stay(own, host.files.engine, interrupt));
         failed.store(stayed.is_err(), Ordering::Relaxed);
         stayed.map(|()| Outcome::Clean)
     })
@@ -235,13 +244,14 @@ fn reported(kept: Kept<'_>, systemd: &Notify) {
     }
 }
 
-fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failure> {
+fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<(Outcome, Credentials, Watched), Failure> {
     let Loaded {
         mut client,
         credentials,
         connections,
         expectations,
         guard,
+        files,
         ..
     } = all;
     let socket = host.place.socket();
@@ -257,6 +267,9 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
     let attempts = drive::bring_up(&socket, credentials.load(), &links(&connections), timeout, &progress)
         .map_err(|error| failed(&error))?;
     drop(lock);
+    if let Err(error) = credentials.remember_lists() {
+        errln!("note: the newest revocation lists are not remembered: {error}");
+    }
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
     // What does ESP in user space is fitted to the links that were loaded.
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
@@ -276,7 +289,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
     } else {
         print(&report.text())?;
     }
-    Ok(outcome)
+    Ok((outcome, credentials, files))
 }
 
 fn said(attempt: &Attempt) -> String {

@@ -17,7 +17,8 @@ const AHEAD: [u32; 4] = [0, 1, 7, 30];
 const EVERY: Duration = Duration::from_secs(60);
 const TURN: Duration = Duration::from_millis(200);
 
-/// Warns, and counts down in the metrics, until `stop` says so. What charon has is what was loaded last: files that were renewed since are loaded by the next `up`.
+/// Warns, and counts down in the metrics, until `stop` says so. Files that are renewed are loaded
+/// by the `up` that stays, or the next one.
 pub(super) fn keep_an_eye(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     let (mut warned, mut looked, mut ends) = (None, None::<Instant>, None);
     while !stop() {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let opened = Opened::new(&host, &args.watch)?;
     let charon = Charon::ask(&mut host.client()?).map_err(|error| failed(&error))?;
-    let (_, connections) = host.rendered(charon.means())?;
+    let (_, connections) = host.rendered(charon.means(), None)?;
     opened.watch(
         &host,
         &host.expectations(&connections),

@@ -83,6 +83,10 @@ impl Opened {
         })
     }
 
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
     /// from its beginning. Where who encrypts is given, a guard that goes is installed again.
     pub(super) fn watch(

@@ -15,7 +15,7 @@ use bartizan_tls::Credentials;
 use super::report::{self, Report};
 use super::{MacsecHost, failed, guard_failed};
 use crate::interrupt::Interrupt;
-use crate::output::outln;
+use crate::output::{errln, outln};
 use crate::{Failure, Outcome};
 
 /// The options of `up`.
@@ -54,6 +54,12 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
         };
         let credentials = Credentials::load(files).map_err(refused)?;
         credentials.check_identity(&node.identity).map_err(refused)?;
+        for older in credentials.older_lists() {
+            errln!("note: {} {older}", shown(files.crl.as_deref()));
+        }
+        if let Err(error) = credentials.remember_lists() {
+            errln!("note: the newest revocation lists are not remembered: {error}");
+        }
         Some(endpoint(&host.deployment, &host.node, credentials).map_err(refused)?)
     } else {
         None
@@ -99,6 +105,10 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     });
     systemd.stopping();
     Ok(Outcome::Clean)
+}
+
+fn shown(file: Option<&Path>) -> String {
+    file.map(|file| file.display().to_string()).unwrap_or_default()
 }
 
 /// Says of each link when it comes up, and when its peer no longer answers.

@@ -139,6 +139,8 @@ pub struct IpsecNode {
     pub roots: PathBuf,
     /// Revocation lists, PEM.
     pub crl: Option<PathBuf>,
+    /// The file in which the newest of them are remembered.
+    pub known_lists: Option<PathBuf>,
     /// Under which address its peers reach it, where no link says otherwise.
     pub external: External,
     /// The VICI socket of a daemon that the system runs; none where Bartizan runs one of its own.
@@ -368,7 +370,7 @@ impl IpsecNode {
     /// `base` is the folder the file's relative paths start from.
     pub(crate) fn parse(
         raw: &RawIpsecNode,
-        address: IpAddr,
+        (name, address): (&str, IpAddr),
         trust: Option<&RawTrust>,
         base: &Path,
     ) -> Result<Self, Fault> {
@@ -420,6 +422,7 @@ impl IpsecNode {
             key: base.join(&raw.key),
             roots: base.join(roots),
             crl: crl.map(|path| base.join(path)),
+            known_lists: trust.and_then(|trust| trust.known_lists(base, name, "ike")),
             external: external
                 .transpose()
                 .map_err(|fault| fault.within("external"))?

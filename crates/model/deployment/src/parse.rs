@@ -354,19 +354,19 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
         function: node.function.clone(),
         address: node.address,
         identity,
-        files: files(node, raw.trust.as_ref(), base)?,
+        files: files(name, node, raw.trust.as_ref(), base)?,
         sidecar: sidecar.transpose().map_err(|fault| fault.within("sidecar"))?,
         ipsec: match &node.ipsec {
             None => None,
             Some(ipsec) => Some(
-                IpsecNode::parse(ipsec, node.address, raw.trust.as_ref(), base)
+                IpsecNode::parse(ipsec, (name, node.address), raw.trust.as_ref(), base)
                     .map_err(|fault| fault.within("ipsec"))?,
             ),
         },
     })
 }
 
-fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option<Files>, Fault> {
+fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option<Files>, Fault> {
     match (&node.certificate, &node.key, trust) {
         (None, None, _) => Ok(None),
         (Some(certificate), Some(key), Some(trust)) => Ok(Some(Files {
@@ -374,6 +374,7 @@ fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option
             key: base.join(key),
             roots: base.join(&trust.roots),
             crl: trust.crl.as_ref().map(|path| base.join(path)),
+            known_lists: trust.known_lists(base, name, "tls"),
         })),
         (Some(_), Some(_), None) => Err(Fault::new(
             "certificate",

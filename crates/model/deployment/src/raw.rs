@@ -179,6 +179,18 @@ pub(crate) struct RawTrust {
     /// Revocation lists, PEM, of the root and of every intermediate.
     #[serde(default)]
     pub(crate) crl: Option<PathBuf>,
+    /// A folder of each host in which the newest lists are remembered: an older one is refused
+    /// after a restart too.
+    #[serde(default)]
+    pub(crate) state: Option<PathBuf>,
+}
+
+impl RawTrust {
+    /// The file in which a node remembers lists; those of TLS and of IKE may be of different roots.
+    pub(crate) fn known_lists(&self, base: &std::path::Path, node: &str, protocol: &str) -> Option<PathBuf> {
+        let state = self.state.as_ref()?;
+        Some(base.join(state).join(format!("{node}.{protocol}.crl.pem")))
+    }
 }
 
 /// A network function or an O-RAN element.

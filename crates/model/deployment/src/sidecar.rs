@@ -112,6 +112,8 @@ pub struct Files {
     pub roots: PathBuf,
     /// Revocation lists, PEM.
     pub crl: Option<PathBuf>,
+    /// The file in which the newest of them are remembered.
+    pub known_lists: Option<PathBuf>,
 }
 
 /// Bounds on what peers and network functions can make a sidecar hold.

@@ -57,4 +57,4 @@ pub use random::Random;
 pub use sa::{Ends, IkeSa, Port, Transmit};
 pub use schedule::Prf;
 pub use selector::{Order, Selector};
-pub use trust::{Anchors, Claim, Revocation, Trust};
+pub use trust::{Anchors, Claim, Revocation, RevocationList, Trust};

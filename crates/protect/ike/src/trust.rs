@@ -1,12 +1,13 @@
 //! Whom to believe: certificates under trust anchors (RFC 7296, section 3.6; RFC 4945).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use rustls_pki_types::{AlgorithmIdentifier, CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
 use webpki::{
-    ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
+    ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
+    RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
 };
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
@@ -40,13 +41,29 @@ pub trait Trust: Send + Sync {
     /// # Errors
     /// The reason, for this end alone: the peer learns only that it failed.
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str>;
+
+    /// Judges a peer again that has proven its identity by these certificates, in DER, its own
+    /// first.
+    ///
+    /// # Errors
+    /// The reason, for this end alone.
+    fn certify(&self, identity: &Identity, certificates: &[Vec<u8>]) -> Result<(), &'static str>;
+}
+
+/// A list of revoked certificates that was read.
+#[derive(Debug, Clone)]
+pub struct RevocationList {
+    /// When it begins to be current.
+    pub begins: UnixTime,
+    /// The list itself, with the end of its time.
+    pub list: Arc<CertRevocationList<'static>>,
 }
 
 /// Certificates of authorities, at a time, with lists of what they have revoked.
 pub struct Anchors {
     certificates: Vec<CertificateDer<'static>>,
     time: UnixTime,
-    lists: Vec<CertRevocationList<'static>>,
+    lists: Vec<RevocationList>,
     revocation: Revocation,
     accepted: Option<Vec<AlgorithmIdentifier>>,
 }
@@ -73,11 +90,11 @@ impl Anchors {
         }
     }
 
-    /// The same with these lists, in DER; what is not one says nothing.
+    /// The same with these lists. Of several of one issuer the first that covers a certificate
+    /// decides.
     #[must_use]
-    pub fn revoking(mut self, lists: &[Vec<u8>], revocation: Revocation) -> Self {
-        let read = |der: &Vec<u8>| OwnedCertRevocationList::from_der(der).ok();
-        self.lists = lists.iter().filter_map(read).map(CertRevocationList::from).collect();
+    pub fn revoking(mut self, lists: Vec<RevocationList>, revocation: Revocation) -> Self {
+        self.lists = lists;
         self.revocation = revocation;
         self
     }
@@ -95,24 +112,10 @@ impl Anchors {
     /// # Errors
     /// The reason, for this end alone.
     pub fn verify_at(&self, claim: Claim<'_>, time: UnixTime) -> Result<(), &'static str> {
-        let (own, above) = claim.certificates.split_first().ok_or("it sent no certificate")?;
+        self.certify_at(claim.identity, claim.certificates, time)?;
+        let own = claim.certificates.first().ok_or(NO_CERTIFICATE)?;
         let own = CertificateDer::from(&own[..]);
-        let own = EndEntityCert::try_from(&own).map_err(|_| "its certificate cannot be read")?;
-        let above: Vec<_> = above.iter().map(|one| CertificateDer::from(&one[..])).collect();
-        self.lead(&own, &above, time)?;
-        let name = match claim.identity {
-            Identity::Name(name) => ServerName::try_from(name.as_str()).map_err(|_| "its identity is no DNS name")?,
-            Identity::Address(IpAddr::V4(address)) => ServerName::from(IpAddr::V4(*address)),
-            Identity::Address(IpAddr::V6(address)) => ServerName::from(IpAddr::V6(*address)),
-            Identity::Other(..) => return Err("its identity is of a kind that no certificate is compared with"),
-        };
-        const ANOTHER: &str = "its certificate is not of the identity that it claims";
-        own.verify_is_valid_for_subject_name(&name).map_err(|_| ANOTHER)?;
-        if let Identity::Name(name) = claim.identity
-            && !names(&claim.certificates[0], name)
-        {
-            return Err(ANOTHER);
-        }
+        let own = EndEntityCert::try_from(&own).map_err(|_| UNREADABLE)?;
         let is_accepted = |accepted: &Vec<AlgorithmIdentifier>| {
             let mut accepted = accepted.iter();
             accepted.any(|accepted| identifier(accepted).as_deref() == Some(claim.algorithm))
@@ -134,13 +137,48 @@ impl Anchors {
         candidates.any(verified).then_some(()).ok_or("its signature is wrong")
     }
 
+    /// Judges certificates at a time: they lead to an authority, are not revoked and are of the
+    /// identity.
+    ///
+    /// # Errors
+    /// The reason, for this end alone.
+    pub fn certify_at(
+        &self,
+        identity: &Identity,
+        certificates: &[Vec<u8>],
+        time: UnixTime,
+    ) -> Result<(), &'static str> {
+        let (own, above) = certificates.split_first().ok_or(NO_CERTIFICATE)?;
+        let own = CertificateDer::from(&own[..]);
+        let own = EndEntityCert::try_from(&own).map_err(|_| UNREADABLE)?;
+        let above: Vec<_> = above.iter().map(|one| CertificateDer::from(&one[..])).collect();
+        self.lead(&own, &above, time)?;
+        let name = match identity {
+            Identity::Name(name) => ServerName::try_from(name.as_str()).map_err(|_| "its identity is no DNS name")?,
+            Identity::Address(IpAddr::V4(address)) => ServerName::from(IpAddr::V4(*address)),
+            Identity::Address(IpAddr::V6(address)) => ServerName::from(IpAddr::V6(*address)),
+            Identity::Other(..) => return Err("its identity is of a kind that no certificate is compared with"),
+        };
+        const ANOTHER: &str = "its certificate is not of the identity that it claims";
+        own.verify_is_valid_for_subject_name(&name).map_err(|_| ANOTHER)?;
+        if let Identity::Name(name) = identity
+            && !names(&certificates[0], name)
+        {
+            return Err(ANOTHER);
+        }
+        Ok(())
+    }
+
     fn lead(&self, own: &EndEntityCert<'_>, above: &[CertificateDer<'_>], time: UnixTime) -> Result<(), &'static str> {
         let anchors = self
             .certificates
             .iter()
             .filter_map(|one| anchor_from_trusted_cert(one).ok());
         let anchors: Vec<_> = anchors.collect();
-        let lists: Vec<_> = self.lists.iter().collect();
+        // One that begins later is not current, as one that has ended is not.
+        let counts = |list: &&RevocationList| self.revocation == Revocation::IfPresent || list.begins <= time;
+        let lists = self.lists.iter().filter(counts);
+        let lists: Vec<_> = lists.map(|list| &*list.list).collect();
         let (unknown, stale) = match self.revocation {
             Revocation::Required => (UnknownStatusPolicy::Deny, ExpirationPolicy::Enforce),
             Revocation::IfPresent => (UnknownStatusPolicy::Allow, ExpirationPolicy::Ignore),
@@ -183,6 +221,8 @@ fn names(certificate: &[u8], name: &str) -> bool {
     known.any(|known| matches!(known, GeneralName::DNSName(known) if known.eq_ignore_ascii_case(name)))
 }
 
+const NO_CERTIFICATE: &str = "it sent no certificate";
+const UNREADABLE: &str = "its certificate cannot be read";
 const UNKNOWN_STATUS: &str = "whether its certificate was revoked is not known, and must be";
 
 impl Trust for Anchors {
@@ -197,6 +237,10 @@ impl Trust for Anchors {
 
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {
         self.verify_at(claim, self.time)
+    }
+
+    fn certify(&self, identity: &Identity, certificates: &[Vec<u8>]) -> Result<(), &'static str> {
+        self.certify_at(identity, certificates, self.time)
     }
 }
 

@@ -13,7 +13,7 @@ pub use keep::{Keeper, Kept};
 pub use leftover::remove_leftover;
 pub use lock::Lock;
 pub use reason::{Cause, Reason, reason};
-pub use set_up::{Attempt, Link, SetUp, Step, bring_up};
+pub use set_up::{Attempt, Link, SetUp, Step, bring_up, load};
 pub use status::{ChildStatus, LinkStatus, status};
 
 use crate::sa::IkeSa;
@@ -86,6 +86,27 @@ pub fn take_down(client: &mut Client, connections: &[String], patience: Duration
         std::thread::sleep(POLL);
     }
     Ok(of_them.len())
+}
+
+/// Has charon authenticate the peers of these connections anew: it judges what stands by new
+/// revocation lists then. What it refuses ends by itself, or is
+/// being replaced.
+///
+/// # Errors
+///
+/// Where charon does not answer.
+pub fn reauthenticate(client: &mut Client, connections: &[String]) -> Result<(), Error> {
+    for sa in list_sas(client)? {
+        if !sa.stands() || !connections.contains(&sa.connection) {
+            continue;
+        }
+        let message = Section::new().with("ike-id", sa.id.to_string()).with("reauth", "yes");
+        match client.command("rekey", message) {
+            Ok(_) | Err(Error::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn still_listed(client: &mut Client, sas: &[IkeSa]) -> Result<bool, Error> {

@@ -31,6 +31,7 @@ pub struct Metrics {
     no_answer: Family<Of, Gauge<i64, AtomicI64>>,
     authenticated: Family<Of, Gauge<i64, AtomicI64>>,
     not_after: Family<File, Gauge<i64, AtomicI64>>,
+    older_lists: Gauge<i64, AtomicI64>,
     guarded: Gauge<i64, AtomicI64>,
     guard_restored: Counter<u64, AtomicU64>,
     guard_dropped: Family<Kept, Counter<u64, AtomicU64>>,
@@ -117,6 +118,7 @@ impl Default for Metrics {
             no_answer: Family::default(),
             authenticated: Family::default(),
             not_after: Family::default(),
+            older_lists: Gauge::default(),
             guarded: Gauge::default(),
             guard_restored: Counter::default(),
             guard_dropped: Family::default(),
@@ -198,6 +200,11 @@ impl Default for Metrics {
             metrics.not_after.clone(),
         );
         registry.register(
+            "older_revocation_lists",
+            "Revocation lists of the node's file that are refused, as newer ones were seen before",
+            metrics.older_lists.clone(),
+        );
+        registry.register(
             "guard_restored",
             "Times that rules which keep packets from leaving unencrypted were gone and were installed again",
             metrics.guard_restored.clone(),
@@ -234,6 +241,11 @@ impl Metrics {
         // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &self.registry);
         out
+    }
+
+    /// So many revocation lists of the node's file are refused, as newer ones were seen before.
+    pub fn older_lists(&self, count: usize) {
+        self.older_lists.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// The guard was gone and is installed again.

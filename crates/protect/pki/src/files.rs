@@ -130,6 +130,28 @@ pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<()
     sync_directory(parent(path))
 }
 
+/// Writes a file as its own, without owner and mode of the one before it: a confined process may
+/// change neither.
+pub(crate) fn write_own(path: &Path, contents: &[u8]) -> Result<(), Error> {
+    let temporary = staging_path(path, NEW);
+    remove(&temporary)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(&temporary)
+        .map_err(Error::file("create", &temporary))?;
+    file.write_all(contents)
+        .and_then(|()| file.sync_all())
+        .map_err(Error::file("write", &temporary))?;
+    let staged = Staged {
+        temporary,
+        path: path.to_owned(),
+    };
+    staged.commit()?;
+    sync_directory(parent(path))
+}
+
 /// Makes a directory for its owner alone (0700), and those above it, durably; one that exists is left as it is.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), Error> {
     create_directory_for(dir, Access::default())

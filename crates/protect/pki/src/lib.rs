@@ -16,9 +16,11 @@ mod holder;
 mod key;
 mod lifetime;
 mod name;
+mod newest;
 mod profile;
 mod records;
 mod request;
+mod revocation_list;
 mod secrets;
 mod serial;
 pub mod state;
@@ -38,13 +40,15 @@ pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};
+pub use newest::{InEffect, NewestLists, Older};
 pub use profile::Profile;
 pub use records::{Entry, Origin, Phase, Reason, Register, Role, State};
 pub use request::SigningRequest;
+pub use revocation_list::{CLOCKS_DIFFER, RevocationList};
 pub use secrets::Secrets;
 pub use serial::Serial;
 pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};
-pub use trust::{ForeignCertificate, RevocationList, Signed, signed_by};
+pub use trust::{ForeignCertificate, Signed, signed_by};
 
 /// Writes a file that anybody may read, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {

@@ -1,4 +1,5 @@
-//! Who has signed a certificate or a revocation list, by their DER: of any authority, not of ours alone.
+//! Signatures on certificates and revocation lists, by their DER: of any authority, not of ours
+//! alone.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,11 +7,10 @@ use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use pkcs8::ObjectIdentifier;
 use x509_parser::oid_registry::OID_X509_SERIALNUMBER;
 use x509_parser::prelude::{FromDer, X509Certificate};
-use x509_parser::revocation_list::CertificateRevocationList;
 use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
+use crate::Error;
 use crate::algorithm::oid;
-use crate::{Error, Serial};
 
 /// PKCS #1 (RFC 8017, appendix C).
 const RSA: &str = "1.2.840.113549.1.1.1";
@@ -145,14 +145,6 @@ impl ForeignCertificate {
     }
 }
 
-/// A revocation list (RFC 5280, section 5).
-#[derive(Debug, Clone)]
-pub struct RevocationList {
-    der: Vec<u8>,
-    issuer: String,
-    next_update: Option<SystemTime>,
-}
-
 /// Whether the certificate `issuer` has signed the certificate `subject`, both DER. Of a key of another kind than its own, or DER that
 /// cannot be read, it is `No`.
 #[must_use]
@@ -171,94 +163,17 @@ pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
     )
 }
 
-impl RevocationList {
-    /// Reads one; none where it is none.
-    #[must_use]
-    pub fn from_der(der: &[u8]) -> Option<Self> {
-        let list = list(der)?;
-        let next_update = list.next_update().map(|time| {
-            let seconds = u64::try_from(time.timestamp()).unwrap_or_default();
-            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
-        });
-        Some(Self {
-            issuer: list.issuer().to_string(),
-            next_update,
-            der: der.to_vec(),
-        })
-    }
-
-    /// Those of a PEM text, as an authority writes them to `crl.pem`.
-    #[must_use]
-    pub fn all_of(text: &[u8]) -> Vec<Self> {
-        let blocks = pem::parse_many(text).unwrap_or_default();
-        let lists = blocks.iter().filter(|block| block.tag() == "X509 CRL");
-        lists.filter_map(|block| Self::from_der(block.contents())).collect()
-    }
-
-    /// The serial numbers on it, of the size that this authority gives.
-    #[must_use]
-    pub fn serials(&self) -> Vec<Serial> {
-        let Some(list) = list(&self.der) else {
-            return Vec::new();
-        };
-        list.iter_revoked_certificates()
-            .filter_map(|revoked| Serial::from_bytes(revoked.raw_serial()).ok())
-            .collect()
-    }
-
-    /// The distinguished name of its authority.
-    #[must_use]
-    pub fn issuer(&self) -> &str {
-        &self.issuer
-    }
-
-    /// When the next one is due, where it says so.
-    #[must_use]
-    pub fn next_update(&self) -> Option<SystemTime> {
-        self.next_update
-    }
-
-    /// Whether the certificate `issuer`, DER, has signed it.
-    #[must_use]
-    pub fn signed_by(&self, issuer: &[u8]) -> Signed {
-        let (Some(list), Some(issuer)) = (list(&self.der), certificate(issuer)) else {
-            return Signed::No;
-        };
-        if list.issuer().as_raw() != issuer.subject().as_raw() {
-            return Signed::No;
-        }
-        verified(
-            issuer.public_key(),
-            &list.signature_algorithm,
-            list.tbs_cert_list.as_ref(),
-            &list.signature_value.data,
-        )
-    }
-
-    /// Whether the certificate, DER, is on it: by its serial number, of the same authority.
-    #[must_use]
-    pub fn revokes(&self, certificate_der: &[u8]) -> bool {
-        let (Some(list), Some(certificate)) = (list(&self.der), certificate(certificate_der)) else {
-            return false;
-        };
-        list.issuer().as_raw() == certificate.issuer().as_raw()
-            && list
-                .iter_revoked_certificates()
-                .any(|revoked| revoked.serial() == &certificate.tbs_certificate.serial)
-    }
-}
-
-fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
+pub(crate) fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
     let (_, parsed) = X509Certificate::from_der(der).ok()?;
     Some(parsed)
 }
 
-fn list(der: &[u8]) -> Option<CertificateRevocationList<'_>> {
-    let (_, parsed) = CertificateRevocationList::from_der(der).ok()?;
-    Some(parsed)
-}
-
-fn verified(key: &SubjectPublicKeyInfo<'_>, named: &AlgorithmIdentifier<'_>, message: &[u8], value: &[u8]) -> Signed {
+pub(crate) fn verified(
+    key: &SubjectPublicKeyInfo<'_>,
+    named: &AlgorithmIdentifier<'_>,
+    message: &[u8],
+    value: &[u8],
+) -> Signed {
     let Some(scheme) = scheme(key, named) else {
         return Signed::Unknown;
     };

@@ -85,7 +85,7 @@ impl Admin {
             }
             "/live" => plain(StatusCode::OK, "live\n"),
             "/ready" => match self.state.ready() {
-                Ok(()) => plain(StatusCode::OK, "ready\n"),
+                Ok(()) => plain(StatusCode::OK, format!("ready\n{}", self.state.remarks())),
                 Err(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
             },
             "/connections" => json(&self.state.connections()),

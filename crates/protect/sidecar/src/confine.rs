@@ -35,7 +35,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// What a sidecar needs while it serves: to read its certificate, key, roots, revocation lists and deployment file again
-    /// when they change, and to append to its ledger.
+    /// when they change, to append to its ledger, and to remember the newest revocation lists.
     #[must_use]
     pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
         let mut read: Vec<_> = [deployment_file, &files.certificate, &files.key, &files.roots]
@@ -47,7 +47,12 @@ impl Confinement {
         read.dedup();
         Self {
             read,
-            write: sidecar.ledger.iter().map(|ledger| directory(&ledger.file)).collect(),
+            write: sidecar
+                .ledger
+                .iter()
+                .map(|ledger| directory(&ledger.file))
+                .chain(files.known_lists.as_deref().map(directory))
+                .collect(),
             user,
         }
     }

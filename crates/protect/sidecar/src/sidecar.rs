@@ -230,6 +230,15 @@ impl Bound {
         let endpoint = shared.endpoint.endpoint();
         log_certificate(endpoint.credentials());
         log_flaws(&endpoint.flaws());
+        remember_lists(endpoint.credentials());
+        if node.files.as_ref().is_some_and(|files| files.crl.is_some())
+            && endpoint.credentials().known_lists().is_none()
+        {
+            tracing::info!(
+                hint = "name a folder that this user may write to: `trust: { state: FOLDER }`",
+                "revocation lists are remembered by this process alone: an older list is accepted after a restart"
+            );
+        }
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
@@ -268,6 +277,15 @@ pub(crate) fn log_flaws(flaws: &[Flaw]) {
             Weight::Fatal | Weight::FatalAmongEquals => tracing::error!(%file, %hint, "{}", flaw.cause),
             Weight::Warning => tracing::warn!(%file, %hint, "{}", flaw.cause),
         }
+    }
+}
+
+/// Writes the newest revocation lists where they outlive the process. It serves without, as it does
+/// where no folder is named.
+pub(crate) fn remember_lists(credentials: &Credentials) {
+    if let Err(error) = credentials.remember_lists() {
+        let hint = error.hint().unwrap_or_default();
+        tracing::error!(%error, hint, "the newest revocation lists are not remembered");
     }
 }
 

@@ -2,27 +2,29 @@
 
 mod file;
 mod flaws;
+mod lists;
 mod pem;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
 use bartizan_deployment::{Files, Identity};
 use bartizan_ledger as ledger;
+use bartizan_pki::{NewestLists, Older};
 use bartizan_registry::SignatureScheme;
 use quinn_proto::crypto::HmacKey;
 use rustls::DistinguishedName;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use rustls::sign::CertifiedKey;
-use webpki::CertRevocationList;
 
 use self::file::{read, warn_if_others_read};
 pub use self::flaws::{Flaw, Weight};
-use self::pem::{Trusted, certificates, certified, revocation_lists, trusted};
+use self::lists::Lists;
+pub(crate) use self::lists::RevocationList;
+use self::pem::{Trusted, certificates, certified, trusted};
 use crate::certificate::{self, Leaf};
 use crate::{Error, identity};
 
@@ -39,7 +41,7 @@ pub struct Credentials {
     roots: Vec<Root>,
     anchors: Vec<TrustAnchor<'static>>,
     subjects: Vec<DistinguishedName>,
-    lists: Vec<RevocationList>,
+    lists: Lists,
     /// Certificates among the roots that are none of an authority: they are not trusted as one.
     not_authorities: Vec<String>,
     /// Where the certificate came from, for messages.
@@ -53,18 +55,6 @@ pub struct Credentials {
 struct Root {
     not_before: i64,
     not_after: i64,
-}
-
-/// A revocation list and what its dates say.
-#[derive(Debug)]
-pub(crate) struct RevocationList {
-    pub(crate) list: CertRevocationList<'static>,
-    /// Whose it is.
-    issuer: String,
-    this_update: i64,
-    /// The second by which a newer list is due; none where the list does not say.
-    next_update: Option<i64>,
-    warned: AtomicBool,
 }
 
 /// Names in messages of the four parts.
@@ -81,6 +71,19 @@ impl Credentials {
     /// # Errors
     /// Names the file, what is wrong with it and what to do.
     pub fn load(files: &Files) -> Result<Self, Error> {
+        Self::read(files, None)
+    }
+
+    /// Reads them again: revocation lists that are older than those of `self` do not take their
+    /// place.
+    ///
+    /// # Errors
+    /// As [`Credentials::load`].
+    pub fn load_again(&self, files: &Files) -> Result<Self, Error> {
+        Self::read(files, Some(self))
+    }
+
+    fn read(files: &Files, before: Option<&Self>) -> Result<Self, Error> {
         let certificate = read(&files.certificate)?;
         let key = read(&files.key)?;
         warn_if_others_read(&files.key);
@@ -93,13 +96,14 @@ impl Credentials {
             roots: &shown(&files.roots),
             crl: &files.crl.as_deref().map(shown).unwrap_or_default(),
         };
-        Self::parse(
-            &certificate,
-            &key,
-            &roots,
-            crl.as_ref().map(|text| text.as_slice()),
-            &places,
-        )
+        let crl = crl.as_ref().map(|text| -> Result<_, Error> {
+            let before = before.map(|before| &before.lists.newest);
+            Ok((
+                text.as_slice(),
+                lists::seen_before(files.known_lists.as_deref(), before)?,
+            ))
+        });
+        Self::parse(&certificate, &key, &roots, crl.transpose()?, &places)
     }
 
     /// The same from PEM text already in memory.
@@ -113,6 +117,7 @@ impl Credentials {
             roots: "roots",
             crl: "crl",
         };
+        let crl = crl.map(|text| (text, NewestLists::default()));
         Self::parse(certificate, key, roots, crl, &places)
     }
 
@@ -120,7 +125,7 @@ impl Credentials {
         certificate: &[u8],
         key: &[u8],
         roots: &[u8],
-        crl: Option<&[u8]>,
+        crl: Option<(&[u8], NewestLists)>,
         places: &Places<'_>,
     ) -> Result<Self, Error> {
         let (leaf, scheme, certified) = own(certificate, key, places)?;
@@ -128,8 +133,15 @@ impl Credentials {
             roots,
             anchors,
             subjects,
+            certificates,
             not_authorities,
         } = trusted(roots, places.roots)?;
+        let (certificates, own): (Vec<&[u8]>, Vec<&[u8]>) = (
+            certificates.iter().map(AsRef::as_ref).collect(),
+            certified.cert.iter().map(AsRef::as_ref).collect(),
+        );
+        let lists = crl.map(|(text, newest)| Lists::read(text, places.crl, newest, (&certificates, &own)));
+        let lists = lists.transpose()?.unwrap_or_default();
         Ok(Self {
             leaf,
             scheme,
@@ -139,10 +151,7 @@ impl Credentials {
             roots,
             anchors,
             subjects,
-            lists: crl
-                .map(|text| revocation_lists(text, places.crl))
-                .transpose()?
-                .unwrap_or_default(),
+            lists,
             not_authorities,
             place: places.certificate.to_owned(),
             roots_place: places.roots.to_owned(),
@@ -213,8 +222,33 @@ impl Credentials {
     /// When the first revocation list is due to be replaced; none where there is no list, or none says.
     #[must_use]
     pub fn revocation_due(&self) -> Option<SystemTime> {
-        let first = self.lists.iter().filter_map(|list| list.next_update).min()?;
-        Some(UNIX_EPOCH + Duration::from_secs(u64::try_from(first).ok()?))
+        let given = self.lists.in_effect.iter().filter(|list| list.is_given);
+        given.filter_map(|list| list.list.next_update()).min()
+    }
+
+    /// Revocation lists of the file that are refused, as newer ones were seen before.
+    #[must_use]
+    pub fn older_lists(&self) -> &[Older] {
+        &self.lists.older
+    }
+
+    /// The file by which the newest lists outlive this process; none where no folder is named for
+    /// it.
+    #[must_use]
+    pub fn known_lists(&self) -> Option<&Path> {
+        self.lists.newest.file()
+    }
+
+    /// Writes the newest lists to that file, where there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be written: an older list is accepted after the next restart then.
+    pub fn remember_lists(&self) -> Result<(), Error> {
+        let place = self.known_lists().map(|file| file.display().to_string());
+        self.lists.newest.save().map_err(|error| {
+            let hint = "let this user write in the folder `trust: { state }`: until then an older list is accepted after a restart";
+            fault(&place.unwrap_or_default(), error.to_string(), hint)
+        })
     }
 
     /// The schemes of the signatures on the chain, or the names of algorithms this project verifies none of.
@@ -240,7 +274,7 @@ impl Credentials {
     }
 
     pub(crate) fn lists(&self) -> &[RevocationList] {
-        &self.lists
+        &self.lists.in_effect
     }
 
     pub(crate) fn place(&self) -> &str {
@@ -261,19 +295,6 @@ impl Credentials {
 impl Root {
     fn is_current(&self, now: i64) -> bool {
         (self.not_before..=self.not_after).contains(&now)
-    }
-}
-
-impl RevocationList {
-    /// Warns once of a list that is honoured although a newer one is due.
-    pub(crate) fn warn_if_stale(&self, now: UnixTime) {
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        if self.next_update.is_some_and(|due| due < now) && !self.warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                hint = "publish a new one with `bartizan ca crl`, or write `revocation: require` to refuse instead",
-                "a revocation list is out of date: what was revoked since is still accepted"
-            );
-        }
     }
 }
 

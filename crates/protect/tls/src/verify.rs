@@ -11,6 +11,7 @@ use bartizan_deployment::{InterfaceKind, Revocation};
 use crate::cause::Cause;
 use crate::certificate::Leaf;
 use crate::chain::Chain;
+use crate::credentials::RevocationList;
 use crate::proven::{Proven, Remembering};
 use crate::terms::Terms;
 use crate::{Credentials, Peer, Reason, identity};
@@ -55,7 +56,11 @@ pub(crate) fn chain(
 ) -> Result<(), Cause> {
     let refuse = |error: webpki::Error| Cause::of_chain(&error, terms);
     let leaf = EndEntityCert::try_from(presented.chain.leaf_der()).map_err(refuse)?;
-    let lists: Vec<_> = credentials.lists().iter().map(|list| &list.list).collect();
+    // A list of the future is obeyed as one that is out of date is; where a current one is required
+    // it is none.
+    let counts = |list: &&RevocationList| terms.revocation == Revocation::IfPresent || list.has_begun(presented.now);
+    let lists: Vec<_> = credentials.lists().iter().filter(counts).collect();
+    let lists: Vec<_> = lists.into_iter().map(RevocationList::verifiable).collect();
     if terms.revocation == Revocation::IfPresent {
         credentials
             .lists()

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Revocation, Selector, SigningKey};
+use bartizan_ike::{Anchors, Config, Event, Failure, Mode, Port, Revocation, RevocationList, Selector, SigningKey};
 use bartizan_wire::ike::{ExchangeType, Header, KeyExchangeMethod, NotifyType};
 use rustls_pki_types::{AlgorithmIdentifier, UnixTime, alg_id};
+use webpki::OwnedCertRevocationList;
 
 use link::{Algorithm, Authority, HYBRID, Link, config, transform};
 
@@ -220,11 +221,25 @@ fn refused(
     lists: impl Fn(&Authority) -> Vec<Vec<u8>>,
     change: impl Fn(Anchors) -> Anchors,
 ) -> Option<Failure> {
+    refused_at(UnixTime::since_unix_epoch(Duration::ZERO), revocation, lists, change)
+}
+
+/// The same with lists that begin then.
+fn refused_at(
+    begins: UnixTime,
+    revocation: Revocation,
+    lists: impl Fn(&Authority) -> Vec<Vec<u8>>,
+    change: impl Fn(Anchors) -> Anchors,
+) -> Option<Failure> {
     let authority = Authority::new(Algorithm::EcdsaP256);
     let [one, mut other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
-    let lists = lists(&authority);
+    let read = |der: Vec<u8>| RevocationList {
+        begins,
+        list: Arc::new(OwnedCertRevocationList::from_der(&der).expect("a list").into()),
+    };
+    let lists = lists(&authority).into_iter().map(read).collect();
     let anchors = Anchors::new(vec![authority.certificate()], UnixTime::now());
-    other.trust = Arc::new(change(anchors.revoking(&lists, revocation)));
+    other.trust = Arc::new(change(anchors.revoking(lists, revocation)));
     let mut link = Link::new(one, other, 12);
     link.run_well(SOON);
     link.closed(1).cloned()
@@ -249,6 +264,16 @@ fn a_certificate_that_was_revoked_is_refused_and_so_is_one_of_unknown_status_whe
     assert_eq!(refused(Revocation::Required, empty(2021), same), Some(UNKNOWN));
     assert_eq!(refused(Revocation::IfPresent, none, same), None);
     assert_eq!(refused(Revocation::Required, none, same), Some(UNKNOWN));
+    // One of the future is no current one either.
+    let later = UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs() + 3600));
+    assert_eq!(
+        refused_at(later, Revocation::IfPresent, on_it(2040), same),
+        Some(REVOKED)
+    );
+    assert_eq!(
+        refused_at(later, Revocation::Required, empty(2040), same),
+        Some(UNKNOWN)
+    );
     // A list that another key has signed in the authority's name says nothing that could be believed.
     let why = refused(Revocation::Required, of_another, same);
     assert!(matches!(why, Some(Failure::Authentication(_))), "{why:?}");

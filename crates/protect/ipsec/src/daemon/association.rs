@@ -41,6 +41,8 @@ pub(super) struct Sa {
     pub(super) attempted: Option<Instant>,
     /// Requests that were sent again, of the one on its way.
     pub(super) sent_again: u32,
+    /// The certificates by which the peer has proven who it is, in DER, its own first.
+    pub(super) proven: Arc<[Vec<u8>]>,
 }
 
 /// Where in its life it is, as far as the engine has not said.

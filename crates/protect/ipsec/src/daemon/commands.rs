@@ -174,6 +174,7 @@ impl Daemon {
                 }
                 None => self.connections.push(read),
             }
+            self.judge_again(name);
         }
         Ok(())
     }

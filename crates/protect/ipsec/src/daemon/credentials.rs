@@ -1,13 +1,18 @@
 //! Certificates, lists of revoked ones, private keys and pre-shared keys that the daemon was given by `load-cert`, `load-key` and `load-shared`.
 
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use bartizan_ike::{Secret, SigningKey};
-use bartizan_pki::{Certificate, RevocationList, Signed, signed_by};
+use bartizan_pki::{CLOCKS_DIFFER, Certificate, RevocationList, Signed, signed_by};
+use rustls_pki_types::UnixTime;
 use zeroize::Zeroizing;
 
 use super::commands::CONNECTIONS;
 use crate::vici::Message;
 
-/// Certificates, lists and keys of each kind that are kept; the oldest goes.
+/// Certificates and keys of each kind that are kept, the oldest goes; and lists, of which none
+/// goes.
 const KEPT: usize = 64;
 /// Certificates between a node's own and its root, at most.
 const BETWEEN: usize = 7;
@@ -17,11 +22,16 @@ const BETWEEN: usize = 7;
 pub(super) struct Store {
     /// In DER, the newest first.
     certificates: Vec<Vec<u8>>,
-    lists: Vec<Vec<u8>>,
+    /// The newest of each issuer, its key and its part.
+    lists: Vec<RevocationList>,
     /// PKCS#8.
     keys: Vec<Zeroizing<Vec<u8>>>,
     /// Post-quantum pre-shared keys by their names, the newest first: as many as connections, each of which may have one.
     ppks: Vec<(String, Secret)>,
+}
+
+fn unix(time: SystemTime) -> UnixTime {
+    UnixTime::since_unix_epoch(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO))
 }
 
 fn keep<T: PartialEq>(all: &mut Vec<T>, one: T) {
@@ -39,17 +49,34 @@ impl Store {
                 Certificate::from_der(&data, "load-cert").map_err(|error| error.to_string())?;
                 keep(&mut self.certificates, data);
             }
-            Some("X509_CRL") => {
-                let list = RevocationList::from_der(&data).ok_or("this is no list of revoked certificates")?;
-                // A newer one of the same authority takes the place of this one.
-                let issuer = list.issuer().to_owned();
-                self.lists.retain(|known| {
-                    let known = RevocationList::from_der(known);
-                    known.is_none_or(|known| known.issuer() != issuer)
-                });
-                keep(&mut self.lists, data);
-            }
+            Some("X509_CRL") => self.list(&data)?,
             kind => return Err(format!("no certificates of type {}", kind.unwrap_or("none"))),
+        }
+        Ok(())
+    }
+
+    /// A list of revoked certificates, in the place of older ones.
+    fn list(&mut self, der: &[u8]) -> Result<(), String> {
+        let unusable = |why: String| format!("the list of revoked certificates cannot be used: {why}");
+        let list = RevocationList::from_der(der).map_err(unusable)?;
+        let issuers = self.certificates.iter();
+        let is_full = self.lists.len() == KEPT;
+        match self.lists.iter_mut().find(|known| known.replaces(&list)) {
+            // A list without a known signer keeps no other out.
+            Some(known)
+                if known.is_newer_than(&list)
+                    && issuers.clone().any(|issuer| known.signed_by(issuer) == Signed::Yes) =>
+            {
+                return Err(format!(
+                    "an older list of revoked certificates of {} ({}) than the one that is loaded ({})",
+                    list.issuer(),
+                    list.named(),
+                    known.named()
+                ));
+            }
+            Some(known) => *known = list,
+            None if is_full => return Err(format!("more than {KEPT} lists of revoked certificates")),
+            None => self.lists.push(list),
         }
         Ok(())
     }
@@ -91,8 +118,15 @@ impl Store {
         found.map(|(_, secret)| secret.clone())
     }
 
-    pub(super) fn lists(&self) -> &[Vec<u8>] {
-        &self.lists
+    /// The lists, those signed last first.
+    pub(super) fn lists(&self) -> Vec<bartizan_ike::RevocationList> {
+        let mut lists: Vec<_> = self.lists.iter().collect();
+        lists.sort_by_key(|list| std::cmp::Reverse(list.this_update()));
+        let read = lists.into_iter().map(|list| bartizan_ike::RevocationList {
+            begins: unix(list.this_update() - CLOCKS_DIFFER),
+            list: Arc::clone(list.verifiable()),
+        });
+        read.collect()
     }
 
     /// The key of a certificate.

@@ -1,8 +1,9 @@
 //! IKE_SAs that end: why, what is said of it, and what begins in their place.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use bartizan_ike::{Failure, SaId};
+use bartizan_ike::{Failure, IkeSa, SaId};
 use bartizan_wire::ike::NotifyType;
 
 use super::Daemon;
@@ -49,6 +50,26 @@ impl Daemon {
             }
         }
         self.endpoint.with(id, |sa| sa.close(Instant::now()));
+    }
+
+    /// Ends IKE_SAs of a connection whose peers it would not accept any more, as after a new list
+    /// of revoked certificates. The peer learns of it and is not
+    /// waited for: nothing passes from now on.
+    pub(super) fn judge_again(&mut self, connection: &str) {
+        let Some(known) = self.connection(connection) else {
+            return;
+        };
+        let config = Arc::clone(&known.config);
+        let proven = |sa: &&Sa| sa.connection == connection && !sa.proven.is_empty();
+        let of_it = self.sas.iter().filter(|(_, sa)| proven(sa));
+        let refused = of_it.filter_map(|(id, sa)| Some((*id, config.trust.certify(&config.peer, &sa.proven).err()?)));
+        let refused: Vec<_> = refused.collect();
+        for (id, why) in refused {
+            self.say_why(Instant::now(), id, &Failure::Authentication(why));
+            self.close(id);
+            self.endpoint.with(id, IkeSa::discard);
+        }
+        self.settle();
     }
 
     pub(super) fn closed(&mut self, now: Instant, id: SaId, failure: &Failure) {

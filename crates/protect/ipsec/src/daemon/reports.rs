@@ -75,6 +75,7 @@ impl Daemon {
             succeeds: None,
             attempted: None,
             sent_again: 0,
+            proven: Arc::default(),
         };
         self.sas.insert(id, sa);
     }
@@ -157,13 +158,13 @@ impl Daemon {
             return;
         };
         let (name, ends, attempted) = (before.connection().to_owned(), before.ends, before.attempted);
-        let children = before.children.clone();
+        let (children, proven) = (before.children.clone(), Arc::clone(&before.proven));
         // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
         self.track(new, (&name, children), initiator, ends);
         if let Some(sa) = self.sas.get_mut(&new) {
-            sa.attempted = attempted;
+            (sa.attempted, sa.proven) = (attempted, proven);
             if is_current {
                 sa.replaces = Some(old);
             } else {
@@ -234,6 +235,10 @@ impl Daemon {
         }
         sa.agreed = Some(agreed);
         sa.established = Some(now);
+        // A rekey carries no certificates: the successor has those of the IKE_SA before it.
+        if !certificates.is_empty() {
+            sa.proven = certificates.into();
+        }
         sa.spis = spis.unwrap_or(sa.spis);
         let (name, number, replaces, is_current) = (
             sa.connection().to_owned(),

@@ -285,6 +285,78 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
     assert!(!log.windows(11).any(|window| window == b"PRIVATE KEY"));
 }
 
+/// Lists of an authority, and the certificate of `ric` that is on the last of them.
+fn lists() -> (Vec<u8>, [Vec<u8>; 2], Vec<Vec<u8>>) {
+    let directory = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now();
+    let options = InitOptions::new(Algorithm::MlDsa65);
+    let mut authority = Authority::init(&directory.path().join("ca"), options, now).unwrap();
+    let leaf = Leaf::new("ric").unwrap().dns("ric").unwrap();
+    let issued = authority.issue(&leaf.profile(Profile::Ipsec).algorithm(Algorithm::MlDsa65), now);
+    let ders = |text: &str| pem::parse_many(text).unwrap().into_iter().map(pem::Pem::into_contents);
+    let ric = ders(&issued.unwrap().chain_pem()).collect();
+    let before = ders(&authority.crl().unwrap()).next().unwrap();
+    authority
+        .revoke("ric", bartizan_pki::Reason::KeyCompromise, now)
+        .unwrap();
+    let after = ders(&authority.crl().unwrap()).next().unwrap();
+    (authority.root().der().to_vec(), [before, after], ric)
+}
+
+fn loaded(kind: &str, der: &[u8]) -> Message {
+    Section::new().with("type", kind).with("data", der)
+}
+
+#[test]
+fn a_list_that_cannot_be_used_or_is_older_is_refused_and_not_left_out() {
+    let (root, [before, after], _) = lists();
+    let mut store = Store::default();
+    store.certificate(&loaded("X509", &root)).unwrap();
+    let error = store.certificate(&loaded("X509_CRL", &before[..40])).unwrap_err();
+    assert!(
+        error.starts_with("the list of revoked certificates cannot be used: "),
+        "{error}"
+    );
+    for list in [&before, &after, &after] {
+        store.certificate(&loaded("X509_CRL", list)).unwrap();
+    }
+    let error = store.certificate(&loaded("X509_CRL", &before)).unwrap_err();
+    assert!(
+        error.contains("(number 1 of ") && error.contains("(number 2 of "),
+        "{error}"
+    );
+    assert_eq!(store.lists().len(), 1);
+}
+
+#[test]
+fn an_ike_sa_whose_peer_a_newly_loaded_list_has_revoked_ends_at_once_and_others_stay() {
+    let (root, [before, after], ric) = lists();
+    let rendered = rendered();
+    let mut daemon = Daemon::start(rendered.options()).unwrap();
+    daemon.store = rendered.store();
+    let roots = Value::List(vec![root]);
+    let section = changed(rendered.section(), "cacerts", &roots);
+    let load = |daemon: &mut Daemon, list: &[u8]| {
+        daemon.store.certificate(&loaded("X509_CRL", list)).unwrap();
+        let read = Connection::read("cu--ric", &section, &daemon.store, &rendered.options());
+        daemon.connections = vec![read.unwrap_or_else(|error| panic!("{error}"))];
+        daemon.judge_again("cu--ric");
+        daemon.sas.len()
+    };
+    load(&mut daemon, &before);
+    let ids = [0, 1].map(|_| daemon.begin("cu--ric", None, None).unwrap());
+    for sa in daemon.sas.values_mut() {
+        sa.established = Some(Instant::now());
+    }
+    daemon.sas.get_mut(&ids[0]).unwrap().proven = ric.into();
+    assert_eq!(load(&mut daemon, &before), 2, "none is revoked");
+    // The other has not said yet who it is.
+    assert_eq!(load(&mut daemon, &after), 1);
+    assert!(!daemon.sas.contains_key(&ids[0]) && daemon.endpoint.sa(ids[0]).is_none());
+    let log = std::fs::read_to_string(rendered.directory.path().join("charon.log")).unwrap();
+    assert!(log.contains("certificate was revoked"), "{log}");
+}
+
 #[test]
 fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     let rendered = rendered();

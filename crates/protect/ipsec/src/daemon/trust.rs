@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bartizan_ike::{Anchors, Claim, Revocation, Trust};
+use bartizan_ike::{Anchors, Claim, Identity, Revocation, RevocationList, Trust};
 use bartizan_registry::{SignatureScheme, signature_named, x509_algorithm};
 use rustls_pki_types::{AlgorithmIdentifier, UnixTime, alg_id};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -51,7 +51,7 @@ impl Believed {
     /// These roots and lists, and signatures of these names.
     pub(super) fn new<'a>(
         roots: Vec<Vec<u8>>,
-        lists: &[Vec<u8>],
+        lists: Vec<RevocationList>,
         revocation: Revocation,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Self, String> {
@@ -79,5 +79,9 @@ impl Trust for Believed {
 
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {
         self.0.verify_at(claim, UnixTime::now())
+    }
+
+    fn certify(&self, identity: &Identity, certificates: &[Vec<u8>]) -> Result<(), &'static str> {
+        self.0.certify_at(identity, certificates, UnixTime::now())
     }
 }

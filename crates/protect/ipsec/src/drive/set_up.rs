@@ -85,14 +85,7 @@ pub fn bring_up(
 ) -> Result<Vec<Attempt>, Error> {
     let mut client = Client::connect(socket, GRACE)?;
     let established = list_sas(&mut client)?;
-    for (command, message) in credentials {
-        client.command(command, message)?;
-    }
-    progress(Step::Credentials);
-    for link in links {
-        client.command("load-conn", link.load.clone())?;
-    }
-    progress(Step::Loaded(links.len()));
+    load(&mut client, credentials, links, progress)?;
     let stands = |link: &Link, child: &str| {
         let mut sas = established
             .iter()
@@ -144,6 +137,29 @@ pub fn bring_up(
     let place = |attempt: &Attempt| links.iter().position(|link| link.name == attempt.connection);
     attempts.sort_by_key(place);
     Ok(attempts)
+}
+
+/// Loads credentials, and connections that name them. The engine of Bartizan judges the SAs of a
+/// connection by them that is loaded again.
+///
+/// # Errors
+///
+/// Where charon does not answer, or refuses one of them.
+pub fn load(
+    client: &mut Client,
+    credentials: Vec<(&str, Message)>,
+    links: &[Link],
+    progress: &(dyn Fn(Step) + Sync),
+) -> Result<(), Error> {
+    for (command, message) in credentials {
+        client.command(command, message)?;
+    }
+    progress(Step::Credentials);
+    for link in links {
+        client.command("load-conn", link.load.clone())?;
+    }
+    progress(Step::Loaded(links.len()));
+    Ok(())
 }
 
 /// A connection that hears what charon logs while it does what it is asked.

@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
-use bartizan_pki::Certificate;
+use bartizan_pki::{Certificate, InEffect, NewestLists, Older, RevocationList};
 use pem::Pem;
 use zeroize::Zeroizing;
 
@@ -64,7 +65,8 @@ pub struct Credentials {
     leaf: Vec<u8>,
     between: Vec<Vec<u8>>,
     roots: Vec<Vec<u8>>,
-    lists: Vec<Vec<u8>>,
+    lists: InEffect,
+    newest: NewestLists,
     key: Zeroizing<Vec<u8>>,
     /// By their names.
     ppks: Vec<(String, Zeroizing<Vec<u8>>)>,
@@ -72,7 +74,7 @@ pub struct Credentials {
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (between, roots, lists) = (self.between.len(), self.roots.len(), self.lists.len());
+        let (between, roots, lists) = (self.between.len(), self.roots.len(), self.lists.lists.len());
         write!(
             f,
             "Credentials {{ {between} intermediates, {roots} roots, {lists} lists }}"
@@ -87,6 +89,20 @@ impl Credentials {
     ///
     /// When a file cannot be read, or does not hold a certificate, list or key in PEM.
     pub fn read(files: &IpsecNode) -> Result<Self, CredentialsError> {
+        Self::read_after(None, files)
+    }
+
+    /// The same again: revocation lists that are older than those of `self` do not take their
+    /// place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Credentials::read`].
+    pub fn read_again(&self, files: &IpsecNode) -> Result<Self, CredentialsError> {
+        Self::read_after(Some(self), files)
+    }
+
+    fn read_after(before: Option<&Self>, files: &IpsecNode) -> Result<Self, CredentialsError> {
         let mut chain = blocks(&files.certificate, |tag| tag == "CERTIFICATE", "certificate")?.into_iter();
         // `blocks` has at least one.
         let leaf = chain.next().map(Pem::into_contents).unwrap_or_default();
@@ -111,15 +127,31 @@ impl Credentials {
             ));
         }
         let key = key.into_iter().next().map(Pem::into_contents).unwrap_or_default();
+        let roots = contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?);
+        let between: Vec<_> = chain.map(Pem::into_contents).collect();
+        let mut newest = before.map(|before| before.newest.clone()).unwrap_or_default();
         let lists = match &files.crl {
-            Some(path) => blocks(path, |tag| tag == "X509 CRL", "revocation list")?,
-            None => Vec::new(),
+            Some(path) => {
+                let given = RevocationList::read(&text(path)?).map_err(|why| unusable(path, why))?;
+                let known = files.known_lists.as_deref();
+                newest = NewestLists::remembered_in(known, Some(&newest))
+                    .map_err(|error| unusable(known.unwrap_or(path), error))?;
+                let [roots, between]: [Vec<&[u8]>; 2] =
+                    [&roots, &between].map(|all| all.iter().map(Vec::as_slice).collect());
+                newest.in_effect(given, &roots, &between, SystemTime::now())
+            }
+            None => InEffect::default(),
         };
+        if let Some(large) = lists.lists.iter().find(|list| list.der().len() > LARGEST_VALUE) {
+            let path = files.crl.as_deref().unwrap_or(&files.roots);
+            return Err(too_large(path, "revocation list", large.der().len()));
+        }
         Ok(Self {
             leaf,
-            between: chain.map(Pem::into_contents).collect(),
-            roots: contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?),
-            lists: contents(lists),
+            between,
+            roots,
+            lists,
+            newest,
             key: Zeroizing::new(key),
             ppks: Vec::new(),
         })
@@ -139,6 +171,42 @@ impl Credentials {
             }
         }
         Ok(self)
+    }
+
+    /// Revocation lists of the file that are refused, as newer ones were seen before.
+    #[must_use]
+    pub fn older_lists(&self) -> &[Older] {
+        &self.lists.older
+    }
+
+    /// Compares the revocation lists in effect with those of `other`.
+    #[must_use]
+    pub fn has_lists_of(&self, other: &Self) -> bool {
+        let ders = |of: &Self| {
+            of.lists
+                .lists
+                .iter()
+                .map(|list| list.der().to_vec())
+                .collect::<Vec<_>>()
+        };
+        ders(self) == ders(other)
+    }
+
+    /// The file by which the newest lists outlive this process; none where no folder is named for
+    /// it.
+    #[must_use]
+    pub fn known_lists(&self) -> Option<&Path> {
+        self.newest.file()
+    }
+
+    /// Writes the newest lists to that file, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written: an older list is accepted after the next restart then.
+    pub fn remember_lists(&self) -> Result<(), CredentialsError> {
+        let path = self.known_lists().unwrap_or(Path::new(""));
+        self.newest.save().map_err(|error| unusable(path, error))
     }
 
     /// The node's own certificate, DER.
@@ -161,7 +229,11 @@ impl Credentials {
         let roots = self.roots.iter().map(|der| certificate("X509", "CA", der));
         // An intermediate of ours must not become an anchor of its own: it comes without the flag.
         let between = self.between.iter().map(|der| certificate("X509", "NONE", der));
-        let lists = self.lists.iter().map(|der| certificate("X509_CRL", "NONE", der));
+        let lists = self
+            .lists
+            .lists
+            .iter()
+            .map(|list| certificate("X509_CRL", "NONE", list.der()));
         let key = Section::new().with("type", "any").with("data", &self.key);
         let ppks = self.ppks.iter().map(|(name, secret)| {
             let message = Section::new().with("id", format!("ppk-{name}")).with("type", "PPK");
@@ -208,6 +280,26 @@ fn unusable(path: &Path, cause: impl ToString) -> CredentialsError {
 
 /// The PEM blocks of a file that are what is wanted; at least one.
 fn blocks(path: &Path, wanted: impl Fn(&str) -> bool, what: &str) -> Result<Vec<Pem>, CredentialsError> {
+    let blocks = pem::parse_many(text(path)?).map_err(|error| unusable(path, error))?;
+    let blocks: Vec<_> = blocks.into_iter().filter(|block| wanted(block.tag())).collect();
+    if blocks.is_empty() {
+        return Err(unusable(path, format!("holds no {what} in PEM")));
+    }
+    if let Some(large) = blocks.iter().find(|block| block.contents().len() > LARGEST_VALUE) {
+        return Err(too_large(path, what, large.contents().len()));
+    }
+    Ok(blocks)
+}
+
+fn too_large(path: &Path, what: &str, octets: usize) -> CredentialsError {
+    unusable(
+        path,
+        format!("a {what} has {octets} octets, and VICI takes {LARGEST_VALUE}"),
+    )
+}
+
+/// Contents of a file; a private key in it is wiped when this is dropped.
+fn text(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
     let read = |source| CredentialsError::Read {
         path: path.to_owned(),
         source,
@@ -218,20 +310,8 @@ fn blocks(path: &Path, wanted: impl Fn(&str) -> bool, what: &str) -> Result<Vec<
         .take(LARGEST + 1)
         .read_to_end(&mut text)
         .map_err(read)?;
-    if text.len() as u64 > LARGEST {
-        return Err(unusable(path, format!("is larger than {LARGEST} octets")));
+    match text.len() as u64 > LARGEST {
+        true => Err(unusable(path, format!("is larger than {LARGEST} octets"))),
+        false => Ok(text),
     }
-    let blocks = pem::parse_many(&text).map_err(|error| unusable(path, error))?;
-    let blocks: Vec<_> = blocks.into_iter().filter(|block| wanted(block.tag())).collect();
-    if blocks.is_empty() {
-        return Err(unusable(path, format!("holds no {what} in PEM")));
-    }
-    if let Some(large) = blocks.iter().find(|block| block.contents().len() > LARGEST_VALUE) {
-        let cause = format!(
-            "a {what} has {} octets, and VICI takes {LARGEST_VALUE}",
-            large.contents().len()
-        );
-        return Err(unusable(path, cause));
-    }
-    Ok(blocks)
 }

@@ -13,15 +13,13 @@ use crate::certificate::to_pem;
 use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Reason, StoredList};
+use crate::revocation_list::LABEL;
 use crate::{Certificate, Error, RevocationList, Signed};
 
 /// Days a list is good for where nothing else is asked for.
 pub(super) const DAYS: u32 = 7;
 /// Days the root's list is good for when an intermediate does the daily work and the root's key may be elsewhere.
 pub(super) const ROOT_DAYS: u32 = 180;
-
-/// PEM label of a revocation list (RFC 7468, section 6).
-pub(super) const LABEL: &str = "X509 CRL";
 
 /// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3, asks for one list beyond it.
 const AFTER_END: time::Duration = time::Duration::days(31);

@@ -36,6 +36,7 @@ pub(crate) fn in_effect(
         "names": { "dns": node.identity.dns(), "ip": node.identity.ip(), "uri": node.identity.uri() },
         "files": node.files.as_ref().map(|files| json!({
             "certificate": files.certificate, "key": files.key, "roots": files.roots, "crl": files.crl,
+            "known_lists": files.known_lists,
         })),
         "certificate": certificate(credentials),
         "sidecar": settings.map(sidecar),

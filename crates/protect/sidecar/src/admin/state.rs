@@ -117,6 +117,16 @@ impl State {
         }
     }
 
+    /// Lines that follow where traffic may be sent here: revocation lists that were refused, as
+    /// newer ones stay in effect.
+    pub(crate) fn remarks(&self) -> String {
+        let endpoint = self.shared.endpoint.endpoint();
+        let older = endpoint.credentials().older_lists().iter();
+        older
+            .map(|older| format!("the file of revocation lists {older}\n"))
+            .collect()
+    }
+
     /// What keeps every handshake from succeeding, in this node's own files.
     fn hopeless(&self) -> Option<Flaw> {
         let current = &self.shared.endpoint;
@@ -278,6 +288,13 @@ impl Collector for State {
             MetricType::Counter,
         )?;
         ConstCounter::new(self.shared.recorder.lost()).encode(metric)?;
+        let older = u32::try_from(endpoint.credentials().older_lists().len()).unwrap_or(u32::MAX);
+        encode_gauge(
+            &mut encoder,
+            "bartizan_sidecar_older_revocation_lists",
+            "Revocation lists of the node's file that are refused, as newer ones were seen before",
+            older.into(),
+        )?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let left = match endpoint.credentials().not_after().duration_since(UNIX_EPOCH) {
             Ok(end) => end.as_secs_f64() - now.as_secs_f64(),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
-use bartizan_tls::{Credentials, Endpoint};
+use bartizan_tls::Endpoint;
 
 use crate::admin::config;
 use crate::error::Error;
 use crate::life::review;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
-use crate::sidecar::{Running, find, log_certificate, log_flaws};
+use crate::sidecar::{Running, find, log_certificate, log_flaws, remember_lists};
 
 /// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,10 +48,11 @@ impl Running {
         if node.sidecar.is_none() {
             return Err(no_sidecar());
         }
-        let credentials = Credentials::load(node.files.as_ref().ok_or_else(no_sidecar)?)?;
+        let old = shared.endpoint.endpoint();
+        let files = node.files.as_ref().ok_or_else(no_sidecar)?;
+        let credentials = old.credentials().load_again(files)?;
         credentials.check_identity(&node.identity)?;
         let peers = bartizan_tls::peers(deployment, name);
-        let old = shared.endpoint.endpoint();
         let endpoint = if peers == old.peers() {
             old.with_credentials(credentials)?
         } else {
@@ -66,6 +67,7 @@ impl Running {
         }
         let renewed = old.credentials().chain().first() != endpoint.credentials().chain().first();
         log_flaws(&flaws);
+        remember_lists(endpoint.credentials());
         let mut reloaded = Reloaded::default();
         if node.sidecar != self.settings {
             reloaded.needs_restart.push("listeners, admin port, ledger or limits");

@@ -76,6 +76,11 @@ impl Credentials {
             )
         }));
         flaws.extend(self.of_lists(peers, now));
+        flaws.extend(self.lists.older.iter().map(|older| {
+            let hint = "put the newest list there: bartizan ca crl; an authority that was restored from a backup has to count on from its \
+                        last number";
+            flaw(&self.crl_place, Weight::Warning, older.to_string(), hint)
+        }));
         flaws.sort_by_key(|flaw| flaw.weight as u8);
         flaws
     }
@@ -137,7 +142,7 @@ impl Credentials {
     fn verify_own(&self, at: SystemTime, proven: &Proven) -> Result<(), webpki::Error> {
         let (leaf, between) = self.certified.cert.split_first().ok_or(webpki::Error::BadDer)?;
         let leaf = EndEntityCert::try_from(leaf)?;
-        let lists: Vec<_> = self.lists.iter().map(|list| &list.list).collect();
+        let lists: Vec<_> = self.lists.in_effect.iter().map(RevocationList::verifiable).collect();
         let revocation = RevocationOptionsBuilder::new(&lists).ok();
         let remembering: Vec<_> = self
             .signed_with()
@@ -183,7 +188,7 @@ impl Credentials {
                 weight,
             })
         };
-        if self.lists.is_empty() {
+        if self.lists.in_effect.is_empty() {
             return flaw(
                 "trust.crl",
                 weight,
@@ -194,9 +199,10 @@ impl Credentials {
                 "write one with `bartizan ca crl` and name it: `trust: { crl: FILE }`",
             );
         }
-        let known: Vec<_> = self.lists.iter().filter(|list| self.knows(list)).collect();
+        let given: Vec<_> = self.lists.in_effect.iter().filter(|list| list.is_given).collect();
+        let known: Vec<_> = self.lists.in_effect.iter().filter(|list| self.knows(list)).collect();
         if known.is_empty() {
-            let issuers: Vec<_> = self.lists.iter().map(|list| list.issuer.as_str()).collect();
+            let issuers: Vec<_> = given.iter().map(|list| list.list.issuer()).collect();
             let cause = format!(
                 "is of {}, and no authority that is trusted here: {}",
                 issuers.join(" and "),
@@ -205,29 +211,49 @@ impl Credentials {
             let hint = "give the lists of the authorities that issue this network's certificates: bartizan ca crl";
             return flaw(&self.crl_place, weight, cause, hint);
         }
-        let late = |list: &&RevocationList| list.next_update.is_some_and(|due| due < seconds(now));
-        let due = known
-            .iter()
-            .copied()
-            .filter(late)
-            .filter_map(|list| list.next_update)
-            .min()?;
-        let day = day_of(UNIX_EPOCH + Duration::from_secs(u64::try_from(due).unwrap_or_default()));
-        let all = known.iter().all(late);
-        flaw(
-            &self.crl_place,
-            if all { weight } else { Weight::Warning },
-            format!(
-                "was due to be replaced by {day}: {}",
-                follows("what was revoked since is not known here")
-            ),
-            "publish a new one: bartizan ca crl",
-        )
+        // Those of issuers of before too: their certificates are valid until they end.
+        let is_late = |list: &&&RevocationList| list.list.is_overdue(now) || list.list.is_of_the_future(now);
+        let late = given.iter().copied().find(|list| is_late(&list))?;
+        let (issuer, hint) = (late.list.issuer(), "publish a new one: bartizan ca crl");
+        let weight = match known.iter().all(|list| is_late(&list)) {
+            true => weight,
+            false => Weight::Warning,
+        };
+        let follows = |without: &str| match (required, weight) {
+            (Some(_), Weight::Warning) => {
+                "no peer whose certificate it has issued is accepted where a list is required".to_owned()
+            }
+            _ => follows(without),
+        };
+        if late.list.is_of_the_future(now) {
+            let begins = day_of(late.list.this_update());
+            let cause = format!(
+                "has a list of {issuer} that is signed on {begins}, which is to come: {}",
+                follows("it is not current")
+            );
+            return flaw(
+                &self.crl_place,
+                weight,
+                cause,
+                "compare the clocks of this host and of its authority's; then bartizan ca crl",
+            );
+        }
+        let due = late.list.next_update().map(|due| day_of(due).to_string());
+        let which = match weight == Weight::Warning && given.len() > 1 {
+            true => format!(", the list of {issuer}"),
+            false => String::new(),
+        };
+        let cause = format!(
+            "was due to be replaced by {}{which}: {}",
+            due.unwrap_or_default(),
+            follows("what was revoked since is not known here")
+        );
+        flaw(&self.crl_place, weight, cause, hint)
     }
 
     /// Whether a list is of a root, or of an authority on the way from this node's own certificate to one.
     fn knows(&self, list: &RevocationList) -> bool {
-        let issuer = list.list.issuer();
+        let issuer = list.verifiable().issuer();
         self.anchors.iter().any(|anchor| anchor.subject.as_ref() == issuer)
             || self
                 .certified

@@ -1,19 +1,16 @@
-//! What PEM text holds: a chain, its key, roots, revocation lists. Each is refused with its place, the cause and a hint.
-
-use std::sync::atomic::AtomicBool;
+//! What PEM text holds: a chain, its key, roots. Each is refused with its place, the cause and a
+//! hint.
 
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, TrustAnchor};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, TrustAnchor};
 use rustls::sign::CertifiedKey;
-use webpki::{EndEntityCert, OwnedCertRevocationList};
-use x509_parser::prelude::FromDer;
-use x509_parser::revocation_list::CertificateRevocationList;
+use webpki::EndEntityCert;
 use zeroize::Zeroize;
 
-use super::{Places, RevocationList, Root, fault};
+use super::{Places, Root, fault};
 use crate::{Error, certificate, scheme};
 
 pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -98,6 +95,7 @@ pub(super) struct Trusted {
     pub(super) roots: Vec<Root>,
     pub(super) anchors: Vec<TrustAnchor<'static>>,
     pub(super) subjects: Vec<DistinguishedName>,
+    pub(super) certificates: Vec<CertificateDer<'static>>,
     /// Certificates that are none of an authority, by their subjects.
     pub(super) not_authorities: Vec<String>,
 }
@@ -128,6 +126,7 @@ pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
         trusted.subjects.push(subject);
         trusted.anchors.push(anchor);
         trusted.roots.push(Root { not_before, not_after });
+        trusted.certificates.push(der.clone());
     }
     if trusted.anchors.is_empty() {
         let hint = "put the root's certificate there: `bartizan ca issue` writes it as ca.crt.pem";
@@ -138,31 +137,6 @@ pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
         return Err(fault(place, cause, hint));
     }
     Ok(trusted)
-}
-
-pub(super) fn revocation_lists(text: &[u8], place: &str) -> Result<Vec<RevocationList>, Error> {
-    let hint = "`bartizan ca crl` writes one in PEM";
-    let mut lists = Vec::new();
-    for (index, der) in CertificateRevocationListDer::pem_slice_iter(text).enumerate() {
-        let number = index + 1;
-        let der = der.map_err(|error| fault(place, format!("is not PEM: {error}"), hint))?;
-        let unusable = |error: String| fault(place, format!("list {number} cannot be used: {error}"), hint);
-        let (_, dates) = CertificateRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
-        let list = OwnedCertRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
-        lists.push(RevocationList {
-            issuer: dates.issuer().to_string(),
-            this_update: dates.last_update().timestamp(),
-            next_update: dates.next_update().map(|due| due.timestamp()),
-            list: list.into(),
-            warned: AtomicBool::new(false),
-        });
-    }
-    if lists.is_empty() {
-        return Err(fault(place, "holds no revocation list", hint));
-    }
-    // The first list of an issuer decides: let it be the newest.
-    lists.sort_by_key(|list| std::cmp::Reverse(list.this_update));
-    Ok(lists)
 }
 
 fn contains(text: &[u8], wanted: &[u8]) -> bool {

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::Files;
+use bartizan_pki::{Algorithm, InitOptions, Leaf, Reason};
 use bartizan_registry::SignatureScheme;
-use bartizan_tls::{Credentials, Error};
+use bartizan_tls::{Credentials, Error, Weight};
 use proptest::prelude::*;
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ML_DSA_65};
 use tempfile::TempDir;
@@ -35,6 +36,7 @@ fn laid() -> Laid {
         key: write("nrf.key.pem", &issued.key),
         roots: write("ca.crt.pem", authority.trusted()),
         crl: Some(write("ca.crl.pem", &list)),
+        known_lists: None,
     };
     Laid { directory, files }
 }
@@ -99,6 +101,54 @@ fn a_directory_in_the_place_of_a_file_is_named() {
             .to_string()
             .contains("not a file")
     );
+}
+
+/// Files of nrf by an authority of this project, and its lists before and after it has revoked amf.
+fn with_lists() -> (Laid, [String; 2]) {
+    let mut laid = laid();
+    let (ca, now) = (laid.directory.path().join("ca"), SystemTime::now());
+    let mut authority = bartizan_pki::Authority::init(&ca, InitOptions::new(Algorithm::MlDsa65), now).unwrap();
+    let mut issue = |name: &str| {
+        authority
+            .issue(&Leaf::new(name).unwrap().dns(name).unwrap(), now)
+            .unwrap()
+    };
+    let (nrf, _) = (issue("nrf"), issue("amf"));
+    fs::write(&laid.files.certificate, nrf.chain_pem()).unwrap();
+    fs::write(&laid.files.key, nrf.key_pem().unwrap()).unwrap();
+    fs::write(&laid.files.roots, nrf.root_pem()).unwrap();
+    let before = authority.crl().unwrap();
+    authority.revoke("amf", Reason::KeyCompromise, now).unwrap();
+    laid.files.known_lists = Some(laid.directory.path().join("nrf.tls.crl.pem"));
+    (laid, [before, authority.crl().unwrap()])
+}
+
+#[test]
+fn an_older_revocation_list_is_refused_and_reported_in_the_process_and_after_a_restart() {
+    let (laid, [before, after]) = with_lists();
+    let write = |text: &str| fs::write(laid.files.crl.as_ref().unwrap(), text).unwrap();
+    write(&after);
+    let first = Credentials::load(&laid.files).unwrap();
+    first.remember_lists().unwrap();
+    write(&before);
+    let restarted = || Credentials::load(&laid.files);
+    for credentials in [first.load_again(&laid.files).unwrap(), restarted().unwrap()] {
+        let [older] = credentials.older_lists() else {
+            panic!("{:?}", credentials.older_lists());
+        };
+        assert!(older.given.starts_with("number 1 of ") && older.known.starts_with("number 2 of "));
+        let flaws = credentials.flaws(&[], SystemTime::now());
+        assert_eq!((flaws.len(), flaws[0].weight), (1, Weight::Warning), "{flaws:?}");
+        assert!(flaws[0].cause.contains("the newer one stays in effect"), "{flaws:?}");
+    }
+    // The newest again: all is well.
+    write(&after);
+    assert_eq!(restarted().unwrap().flaws(&[], SystemTime::now()), []);
+    // Without a file a restart knows of nothing.
+    let mut files = laid.files.clone();
+    files.known_lists = None;
+    write(&before);
+    assert!(Credentials::load(&files).unwrap().older_lists().is_empty());
 }
 
 /// What is said of a node one of whose files holds this.

@@ -101,6 +101,25 @@ fn a_list_that_is_forged_or_missing_or_late_is_found() {
     assert_eq!(one(required).1, Weight::Fatal);
 }
 
+/// After a rollover the authority let the former issuer's list end, and nothing said so.
+#[test]
+fn a_late_list_of_an_issuer_of_before_is_found() {
+    let root = Authority::root("root", &PKCS_ECDSA_P256_SHA256);
+    let [former, below] = ["former", "below"].map(|name| root.intermediate(name, &PKCS_ML_DSA_65));
+    let late = OffsetDateTime::now_utc() - Duration::minutes(1);
+    let lists = root.list(&[], later()) + &below.list(&[], later()) + &former.list(&[], late);
+    let credentials = below.credentials(&below.issue(wanted()), Some(&lists));
+    for revocation in [Revocation::IfPresent, Revocation::Require] {
+        let found = credentials.flaws(&two_peers([revocation; 2]), SystemTime::now());
+        let (_, weight, cause) = one(found);
+        assert_eq!(weight, Weight::Warning);
+        assert!(
+            cause.starts_with("was due to be replaced by ") && cause.contains("CN=former"),
+            "{cause}"
+        );
+    }
+}
+
 #[test]
 fn the_own_certificate_on_the_list_just_read_is_fatal() {
     let root = Authority::root("root", &PKCS_ML_DSA_65);

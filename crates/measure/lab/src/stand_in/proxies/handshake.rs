@@ -44,6 +44,7 @@ impl Ends {
             key: papers.key(node),
             roots: papers.roots(),
             crl: Some(papers.revocations()),
+            known_lists: None,
         });
         Self::made(deployment, files)
     }

@@ -164,6 +164,7 @@ impl Papers {
             key: self.key(node),
             roots: self.roots(),
             crl: Some(self.revocations()),
+            known_lists: None,
         };
         Ok(Endpoint::new(Credentials::load(&files)?, peers(&parsed, node))?)
     }

@@ -134,11 +134,16 @@ impl Credentials {
         ends.min()
     }
 
-    /// When the first of the revocation lists is due to be replaced.
+    /// When the first of the revocation lists of the file is due to be replaced.
     #[must_use]
     pub fn lists_due(&self) -> Option<SystemTime> {
-        let lists = self.lists.iter().filter_map(|der| RevocationList::from_der(der));
-        lists.filter_map(|list| list.next_update()).min()
+        self.given_lists().filter_map(RevocationList::next_update).min()
+    }
+
+    /// The lists in effect that the file has.
+    fn given_lists(&self) -> impl Iterator<Item = &RevocationList> {
+        let is_absent = |list: &&RevocationList| self.lists.absent.iter().any(|absent| absent.replaces(list));
+        self.lists.lists.iter().filter(move |list| !is_absent(list))
     }
 
     /// Whether the leaf leads to one of the roots by the certificates between. What is signed in a way that is not verified here is believed.
@@ -190,38 +195,48 @@ impl Credentials {
             });
         };
         let publish = "publish a new one: `bartizan ca crl`";
-        let lists: Vec<_> = self
-            .lists
-            .iter()
-            .filter_map(|der| RevocationList::from_der(der))
-            .collect();
-        if lists.len() < self.lists.len() {
-            reported("holds a list that cannot be read".to_owned(), publish);
-        }
         let authorities = || self.roots.iter().chain(&self.between);
-        for list in &lists {
-            if !authorities().any(|authority| list.signed_by(authority) != Signed::No) {
-                let cause = format!(
-                    "the list of {} is of no authority that is trusted here: it says nothing",
-                    list.issuer()
-                );
+        let of_authority =
+            |list: &&RevocationList| authorities().any(|authority| list.signed_by(authority) != Signed::No);
+        let is_known = self.lists.lists.iter().any(|list| of_authority(&list));
+        for list in self.given_lists() {
+            let issuer = list.issuer();
+            if !is_known {
+                let cause = format!("the list of {issuer} is of no authority that is trusted here: it says nothing");
                 reported(
                     cause,
                     "give the list of the authority that issues the peers' certificates",
                 );
-            } else if list.next_update().is_some_and(|due| due < now) {
-                let due = list
-                    .next_update()
-                    .map(|due| day_of(due).to_string())
-                    .unwrap_or_default();
+            } else if list.is_overdue(now) {
+                // Those of issuers of before too: their certificates are valid until they end.
+                let due = list.next_update().map(|due| day_of(due).to_string());
                 reported(
-                    format!("was due to be replaced by {due}: what was revoked since is not known here"),
+                    format!(
+                        "was due to be replaced by {}, the list of {issuer}: what was revoked since is not known here",
+                        due.unwrap_or_default()
+                    ),
                     publish,
+                );
+            } else if list.is_of_the_future(now) {
+                let cause = format!(
+                    "has a list of {issuer} that is signed on {}, which is to come: it is not current",
+                    day_of(list.this_update())
+                );
+                reported(
+                    cause,
+                    "compare the clocks of this host and of its authority's, then `bartizan ca crl`",
                 );
             }
         }
+        for older in &self.lists.older {
+            reported(
+                older.to_string(),
+                "put the newest list there: `bartizan ca crl`; an authority that was restored from a backup has to count on from its last \
+                 number",
+            );
+        }
         let own = std::iter::once(&self.leaf).chain(&self.between);
-        for der in own.filter(|der| lists.iter().any(|list| list.revokes(der))) {
+        for der in own.filter(|der| self.lists.lists.iter().any(|list| list.revokes(der))) {
             let place = files.certificate.display().to_string();
             let subject = Certificate::from_der(der, &place).map(|known| known.subject().to_owned());
             let cause = format!(

@@ -73,6 +73,19 @@ fn a_list_is_signed_anew_before_it_ends() {
     assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 11));
 }
 
+/// A clock that was 300 days ahead for a moment: relying parties refuse such a list until its time
+/// has come.
+#[test]
+fn a_list_of_the_future_is_not_fresh() {
+    let (_dir, mut authority) = authority(quick());
+    authority.refresh_lists(7, now() + DAY * 300).unwrap();
+    authority.issue(&leaf("nrf"), now() + DAY).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [3]);
+    assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 8));
+    authority.issue(&leaf("amf"), now() + DAY).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [3]);
+}
+
 /// `ca serve` gave a list that had ended, where a week went by in which nothing was issued.
 #[test]
 fn a_list_is_signed_anew_where_an_authority_is_served_and_issues_nothing() {

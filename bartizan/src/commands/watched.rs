@@ -1,0 +1,74 @@
+//! Files that a command reads again when they have changed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Interval at which files are looked at. A change is acted on once it has stood for that long: a
+/// certificate and its key are two files.
+pub(super) const EVERY: Duration = Duration::from_secs(2);
+
+/// State of a file: it may be written in place or replaced by renaming, and it may become readable
+/// without
+/// either, by another owner or mode, which the time of the last change of status shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp(Option<[(i64, i64); 2]>, Option<(u64, u64, u64)>);
+
+impl Stamp {
+    fn of(file: &Path) -> Self {
+        let seen = fs::metadata(file).ok();
+        let times = |seen: &fs::Metadata| [(seen.mtime(), seen.mtime_nsec()), (seen.ctime(), seen.ctime_nsec())];
+        Self(
+            seen.as_ref().map(times),
+            seen.map(|seen| (seen.dev(), seen.ino(), seen.size())),
+        )
+    }
+}
+
+/// The files that are read again, as they stood before they were last read.
+pub(super) struct Watched {
+    files: BTreeSet<PathBuf>,
+    installed: Vec<Stamp>,
+    last: Vec<Stamp>,
+}
+
+impl Watched {
+    /// To be called before the files are read: what changes while they are is then seen as a
+    /// change.
+    pub(super) fn new(files: BTreeSet<PathBuf>) -> Self {
+        let installed = stamps(&files);
+        Self {
+            last: installed.clone(),
+            installed,
+            files,
+        }
+    }
+
+    /// Reports a change that has stood since the last look. To be asked every [`EVERY`].
+    pub(super) fn has_changed(&mut self) -> bool {
+        let now = stamps(&self.files);
+        let is_settled = now == self.last;
+        self.last = now;
+        is_settled && self.last != self.installed
+    }
+
+    /// The files are about to be read as they stand. A renewal that is half written then is read
+    /// again once it is whole.
+    pub(super) fn reading(&mut self) {
+        self.installed = stamps(&self.files);
+        self.last.clone_from(&self.installed);
+    }
+
+    /// These are the files from now on.
+    pub(super) fn are(&mut self, files: BTreeSet<PathBuf>) {
+        if files != self.files {
+            *self = Self::new(files);
+        }
+    }
+}
+
+fn stamps(files: &BTreeSet<PathBuf>) -> Vec<Stamp> {
+    files.iter().map(|file| Stamp::of(file)).collect()
+}

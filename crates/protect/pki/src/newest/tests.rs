@@ -1,0 +1,160 @@
+use std::time::Duration;
+
+use super::*;
+use crate::{Algorithm, Authority, InitOptions, Leaf, Reason};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + DAY * 20_000
+}
+
+/// An authority with an intermediate, and the certificate of `amf` below it.
+struct Place {
+    directory: tempfile::TempDir,
+    authority: Authority,
+    amf: Vec<Vec<u8>>,
+}
+
+fn ders(text: &str) -> Vec<Vec<u8>> {
+    let blocks = pem::parse_many(text).unwrap().into_iter();
+    blocks.map(pem::Pem::into_contents).collect()
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = InitOptions::new(Algorithm::EcdsaP256).with_intermediate(Algorithm::EcdsaP256);
+        let mut authority = Authority::init(&directory.path().join("ca"), options, now()).unwrap();
+        let leaf = Leaf::new("amf").unwrap().dns("amf.test").unwrap();
+        let amf = ders(&authority.issue(&leaf, now()).unwrap().chain_pem());
+        Self {
+            directory,
+            authority,
+            amf,
+        }
+    }
+
+    /// The lists after so many days.
+    fn lists(&mut self, days: u32) -> Vec<RevocationList> {
+        let text = self.authority.refresh_lists(7, now() + DAY * days).unwrap();
+        RevocationList::read(text.as_bytes()).unwrap()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("amf.crl.pem")
+    }
+
+    fn decide(&self, newest: &mut NewestLists, given: &[RevocationList], own: &[Vec<u8>]) -> InEffect {
+        let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
+        newest.in_effect(given.to_vec(), &[self.authority.root().der()], &own, now() + DAY)
+    }
+}
+
+fn revokes(found: &InEffect, leaf: &[u8]) -> bool {
+    found.lists.iter().any(|list| list.revokes(leaf))
+}
+
+#[test]
+fn an_older_list_does_not_take_the_place_of_a_newer_one_in_the_process_and_after_a_restart() {
+    let mut place = Place::new();
+    let (before, leaf) = (place.lists(1), place.amf[0].clone());
+    place
+        .authority
+        .revoke("amf", Reason::KeyCompromise, now() + DAY)
+        .unwrap();
+    let after = place.lists(1);
+
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    assert!(!revokes(&place.decide(&mut newest, &before, &place.amf), &leaf));
+    let found = place.decide(&mut newest, &after, &place.amf);
+    assert!(revokes(&found, &leaf) && found.older.is_empty());
+    newest.save().unwrap();
+
+    let restarted = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    let elsewhere = NewestLists::remembered_in(None, Some(&newest)).unwrap();
+    for mut newest in [newest, restarted, elsewhere] {
+        let found = place.decide(&mut newest, &before, &place.amf);
+        assert!(revokes(&found, &leaf));
+        let older: Vec<_> = found.older.iter().map(ToString::to_string).collect();
+        assert_eq!(older.len(), 2, "of the intermediate and of the root: {older:?}");
+        assert!(older[0].contains("(number 2 of "), "{older:?}");
+        // A file that lacks the list is older as well.
+        let found = place.decide(&mut newest, &after[..0], &place.amf);
+        assert!(revokes(&found, &leaf) && found.absent.len() == 2 && found.older.is_empty());
+    }
+    // Without a file nothing is left of it.
+    let mut forgetful = NewestLists::default();
+    assert!(!revokes(&place.decide(&mut forgetful, &before, &place.amf), &leaf));
+}
+
+#[test]
+fn the_list_of_a_former_issuer_is_recognised_once_the_node_has_a_chain_of_the_new_one() {
+    let mut place = Place::new();
+    let (before, leaf, former) = (place.lists(1), place.amf[0].clone(), place.amf.clone());
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    place.decide(&mut newest, &before, &former);
+    newest.save().unwrap();
+
+    place
+        .authority
+        .revoke("amf", Reason::KeyCompromise, now() + DAY)
+        .unwrap();
+    let after = place.lists(1);
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    assert!(revokes(&place.decide(&mut newest, &after, &[]), &leaf));
+    let found = place.decide(&mut newest, &before, &[]);
+    assert!(revokes(&found, &leaf) && found.older.len() == 2, "{found:?}");
+}
+
+#[test]
+fn lists_that_no_trusted_issuer_has_signed_are_not_remembered() {
+    let (mut place, mut other) = (Place::new(), Place::new());
+    // The same names, another key: an authority that was made anew, or an impostor.
+    other.lists(1);
+    let (own, foreign) = (place.lists(1), other.lists(1));
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    assert_eq!(place.decide(&mut newest, &foreign, &place.amf).lists.len(), 2);
+    newest.save().unwrap();
+    assert!(!place.file().exists());
+    let found = place.decide(&mut newest, &own, &place.amf);
+    assert!(found.older.is_empty() && found.lists.len() == 2);
+    // Nor do those of an authority that is no longer trusted stay in effect.
+    let found = other.decide(&mut newest, &foreign, &other.amf);
+    assert!(found.absent.is_empty() && found.lists.len() == 2, "{found:?}");
+}
+
+#[test]
+fn a_number_decides_before_a_date_and_of_two_lists_in_a_file_the_newest_alone() {
+    let mut place = Place::new();
+    // Signed with a clock that was ahead.
+    let ahead = place.lists(300);
+    let corrected = place.lists(2);
+    assert!(corrected[0].is_newer_than(&ahead[0]) && ahead[0].is_of_the_future(now() + DAY * 2));
+    let pem = |lists: &[RevocationList]| -> String { lists.iter().map(|list| to_pem(LABEL, list.der())).collect() };
+    for text in [pem(&ahead) + &pem(&corrected), pem(&corrected) + &pem(&ahead)] {
+        let read = RevocationList::read(text.as_bytes()).unwrap();
+        let ders: Vec<_> = read.iter().map(RevocationList::der).collect();
+        assert_eq!(ders.len(), 2);
+        assert!(corrected.iter().all(|list| ders.contains(&list.der())));
+    }
+}
+
+#[test]
+fn a_file_that_holds_something_else_is_refused_and_not_overwritten() {
+    let place = Place::new();
+    std::fs::write(place.file(), "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n").unwrap();
+    let error = NewestLists::remembered_in(Some(&place.file()), None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("cannot use ") && error.contains("list 1 cannot be used"),
+        "{error}"
+    );
+    std::fs::remove_file(place.file()).unwrap();
+    std::fs::create_dir(place.file()).unwrap();
+    let error = NewestLists::remembered_in(Some(&place.file()), None)
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("not a file"), "{error}");
+}
