@@ -10,6 +10,8 @@ mod setting;
 #[cfg(test)]
 mod simulated;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -276,7 +278,13 @@ impl Link {
                     if !begins || self.setting.direction != Direction::FromServer {
                         continue;
                     }
-                    let accepting = endpoint.accept(self.setting.interface);
+                    let accepting = match self.setting.accept(endpoint) {
+                        Ok(accepting) => accepting,
+                        Err(error) => {
+                            self.seen.trouble(&error.to_string());
+                            continue;
+                        }
+                    };
                     let session = Session::accept(accepting, conversation, self.port.mtu, now);
                     make_room(&mut self.beginning);
                     let beginning = Beginning {
@@ -493,7 +501,7 @@ impl Link {
             return;
         }
         let Some((endpoint, _)) = &self.exchange else { return };
-        let connecting = match endpoint.connect(&self.setting.peer, self.setting.interface) {
+        let connecting = match self.setting.connect(endpoint) {
             Ok(connecting) => connecting,
             Err(error) => {
                 self.seen.trouble(&error.to_string());

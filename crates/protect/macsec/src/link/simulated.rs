@@ -107,9 +107,9 @@ impl Link {
         recorder: &Recorder,
         now: Instant,
     ) -> Self {
-        let connecting = endpoint.connect(&setting.peer, setting.interface).unwrap();
+        let connecting = setting.connect(endpoint).unwrap();
         let client = Session::begin(connecting, 7, MTU, now).unwrap();
-        let server = Session::accept(peers.accept(of_peer.interface), 7, MTU, now);
+        let server = Session::accept(of_peer.accept(peers).unwrap(), 7, MTU, now);
         let address = [2, 0, 0, 0, 0, 1];
         let mut ends = [
             End::new(&setting, client, address),
