@@ -7,6 +7,7 @@ use std::time::Instant;
 use bartizan_ledger::Recorder;
 use bartizan_tls::{Endpoint, Established};
 
+use super::admission::Admission;
 use super::keyer::Keyer;
 use super::listening::Listening;
 use super::refusals::Refusals;
@@ -163,6 +164,7 @@ impl Link {
             own: sci,
             keyer: Keyer::Direct(Box::new(schedule)),
             beginning: BTreeMap::new(),
+            admission: Admission::new(now),
             current: Some(Peer {
                 session,
                 sci: channels[0],

@@ -1,13 +1,15 @@
 //! Exchanges at the port of one peer with another node that holds a certificate of the same
 //! authority.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_tls::{Credentials, Endpoint, Reason};
 
+use super::admission::{Admission, Beginning, MOST};
 use super::{EapEnd, Setting, endpoint};
 use crate::derive::Direction;
 use crate::segment::Segment;
@@ -124,4 +126,34 @@ fn each_end_of_eap_is_given_the_peer_of_its_link() {
         panic!("{peer:?}")
     };
     assert_eq!(peer.authenticator.dns(), ["oru1"]);
+}
+
+#[test]
+fn exchange_that_is_under_way_has_its_time_however_many_others_are_begun() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let (setting, endpoint) = end(place.path(), "odu", ["oru1", "oru2"], "initiator: UNIT");
+    let begun = Instant::now();
+    let (mut admission, mut beginning) = (Admission::new(begun), BTreeMap::new());
+    let mut begin = |conversation, now| {
+        let admitted = admission.admits(&mut beginning, now);
+        if admitted {
+            let session = Session::accept(setting.accept(&endpoint).unwrap(), conversation, MTU, now);
+            beginning.insert(conversation, Beginning::of(session));
+        }
+        (admitted, beginning.len(), beginning.contains_key(&u64::MAX))
+    };
+    assert!(begin(u64::MAX, begun).0);
+    // 1600 first segments a second for two seconds: eight at once and ten a second are admitted.
+    let flood = (1..=3200).map(|number| begin(u64::from(number), begun + Duration::from_micros(625) * number));
+    let admitted: Vec<_> = flood.filter(|(admitted, ..)| *admitted).collect();
+    assert_eq!(admitted.len(), 27);
+    assert!(admitted.iter().all(|(_, _, stands)| *stands), "{admitted:?}");
+    // They are bounded however long it goes on.
+    let later = (1..=100).map(|turn| begin(turn << 32, begun + Duration::from_secs(2 + turn)));
+    assert!(
+        later
+            .last()
+            .is_some_and(|(admitted, open, stands)| admitted && open == MOST && !stands)
+    );
 }
