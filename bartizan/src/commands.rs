@@ -19,6 +19,8 @@ pub(crate) mod doctor;
 mod endpoint;
 #[cfg(feature = "full")]
 pub(crate) mod enrol;
+#[cfg(feature = "full")]
+pub(crate) mod guard;
 #[cfg(feature = "webhook")]
 mod http_answer;
 #[cfg(feature = "full")]

@@ -49,7 +49,7 @@ enum Command {
     #[cfg(feature = "full")]
     Enrol(commands::enrol::Args),
     #[cfg(feature = "full")]
-    Guard(commands::ipsec::guard::Args),
+    Guard(commands::guard::Args),
     #[cfg(feature = "full")]
     #[command(hide = true)]
     IkeEngine(commands::ipsec::engine::Args),
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Enrol(args) => commands::enrol::run(&args),
         #[cfg(feature = "full")]
-        Command::Guard(args) => commands::ipsec::guard::run(&args),
+        Command::Guard(args) => commands::guard::run(&args),
         #[cfg(feature = "full")]
         Command::IkeEngine(args) => commands::ipsec::engine::run(&args),
         #[cfg(feature = "full")]

@@ -3,8 +3,7 @@
 mod counting;
 pub(crate) mod down;
 pub(crate) mod engine;
-pub(crate) mod guard;
-mod guarding;
+pub(crate) mod guarding;
 mod keeping;
 mod node;
 mod own;

@@ -5,6 +5,8 @@ pub(crate) mod status;
 pub(crate) mod take_down;
 pub(crate) mod up;
 
+pub(crate) use report::Ports;
+
 use std::path::{Path, PathBuf};
 
 use bartizan_deployment::Deployment;
@@ -97,7 +99,7 @@ fn failed(error: &bartizan_macsec::Error) -> Failure {
 }
 
 /// Why the guard could not be read or changed.
-fn guard_failed(error: &bartizan_host::Error) -> Failure {
+pub(crate) fn guard_failed(error: &bartizan_host::Error) -> Failure {
     let failure = Failure::new(format!("the guard against unencrypted frames: {error}"));
     failure.hint(error.hint().unwrap_or_else(|| {
         "the kernel needs nf_tables with hooks at ingress and egress of devices (Linux 5.16 or later), and the ports must be there".to_owned()

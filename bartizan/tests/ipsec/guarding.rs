@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_host::{Finished, Program};
+use bartizan_host::{Finished, Process, Program};
 use serde_json::Value;
 
 use super::stderr;
@@ -10,6 +10,10 @@ use crate::stage::*;
 
 /// `bartizan guard ...` on the CU.
 fn guard(stage: &Stage, arguments: &[&str]) -> Finished {
+    started(stage, arguments).finish(PATIENCE).expect("it ends")
+}
+
+fn started(stage: &Stage, arguments: &[&str]) -> Process {
     let file = stage.path().join("cu.yaml");
     let file = file.to_str().expect("UTF-8");
     let arguments = arguments
@@ -20,8 +24,7 @@ fn guard(stage: &Stage, arguments: &[&str]) -> Finished {
         .arguments(arguments)
         .inside(&stage.cu)
         .start()
-        .and_then(|process| process.finish(PATIENCE))
-        .expect("it ends")
+        .expect("it starts")
 }
 
 /// Exit code and what `guard show` finds.
@@ -116,6 +119,62 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
     }
     let refused = guard(&stage, &["install", "FILE", "--node", "cu"]);
     assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+}
+
+#[test]
+fn one_command_guards_the_ports_of_macsec_links_too_also_before_they_are_there() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let file = stage.path().join("cu.yaml");
+    // Of files whose names it has none is read.
+    let text = "policy: hybrid\ntrust: { roots: none.pem }\nnodes:\n  \
+        cu: { function: O-DU, address: 10.77.0.1, certificate: none.pem, key: none.key }\n  \
+        ric: { function: near-RT RIC, address: 10.77.0.2 }\n  \
+        oru: { function: O-RU, address: 10.77.0.3, certificate: none.pem, key: none.key }\n";
+    let macsec = "  - { kind: FH, between: [cu, oru], with: macsec, macsec: { port: { cu: fh0, oru: eth0 } } }\n";
+    let ipsec = "  - { kind: E2, between: [cu, ric], with: ipsec, \
+        ipsec: { inner: { cu: [10.78.0.1], ric: [10.78.0.2] } } }\n";
+    let ip = |words: &str| {
+        let ip = Program::new("ip").arguments(words.split(' ')).inside(&stage.cu);
+        ip.run(PATIENCE).expect("ip");
+    };
+    for interfaces in [
+        format!("interfaces:\n{ipsec}{macsec}"),
+        format!("interfaces:\n{macsec}"),
+    ] {
+        std::fs::write(&file, format!("{text}{interfaces}")).expect("a file");
+        let both = interfaces.contains(ipsec);
+        let (code, report) = shown(&stage);
+        assert_eq!(
+            (code, &report["macsec"]["guard"]),
+            (Some(1), &"absent".into()),
+            "{report}"
+        );
+        assert_eq!(report["macsec"]["unguarded"][0], "fh0", "{report}");
+        // Before Linux 6.16 it waits for the port, which is there a moment later.
+        let installing = started(&stage, &["install", "FILE", "--node", "cu", "--wait", "60"]);
+        ip("link add fh0 type veth peer name fh1");
+        let installed = installing.finish(PATIENCE).expect("it ends");
+        assert_eq!(installed.status.code(), Some(0), "{}", stderr(&installed));
+        ip("link set fh0 up");
+        let (code, report) = shown(&stage);
+        assert_eq!(code, Some(0), "{report}");
+        assert_eq!(report["macsec"]["guard"], "installed", "{report}");
+        assert_eq!(report["macsec"]["dropped"][0]["port"], "fh0", "{report}");
+        assert_eq!(
+            report["guard"],
+            if both { "installed".into() } else { Value::Null },
+            "{report}"
+        );
+        let removed = guard(&stage, &["remove", "--node", "cu"]);
+        assert_eq!(removed.status.code(), Some(0), "{}", stderr(&removed));
+        let (code, report) = shown(&stage);
+        assert_eq!(
+            (code, &report["macsec"]["guard"]),
+            (Some(1), &"absent".into()),
+            "{report}"
+        );
+        ip("link delete fh0");
+    }
 }
 
 #[test]

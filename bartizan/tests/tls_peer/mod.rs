@@ -231,7 +231,7 @@ fn patient(socket: TcpStream) -> TcpStream {
 
 /// Accepts one connection, greets and closes.
 fn serve(ours: &Endpoint, listener: &TcpListener) -> Judged {
-    let accepting = ours.accept(InterfaceKind::Sbi);
+    let accepting = ours.accept_any(InterfaceKind::Sbi);
     let mut connection = ServerConnection::new(accepting.config).expect("a connection");
     let (socket, _) = listener.accept().expect("a client");
     let watch = &accepting.watch;

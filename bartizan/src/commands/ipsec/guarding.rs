@@ -11,7 +11,7 @@ use crate::Failure;
 
 /// What becomes of packets of the links that no SA protects.
 #[derive(Serialize)]
-pub(super) struct Cleartext {
+pub(crate) struct Cleartext {
     /// `installed`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
     /// `unknown`.
     pub(super) guard: &'static str,
@@ -43,7 +43,7 @@ struct Link {
 
 impl Cleartext {
     /// As the kernel has it now.
-    pub(super) fn of(guard: &Guard) -> Result<Self, Failure> {
+    pub(crate) fn of(guard: &Guard) -> Result<Self, Failure> {
         let state = guard.state().map_err(failed)?;
         let mut said = Self::nothing("absent");
         match state {
@@ -98,12 +98,12 @@ impl Cleartext {
         self.links = dropped.links.into_iter().map(link).collect();
     }
 
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.guard == "installed"
     }
 
     /// In a line, and one more for each link that lost packets and each difference.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let by_xfrm = match self.by {
             Some("xfrm") => " (XFRM policies; routes that found no SA, packets that any of them blocked)",
             _ => "",
@@ -172,7 +172,7 @@ pub(super) fn first(guard: &Guard) -> Result<(), Failure> {
 }
 
 /// Who encrypts on this host, as far as can be determined without charon. Where it cannot be tried, the stricter.
-pub(super) fn esp() -> Kernel {
+pub(crate) fn esp() -> Kernel {
     match Feature::Esp.tried() {
         Support::Absent(_) => Kernel::Libipsec,
         Support::Present | Support::Unknown(_) => Kernel::Netlink,
@@ -180,7 +180,7 @@ pub(super) fn esp() -> Kernel {
 }
 
 /// Why the guard could not be read or changed.
-pub(super) fn failed(error: Error) -> Failure {
+pub(crate) fn failed(error: Error) -> Failure {
     let failure = Failure::new(format!("the guard against unencrypted packets: {error}"));
     match error.hint() {
         Some(hint) => failure.hint(hint),

@@ -15,12 +15,12 @@ use bartizan_ipsec::{Charon, Instance};
 use bartizan_sidecar::handover::Notify;
 use serde::Serialize;
 
-use super::guard;
 use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
 use super::{failed, own, print, print_json, reloading};
+use crate::commands::guard::of_ipsec;
 use crate::commands::macsec;
 use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before files, charon and locks: whatever of them fails, packets of the links do not pass unencrypted.
     let guard = match args.no_guard {
         true => None,
-        false => Some(guard::of(&args.node.file, &args.node.node)?),
+        false => Some(of_ipsec(&args.node.file, &args.node.node)?),
     };
     let without =
         |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");

@@ -60,12 +60,55 @@ impl Guarded {
                 let ports: Vec<_> = self.dropped.iter().map(of_port).collect();
                 format!("unencrypted frames are dropped; so far at {}", ports.join("; "))
             }
-            "damaged" => format!("UNENCRYPTED FRAMES MAY PASS: {why}; `bartizan up` installs the guard anew"),
+            "damaged" => format!("UNENCRYPTED FRAMES MAY PASS: {why}; `bartizan guard install` installs it anew"),
             "absent" => {
-                "UNENCRYPTED FRAMES PASS the ports: no guard is installed; `bartizan up` installs it".to_owned()
+                "UNENCRYPTED FRAMES PASS the ports: no guard is installed; `bartizan guard install` installs it"
+                    .to_owned()
             }
             _ => format!("whether unencrypted frames pass is not known: {why}"),
         }
+    }
+}
+
+/// Ports as `bartizan guard` sees them, with or without a controller that waits for those that are
+/// not there.
+#[derive(Serialize)]
+pub(crate) struct Ports {
+    #[serde(flatten)]
+    guarded: Guarded,
+    /// Ports that are not there and that no rule names.
+    unguarded: Vec<String>,
+}
+
+impl Ports {
+    pub(crate) fn of(guard: &Guard) -> Self {
+        Self {
+            guarded: Guarded::of(guard),
+            // A guard that cannot be read is unknown already.
+            unguarded: guard.unguarded().unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.guarded.guard == "installed" && self.unguarded.is_empty()
+    }
+
+    /// One line, and one more for each port that is not there.
+    pub(crate) fn text(&self) -> String {
+        let mut text = match self.guarded.guard {
+            "installed" if self.guarded.dropped.is_empty() => {
+                "unencrypted frames are dropped; no port is there".to_owned()
+            }
+            _ => self.guarded.text(),
+        };
+        // Without a guard every port is open, and the first line says so.
+        for port in self.unguarded.iter().filter(|_| self.guarded.guard == "installed") {
+            let _ = write!(
+                text,
+                "\n  UNENCRYPTED FRAMES PASS {port} when it comes: this kernel takes no rule for a port that is not there; run `bartizan guard install` again then"
+            );
+        }
+        text
     }
 }
 

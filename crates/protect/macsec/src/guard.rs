@@ -12,6 +12,7 @@
 
 mod device;
 mod keeper;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bartizan_deployment::{Cak, Deployment, Keying, Unencrypted};
-use bartizan_host::{Error, PAE_GROUP_ADDRESS, nftables};
+use bartizan_host::{Error, Feature, PAE_GROUP_ADDRESS, Support, nftables};
 use bartizan_registry::ethertype;
 use serde_json::Value;
 
@@ -168,8 +169,22 @@ impl Guard {
     ///
     /// Where `nft` is missing or may not.
     pub fn open(&self) -> Result<(), Error> {
-        device::remove(&self.node)?;
-        nftables::apply(&removal(&self.name))
+        Self::remove(&self.node)
+    }
+
+    /// Removes the rules of a node, whichever file they were made from.
+    ///
+    /// # Errors
+    ///
+    /// The error of `nft` that is missing or may not, on a host that may have rules.
+    pub fn remove(node: &str) -> Result<(), Error> {
+        device::remove(node)?;
+        let name = name(node);
+        match nftables::printed(FAMILY, &name) {
+            Ok(None) => Ok(()),
+            Err(_) if matches!(Feature::Nftables.tried(), Support::Absent(_)) => Ok(()),
+            _ => nftables::apply(&removal(&name)),
+        }
     }
 
     /// What is installed of them in this network namespace.

@@ -1,5 +1,6 @@
 //! One link of a node: its device, the exchanges over its port, and the keys that come from them.
 
+mod admission;
 mod eap;
 mod greeting;
 mod keyer;
@@ -10,6 +11,8 @@ mod setting;
 #[cfg(test)]
 mod simulated;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +23,7 @@ use bartizan_ledger::Recorder;
 use bartizan_registry::ethertype;
 use bartizan_tls::{Endpoint, Established, Refused};
 
-use crate::derive::{Direction, Secret};
+use crate::derive::Direction;
 use crate::kernel::{Interface, SecY};
 use crate::message::{Message, VERSION};
 use crate::mka::{Cak, KeyedBy};
@@ -29,6 +32,7 @@ use crate::segment::{From, Segment};
 use crate::session::{Ended, Received, Session};
 use crate::{Error, Sci};
 
+use admission::{Admission, Beginning};
 use eap::EapPort;
 use keyer::Keyer;
 pub use keyer::{EapEnd, MkaSetting};
@@ -37,8 +41,6 @@ use refusals::Refusals;
 pub use setting::{RUN, Setting, endpoint};
 pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
 
-/// Exchanges that peers may have begun and not authenticated: anybody on the wire can begin one.
-const MOST_UNAUTHENTICATED: usize = 4;
 /// Frames that are taken in one turn.
 const FRAMES: usize = 256;
 /// How often the device is looked at, and how long a peer may say nothing before it is asked, and before it counts as gone.
@@ -64,6 +66,7 @@ pub struct Link {
     keyer: Keyer,
     /// Exchanges whose peer has not said its first word, by conversation.
     beginning: BTreeMap<u64, Beginning>,
+    admission: Admission,
     current: Option<Peer>,
     again: Duration,
     dial_at: Instant,
@@ -71,15 +74,6 @@ pub struct Link {
     seen: status::Seen,
     refusals: Refusals,
     listening: Listening,
-}
-
-/// An exchange that is not that of the link yet.
-#[derive(Debug)]
-struct Beginning {
-    session: Session,
-    established: Option<(Box<Established>, Secret)>,
-    /// What this end said of MKA.
-    offered: Option<String>,
 }
 
 /// The peer, as long as it answers.
@@ -142,6 +136,7 @@ impl Link {
             secy,
             own,
             beginning: BTreeMap::new(),
+            admission: Admission::new(now),
             current: None,
             again: FIRST_AGAIN,
             dial_at: now,
@@ -276,15 +271,20 @@ impl Link {
                     if !begins || self.setting.direction != Direction::FromServer {
                         continue;
                     }
-                    let accepting = endpoint.accept(self.setting.interface);
-                    let session = Session::accept(accepting, conversation, self.port.mtu, now);
-                    make_room(&mut self.beginning);
-                    let beginning = Beginning {
-                        session,
-                        established: None,
-                        offered: None,
+                    if !self.admission.admits(&mut self.beginning, now) {
+                        self.seen
+                            .trouble("more exchanges are begun than a peer begins: does another sender use the wire?");
+                        continue;
+                    }
+                    let accepting = match self.setting.accept(endpoint) {
+                        Ok(accepting) => accepting,
+                        Err(error) => {
+                            self.seen.trouble(&error.to_string());
+                            continue;
+                        }
                     };
-                    self.beginning.insert(conversation, beginning);
+                    let session = Session::accept(accepting, conversation, self.port.mtu, now);
+                    self.beginning.insert(conversation, Beginning::of(session));
                 }
                 let Some(beginning) = self.beginning.get_mut(&conversation) else {
                     continue;
@@ -493,7 +493,7 @@ impl Link {
             return;
         }
         let Some((endpoint, _)) = &self.exchange else { return };
-        let connecting = match endpoint.connect(&self.setting.peer, self.setting.interface) {
+        let connecting = match self.setting.connect(endpoint) {
             Ok(connecting) => connecting,
             Err(error) => {
                 self.seen.trouble(&error.to_string());
@@ -504,12 +504,7 @@ impl Link {
         let conversation = random();
         match Session::begin(connecting, conversation, self.port.mtu, now) {
             Ok(session) => {
-                let beginning = Beginning {
-                    session,
-                    established: None,
-                    offered: None,
-                };
-                self.beginning.insert(conversation, beginning);
+                self.beginning.insert(conversation, Beginning::of(session));
             }
             Err(ended) => {
                 self.seen.trouble(&ended.to_string());
@@ -585,20 +580,6 @@ impl Link {
         }
         self.follow(orders, now);
         Ok(())
-    }
-}
-
-/// Makes room for another exchange: the one that began first has had the most time.
-fn make_room(beginning: &mut BTreeMap<u64, Beginning>) {
-    while beginning.len() >= MOST_UNAUTHENTICATED {
-        let unauthenticated = beginning.iter().filter(|(_, one)| one.established.is_none());
-        let oldest = unauthenticated
-            .min_by_key(|(_, one)| one.session.began())
-            .map(|(&conversation, _)| conversation);
-        let Some(oldest) = oldest.or_else(|| beginning.keys().next().copied()) else {
-            return;
-        };
-        beginning.remove(&oldest);
     }
 }
 

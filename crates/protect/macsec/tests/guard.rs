@@ -190,6 +190,35 @@ mod as_root {
         assert_eq!(hosts[0].enter(|| other.state()).unwrap().unwrap(), GuardState::Absent);
     }
 
+    /// The order of a host's start: the guard first, then the port, then its first frame.
+    #[test]
+    fn guard_that_is_installed_before_its_port_is_there_leaves_no_frame_of_it_open() {
+        let hosts = ["odu", "oru"].map(|name| Namespace::create(name).expect("NOT RUN: this test needs root"));
+        let cable = || connect(&Port::new(&hosts[0], "eth0"), &Port::new(&hosts[1], "eth0"), 1600).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let deployment = Deployment::parse(FILE, "fh.yaml", place.path()).unwrap();
+        let guard = Guard::of(&deployment, "odu");
+        assert_eq!(hosts[0].enter(|| guard.unguarded()).unwrap().unwrap(), ["eth0"]);
+        // Linux 6.16 and later take rules for a name; others have the guard wait for the port.
+        match hosts[0].enter(|| guard.close_within(Duration::ZERO)).unwrap() {
+            Ok(open) => assert!(open.is_empty(), "{open:?}"),
+            Err(error) => println!("this kernel takes no rule for a port that is not there: {error}"),
+        }
+        let open = thread::scope(|scope| {
+            let closing = scope.spawn(|| hosts[0].enter(|| guard.close_within(LONG)).unwrap().unwrap());
+            cable();
+            closing.join().unwrap()
+        });
+        assert!(open.is_empty(), "{open:?}");
+        assert_eq!(passes(&hosts, "eth0", place.path()), [MACSEC]);
+        // By the node's name alone, and again where nothing is left.
+        for _ in 0..2 {
+            hosts[0].enter(|| Guard::remove("odu")).unwrap().unwrap();
+            assert_eq!(hosts[0].enter(|| guard.state()).unwrap().unwrap(), GuardState::Absent);
+        }
+        assert!(passes(&hosts, "eth0", place.path()).contains(&ECPRI));
+    }
+
     /// Ends the keeper, also where the test fails.
     struct Ended<'a>(&'a AtomicBool);
 

@@ -193,12 +193,7 @@ impl Endpoint {
         transport: Transport,
     ) -> Result<Connecting, Error> {
         let shared = &self.shared;
-        let is = |known: &Peer| known.node.as_str() == peer && known.interface == interface;
-        let found = shared.peers.iter().position(is);
-        let index = found.ok_or_else(|| Error::UnknownPeer {
-            peer: peer.to_owned(),
-            interface,
-        })?;
+        let index = self.place(peer, interface)?;
         let in_effect = shared.in_effect();
         let terms = Arc::clone(&in_effect.peers[index]);
         let handshake = Arc::new(Handshake::new(
@@ -242,22 +237,37 @@ impl Endpoint {
         (role, Resumption::store(Arc::new(store)))
     }
 
-    /// What one connection to a listener of `interface` needs: it is for the peers of that interface, and judged by their policies for
-    /// it.
-    #[must_use]
-    pub fn accept(&self, interface: InterfaceKind) -> Accepting {
-        self.server(interface, Transport::Records)
+    /// The place of a peer of this interface among the peers.
+    fn place(&self, peer: &str, interface: InterfaceKind) -> Result<usize, Error> {
+        let is = |known: &Peer| known.node.as_str() == peer && known.interface == interface;
+        let found = self.shared.peers.iter().position(is);
+        found.ok_or_else(|| Error::UnknownPeer {
+            peer: peer.to_owned(),
+            interface,
+        })
     }
 
-    pub(crate) fn server(&self, interface: InterfaceKind, transport: Transport) -> Accepting {
+    /// Configuration of one connection from `peer` over `interface`. Every other node is refused,
+    /// also one that is a peer of this interface elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPeer`] where no such interface leads there.
+    pub fn accept(&self, peer: &str, interface: InterfaceKind) -> Result<Accepting, Error> {
+        let side = Side::ServerOf(self.place(peer, interface)?);
+        Ok(self.server(side, Transport::Records))
+    }
+
+    /// Configuration of one connection to a listener that every peer of `interface` may reach. It
+    /// is judged by the connecting peer's policy for that interface.
+    #[must_use]
+    pub fn accept_any(&self, interface: InterfaceKind) -> Accepting {
+        self.server(Side::Server(interface), Transport::Records)
+    }
+
+    pub(crate) fn server(&self, side: Side, transport: Transport) -> Accepting {
         let shared = &self.shared;
         let in_effect = shared.in_effect();
-        let handshake = Arc::new(Handshake::new(
-            Arc::clone(shared),
-            in_effect,
-            Side::Server(interface),
-            transport,
-        ));
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_effect, side, transport));
         let provider = &handshake.terms().provider;
         Accepting {
             config: server_config(&handshake, provider),

@@ -28,8 +28,10 @@ use crate::{PeerIdentity, Reason, Refused, scheme};
 pub(crate) enum Side {
     /// The TLS client, which asked for the peer of this place.
     Client(usize),
-    /// The TLS server of a listener of this interface: whoever connects is known by its certificate.
+    /// The TLS server of a listener of this interface, which admits every peer of it.
     Server(InterfaceKind),
+    /// The TLS server of a link to the peer of this place, which admits no other.
+    ServerOf(usize),
 }
 
 impl Side {
@@ -37,13 +39,13 @@ impl Side {
     pub(crate) fn usage(self) -> Usage {
         match self {
             Self::Client(_) => Usage::Server,
-            Self::Server(_) => Usage::Client,
+            Self::Server(_) | Self::ServerOf(_) => Usage::Client,
         }
     }
 
     pub(crate) fn interface(self, shared: &Shared) -> InterfaceKind {
         match self {
-            Self::Client(peer) => shared.peers[peer].interface,
+            Self::Client(peer) | Self::ServerOf(peer) => shared.peers[peer].interface,
             Self::Server(interface) => interface,
         }
     }
@@ -129,7 +131,7 @@ impl Handshake {
     /// What this handshake offers and accepts before the peer is known.
     pub(crate) fn terms(&self) -> &Terms {
         match self.side {
-            Side::Client(peer) => &self.in_effect.peers[peer],
+            Side::Client(peer) | Side::ServerOf(peer) => &self.in_effect.peers[peer],
             Side::Server(interface) => self.in_effect.listener(interface),
         }
     }
@@ -156,7 +158,7 @@ impl Handshake {
         state.bytes.sent += bytes.len() as u64;
         match self.side {
             Side::Client(_) => self.transport.read(&mut state.client_hello, bytes),
-            Side::Server(_) => self.transport.read(&mut state.server_hello, bytes),
+            Side::Server(_) | Side::ServerOf(_) => self.transport.read(&mut state.server_hello, bytes),
         }
     }
 
@@ -168,7 +170,7 @@ impl Handshake {
         state.bytes.received += bytes.len() as u64;
         match self.side {
             Side::Client(_) => self.transport.read(&mut state.server_hello, bytes),
-            Side::Server(_) => self.transport.read(&mut state.client_hello, bytes),
+            Side::Server(_) | Side::ServerOf(_) => self.transport.read(&mut state.client_hello, bytes),
         }
     }
 
@@ -215,7 +217,7 @@ impl Handshake {
         let mut named = verify::matching(leaf, &self.shared.peers);
         let mut asked = None;
         match self.side {
-            Side::Client(peer) => {
+            Side::Client(peer) | Side::ServerOf(peer) => {
                 named.retain(|&index| index == peer);
                 asked = Some(&self.shared.peers[peer]);
             }
@@ -350,7 +352,7 @@ impl Handshake {
     fn peer(&self, state: &State) -> Option<NodeName> {
         let peer = match self.side {
             Side::Client(peer) => Some(peer),
-            Side::Server(_) => state.candidates.first().copied(),
+            Side::Server(_) | Side::ServerOf(_) => state.candidates.first().copied(),
         };
         peer.map(|peer| self.shared.peers[peer].node.clone())
     }
@@ -359,7 +361,7 @@ impl Handshake {
     fn forget_sessions(&self) {
         match self.side {
             Side::Client(peer) => self.shared.sessions.forget_client(self.shared.peers[peer].link()),
-            Side::Server(_) => {
+            Side::Server(_) | Side::ServerOf(_) => {
                 for ticket in std::mem::take(&mut self.state().issued) {
                     self.shared.sessions.take_server(&ticket);
                 }

@@ -21,7 +21,7 @@ use rustls::quic::{ClientConnection, Connection, KeyChange, Secrets, ServerConne
 use rustls::server::Acceptor;
 use rustls::{AlertDescription, ClientConfig};
 
-use crate::handshake::Transport;
+use crate::handshake::{self, Transport};
 use crate::{Accepting, Connecting, Endpoint, Error, Established, Refused, Watch};
 
 /// The version of RFC 9000.
@@ -117,10 +117,10 @@ impl Endpoint {
         })
     }
 
-    /// What one QUIC connection to a listener of `interface` needs.
+    /// The same as [`Endpoint::accept_any`] over QUIC.
     #[must_use]
-    pub fn accept_quic(&self, interface: InterfaceKind) -> AcceptingQuic {
-        let accepting = self.server(interface, Transport::Quic);
+    pub fn accept_any_quic(&self, interface: InterfaceKind) -> AcceptingQuic {
+        let accepting = self.server(handshake::Side::Server(interface), Transport::Quic);
         let handshake = QuicHandshake::new(accepting.watch.clone());
         AcceptingQuic {
             config: Arc::new(Server {

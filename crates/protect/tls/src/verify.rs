@@ -132,7 +132,7 @@ pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: Interface
                 identity::wanted(&peer.identity)
             ),
             format!(
-                "issue {} a certificate that has them: bartizan ca issue --name {}{}",
+                "check cable and address if it is another node's; otherwise issue {} a certificate that has them: bartizan ca issue --name {}{}",
                 peer.node,
                 peer.node,
                 identity::issue_options(&peer.identity)

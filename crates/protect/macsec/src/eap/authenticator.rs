@@ -131,7 +131,7 @@ impl Authenticator {
     }
 
     /// It may not.
-    pub fn fail(&mut self) {
+    fn fail(&mut self) {
         if self.run.take().is_some() {
             self.end = Some(frame(FAILURE, self.identifier, &[]));
         }

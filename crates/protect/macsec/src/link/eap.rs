@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::FrameSocket;
 use bartizan_registry::ethertype;
-use bartizan_tls::{Endpoint, PeerIdentity, Reason, Refused};
+use bartizan_tls::{Endpoint, Refused};
 
 use super::keyer::Keyer;
 use super::{FIRST_AGAIN, FRAMES, Link, record};
@@ -136,13 +136,19 @@ impl Link {
         if self.run_at().is_none_or(|at| at > now) {
             return;
         }
-        let interface = self.setting.interface;
         let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) else {
             return;
         };
+        let accepting = match self.setting.accept(&authority.endpoint) {
+            Ok(accepting) => accepting,
+            Err(error) => {
+                self.seen.trouble(&error.to_string());
+                return self.back_off(now);
+            }
+        };
         let asked = std::mem::take(&mut authority.asked);
         authority.began = Some(now);
-        authority.authenticator.begin(authority.endpoint.accept(interface), now);
+        authority.authenticator.begin(accepting, now);
         self.seen.wants_exchange = false;
         if let Keyer::Mka(mka) = &mut self.keyer
             && asked
@@ -177,23 +183,6 @@ impl Link {
             began,
             frames,
         } = authenticated;
-        if established.peer.as_str() != self.setting.peer {
-            if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
-                authority.authenticator.fail();
-            }
-            let refused = Refused {
-                reason: Reason::WrongName,
-                detail: format!("{} is at the port of {}", established.peer, self.setting.peer),
-                hint: "is the cable that of another link?".to_owned(),
-                peer: Some(established.peer),
-                identity: PeerIdentity::Proven,
-                key: established.key,
-                bytes: established.bytes,
-                negotiated: Some(established.negotiated),
-                chain: established.chain.to_vec(),
-            };
-            return self.refused(&refused, now);
-        }
         tracing::info!(
             link = %self.setting.name, group = %established.negotiated.group.name, ckn = %cak.ckn, frames, "the peer was authenticated by EAP-TLS"
         );

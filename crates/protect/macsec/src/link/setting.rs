@@ -6,7 +6,7 @@ use std::time::Duration;
 use bartizan_deployment::{
     Cak, Confidentiality, Deployment, Interface, InterfaceKind, Keying, MacsecLink, Node, Resumption,
 };
-use bartizan_tls::{Credentials, Endpoint, Peer};
+use bartizan_tls::{Accepting, Connecting, Credentials, Endpoint, Peer};
 
 use super::{EapEnd, MkaSetting};
 use crate::Error;
@@ -79,6 +79,17 @@ impl Setting {
         self.mka
             .as_ref()
             .is_none_or(|mka| mka.file.is_none() && mka.eap.is_none())
+    }
+
+    /// TLS server's end of one handshake over the link: no other node than the link's peer is
+    /// admitted.
+    pub(super) fn accept(&self, endpoint: &Endpoint) -> Result<Accepting, bartizan_tls::Error> {
+        endpoint.accept(&self.peer, self.interface)
+    }
+
+    /// TLS client's end of one handshake over the link.
+    pub(super) fn connect(&self, endpoint: &Endpoint) -> Result<Connecting, bartizan_tls::Error> {
+        endpoint.connect(&self.peer, self.interface)
     }
 
     /// Which end of EAP-TLS this is, where the CAK of MKA comes from that.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use bartizan_ledger::Recorder;
 use bartizan_tls::{Endpoint, Established};
 
+use super::admission::Admission;
 use super::keyer::Keyer;
 use super::listening::Listening;
 use super::refusals::Refusals;
@@ -107,9 +108,9 @@ impl Link {
         recorder: &Recorder,
         now: Instant,
     ) -> Self {
-        let connecting = endpoint.connect(&setting.peer, setting.interface).unwrap();
+        let connecting = setting.connect(endpoint).unwrap();
         let client = Session::begin(connecting, 7, MTU, now).unwrap();
-        let server = Session::accept(peers.accept(of_peer.interface), 7, MTU, now);
+        let server = Session::accept(of_peer.accept(peers).unwrap(), 7, MTU, now);
         let address = [2, 0, 0, 0, 0, 1];
         let mut ends = [
             End::new(&setting, client, address),
@@ -163,6 +164,7 @@ impl Link {
             own: sci,
             keyer: Keyer::Direct(Box::new(schedule)),
             beginning: BTreeMap::new(),
+            admission: Admission::new(now),
             current: Some(Peer {
                 session,
                 sci: channels[0],

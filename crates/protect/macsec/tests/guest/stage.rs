@@ -50,12 +50,16 @@ impl Stage {
         let [one, other] = &hosts;
         connect(&Port::new(one, PORT), &Port::new(other, PORT), 9000).expect("a cable");
         let place = tempfile::tempdir().expect("a directory");
+        // The second unit is the peer at another port of the O-DU: no test starts that link.
         let options = format!("port: {{ odu: {PORT}, oru: {PORT} }}, {options}");
         let text = format!(
             "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n  \
              odu: {{ function: O-DU, address: 10.0.0.1, certificate: odu/odu.crt.pem, key: odu/odu.key.pem }}\n  \
-             oru: {{ function: O-RU, address: 10.0.0.2, certificate: oru/oru.crt.pem, key: oru/oru.key.pem }}\ninterfaces:\n  \
-             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ {options} }} }}\n"
+             oru: {{ function: O-RU, address: 10.0.0.2, certificate: oru/oru.crt.pem, key: oru/oru.key.pem }}\n  \
+             oru2: {{ function: O-RU, address: 10.0.0.3, certificate: oru2/oru2.crt.pem, key: oru2/oru2.key.pem }}\ninterfaces:\n  \
+             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ {options} }} }}\n  \
+             - {{ kind: FH, between: [odu, oru2], with: macsec, macsec: {{ port: {{ odu: other0, oru2: eth0 }}, \
+             device: {{ odu: macsec9, oru2: macsec0 }} }} }}\n"
         );
         std::fs::write(place.path().join("ran.yaml"), text).expect("a file");
         let ca = place.path().join("ca");

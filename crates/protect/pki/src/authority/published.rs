@@ -1,7 +1,7 @@
 //! Certificates and revocation lists that an authority publishes.
 
 use super::issued::Trusted;
-use super::lists::LABEL;
+use crate::revocation_list::LABEL;
 use crate::certificate::to_pem;
 use crate::records::{Entry, Own, Phase, Records, Role};
 use crate::{Certificate, Error};

@@ -171,7 +171,7 @@ pub(crate) async fn accept(
         handshake: Duration::ZERO,
     };
     let generation = shared.endpoint.generation();
-    let accepting = shared.endpoint.endpoint().accept(interface);
+    let accepting = shared.endpoint.endpoint().accept_any(interface);
     let watch = accepting.watch.clone();
     let tap = Tap::new(Socket::Tokio(stream), watch.clone());
     let began = Instant::now();

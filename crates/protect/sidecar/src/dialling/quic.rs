@@ -100,7 +100,7 @@ fn transport() -> Arc<TransportConfig> {
 
 /// What a listener has of every connection, and answers packets with that belong to none.
 pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConfig {
-    let mut config = ServerConfig::with_crypto(shared.endpoint.endpoint().accept_quic(interface).config);
+    let mut config = ServerConfig::with_crypto(shared.endpoint.endpoint().accept_any_quic(interface).config);
     config
         .transport_config(transport())
         .max_incoming(BACKLOG)
@@ -352,7 +352,7 @@ pub(crate) async fn accept(
         handshake: Duration::ZERO,
     };
     let generation = shared.endpoint.generation();
-    let accepting = shared.endpoint.endpoint().accept_quic(interface);
+    let accepting = shared.endpoint.endpoint().accept_any_quic(interface);
     let handshake = accepting.handshake;
     let began = Instant::now();
     let mut config = listening.clone();

@@ -44,7 +44,7 @@ fn open(policy: &str, lasting: [Duration; 2], connections: usize) -> Open {
     let mut facts = None;
     for _ in 0..connections {
         let connecting = client.connect("nrf", InterfaceKind::Sbi).unwrap();
-        let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
+        let outcome = shake(connecting, server.accept_any(InterfaceKind::Sbi));
         facts = Some([outcome.client, outcome.server].map(|end| end.unwrap().facts));
     }
     Open {
@@ -181,7 +181,7 @@ fn an_exception_that_ended_ends_what_it_excused() {
     let client = Endpoint::with_clock(authority.node("amf"), classical, clock.clone()).unwrap();
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let facts = outcome.server.unwrap().facts;
     assert!(matches!(server.judge_again(&facts), Ok(Verdict::Excepted { .. })));

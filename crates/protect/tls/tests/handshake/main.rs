@@ -3,6 +3,7 @@
 mod again;
 mod authority;
 mod credentials;
+mod links;
 mod observation;
 mod own_files;
 mod probing;

@@ -16,7 +16,7 @@ fn the_key_is_the_client_random_on_the_wire_at_both_ends() {
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let (client, server) = (outcome.client.unwrap(), outcome.server.unwrap());
     let Some(Key::Tls { client_random }) = client.key else {
@@ -33,7 +33,7 @@ fn bytes_are_those_on_the_wire_until_the_end_of_the_handshake() {
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
     let (mut client, mut server) = (
         client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
-        server_end(server.accept(InterfaceKind::Sbi)),
+        server_end(server.accept_any(InterfaceKind::Sbi)),
     );
     let outcome = converse(&mut client, &mut server);
     let (ours, theirs) = (outcome.client.unwrap().bytes, outcome.server.unwrap().bytes);
@@ -59,7 +59,7 @@ fn a_hello_retry_request_is_seen_at_both_ends_and_keeps_the_first_random() {
     let client = Endpoint::new(authority.node("amf"), both).unwrap();
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let (client, server) = (outcome.client.unwrap(), outcome.server.unwrap());
     assert!(client.negotiated.hello_retry && server.negotiated.hello_retry);
@@ -83,7 +83,7 @@ fn a_hello_retry_request_before_a_resumption_is_not_forgotten() {
     for resumed in [false, true] {
         let outcome = shake(
             client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-            server.accept(InterfaceKind::Sbi),
+            server.accept_any(InterfaceKind::Sbi),
         );
         for end in [outcome.client, outcome.server] {
             let negotiated = end.unwrap().negotiated;
@@ -123,7 +123,7 @@ fn interleaved_handshakes_of_one_endpoint_are_observed_each_on_its_own() {
         .map(|client| {
             (
                 client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
-                server_end(server.accept(InterfaceKind::Sbi)),
+                server_end(server.accept_any(InterfaceKind::Sbi)),
             )
         })
         .collect();

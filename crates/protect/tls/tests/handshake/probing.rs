@@ -19,7 +19,7 @@ fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judg
     let address = listener.local_addr().expect("its address");
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client connects");
-        let accepting = endpoint.accept(InterfaceKind::Sbi);
+        let accepting = endpoint.accept_any(InterfaceKind::Sbi);
         let mut connection = rustls::ServerConnection::new(accepting.config).expect("a configuration");
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(&mut stream) {

@@ -19,7 +19,7 @@ fn between(authority: &Authority, policy: &str) -> Outcome {
     let server = nrf(authority.node("nrf"), &deployment);
     shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     )
 }
 
@@ -131,7 +131,7 @@ fn an_intermediate_is_sent_and_the_root_is_not() {
     let server = nrf(authority.credentials(&issued, None), &deployment);
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let chain = outcome.client.unwrap().chain;
     let read: Vec<_> = chain
@@ -174,20 +174,23 @@ fn a_listener_admits_by_the_policy_of_its_own_interface_whatever_another_one_all
         (InterfaceKind::O1, InterfaceKind::O1),
         (InterfaceKind::Sbi, InterfaceKind::O1),
     ] {
-        let outcome = shake(client.connect("nrf", ours).unwrap(), server.accept(theirs));
+        let outcome = shake(client.connect("nrf", ours).unwrap(), server.accept_any(theirs));
         let established = outcome.server.unwrap();
         assert_eq!(established.interface, InterfaceKind::O1);
         assert!(matches!(established.verdict, Verdict::Excepted { .. }));
     }
     for ours in [InterfaceKind::O1, InterfaceKind::Sbi] {
-        let outcome = shake(client.connect("nrf", ours).unwrap(), server.accept(InterfaceKind::Sbi));
+        let outcome = shake(
+            client.connect("nrf", ours).unwrap(),
+            server.accept_any(InterfaceKind::Sbi),
+        );
         assert_eq!(outcome.server.unwrap_err().reason, Reason::NoCommonGroup);
     }
     // And where no peer is joined by it, nobody is admitted, with the best of certificates.
     let good = amf(authority.node("amf"), &deployment);
     let outcome = shake(
         good.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::A1),
+        server.accept_any(InterfaceKind::A1),
     );
     let refused = outcome.server.unwrap_err();
     assert_eq!(refused.reason, Reason::WrongName);
@@ -226,7 +229,7 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
 
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let established = outcome.server.unwrap();
     assert_eq!(established.negotiated.group.code, NamedGroup::X25519.0);
@@ -238,7 +241,7 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
     clock.set(LAST_SECOND + 1);
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     let refused = outcome.server.unwrap_err();
     assert_eq!(refused.reason, Reason::NoCommonGroup);
@@ -252,7 +255,7 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
     let modern = Endpoint::with_clock(node(&hybrid, "amf"), peers(&deployment, "amf"), clock).unwrap();
     let outcome = shake(
         modern.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     assert_both(
         &outcome,
@@ -300,7 +303,7 @@ fn transition_prefers_post_quantum_against_the_order_of_the_client() {
         let mut acceptor = rustls::server::Acceptor::default();
         acceptor.read_tls(&mut &hello[..]).unwrap();
         let accepted = acceptor.accept().unwrap().unwrap();
-        let accepting = server.accept(InterfaceKind::Sbi);
+        let accepting = server.accept_any(InterfaceKind::Sbi);
         let config = accepting.config_for(&accepted.client_hello());
         accepting.watch.received(&hello);
         let connection = accepted.into_connection(config).unwrap();
@@ -423,7 +426,7 @@ fn a_node_known_by_an_address_or_a_uri_alone_is_reached_without_a_dns_name() {
         );
         let outcome = shake(
             client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-            server.accept(InterfaceKind::Sbi),
+            server.accept_any(InterfaceKind::Sbi),
         );
         assert_eq!(outcome.client.unwrap().peer.as_str(), "nrf");
         assert_eq!(outcome.server.unwrap().peer.as_str(), "amf");

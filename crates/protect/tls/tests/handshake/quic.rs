@@ -49,7 +49,7 @@ fn transport() -> Arc<TransportConfig> {
 }
 
 async fn shake(client: &Endpoint, server: &Endpoint) -> Outcome {
-    let accepting = server.accept_quic(InterfaceKind::Sbi);
+    let accepting = server.accept_any_quic(InterfaceKind::Sbi);
     let mut config = ServerConfig::with_crypto(accepting.config);
     config.transport_config(transport());
     let listening = endpoint(Some(config));
@@ -147,4 +147,15 @@ fn a_certificate_of_another_authority_is_refused_at_either_end_before_a_stream_i
     // The client does not trust the server either, and is the first to see a certificate.
     assert_eq!(outcome.client.unwrap().unwrap_err().reason, Reason::UnknownCa);
     assert!(outcome.server.is_none());
+}
+
+#[test]
+fn another_node_of_the_same_authority_is_refused_at_either_end() {
+    let authority = root();
+    let node = |name| (authority.node(name), deployment("hybrid"));
+    let by_server = between(node("smf"), node("nrf")).server;
+    let by_client = between(node("amf"), node("smf")).client;
+    for judged in [by_server, by_client] {
+        assert_eq!(judged.unwrap().unwrap_err().reason, Reason::WrongName);
+    }
 }

@@ -23,7 +23,7 @@ fn judged_by_nrf(server: &Endpoint, client: Credentials) -> Outcome {
     let client = amf(client, &deployment("hybrid"));
     shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     )
 }
 
@@ -243,7 +243,7 @@ fn a_peer_with_only_classical_groups_has_no_group_in_common() {
         policy.post_quantum = PostQuantum::Forbid;
         policy.groups = vec![NamedGroup::X25519];
     });
-    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(client, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCommonGroup);
     assert_eq!(
         refused(&outcome).detail,
@@ -262,7 +262,7 @@ fn a_peer_with_another_post_quantum_group_has_no_group_in_common() {
         policy.groups = vec![NamedGroup::MLKEM512];
     });
     assert_eq!(
-        refused(&shake(client, server.accept(InterfaceKind::Sbi))).reason,
+        refused(&shake(client, server.accept_any(InterfaceKind::Sbi))).reason,
         Reason::NoCommonGroup
     );
 }
@@ -276,7 +276,7 @@ fn a_peer_that_accepts_other_signatures_has_no_signature_in_common() {
         policy.signatures = vec![SignatureScheme::MLDSA87];
         policy.chain_signatures = vec![SignatureScheme::MLDSA87];
     });
-    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(client, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCommonSignature);
     assert_eq!(
         refused(&outcome).detail,
@@ -293,7 +293,7 @@ fn a_client_whose_certificate_the_server_does_not_accept_says_so_itself() {
     });
     let server = Endpoint::new(authority.node("nrf"), server).unwrap();
     let client = amf(authority.node("amf"), &deployment("hybrid"));
-    let accepting = server.accept(InterfaceKind::Sbi);
+    let accepting = server.accept_any(InterfaceKind::Sbi);
     let strict = accepting_only_mldsa87(&accepting);
     let outcome = shake(client.connect("nrf", InterfaceKind::Sbi).unwrap(), strict);
     let later = outcome.client.err().or(outcome.client_later).expect("refused");
@@ -371,7 +371,7 @@ fn cnsa2_has_no_cipher_in_common_with_aes_128() {
     let client = Endpoint::new(authority.node("amf"), peers).unwrap();
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     assert_eq!(refused(&outcome).reason, Reason::NoCommonCipher);
 }
@@ -399,7 +399,7 @@ fn a_peer_that_speaks_tls_1_2_has_no_version_in_common() {
 /// What nrf says of these bytes.
 fn refused_bytes(bytes: &[u8]) -> Box<Refused> {
     let server = nrf(root().node("nrf"), &deployment("hybrid"));
-    let mut server = server_end(server.accept(InterfaceKind::Sbi));
+    let mut server = server_end(server.accept_any(InterfaceKind::Sbi));
     server.hear(bytes);
     let error = server.error().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
     server.watch.failed(&error)
@@ -426,7 +426,7 @@ fn a_client_without_a_certificate_is_refused_for_that() {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(connecting, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCertificate);
     assert_client_learns(&outcome, "certificate_required");
 }
@@ -463,7 +463,7 @@ fn a_stolen_certificate_without_its_key_is_a_bad_signature() {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(connecting, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::BadSignature);
     assert_client_learns(&outcome, "decrypt_error");
 }
@@ -502,7 +502,7 @@ fn a_chain_signed_in_a_scheme_the_policy_lacks_is_refused_by_policy() {
         policy.post_quantum = PostQuantum::Forbid;
         policy.chain_signatures.push(SignatureScheme::ECDSA_SECP256R1_SHA256);
     });
-    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(client, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::Policy);
     assert!(
         refused(&outcome).detail.contains("mldsa65, mldsa87"),
@@ -527,7 +527,7 @@ fn a_peer_held_to_a_stricter_policy_than_another_is_refused_what_the_other_may()
         let client = Endpoint::new(authority.node(name), lax.clone()).unwrap();
         let outcome = shake(
             client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-            server.accept(InterfaceKind::Sbi),
+            server.accept_any(InterfaceKind::Sbi),
         );
         if accepted {
             let established = outcome.server.unwrap();
@@ -545,7 +545,7 @@ fn a_peer_held_to_a_stricter_policy_than_another_is_refused_what_the_other_may()
     let client = amf(authority.node("amf"), &deployment);
     let established = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     )
     .server
     .unwrap();
@@ -564,7 +564,7 @@ fn a_server_that_signs_in_another_scheme_than_the_policy_s_is_refused_by_the_cli
     let client = amf(issuing.node("amf"), &deployment("hybrid"));
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     assert_eq!(refused(&outcome).reason, Reason::NoCommonSignature);
 }
@@ -576,7 +576,7 @@ fn a_bit_flipped_on_the_way_is_a_bad_signature() {
     let client = amf(authority.node("amf"), &deployment("hybrid"));
     let (mut client, mut server) = (
         client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
-        server_end(server.accept(InterfaceKind::Sbi)),
+        server_end(server.accept_any(InterfaceKind::Sbi)),
     );
     server.hear(&client.speak());
     let mut flight = server.speak();
@@ -624,7 +624,7 @@ fn a_machine_without_a_clock_is_at_fault_itself() {
     clock.set(None);
     let outcome = shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     );
     assert_eq!(refused(&outcome).reason, Reason::Ours);
 }

@@ -23,7 +23,7 @@ fn root() -> Authority {
 fn connect(client: &Endpoint, server: &Endpoint) -> Outcome {
     shake(
         client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-        server.accept(InterfaceKind::Sbi),
+        server.accept_any(InterfaceKind::Sbi),
     )
 }
 
@@ -216,7 +216,7 @@ fn another_certificate_for_the_same_key_is_judged_by_itself() {
         let client = amf(authority.credentials(&again, None), &lab);
         let outcome = shake(
             client.connect("nrf", InterfaceKind::Sbi).unwrap(),
-            server.accept(InterfaceKind::Sbi),
+            server.accept_any(InterfaceKind::Sbi),
         );
         assert_eq!(judged_by_server(&outcome), Some(reason), "{:?}", outcome.server.err());
     }
@@ -269,7 +269,7 @@ fn a_known_chain_without_its_key_is_a_bad_signature() {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
+    let outcome = shake(connecting, server.accept_any(InterfaceKind::Sbi));
     assert_eq!(judged_by_server(&outcome), Some(Reason::BadSignature));
 }
 

@@ -80,7 +80,7 @@ impl Server {
         let Some(endpoint) = &self.manner.tls else {
             return self.http2(stream, "http").await;
         };
-        let Accepting { config, watch } = endpoint.accept(InterfaceKind::Sbi);
+        let Accepting { config, watch } = endpoint.accept_any(InterfaceKind::Sbi);
         match timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await {
             Ok(Ok(tls)) => match watch.finish_server(tls.get_ref().1) {
                 Ok(_) => Rc::clone(&self).http2(tls, "https").await,

@@ -78,7 +78,7 @@ impl Ends {
         let mut client = ClientConnection::new(connecting.config, connecting.name).map_err(|error| failed(&error))?;
         let mut server_time = Duration::ZERO;
         let mut began = thread_time()?;
-        let accepting = self.producer.accept(InterfaceKind::Sbi);
+        let accepting = self.producer.accept_any(InterfaceKind::Sbi);
         let mut server = ServerConnection::new(accepting.config).map_err(|error| failed(&error))?;
         server_time += thread_time()?.saturating_sub(began);
         let mut wire = Vec::with_capacity(16 * 1024);

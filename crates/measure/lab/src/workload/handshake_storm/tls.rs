@@ -254,7 +254,7 @@ async fn accept(endpoint: &Endpoint, listener: &TcpListener, spent: &Arc<AtomicU
 /// The responder's half: handshake, judgement, one byte, the end.
 async fn answer(endpoint: &Endpoint, stream: TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let accepting = endpoint.accept(InterfaceKind::Sbi);
+    let accepting = endpoint.accept_any(InterfaceKind::Sbi);
     let mut tls = TlsAcceptor::from(accepting.config).accept(stream).await?;
     accepting
         .watch

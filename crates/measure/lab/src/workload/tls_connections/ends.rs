@@ -278,7 +278,7 @@ impl Server {
 fn answer(endpoint: &Endpoint, mut socket: TcpStream) -> Result<(), Error> {
     let ours = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
     patient(&socket).map_err(Error::Broken)?;
-    let accepting = endpoint.accept(InterfaceKind::Sbi);
+    let accepting = endpoint.accept_any(InterfaceKind::Sbi);
     let mut server = ServerConnection::new(accepting.config).map_err(|error| ours(&error))?;
     while server.is_handshaking() {
         server.complete_io(&mut socket).map_err(|error| ours(&error))?;

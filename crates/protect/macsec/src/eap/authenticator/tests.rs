@@ -22,7 +22,7 @@ fn endpoints(place: &Path, name: &str) -> [Endpoint; 2] {
     let now = SystemTime::now();
     let ca = place.join("ca");
     let mut authority = Authority::init(&ca, InitOptions::new(Algorithm::MlDsa65), now).unwrap();
-    for (node, name) in [("odu", "odu"), ("oru", name)] {
+    for (node, name) in [("odu", "odu"), ("oru", name), ("oru2", "oru2")] {
         let leaf = Leaf::new(node)
             .unwrap()
             .dns(name)
@@ -33,8 +33,11 @@ fn endpoints(place: &Path, name: &str) -> [Endpoint; 2] {
     }
     let text = "policy: hybrid\ntrust: { roots: ca/root.crt.pem }\nnodes:\n  \
                 odu: { function: O-DU, address: 10.0.0.1, certificate: odu/odu.crt.pem, key: odu/odu.key.pem }\n  \
-                oru: { function: O-RU, address: 10.0.0.2, certificate: oru/oru.crt.pem, key: oru/oru.key.pem }\ninterfaces:\n  \
-                - { kind: FH, between: [odu, oru], with: macsec, macsec: { keying: eap-tls, port: { odu: eth0, oru: eth0 } } }\n";
+                oru: { function: O-RU, address: 10.0.0.2, certificate: oru/oru.crt.pem, key: oru/oru.key.pem }\n  \
+                oru2: { function: O-RU, address: 10.0.0.3, certificate: oru2/oru2.crt.pem, key: oru2/oru2.key.pem }\ninterfaces:\n  \
+                - { kind: FH, between: [odu, oru], with: macsec, macsec: { keying: eap-tls, port: { odu: eth0, oru: eth0 } } }\n  \
+                - { kind: FH, between: [odu, oru2], with: macsec, macsec: { keying: eap-tls, port: { odu: eth1, oru2: eth0 }, \
+                device: { odu: macsec1, oru2: macsec0 } } }\n";
     let deployment = Deployment::parse(text, "fh.yaml", place).unwrap_or_else(|error| panic!("{error}"));
     NODES.map(|node| {
         let files = deployment.node(node).unwrap().files.clone().unwrap();
@@ -107,7 +110,7 @@ impl Stage {
     fn new(endpoints: &[Endpoint; 2]) -> Self {
         let interface = endpoints[0].peers()[0].interface;
         let (now, mut authenticator) = (Instant::now(), Authenticator::new(OURS));
-        authenticator.begin(endpoints[0].accept(interface), now);
+        authenticator.begin(endpoints[0].accept("oru", interface).unwrap(), now);
         Self {
             authenticator,
             peer: Peer {
@@ -191,18 +194,21 @@ fn peer_that_proves_who_it_is_has_the_same_cak_also_where_frames_are_lost() {
 
 #[test]
 fn peer_with_the_certificate_of_somebody_else_is_refused_by_an_alert_and_a_failure() {
-    let place = tempfile::tempdir().unwrap();
-    let mut stage = Stage::new(&endpoints(place.path(), "somebody-else"));
-    let Some(Happened::Refused(refused)) = stage.run() else {
-        panic!("{:?}", stage.authenticator)
-    };
-    assert_eq!(refused.reason.to_string(), "wrong-name");
-    assert!(stage.run().is_none());
-    assert_eq!(
-        (stage.peer.succeeded, stage.authenticator.is_busy()),
-        (Some(false), false)
-    );
-    assert_eq!(stage.saw, [Saw::Failure]);
+    // The second is the peer of another port.
+    for name in ["somebody-else", "oru2"] {
+        let place = tempfile::tempdir().unwrap();
+        let mut stage = Stage::new(&endpoints(place.path(), name));
+        let Some(Happened::Refused(refused)) = stage.run() else {
+            panic!("{:?}", stage.authenticator)
+        };
+        assert_eq!(refused.reason.to_string(), "wrong-name");
+        assert!(stage.run().is_none());
+        assert_eq!(
+            (stage.peer.succeeded, stage.authenticator.is_busy()),
+            (Some(false), false)
+        );
+        assert_eq!(stage.saw, [Saw::Failure]);
+    }
 }
 
 #[test]

@@ -192,14 +192,15 @@ fn port_is_keyed_after_post_quantum_eap_tls_and_its_key_changes_when_either_end_
 
 /// Authenticates the peer once, as an authenticator does that leaves MKA as it is.
 fn authenticate(stage: &Stage) {
-    let (endpoint, interface) = (stage.endpoint(AUTHENTICATOR), stage.setting(AUTHENTICATOR).interface);
+    let (endpoint, setting) = (stage.endpoint(AUTHENTICATOR), stage.setting(AUTHENTICATOR));
     let run = || {
         let address = Interface::of(PORT)
             .and_then(|port| port.ethernet_address())
             .expect("a port");
         let mut socket = FrameSocket::open(PORT, address, EAPOL).expect("a socket");
         let mut authenticator = Authenticator::new(address);
-        authenticator.begin(endpoint.accept(interface), Instant::now());
+        let accepting = endpoint.accept(&setting.peer, setting.interface).expect("a peer");
+        authenticator.begin(accepting, Instant::now());
         let deadline = Instant::now() + LONG;
         while authenticator.is_busy() {
             assert!(Instant::now() < deadline, "{authenticator:?}");

@@ -77,30 +77,30 @@ fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
     if !is_here("faults::peer_with_another_name_gets_no_keys_and_no_frame_passes") {
         return;
     }
-    let mut stage = Stage::new("");
-    stage.issue("oru", "somebody-else");
-    stage.start(0);
-    stage.start(1);
-    let status = stage.until(0, "it is refused", |status| status.trouble.is_some());
-    assert!(!status.up && status.keys == 0, "{status:?}");
-    let load = Load::start(&stage, 0);
-    load.until_sent(21);
-    let (sent, arrived) = load.end();
-    assert!(sent > 20 && arrived.frames == 0, "{sent} {arrived:?}");
-    stage.kill(0);
-    let refused = stage.recorded(0).into_iter().find_map(|event| match event {
-        Event::MacsecRefused(refused) => Some(*refused),
-        _ => None,
-    });
-    let refused = refused.expect("a record");
-    assert_eq!(
-        (refused.reason.as_str(), refused.link.peer.as_str()),
-        ("wrong-name", "oru")
-    );
-    assert!(
-        refused.chain[0].names.contains(&"dns:somebody-else".to_owned()),
-        "{refused:?}"
-    );
+    // The second is the peer of another port, and begins.
+    for (name, options) in [("somebody-else", ""), ("oru2", "initiator: oru")] {
+        let mut stage = Stage::new(options);
+        stage.issue("oru", name);
+        stage.start(0);
+        stage.start(1);
+        let status = stage.until(0, "it is refused", |status| status.trouble.is_some());
+        assert!(!status.up && status.keys == 0, "{status:?}");
+        let load = Load::start(&stage, 0);
+        load.until_sent(21);
+        let (sent, arrived) = load.end();
+        assert!(sent > 20 && arrived.frames == 0, "{sent} {arrived:?}");
+        stage.kill(0);
+        let refused = stage.recorded(0).into_iter().find_map(|event| match event {
+            Event::MacsecRefused(refused) => Some(*refused),
+            _ => None,
+        });
+        let refused = refused.expect("a record");
+        assert_eq!(
+            (refused.reason.as_str(), refused.link.peer.as_str()),
+            ("wrong-name", "oru")
+        );
+        assert!(refused.chain[0].names.contains(&format!("dns:{name}")), "{refused:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,199 @@
+//! `bartizan guard`: the rules without which packets or frames of a node's links could pass
+//! unencrypted.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_deployment::Deployment;
+use serde::Serialize;
+
+use super::ipsec::guarding::{self, Cleartext};
+use super::ipsec::print_json;
+use super::macsec::{Ports, guard_failed};
+use crate::commands::deployment_file::read;
+use crate::output::print;
+use crate::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-guard/1";
+
+/// Install, show or remove the guard of a node's IPsec and MACsec links: what they do not protect
+/// does not pass.
+///
+/// `bartizan up` installs the same rules before it does anything else. Installed by itself, before the network is up, the guard leaves
+/// no moment for packets that find no SA, nor for frames that pass a MACsec port as they are. It
+/// needs no certificate and no peer. Run it in the network namespace of the links, as root or with
+/// CAP_NET_ADMIN.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan guard install ran.yaml --node cu\n  \
+    bartizan guard show ran.yaml --node cu --json | jq .guard\n  \
+    bartizan guard show ran.yaml --node odu --json | jq .macsec.guard\n  \
+    bartizan guard remove --node cu")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Install the guard. Replaces one of another state of the file; keeps an up-to-date one and
+    /// its counters.
+    #[command(after_help = "Examples:\n  bartizan guard install ran.yaml --node cu\n  \
+        bartizan guard install ran.yaml --node odu --wait 30")]
+    Install(InstallArgs),
+    /// Compare what is installed, rule by rule, with what the file asks for; exit code 1 where they differ.
+    #[command(after_help = "Examples:\n  bartizan guard show ran.yaml --node cu --json | jq .guard")]
+    Show(ShowArgs),
+    /// Remove the guard: what no link protects passes as the host sends it. Needs no file.
+    #[command(after_help = "Examples:\n  bartizan guard remove --node cu")]
+    Remove(RemoveArgs),
+}
+
+#[derive(clap::Args)]
+struct NodeArgs {
+    /// The deployment file.
+    file: PathBuf,
+    /// The node whose links these are.
+    #[arg(long, value_name = "NAME")]
+    node: String,
+}
+
+#[derive(clap::Args)]
+struct InstallArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Longest time to wait for MACsec ports that are not there yet, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=600))]
+    wait: u64,
+}
+
+#[derive(clap::Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct RemoveArgs {
+    /// The node whose links these are.
+    #[arg(long, value_name = "NAME")]
+    node: String,
+}
+
+/// The guards of one node.
+struct Guards {
+    ipsec: Option<bartizan_ipsec::guard::Guard>,
+    macsec: Option<bartizan_macsec::guard::Guard>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    node: String,
+    /// Absent where the node has no IPsec link.
+    #[serde(flatten)]
+    ipsec: Option<Cleartext>,
+    /// Absent where the node has no MACsec link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    macsec: Option<Ports>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.action {
+        Action::Install(args) => {
+            let guards = args.node.guards()?;
+            guards.install(Duration::from_secs(args.wait))?;
+            guards.report(&args.node.node, false)
+        }
+        Action::Show(args) => args.node.guards()?.report(&args.node.node, args.json),
+        Action::Remove(args) => {
+            // A guard that cannot be removed keeps no other one.
+            let ipsec = bartizan_ipsec::guard::Guard::remove(&args.node).map_err(guarding::failed);
+            let macsec = bartizan_macsec::guard::Guard::remove(&args.node);
+            ipsec?;
+            macsec.map_err(|error| guard_failed(&error))?;
+            print("removed: what no SA and no MACsec device protects passes as the host sends it\n")?;
+            Ok(Outcome::Clean)
+        }
+    }
+}
+
+impl Guards {
+    fn install(&self, wait: Duration) -> Result<(), Failure> {
+        let ipsec = self.ipsec.as_ref().map(|guard| guard.close(guarding::esp()));
+        // A failure for links of one kind leaves those of the other guarded.
+        let macsec = self.macsec.as_ref().map(|guard| guard.close_within(wait));
+        ipsec.transpose().map_err(guarding::failed)?;
+        macsec.transpose().map_err(|error| guard_failed(&error))?;
+        Ok(())
+    }
+
+    fn report(&self, node: &str, json: bool) -> Result<Outcome, Failure> {
+        let report = Report {
+            schema: SCHEMA,
+            node: node.to_owned(),
+            ipsec: self.ipsec.as_ref().map(Cleartext::of).transpose()?,
+            macsec: self.macsec.as_ref().map(Ports::of),
+        };
+        let kept = report.ipsec.as_ref().is_none_or(Cleartext::is_kept);
+        let kept = kept && report.macsec.as_ref().is_none_or(Ports::is_kept);
+        if json {
+            print_json(&report)?;
+        } else {
+            let texts = [
+                report.ipsec.as_ref().map(Cleartext::text),
+                report.macsec.as_ref().map(Ports::text),
+            ];
+            for text in texts.into_iter().flatten() {
+                print(&format!("{text}\n"))?;
+            }
+        }
+        Ok(if kept { Outcome::Clean } else { Outcome::Finding })
+    }
+}
+
+impl NodeArgs {
+    fn guards(&self) -> Result<Guards, Failure> {
+        let (node, deployment) = (self.node.as_str(), known(&self.file, &self.node)?);
+        let ipsec = deployment.ipsec_links(node).next().is_some();
+        let macsec = deployment.macsec_links(node).next().is_some();
+        if !ipsec && !macsec {
+            let shown = self.file.display();
+            return Err(
+                Failure::usage(format!("{shown}: {node} has no IPsec link and no MACsec link"))
+                    .hint("an interface with `with: ipsec` or `with: macsec` makes one"),
+            );
+        }
+        Ok(Guards {
+            ipsec: ipsec.then(|| bartizan_ipsec::guard::Guard::of(&deployment, node)),
+            macsec: macsec.then(|| bartizan_macsec::guard::Guard::of(&deployment, node)),
+        })
+    }
+}
+
+/// The deployment of a file that has this node.
+fn known(file: &Path, node: &str) -> Result<Deployment, Failure> {
+    let deployment = read(file)?;
+    if deployment.node(node).is_none() {
+        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
+        return Err(
+            Failure::usage(format!("{}: no node is called `{node}`", file.display()))
+                .hint(format!("nodes are {}", known.join(", "))),
+        );
+    }
+    Ok(deployment)
+}
+
+/// The IPsec guard of a node of a file.
+pub(super) fn of_ipsec(file: &Path, node: &str) -> Result<bartizan_ipsec::guard::Guard, Failure> {
+    let deployment = known(file, node)?;
+    if deployment.ipsec_links(node).next().is_none() {
+        return Err(Failure::usage(format!("{}: {node} has no IPsec link", file.display()))
+            .hint("an interface with `with: ipsec` makes one"));
+    }
+    Ok(bartizan_ipsec::guard::Guard::of(&deployment, node))
+}

@@ -1,0 +1,65 @@
+//! Ports that are not there yet, as while a host starts.
+//!
+//! From Linux 6.16 on rules stand at a name, also before an interface has it. Earlier kernels take
+//! no rule for an interface that is not there.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_host::netlink::InterfaceChanges;
+use bartizan_host::{Error, nftables};
+
+use super::{FAMILY, Guard, Side, devices};
+
+/// Interval between looks at the ports where the kernel reports no change of interfaces.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Guard {
+    /// Installs the rules as [`Guard::close`] does. Waits up to `patience` for ports that can have
+    /// rules only once they are there; the rules of the others are installed meanwhile. Returns the
+    /// ports that are left unguarded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guard::close`].
+    pub fn close_within(&self, patience: Duration) -> Result<Vec<String>, Error> {
+        let deadline = Instant::now() + patience;
+        let changes = InterfaceChanges::subscribe();
+        loop {
+            let open = self.close().and_then(|()| self.unguarded());
+            let closed = matches!(&open, Ok(open) if open.is_empty());
+            let left = deadline.saturating_duration_since(Instant::now());
+            // A failure that no port would change is not waited out.
+            if closed || left.is_zero() || !self.places().iter().any(BTreeSet::is_empty) {
+                return open;
+            }
+            match &changes {
+                Ok(changes) if changes.within(left).is_ok() => {}
+                _ => thread::sleep(LOOK.min(left)),
+            }
+        }
+    }
+
+    /// Ports that are not there and whose names no rule has: frames would pass them when they come.
+    ///
+    /// # Errors
+    ///
+    /// The error of `nft` that is missing or may not.
+    pub fn unguarded(&self) -> Result<Vec<String>, Error> {
+        let printed = nftables::printed(FAMILY, &self.name)?;
+        let text = printed.map(|(_, text)| text).unwrap_or_default();
+        let places = self.places();
+        let ports = self.ports.iter().enumerate().zip(places);
+        let gone = ports.filter(|(_, place)| place.is_empty()).map(|(port, _)| port);
+        let open = gone.filter(|(number, port)| !stands_at(&text, *number, &port.name));
+        Ok(open.map(|(_, port)| port.name.clone()).collect())
+    }
+}
+
+/// True where the chains of both directions of a port stand at this name.
+fn stands_at(text: &str, number: usize, name: &str) -> bool {
+    Side::BOTH
+        .into_iter()
+        .all(|side| devices(text, &side.chain(number), side.hook()).contains(name))
+}

@@ -1,0 +1,159 @@
+//! Exchanges at the port of one peer with another node that holds a certificate of the same
+//! authority.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use bartizan_deployment::Deployment;
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_tls::{Credentials, Endpoint, Reason};
+
+use super::admission::{Admission, Beginning, MOST};
+use super::{EapEnd, Setting, endpoint};
+use crate::derive::Direction;
+use crate::segment::Segment;
+use crate::session::{Ended, Received, Session};
+
+const MTU: u32 = 1500;
+
+/// Certificates of one O-DU and two radio units.
+fn certificates(place: &Path) {
+    let now = SystemTime::now();
+    let options = InitOptions::new(Algorithm::MlDsa65);
+    let mut authority = Authority::init(&place.join("ca"), options, now).unwrap();
+    for node in ["odu", "oru1", "oru2"] {
+        let leaf = Leaf::new(node).unwrap().dns(node).unwrap();
+        let issued = authority.issue(&leaf.algorithm(Algorithm::MlDsa65), now).unwrap();
+        issued.write_to(&place.join(node), Overwrite::Replace).unwrap();
+    }
+}
+
+/// The links of `node` by a file in which the unit at each port of the O-DU has the certificate
+/// named for it.
+fn end(place: &Path, node: &str, units: [&str; 2], options: &str) -> (Setting, Endpoint) {
+    let mut nodes =
+        "odu: { function: O-DU, address: 10.0.0.1, certificate: odu/odu.crt.pem, key: odu/odu.key.pem }".to_owned();
+    let mut interfaces = String::new();
+    for (number, holder) in (1..).zip(units) {
+        nodes += &format!(
+            "\n  oru{number}: {{ function: O-RU, address: 10.0.1.{number}, names: {{ dns: [{holder}] }}, \
+             certificate: {holder}/{holder}.crt.pem, key: {holder}/{holder}.key.pem }}"
+        );
+        interfaces += &format!(
+            "\n  - {{ kind: FH, between: [odu, oru{number}], with: macsec, macsec: {{ port: {{ odu: eth{number}, \
+             oru{number}: eth0 }}, device: {{ odu: macsec{number}, oru{number}: macsec0 }}, {options} }} }}"
+        )
+        .replace("UNIT", &format!("oru{number}"));
+    }
+    let text =
+        format!("policy: hybrid\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n  {nodes}\ninterfaces:{interfaces}\n");
+    let deployment = Deployment::parse(&text, "ran.yaml", place).unwrap_or_else(|error| panic!("{error}"));
+    let files = deployment.node(node).unwrap().files.as_ref().unwrap();
+    let credentials = Credentials::load(files).unwrap_or_else(|error| panic!("{error}"));
+    let endpoint = endpoint(&deployment, node, credentials).unwrap_or_else(|error| panic!("{error}"));
+    (Setting::all(&deployment, node).remove(0), endpoint)
+}
+
+/// The peer that the first end admits.
+fn exchange(ends: [&(Setting, Endpoint); 2]) -> Result<String, Ended> {
+    let now = Instant::now();
+    let mut sessions = ends.map(|(setting, endpoint)| match setting.direction {
+        Direction::FromClient => Session::begin(setting.connect(endpoint).unwrap(), 7, MTU, now).unwrap(),
+        Direction::FromServer => Session::accept(setting.accept(endpoint).unwrap(), 7, MTU, now),
+    });
+    for _ in 0..20 {
+        for from in [0, 1] {
+            let mut frames = Vec::new();
+            let _ = sessions[from].poll(now, &mut |frame| frames.push(frame));
+            for frame in frames {
+                let segment = Segment::read(&frame).unwrap();
+                let received = sessions[1 - from].receive(&segment, &ends[1 - from].0.binding, now);
+                // The other end hears of a refusal by an alert.
+                let Some(received) = (from == 1).then_some(received) else {
+                    continue;
+                };
+                if let Some(Received::Established(established, _)) = received?.pop() {
+                    return Ok(established.peer.as_str().to_owned());
+                }
+            }
+        }
+    }
+    panic!("the exchange does not end")
+}
+
+#[test]
+fn unit_of_another_port_is_refused_whatever_the_keying_and_whichever_end_begins() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    for keying in ["direct", "mka"] {
+        for initiator in ["odu", "UNIT"] {
+            let options = format!("keying: {keying}, initiator: {initiator}");
+            let at = |node, units| end(place.path(), node, units, &options);
+            let ours = at("odu", ["oru1", "oru2"]);
+            assert_eq!((ours.0.peer.as_str(), ours.0.port.as_str()), ("oru1", "eth1"));
+            let right = at("oru1", ["oru1", "oru2"]);
+            assert_eq!(exchange([&ours, &right]).unwrap(), "oru1", "{options}");
+            // The unit writes its own file: by that it is oru1, and has the certificate of oru2.
+            let wrong = at("oru1", ["oru2", "oru1"]);
+            let Err(Ended::Refused(refused)) = exchange([&ours, &wrong]) else {
+                panic!("admitted: {options}")
+            };
+            assert_eq!(refused.reason, Reason::WrongName, "{options}");
+            assert!(
+                refused
+                    .detail
+                    .contains("carries dns:oru2, and oru1 is known by dns:oru1"),
+                "{refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_end_of_eap_is_given_the_peer_of_its_link() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let at = |initiator| {
+        let options = format!("keying: eap-tls, initiator: {initiator}");
+        end(place.path(), "odu", ["oru1", "oru2"], &options)
+    };
+    let (authenticator, endpoint) = at("odu");
+    assert_eq!(authenticator.eap(), Some(&EapEnd::Authenticator));
+    assert!(authenticator.accept(&endpoint).is_ok());
+    let (peer, _) = at("UNIT");
+    let Some(EapEnd::Peer(peer)) = peer.eap() else {
+        panic!("{peer:?}")
+    };
+    assert_eq!(peer.authenticator.dns(), ["oru1"]);
+}
+
+#[test]
+fn exchange_that_is_under_way_has_its_time_however_many_others_are_begun() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let (setting, endpoint) = end(place.path(), "odu", ["oru1", "oru2"], "initiator: UNIT");
+    let begun = Instant::now();
+    let (mut admission, mut beginning) = (Admission::new(begun), BTreeMap::new());
+    let mut begin = |conversation, now| {
+        let admitted = admission.admits(&mut beginning, now);
+        if admitted {
+            let session = Session::accept(setting.accept(&endpoint).unwrap(), conversation, MTU, now);
+            beginning.insert(conversation, Beginning::of(session));
+        }
+        (admitted, beginning.len(), beginning.contains_key(&u64::MAX))
+    };
+    assert!(begin(u64::MAX, begun).0);
+    // 1600 first segments a second for two seconds: eight at once and ten a second are admitted.
+    let flood = (1..=3200).map(|number| begin(u64::from(number), begun + Duration::from_micros(625) * number));
+    let admitted: Vec<_> = flood.filter(|(admitted, ..)| *admitted).collect();
+    assert_eq!(admitted.len(), 27);
+    assert!(admitted.iter().all(|(_, _, stands)| *stands), "{admitted:?}");
+    // They are bounded however long it goes on.
+    let later = (1..=100).map(|turn| begin(turn << 32, begun + Duration::from_secs(2 + turn)));
+    assert!(
+        later
+            .last()
+            .is_some_and(|(admitted, open, stands)| admitted && open == MOST && !stands)
+    );
+}
