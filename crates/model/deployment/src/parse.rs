@@ -342,7 +342,11 @@ fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
 fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) -> Result<Node, Fault> {
     let known_as = NodeName::parse(name)?;
     if let Some(cause) = not_of_a_host(node.address) {
-        return Err(Fault::new("address", cause, "write the address at which peers reach the node"));
+        return Err(Fault::new(
+            "address",
+            cause,
+            "write the address at which peers reach the node",
+        ));
     }
     let identity = match &node.names {
         None => Identity::of_node(name),

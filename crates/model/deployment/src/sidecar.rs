@@ -249,7 +249,8 @@ fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> 
     Ok(service)
 }
 
-/// Refuses addresses that no socket can be bound or connected to; the unspecified one stands for all of this host.
+/// Refuses addresses that no socket can be bound or connected to; the unspecified one stands for
+/// all of this host.
 fn of_this_host(place: &str, address: SocketAddr) -> Result<(), Fault> {
     match not_of_a_host(address.ip()).filter(|_| !address.ip().to_canonical().is_unspecified()) {
         Some(cause) => Err(Fault::new(place, cause, "write an address of this host")),
