@@ -32,7 +32,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-/// Sends the CU "fragmentation needed" about a datagram of UDP from and to a port, as anybody can
+/// Sends the CU "fragmentation needed" about a datagram of UDP from and to a port, as every host can
 /// who knows both addresses.
 fn forge(stage: &Stage, port: u16, mtu: u16) {
     let [cu, ric] = OUTER;
@@ -155,7 +155,7 @@ fn routing_that_another_program_has_flushed_is_installed_again_and_counted() {
         restored(before as u64 + 1);
         arrives();
     }
-    // What cannot be installed again is a finding for as long as it is so.
+    // A loss that cannot be repaired is a finding for as long as it lasts.
     let disable = |value: &str| {
         let set = || std::fs::write("/proc/sys/net/ipv6/conf/esp-cu/disable_ipv6", value);
         stage.cu.enter(set).expect("a namespace").expect("set");

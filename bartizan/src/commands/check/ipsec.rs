@@ -239,7 +239,7 @@ impl Engines {
     }
 }
 
-/// What the engine of a node cannot do for its links, and what the interfaces of this host cannot,
+/// Limits of the node's engine for its links, and of this host's interfaces,
 /// where it is the node's.
 #[cfg(feature = "full")]
 pub(super) fn limits(deployment: &Deployment, node: &Node) -> Vec<Finding> {

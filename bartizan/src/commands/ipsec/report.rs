@@ -76,10 +76,10 @@ struct Userspace {
     /// Packets of the device (`read`), ESP packets (`sealed`) and calls that sent them (`sends`); calls that received, datagrams, and packets
     /// that the device was given (`written`): several segments are one packet of the device.
     work: BTreeMap<String, u64>,
-    /// Whether device, rules and routes are as the engine installed them; packets of the links are
+    /// True while device, rules and routes are as the engine installed them; packets of the links are
     /// dropped where they are not.
     routing_installed: bool,
-    /// How they differ, or differed the last time that they were installed again.
+    /// Differences now, or of the last time that they were installed again.
     routing_differences: Option<String>,
     /// Times that they were lost and installed again.
     routing_restored: u64,
@@ -226,7 +226,7 @@ impl Report {
         self.cleartext.as_ref().is_none_or(Cleartext::is_kept)
     }
 
-    /// Whether packets of the links are led to what encrypts them, where that is the engine itself.
+    /// True where packets of the links are led to the engine that encrypts them.
     fn is_routed(&self) -> bool {
         self.userspace.as_ref().is_none_or(|own| own.routing_installed)
     }

@@ -43,7 +43,7 @@ pub struct OwnEsp {
     pub restored: u64,
     /// Differences of the last time.
     pub last: Option<String>,
-    /// How they differ from what was installed when this was asked; none where they do not.
+    /// Differences from what was installed, when this was asked; none where there are none.
     pub lost: Option<String>,
 }
 

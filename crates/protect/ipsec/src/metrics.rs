@@ -293,7 +293,7 @@ impl Metrics {
         }
     }
 
-    /// What the engine has dropped where it does ESP itself, and whether packets are led to it.
+    /// Counts of an engine that does ESP itself, and the state of the routing to it.
     pub fn userspace(&self, own: &OwnEsp) {
         self.userspace_routed.set(own.lost.is_none().into());
         set(&self.userspace_rerouted, own.restored);

@@ -357,7 +357,7 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's refusal.
     pub fn keep_routes(&mut self) -> Result<Option<&str>, Error> {
         Ok(match self.routes.keep()? {
             true => self.routes.last.as_deref(),
@@ -372,7 +372,7 @@ impl Userspace {
         (self.routes.restored, self.routes.last.as_deref())
     }
 
-    /// How they differ now from what was installed; nothing where they do not.
+    /// Differences from what was installed; nothing where there are none.
     #[must_use]
     pub fn lost(&self) -> Option<String> {
         match self.routes.differences() {

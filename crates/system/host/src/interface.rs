@@ -86,7 +86,7 @@ pub struct Interface {
     pub number: u32,
     /// Octets that an IP packet may have.
     pub mtu: u32,
-    /// Whether it is set up.
+    /// True where it is set up.
     pub is_up: bool,
 }
 
@@ -110,7 +110,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's.
     pub fn with(address: IpAddr) -> Result<Option<Self>, Error> {
         let Some(number) = interface_with(address)? else {
             return Ok(None);

@@ -20,7 +20,7 @@ const DONE: u16 = 3;
 const REQUEST: u16 = 1;
 pub(crate) const ACKNOWLEDGE: u16 = 4;
 pub(crate) const DUMP: u16 = 0x300;
-/// Of a listing's message: something changed while it was made.
+/// The flag of a listing during which something changed.
 const INCONSISTENT: u16 = 0x10;
 /// Length of a message's header.
 const HEADER: usize = 16;

@@ -41,7 +41,7 @@ pub(super) struct Args {
 
 /// Differences of one mechanism that are logged.
 const NAMED: usize = 20;
-/// How often a complaint that stands is logged again, and rules that cannot be read are installed
+/// Period in which a lasting complaint is logged again, and rules that cannot be read are installed
 /// again.
 const ALARM: Duration = Duration::from_secs(60);
 
@@ -56,7 +56,7 @@ struct Watching<'a> {
     complaint: Option<(String, Instant)>,
 }
 
-/// What tells one state of the file from another, and the day for which it was read.
+/// One state of the file, and the day for which it was read.
 #[derive(Debug, PartialEq, Eq)]
 struct Read {
     file: [u64; 4],
@@ -65,7 +65,7 @@ struct Read {
 }
 
 impl Read {
-    /// Of a file as it is now; none where that cannot be said.
+    /// The state of a file now; none where it cannot be read.
     fn of(file: &Path) -> Option<Self> {
         let found = std::fs::metadata(file).ok()?;
         Some(Self {
@@ -182,7 +182,7 @@ impl Watching<'_> {
         self.rules.install().map(drop)
     }
 
-    /// What is wrong with the rules, where something is.
+    /// Differences of the rules, where there are any.
     fn wrong(&mut self) -> Result<Option<String>, String> {
         let unreadable = |error: Error| format!("the rules cannot be read, requests may leave unencrypted: {error}");
         let found = self.lookout.state(&self.rules).map_err(unreadable)?;
@@ -206,7 +206,7 @@ impl Watching<'_> {
             |error: Error| format!("the rules cannot be installed again, requests may leave unencrypted: {error}");
         match self.wrong() {
             Ok(None) => {}
-            // What cannot be read may be gone: it is installed as if it were, with each alarm.
+            // Rules that cannot be read may be gone: they are installed with each alarm.
             Err(unreadable) if self.is_due(&unreadable) => {
                 self.complain(&unreadable);
                 if let Err(error) = self.install() {
@@ -237,7 +237,7 @@ impl Watching<'_> {
         self.lookout.confirm(&self.rules, lasting).map_err(unreported)
     }
 
-    /// Whether a complaint is new, or stands for so long that it is logged again.
+    /// True for a new complaint, and for one that was logged long ago.
     fn is_due(&self, complaint: &str) -> bool {
         let known = self.complaint.as_ref();
         known.is_none_or(|(known, logged)| known != complaint || logged.elapsed() >= ALARM)

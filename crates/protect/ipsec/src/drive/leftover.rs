@@ -36,7 +36,7 @@ pub fn remove_leftover(deployment: &Deployment, node: &str) -> Result<(), Error>
         }
         left.iter().try_for_each(|selection| remove(&selection.words()))?;
     }
-    // Of a link behind a NAT others may have states to the same address, which stay.
+    // Another program may have states to the address of a link behind a NAT; they stay.
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use super::{Remark, Severity};
 /// nothing to compare.
 #[must_use]
 pub fn interfaces(deployment: &Deployment, node: &str) -> Vec<Remark> {
-    // What cannot be read is not compared.
+    // An interface that cannot be read is not compared.
     remarks(deployment, node, &|address| Interface::with(address).ok().flatten())
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Routes {
     pub(super) last: Option<String>,
 }
 
-/// What is not as it was installed.
+/// Differences from what was installed.
 #[derive(Debug, Default)]
 struct Lost {
     link: Option<String>,
@@ -203,13 +203,13 @@ impl Routes {
         removed.map_err(failed("removing a rule of routing"))
     }
 
-    /// How device, table and rules differ from what was installed, as sentences.
+    /// Differences of device, table and rules from what was installed, as sentences.
     pub(super) fn differences(&self) -> Result<Vec<String>, Error> {
         Ok(self.lost()?.sentences())
     }
 
     /// Compares device, table and rules with what was installed, and installs again what is gone.
-    /// Whether there was something.
+    /// Returns true where something was.
     pub(super) fn keep(&mut self) -> Result<bool, Error> {
         let lost = self.lost()?;
         let sentences = lost.sentences();
@@ -309,7 +309,7 @@ fn own_address(network: Network) -> Option<Ipv4Addr> {
 ///
 /// # Errors
 ///
-/// Where the kernel refuses, or another program adds them again and again.
+/// The kernel's refusal, or another program that adds them again and again.
 pub fn remove_leftover(device: &str) -> Result<(), Error> {
     /// Listings after which it is given up.
     const TRIES: usize = 4;

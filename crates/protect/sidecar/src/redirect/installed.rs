@@ -158,7 +158,7 @@ impl Installed {
         Ok(found)
     }
 
-    /// What is installed of the tables.
+    /// The state of the tables.
     pub(super) fn of_tables(&self) -> Result<Vec<(Part, RuleState)>, Error> {
         let tables = self.tables.iter();
         tables
@@ -166,7 +166,7 @@ impl Installed {
             .collect()
     }
 
-    /// What is installed of the fence, where there is to be one.
+    /// The state of the fence, where there is to be one.
     pub(super) fn of_fence(&self) -> Result<Option<(Part, RuleState)>, Error> {
         if !self.options.fence {
             return Ok(None);

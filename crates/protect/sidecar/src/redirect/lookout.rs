@@ -11,7 +11,7 @@ use super::{Error, Installed, Part, RuleState};
 /// Longest time between two full comparisons, whatever the kernel says.
 const IN_FULL: Duration = Duration::from_secs(60);
 
-/// What is known of rules from one comparison to the next.
+/// Knowledge of the rules from one comparison to the next.
 #[derive(Debug, Default)]
 pub struct Lookout {
     /// The generation of tables that were found to be what they should be, and the time of that
@@ -22,7 +22,7 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// What is installed, as [`Installed::state`] has it.
+    /// The state of all rules, as [`Installed::state`] has it.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use bartizan_host::routing::{self, Filter, Route, Rule, Version};
 use crate::redirect::Error;
 use crate::redirect::plan::Plan;
 
-/// The table for what the own function answers, whoever asked.
+/// The table for answers of the own function.
 const TABLE: u32 = 7443;
 /// The table of all addresses of this host.
 const LOCAL: u32 = 255;
@@ -75,7 +75,7 @@ fn bits(address: IpAddr) -> u8 {
 }
 
 impl Fence {
-    /// What goes to a peer's function, and what the own function answers, whoever asked.
+    /// The rules and routes for calls of peers' functions and for answers of the own function.
     fn of(plan: &Plan, version: Version) -> Self {
         let mut fence = Self::default();
         let gateway = &plan.gateway;
@@ -170,7 +170,7 @@ impl Fence {
         self.rules.retain(|rule| known.insert(rule.clone()));
     }
 
-    /// What of ours is there, in the tables of this one and elsewhere, and rules of others.
+    /// Our rules and routes that are there, in these tables and elsewhere, and rules of others.
     fn installed(version: Version, tables: &BTreeSet<u32>) -> Result<(Self, Vec<Rule>), Error> {
         let (rules, others) = Rule::list(version).map_err(refused)?.into_iter().partition(is_ours);
         let mut routes = BTreeSet::new();
