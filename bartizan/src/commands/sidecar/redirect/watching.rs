@@ -176,7 +176,7 @@ impl Watching<'_> {
         }
     }
 
-    /// The guard of new tables answers whatever the comparison says, until it is told.
+    /// The guard of new tables answers whatever the comparison says, until it is confirmed again.
     fn install(&mut self) -> Result<(), Error> {
         self.lookout = Lookout::default();
         self.rules.install().map(drop)

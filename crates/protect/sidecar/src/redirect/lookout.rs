@@ -17,7 +17,7 @@ pub struct Lookout {
     /// The generation of tables that were found to be what they should be, and the time of that
     /// comparison.
     compared: Option<(u32, Instant)>,
-    /// When the guard was last told.
+    /// Time of the last confirmation to the guard.
     confirmed: Option<Instant>,
 }
 
@@ -52,7 +52,10 @@ impl Lookout {
     ///
     /// Those of [`Installed::confirm`].
     pub fn confirm(&mut self, rules: &Installed, lasting: Duration) -> Result<(), Error> {
-        if self.confirmed.is_some_and(|told| told.elapsed() < lasting / 3) {
+        if self
+            .confirmed
+            .is_some_and(|confirmed| confirmed.elapsed() < lasting / 3)
+        {
             return Ok(());
         }
         let before = nftables::generation().ok();
