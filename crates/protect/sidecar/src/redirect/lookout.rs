@@ -45,7 +45,7 @@ impl Lookout {
     }
 
     /// Has the guard answer, for this long, that the rules are what they should be, unless it was
-    /// told a moment ago. That is a transaction of our own,
+    /// confirmed a moment ago. That is a transaction of our own,
     /// which changes no rule.
     ///
     /// # Errors
