@@ -1,6 +1,7 @@
 //! Plans and their rules; that the kernel does what they say is tested in namespaces, `bartizan/tests/redirect_host`.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
