@@ -14,6 +14,7 @@ mod scripted;
 mod side_by_side;
 mod two_links;
 mod userspace;
+mod userspace_kept;
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;

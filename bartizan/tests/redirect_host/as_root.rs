@@ -4,6 +4,7 @@ mod before;
 mod flushed;
 mod installed;
 mod links;
+mod many;
 mod routed;
 
 use std::io::{Read as _, Write as _};

@@ -239,10 +239,13 @@ impl Engines {
     }
 }
 
-/// What the engine of a node cannot do for its links.
+/// Limits of the node's engine for its links, and of this host's interfaces,
+/// where it is the node's.
 #[cfg(feature = "full")]
 pub(super) fn limits(deployment: &Deployment, node: &Node) -> Vec<Finding> {
-    let remarks = bartizan_ipsec::lint::limits(deployment, node.name.as_str()).into_iter();
+    let name = node.name.as_str();
+    let remarks = bartizan_ipsec::lint::limits(deployment, name).into_iter();
+    let remarks = remarks.chain(bartizan_ipsec::lint::interfaces(deployment, name));
     let finding = |remark: bartizan_ipsec::lint::Remark| {
         let about = format!("{} at {}", remark.about, node.name);
         Finding::new(about, remark.cause, remark.hint)

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) fn count(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     let (mut counted, mut looked) = (Counted::of(&host.deployment, &host.node), None::<Instant>);
     let (mut of_kernel, of_engine) = (true, host.files.data_path == DataPath::Userspace);
+    let mut routing = Routing::default();
     while !stop() && (of_kernel || of_engine) {
         if looked.is_none_or(|looked| looked.elapsed() >= EVERY) {
             looked = Some(Instant::now());
@@ -37,9 +38,43 @@ pub(super) fn count(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -> bool
             // An engine that does not answer has gone, or is asked again.
             let asked = || OwnEsp::ask(&mut Client::connect(&host.place.socket(), PATIENCE)?);
             if of_engine && let Ok(Some(own)) = asked() {
-                metrics.userspace_dropped(&own);
+                metrics.userspace(&own);
+                routing.log(&own);
             }
         }
         thread::sleep(TURN);
+    }
+}
+
+/// The log of what leads packets to the engine's device.
+#[derive(Default)]
+struct Routing {
+    restored: u64,
+    lost: bool,
+}
+
+impl Routing {
+    fn log(&mut self, own: &OwnEsp) {
+        let hint = "a program that manages routing on this host should leave foreign rules: ManageForeignRoutingPolicyRules=no of systemd-networkd";
+        let (device, how) = (&own.device, own.lost.as_ref().or(own.last.as_ref()));
+        let how = how.map_or("not known", String::as_str);
+        // An engine that was started anew counts from zero.
+        if own.restored > self.restored {
+            tracing::error!(
+                device,
+                how,
+                hint,
+                "routing to the device was lost and is installed again: packets of the links were dropped meanwhile"
+            );
+        }
+        if own.lost.is_some() && !self.lost {
+            tracing::error!(
+                device,
+                how,
+                hint,
+                "routing to the device is lost: packets of the links are dropped"
+            );
+        }
+        (self.restored, self.lost) = (own.restored, own.lost.is_some());
     }
 }

@@ -187,7 +187,9 @@ impl IpsecHost {
             .deployment
             .ipsec_links(&self.node)
             .flat_map(|(_, interface, link)| lint::link(interface, link, charon, today));
-        let remarks = remarks.chain(lint::limits(&self.deployment, &self.node));
+        let remarks = remarks
+            .chain(lint::limits(&self.deployment, &self.node))
+            .chain(lint::interfaces(&self.deployment, &self.node));
         let (refused, reported): (Vec<_>, Vec<_>) = remarks.partition(|remark| remark.severity == Severity::Refused);
         let Some((first, more)) = refused.split_first() else {
             return Ok(reported);

@@ -9,6 +9,7 @@ use bartizan_deployment::IkeEngine;
 use bartizan_ipsec::drive::LinkStatus;
 use bartizan_ipsec::drops::{self, Drops, State};
 use bartizan_ipsec::judge;
+use bartizan_ipsec::lint::Remark;
 use bartizan_ipsec::watch::{Ended, Refused, Remembered};
 use bartizan_ipsec::{Charon, Kernel};
 use bartizan_ledger::Verdict;
@@ -58,6 +59,8 @@ pub(super) struct Report {
     /// The kernel's counters of this network namespace that are not 0, of whatever link, SA or policy, ours or not; absent where it does not count,
     /// or was not asked.
     host_xfrm: Option<BTreeMap<String, u64>>,
+    /// Interfaces of the links that take less than the file says.
+    interfaces: Vec<String>,
     /// How peers prove themselves, apart from what keeps traffic secret.
     pub(super) identity: &'static str,
 }
@@ -73,6 +76,13 @@ struct Userspace {
     /// Packets of the device (`read`), ESP packets (`sealed`) and calls that sent them (`sends`); calls that received, datagrams, and packets
     /// that the device was given (`written`): several segments are one packet of the device.
     work: BTreeMap<String, u64>,
+    /// True while device, rules and routes are as the engine installed them; packets of the links are
+    /// dropped where they are not.
+    routing_installed: bool,
+    /// Differences now, or of the last time that they were installed again.
+    routing_differences: Option<String>,
+    /// Times that they were lost and installed again.
+    routing_restored: u64,
 }
 
 /// An IKE connection.
@@ -156,6 +166,9 @@ impl Report {
                 mtu: own.mtu,
                 dropped: own.dropped.iter().cloned().collect(),
                 work: own.work.iter().cloned().collect(),
+                routing_installed: own.lost.is_none(),
+                routing_differences: own.lost.clone().or_else(|| own.last.clone()),
+                routing_restored: own.restored,
             }),
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),
@@ -164,12 +177,13 @@ impl Report {
             certificate_not_after: None,
             cleartext,
             host_xfrm: None,
+            interfaces: Vec::new(),
             identity: match charon.engine {
                 IkeEngine::Strongswan => IDENTITY,
                 IkeEngine::Bartizan => IDENTITY_OF_OURS,
             },
         };
-        report.well &= report.is_guarded();
+        report.well &= report.is_guarded() && report.is_routed();
         report
     }
 
@@ -187,6 +201,11 @@ impl Report {
             link.last_end = of_it.last_end;
             self.well &= link.no_answer().is_none_or(|silent| silent < SILENT);
         }
+    }
+
+    /// Adds interfaces whose MTU is below the file's.
+    pub(super) fn interfaces(&mut self, remarks: &[Remark]) {
+        self.interfaces = remarks.iter().map(ToString::to_string).collect();
     }
 
     /// Adds when the node's own certificate ends: with one that has, no link is set up or authenticated again.
@@ -208,6 +227,11 @@ impl Report {
     /// Whether nothing of the links can pass unencrypted, as far as it was looked at.
     pub(super) fn is_guarded(&self) -> bool {
         self.cleartext.as_ref().is_none_or(Cleartext::is_kept)
+    }
+
+    /// True where packets of the links are led to the engine that encrypts them.
+    fn is_routed(&self) -> bool {
+        self.userspace.as_ref().is_none_or(|own| own.routing_installed)
     }
 
     /// Whether something that stands breaks its policy.
@@ -280,6 +304,21 @@ impl Report {
                 "ESP in user space by the device {}: packets of the links have {} octets at most{dropped}",
                 own.device, own.mtu
             );
+            let how = own.routing_differences.as_deref().unwrap_or("not known");
+            let _ = match (own.routing_installed, own.routing_restored) {
+                (false, _) => writeln!(
+                    text,
+                    "  ROUTING TO THE DEVICE IS LOST, packets of the links are dropped: {how}"
+                ),
+                (true, 0) => Ok(()),
+                (true, times) => writeln!(
+                    text,
+                    "  routing to the device was installed again {times} times; last: {how}"
+                ),
+            };
+        }
+        for interface in &self.interfaces {
+            let _ = writeln!(text, "{interface}");
         }
         if let Some(cleartext) = &self.cleartext {
             let _ = writeln!(text, "{}", cleartext.text());

@@ -1,7 +1,7 @@
 //! `bartizan status`: a node's IPsec links as charon has them, joined with the policy's verdict.
 
 use bartizan_ipsec::watch::remembered;
-use bartizan_ipsec::{Charon, Kernel, drive, drops};
+use bartizan_ipsec::{Charon, Kernel, drive, drops, lint};
 
 use super::guarding::Cleartext;
 use super::node::{IpsecHost, NodeArgs};
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut report = Report::new(&host.node, &charon, status, cleartext);
     report.remember(remembered(&host.place.socket()));
     report.certificate(credentials.not_after());
+    report.interfaces(&lint::interfaces(&host.deployment, &host.node));
     if charon_encrypts == Kernel::Netlink {
         // A host where they cannot be read has its links all the same.
         match drops::of_sas() {

@@ -32,6 +32,17 @@ pub struct Node {
     pub ipsec: Option<IpsecNode>,
 }
 
+/// Why no peer can call this address; none where it is that of one host.
+pub(crate) fn not_of_a_host(address: IpAddr) -> Option<String> {
+    let kind = match address.to_canonical() {
+        one if one.is_unspecified() => "the unspecified address",
+        one if one.is_multicast() => "a multicast address",
+        IpAddr::V4(one) if one.is_broadcast() => "the broadcast address",
+        _ => return None,
+    };
+    Some(format!("{address} is {kind}: no peer can call it"))
+}
+
 impl NodeName {
     /// Names go into file names, metric labels and certificates: 1 to 63 letters, digits, dots, hyphens and underscores.
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {

@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::interface::{Carrier, Interface, InterfaceKind, Protection, patience};
 use crate::ipsec::{IpsecLink, IpsecNode, conflict};
 use crate::macsec::MacsecLink;
-use crate::node::{Node, NodeName};
+use crate::node::{Node, NodeName, not_of_a_host};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
@@ -341,6 +341,13 @@ fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
 
 fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) -> Result<Node, Fault> {
     let known_as = NodeName::parse(name)?;
+    if let Some(cause) = not_of_a_host(node.address) {
+        return Err(Fault::new(
+            "address",
+            cause,
+            "write the address at which peers reach the node",
+        ));
+    }
     let identity = match &node.names {
         None => Identity::of_node(name),
         Some(names) => Identity::parse(names).map_err(|fault| fault.within("names")),

@@ -10,7 +10,7 @@ use crate::allowed::Allowed;
 use crate::error::Fault;
 use crate::interface::{Carrier, InterfaceKind};
 use crate::ledger::LedgerFile;
-use crate::node::NodeName;
+use crate::node::{NodeName, not_of_a_host};
 use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
 use crate::word::{Word, words};
 
@@ -243,12 +243,21 @@ fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> 
     let Some(service) = raw.service else {
         return Ok(SocketAddr::new(node_address, raw.forward.port()));
     };
-    if service.ip().is_unspecified() || service.ip().is_multicast() || service.port() == 0 {
-        let cause = format!("nobody can call {service}");
+    let no_port = || (service.port() == 0).then(|| format!("{service} has no port: no peer can call it"));
+    if let Some(cause) = not_of_a_host(service.ip()).or_else(no_port) {
         let hint = "write the address and port that the function registers with the NRF";
         return Err(Fault::new("service", cause, hint));
     }
     Ok(service)
+}
+
+/// Refuses addresses that no socket can be bound or connected to; the unspecified one stands for
+/// all of this host.
+fn of_this_host(place: &str, address: SocketAddr) -> Result<(), Fault> {
+    match not_of_a_host(address.ip()).filter(|_| !address.ip().to_canonical().is_unspecified()) {
+        Some(cause) => Err(Fault::new(place, cause, "write an address of this host")),
+        None => Ok(()),
+    }
 }
 
 /// What speaks SCTP to a function is on its host: nothing between the two is protected.
@@ -334,6 +343,8 @@ impl Sidecar {
             if path == Path::Sctp {
                 on_this_host("forward", raw.forward, node_address).map_err(|fault| fault.within(&place))?;
             }
+            of_this_host("listen", raw.listen).map_err(|fault| fault.within(&place))?;
+            of_this_host("forward", raw.forward).map_err(|fault| fault.within(&place))?;
             if raw.listen == raw.forward {
                 return Err(Fault::new(
                     place,
@@ -356,6 +367,7 @@ impl Sidecar {
             let place = format!("outbound[{index}]");
             let within_place = |fault: Fault| fault.within(&place);
             let path = Path::parse(raw.path.as_deref()).map_err(within_place)?;
+            of_this_host("listen", raw.listen).map_err(within_place)?;
             if path == Path::Sctp {
                 on_this_host("listen", raw.listen, node_address).map_err(within_place)?;
                 if raw.transparent {
@@ -402,7 +414,10 @@ impl Sidecar {
         }
         let mut listening: Vec<SocketAddr> = inbound.iter().map(|listener| listener.listen).collect();
         listening.extend(outbound.iter().map(|listener| listener.listen));
-        listening.extend(raw.admin);
+        if let Some(admin) = raw.admin {
+            of_this_host("admin", admin)?;
+            listening.push(admin);
+        }
         for (index, address) in listening.iter().enumerate() {
             if address.port() != 0 && listening[..index].contains(address) {
                 return Err(Fault::new(

@@ -129,6 +129,14 @@ const MISTAKES: &[(&str, &str)] = &[
     // Sidecars.
     ("forward: 127.0.0.1:8000", "forward: 10.100.200.2:8443"),
     ("forward: 127.0.0.1:8000", "forward: 127.0.0.1:8000, path: zero-copy"),
+    ("address: 10.100.200.2\n", "address: 0.0.0.0\n"),
+    ("address: 10.100.200.2\n", "address: '::'\n"),
+    ("address: 10.100.200.2\n", "address: '::ffff:0.0.0.0'\n"),
+    ("address: 10.100.200.2\n", "address: 224.0.0.1\n"),
+    ("address: 10.100.200.2\n", "address: 'ff02::1'\n"),
+    ("address: 10.100.200.2\n", "address: 255.255.255.255\n"),
+    ("listen: 127.0.0.1:8001", "listen: 224.0.0.1:8001"),
+    ("forward: 127.0.0.1:8000", "forward: 255.255.255.255:8000"),
     (
         "forward: 127.0.0.1:8000",
         "forward: 127.0.0.1:8000, service: 0.0.0.0:8000",

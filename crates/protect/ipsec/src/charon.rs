@@ -39,6 +39,12 @@ pub struct OwnEsp {
     pub dropped: Vec<(String, u64)>,
     /// What it has done, and how much of it at once: packets and calls, by name.
     pub work: Vec<(String, u64)>,
+    /// Times that rules, routes or the device itself were lost and were installed again.
+    pub restored: u64,
+    /// Differences of the last time.
+    pub last: Option<String>,
+    /// Differences from what was installed, when this was asked; none where there are none.
+    pub lost: Option<String>,
 }
 
 impl OwnEsp {
@@ -60,7 +66,12 @@ impl OwnEsp {
                 .filter_map(|(name, _)| Some((name.to_owned(), counts.number(name)?)));
             Some(named.collect())
         };
+        let routing = section.section("routing");
+        let text = |name: &str| routing.and_then(|routing| routing.text(name)).map(str::to_owned);
         Some(Self {
+            restored: routing.and_then(|routing| routing.number("restored")).unwrap_or(0),
+            last: text("last"),
+            lost: text("lost"),
             device: section.text("device")?.to_owned(),
             mtu: section.number("mtu")?.try_into().ok()?,
             dropped: counts("dropped")?,

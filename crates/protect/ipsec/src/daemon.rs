@@ -193,6 +193,9 @@ impl Daemon {
         if now.saturating_duration_since(self.kept_up) >= UPKEEP {
             self.kept_up = now;
             self.keep_up(now);
+            if let Some(line) = self.data_path.keep() {
+                self.say_of("data-path", 0, &line);
+            }
         }
         self.settle();
         Ok(())

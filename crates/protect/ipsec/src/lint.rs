@@ -2,6 +2,7 @@
 
 mod ability;
 mod file;
+mod interfaces;
 mod limits;
 mod link;
 
@@ -10,6 +11,7 @@ use std::fmt;
 use bartizan_registry::{Category, Safety, primitive};
 
 pub use file::{Located, file};
+pub use interfaces::interfaces;
 pub use limits::limits;
 pub use link::link;
 

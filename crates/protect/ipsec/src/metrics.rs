@@ -38,6 +38,8 @@ pub struct Metrics {
     esp_dropped: Family<NotLetThrough, Counter<u64, AtomicU64>>,
     host_xfrm: Family<Named, Counter<u64, AtomicU64>>,
     userspace_dropped: Family<Why, Counter<u64, AtomicU64>>,
+    userspace_routed: Gauge<i64, AtomicI64>,
+    userspace_rerouted: Counter<u64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -125,6 +127,8 @@ impl Default for Metrics {
             esp_dropped: Family::default(),
             host_xfrm: Family::default(),
             userspace_dropped: Family::default(),
+            userspace_routed: Gauge::default(),
+            userspace_rerouted: Counter::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -229,6 +233,16 @@ impl Default for Metrics {
             "Packets that the engine dropped where it does ESP itself, and why",
             metrics.userspace_dropped.clone(),
         );
+        registry.register(
+            "userspace_routing_installed",
+            "1 while the device, rules and routes of ESP in user space are as the engine installed them",
+            metrics.userspace_routed.clone(),
+        );
+        registry.register(
+            "userspace_routing_restored",
+            "Times that the device, rules or routes of ESP in user space were lost and were installed again",
+            metrics.userspace_rerouted.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -298,8 +312,10 @@ impl Metrics {
         }
     }
 
-    /// What the engine has dropped where it does ESP itself.
-    pub fn userspace_dropped(&self, own: &OwnEsp) {
+    /// Counts of an engine that does ESP itself, and the state of the routing to it.
+    pub fn userspace(&self, own: &OwnEsp) {
+        self.userspace_routed.set(own.lost.is_none().into());
+        set(&self.userspace_rerouted, own.restored);
         for (reason, count) in &own.dropped {
             let reason = reason.clone();
             set(&self.userspace_dropped.get_or_create(&Why { reason }), *count);

@@ -344,12 +344,42 @@ impl Userspace {
     /// # Errors
     ///
     /// What the kernel says.
-    pub fn fit(&self, longest: impl Iterator<Item = u16>) -> Result<(), Error> {
+    pub fn fit(&mut self, longest: impl Iterator<Item = u16>) -> Result<(), Error> {
         let Some(mtu) = longest.min() else { return Ok(()) };
         if mtu != self.mtu.swap(mtu, Ordering::Relaxed) {
             self.routes.set_mtu(mtu)?;
         }
         Ok(())
+    }
+
+    /// Compares the device, its table and its rules with what was installed, and installs again
+    /// what is gone. Returns the differences, once.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's refusal.
+    pub fn keep_routes(&mut self) -> Result<Option<&str>, Error> {
+        Ok(match self.routes.keep()? {
+            true => self.routes.last.as_deref(),
+            false => None,
+        })
+    }
+
+    /// Times that something of them was gone and was installed again, and its differences of the
+    /// last time.
+    #[must_use]
+    pub fn restored(&self) -> (u64, Option<&str>) {
+        (self.routes.restored, self.routes.last.as_deref())
+    }
+
+    /// Differences from what was installed; nothing where there are none.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        match self.routes.differences() {
+            Ok(differences) if differences.is_empty() => None,
+            Ok(differences) => Some(differences.join("; ")),
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Octets that a packet on the path may have.

@@ -35,6 +35,15 @@ pub struct Received {
     pub each: Option<usize>,
 }
 
+/// Outcome of sending one datagram, or several of one lot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// System calls that sent datagrams.
+    pub calls: usize,
+    /// Datagrams that the kernel did not take.
+    pub unsent: usize,
+}
+
 /// How a socket of this address speaks of traffic classes: level, option that has them reported, control message.
 fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
     match v4 {
@@ -43,8 +52,13 @@ fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
     }
 }
 
-/// Prepares a socket for packets of a tunnel: it reports traffic classes, gives datagrams that came together at once, has room for many, what is too long for the path is fragmented on the way and never lost
-/// without a word, and the kernel's routing rules know its packets by `mark`.
+/// Prepares a socket for packets of a tunnel. It reports traffic classes, receives datagrams that
+/// came together at once, has room for many, and
+/// the kernel's routing rules know its packets by `mark`.
+///
+/// A path MTU is neither learnt nor used (`IP_PMTUDISC_OMIT`): an ICMP message that announces one
+/// is not authenticated. Datagrams longer than the
+/// interface's MTU are fragmented here, those longer than the path's by IPv4 routers.
 ///
 /// # Errors
 ///
@@ -63,11 +77,11 @@ pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
         set(socket.as_fd(), libc::SOL_SOCKET, past_the_limit, &ROOM)
             .or_else(|_| set(socket.as_fd(), libc::SOL_SOCKET, room, &ROOM))?;
     }
-    let (discover, never) = match v4 {
-        true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
-        false => (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+    let (discover, omit) = match v4 {
+        true => (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_OMIT),
+        false => (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_OMIT),
     };
-    set(socket.as_fd(), level, discover, &never)?;
+    set(socket.as_fd(), level, discover, &omit)?;
     mark_packets(socket, mark)
 }
 
@@ -80,23 +94,29 @@ pub fn mark_packets(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)
 }
 
-/// Sends datagrams with this traffic class, of so many bytes each, of which the last may be shorter.
-///
-/// # Errors
-///
-/// What the kernel says; some were sent then where it does not cut them itself.
-pub fn send_datagrams(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: usize, class: u8) -> io::Result<()> {
-    if bytes.len() <= each {
-        return send(socket, to, bytes, None, class);
+/// Sends datagrams with this traffic class, of so many bytes each, of which the last may be
+/// shorter: all at once, or one by one where the kernel
+/// does not take them so. It refuses a lot where a device computes no checksums (EIO), before Linux
+/// 4.18 (EINVAL), where one of them exceeds the
+/// interface's MTU (EMSGSIZE), and once after an earlier datagram met an error.
+pub fn send_datagrams(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: usize, class: u8) -> Sent {
+    let one = |bytes| send(socket, to, bytes, None, class);
+    if bytes.len() > each && send(socket, to, bytes, u16::try_from(each).ok(), class).is_ok() {
+        return Sent { calls: 1, unsent: 0 };
     }
-    match send(socket, to, bytes, u16::try_from(each).ok(), class) {
-        // A device that computes no checksums, and a kernel before 4.18.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
-            let mut all = bytes.chunks(each.max(1));
-            all.try_for_each(|one| send(socket, to, one, None, class))
+    let mut sent = Sent::default();
+    for datagram in bytes.chunks(each.max(1)) {
+        // The error of an earlier datagram is reported once, and leaves this one unsent.
+        let done = one(datagram).or_else(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => one(datagram),
+            _ => Err(error),
+        });
+        match done {
+            Ok(()) => sent.calls += 1,
+            Err(_) => sent.unsent += 1,
         }
-        sent => sent,
     }
+    sent
 }
 
 fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: Option<u16>, class: u8) -> io::Result<()> {
@@ -226,7 +246,8 @@ mod tests {
             set(other.as_fd(), level, reported, &1_i32).unwrap();
             let mut buffer = [0; 16];
             for class in [0xb8, 0, 0x02] {
-                send_datagrams(&one, other.local_addr().unwrap(), b"hello", 5, class).unwrap();
+                let sent = send_datagrams(&one, other.local_addr().unwrap(), b"hello", 5, class);
+                assert_eq!(sent, Sent { calls: 1, unsent: 0 });
                 let received = receive_datagrams(&other, &mut buffer).unwrap();
                 assert_eq!((received.class, received.length), (class, 5));
                 assert_eq!(received.from, one.local_addr().unwrap());
@@ -234,7 +255,8 @@ mod tests {
             assert_eq!(&buffer[..5], b"hello");
             // Three at once, which arrive together or by themselves.
             set(other.as_fd(), libc::IPPROTO_UDP, UDP_GRO, &1_i32).unwrap();
-            send_datagrams(&one, other.local_addr().unwrap(), b"firstotherlas", 5, 0xb8).unwrap();
+            let sent = send_datagrams(&one, other.local_addr().unwrap(), b"firstotherlas", 5, 0xb8);
+            assert_eq!(sent.unsent, 0);
             let (mut all, mut buffer) = (Vec::new(), [0; 64]);
             while all.len() < 3 {
                 let received = receive_datagrams(&other, &mut buffer).unwrap();
@@ -246,6 +268,9 @@ mod tests {
         }
         let unreachable = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
         let v4 = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(send_datagrams(&v4, unreachable, b"x", 1, 0).is_err());
+        assert_eq!(
+            send_datagrams(&v4, unreachable, b"xyz", 1, 0),
+            Sent { calls: 0, unsent: 3 }
+        );
     }
 }

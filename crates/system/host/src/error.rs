@@ -74,6 +74,16 @@ pub enum Error {
         /// The last lines it wrote.
         tail: String,
     },
+    /// A program printed more than is kept: what is left lacks its beginning, and is not read.
+    #[error("`{program}` printed {printed} bytes, and {kept} are read at most")]
+    TooLong {
+        /// The command line.
+        program: String,
+        /// Bytes of its standard output.
+        printed: usize,
+        /// The bound.
+        kept: usize,
+    },
     /// The environment: the kernel was built without it, or its module is not there.
     #[error("this kernel has no {feature}: {reason}")]
     KernelLacks {
@@ -127,6 +137,7 @@ impl Error {
             | Self::Architecture { .. }
             | Self::Failed { .. }
             | Self::Late { .. }
+            | Self::TooLong { .. }
             | Self::Unfit { .. }
             | Self::Io { .. } => None,
         }

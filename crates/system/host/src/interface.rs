@@ -1,4 +1,4 @@
-//! The number of a network interface: what sockets are bound by.
+//! Network interfaces: their numbers, by which sockets are bound, and their state.
 
 use std::io;
 use std::net::IpAddr;
@@ -14,9 +14,12 @@ const GET_ADDRESS: u16 = 22;
 const ADDRESS_HEADER: usize = 8;
 const ADDRESS: u16 = 1;
 const LOCAL: u16 = 2;
-/// Bytes of the header in front of a link's attributes (`struct ifinfomsg`), and where the number is in it.
+const MTU: u16 = 4;
+/// Bytes of the header in front of a link's attributes (`struct ifinfomsg`), and where number and
+/// flags are in it.
 const HEADER: usize = 16;
 const NUMBER: usize = 4;
+const FLAGS: usize = 8;
 /// `IFNAMSIZ` without its terminator.
 const LONGEST_NAME: usize = 15;
 
@@ -66,20 +69,83 @@ pub fn interface_number(name: &str, action: &str) -> Result<libc::c_int, Error> 
 }
 
 fn asked(name: &str) -> io::Result<libc::c_int> {
-    let missing = || io::Error::from_raw_os_error(libc::ENODEV);
-    // The kernel calls such a name a mistake, and its alternative names are longer: they are no names of ours.
-    if name.is_empty() || name.len() > LONGEST_NAME {
-        return Err(missing());
+    let interface = Interface::named(name)?;
+    libc::c_int::try_from(interface.number).map_err(|_| missing())
+}
+
+fn missing() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENODEV)
+}
+
+/// A network interface as the kernel has it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub number: u32,
+    /// Octets that an IP packet may have.
+    pub mtu: u32,
+    /// True where it is set up.
+    pub is_up: bool,
+}
+
+impl Interface {
+    /// The interface of this name in the calling thread's network namespace.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, ENODEV where there is none.
+    pub fn named(name: &str) -> io::Result<Self> {
+        // The kernel calls such a name a mistake, and its alternative names are longer: they are no
+        // names of ours.
+        if name.is_empty() || name.len() > LONGEST_NAME {
+            return Err(missing());
+        }
+        let question = Request::new(Family::Route, GET_LINK, &[0; HEADER]);
+        Self::ask(question.attribute(NAME, &[name.as_bytes(), &[0]].concat()))
     }
-    let mut found = None;
-    let question =
-        Request::new(Family::Route, GET_LINK, &[0; HEADER]).attribute(NAME, &[name.as_bytes(), &[0]].concat());
-    let done = question.ask(&mut |message| {
-        let number = message.get(NUMBER..).and_then(|rest| rest.first_chunk());
-        found = number.map(|&number| libc::c_int::from_ne_bytes(number));
-    });
-    done.map_err(|refused| refused.source)?;
-    found.filter(|&number| number > 0).ok_or_else(missing)
+
+    /// The interface that has this address; none where no interface has it.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn with(address: IpAddr) -> Result<Option<Self>, Error> {
+        let Some(number) = interface_with(address)? else {
+            return Ok(None);
+        };
+        let mut header = [0; HEADER];
+        header[NUMBER..FLAGS].copy_from_slice(&number.to_ne_bytes());
+        let asked = Self::ask(Request::new(Family::Route, GET_LINK, &header));
+        let action = || format!("looking at the interface with {address}");
+        asked.map(Some).map_err(|source| Error::io(action())(source))
+    }
+
+    fn ask(question: Request) -> io::Result<Self> {
+        let mut found = None;
+        let done = question.ask(&mut |message| {
+            let word = |at: usize| Some(u32::from_ne_bytes(*message.get(at..)?.first_chunk()?));
+            let rest = message.get(HEADER..).unwrap_or_default();
+            let of = |kind| {
+                attributes(rest)
+                    .find(|(found, _)| *found == kind)
+                    .map(|(_, value)| value)
+            };
+            let read = || {
+                let name = of(NAME)?.split(|byte| *byte == 0).next()?;
+                Some(Self {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    number: word(NUMBER).filter(|number| *number > 0)?,
+                    mtu: u32::from_ne_bytes(*of(MTU)?.first_chunk()?),
+                    is_up: word(FLAGS)? & libc::IFF_UP as u32 != 0,
+                })
+            };
+            found = found.take().or_else(read);
+        });
+        done.map_err(|refused| refused.source)?;
+        found.ok_or_else(missing)
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +155,9 @@ mod tests {
     #[test]
     fn loopback_has_a_number_and_what_is_missing_has_none() {
         assert_eq!(interface_number("lo", "looking").unwrap(), 1);
+        let loopback = Interface::named("lo").unwrap();
+        assert_eq!((loopback.name.as_str(), loopback.number), ("lo", 1));
+        assert_eq!(Interface::with("192.0.2.254".parse().unwrap()).unwrap(), None);
         for name in ["", "none-such", "a-name-that-is-longer-than-any"] {
             let error = interface_number(name, "looking").unwrap_err();
             let Error::Io { source, .. } = error else {

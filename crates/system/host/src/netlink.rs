@@ -20,6 +20,8 @@ const DONE: u16 = 3;
 const REQUEST: u16 = 1;
 pub(crate) const ACKNOWLEDGE: u16 = 4;
 pub(crate) const DUMP: u16 = 0x300;
+/// The flag of a listing during which something changed.
+const INCONSISTENT: u16 = 0x10;
 /// Length of a message's header.
 const HEADER: usize = 16;
 /// Of an answer: the request is not repeated in it, and attributes say more about the error.
@@ -49,16 +51,23 @@ fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
 /// Asks the kernel, and hands on what each message of the answer has behind its header. The request asks for all there is ([`DUMP`]) or for an
 /// acknowledgement, which ends the answer.
 pub(crate) fn exchange(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    ask(protocol, message, each).map_err(|refused| refused.source)
+    ask(protocol, message, false, each).map_err(|refused| refused.source)
 }
 
-/// The same with the kernel's words about an error.
-fn ask(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
+/// The same with the kernel's words about an error. A listing that ends with an error, or during
+/// which something changed, is one
+/// ([`io::ErrorKind::Interrupted`]): it may lack anything.
+fn ask(protocol: i32, message: &[u8], strict: bool, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
     let domain = Domain::from(libc::AF_NETLINK);
     let socket: OwnedFd = Socket::new(domain, Type::DGRAM, Some(Protocol::from(protocol)))?.into();
     // An old kernel has no such words; the error number is there all the same.
     let _ = request::with_words(socket.as_fd());
+    if strict {
+        // An old kernel lists more than was asked for.
+        let _ = request::strictly(socket.as_fd());
+    }
     send(socket.as_raw_fd(), message, MsgFlags::empty()).map_err(io::Error::from)?;
+    let mut inconsistent = false;
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).map_err(io::Error::from)?;
@@ -69,18 +78,22 @@ fn ask(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(),
             let Some(content) = rest.get(HEADER..whole) else {
                 return Err(io::Error::from(io::ErrorKind::InvalidData).into());
             };
+            let flags = u16::from_ne_bytes([g, h]);
+            inconsistent |= flags & INCONSISTENT != 0;
             match u16::from_ne_bytes([e, f]) {
-                DONE => return Ok(()),
-                ERROR => {
+                kind @ (DONE | ERROR) => {
+                    let absent = if kind == DONE { 0 } else { libc::EPROTO };
                     let code = content
                         .first_chunk::<4>()
-                        .map_or(libc::EPROTO, |code| -i32::from_ne_bytes(*code));
-                    return if code == 0 {
+                        .map_or(absent, |code| -i32::from_ne_bytes(*code));
+                    return if code == 0 && inconsistent {
+                        Err(io::Error::from(io::ErrorKind::Interrupted).into())
+                    } else if code <= 0 {
                         Ok(())
                     } else {
                         Err(Refused {
                             source: io::Error::from_raw_os_error(code),
-                            words: words(content, u16::from_ne_bytes([g, h])),
+                            words: words(content, flags),
                         })
                     };
                 }

@@ -87,7 +87,6 @@ impl Table {
             .environment("PATH", path_with_sbin())
             .environment("LC_ALL", "C")
             .text(&self.script())?
-            .keep(LISTING)
             .run(PATIENCE);
         match apart {
             Ok(listed) => Listing::parse(&listed.text()),
@@ -163,9 +162,6 @@ pub fn flowtables() -> Result<Vec<String>, Error> {
     Ok(names.collect())
 }
 
-/// Bytes of a listing in JSON that are read: the guard of a thousand IPsec links takes nine million.
-const LISTING: usize = 256 << 20;
-
 /// Runs `nft` with these arguments.
 fn ask(arguments: &[&str]) -> Result<Finished, Error> {
     nft().arguments(arguments).run(PATIENCE).map_err(classified)
@@ -173,7 +169,7 @@ fn ask(arguments: &[&str]) -> Result<Finished, Error> {
 
 fn nft() -> Program {
     let nft = Program::of_system("nft").package("nftables");
-    nft.environment("LC_ALL", "C").keep(LISTING)
+    nft.environment("LC_ALL", "C")
 }
 
 fn path_with_sbin() -> String {

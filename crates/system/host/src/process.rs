@@ -42,15 +42,27 @@ pub struct Process {
 pub struct Finished {
     /// How it ended.
     pub status: ExitStatus,
-    /// The last 256 KiB of its standard output, or as much as was asked for ([`Program::keep`](crate::Program::keep)).
+    /// All of its standard output where it was run to its end
+    /// ([`Program::run`](crate::Program::run)), otherwise the last 256 KiB.
     pub stdout: Vec<u8>,
     /// The last 256 KiB of its standard error.
     pub stderr: Vec<u8>,
+    /// Bytes that it wrote to standard output.
+    pub(crate) printed: usize,
     program: String,
     tail: String,
 }
 
 impl Finished {
+    /// [`Error::TooLong`].
+    pub(crate) fn into_too_long(self) -> Error {
+        Error::TooLong {
+            program: self.program,
+            printed: self.printed,
+            kept: self.stdout.len(),
+        }
+    }
+
     /// Its standard output as text; bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn text(&self) -> String {
@@ -251,6 +263,7 @@ impl Process {
         Ok(Finished {
             status,
             stdout: self.output.bytes(Stream::Standard),
+            printed: self.output.since(Stream::Standard, 0).1,
             stderr: self.output.bytes(Stream::Error),
             program: self.shown.clone(),
             tail: self.tail(),

@@ -14,6 +14,10 @@ use crate::output::{Output, Stream};
 use crate::spawner::{self, Belongs};
 use crate::{Error, Finished, Namespace, Process};
 
+/// Bytes of standard output of a program that is run to its end: the guard of a thousand IPsec
+/// links takes nine million in JSON.
+const WHOLE: usize = 256 << 20;
+
 /// A program to run: what, with which arguments and environment, and where.
 #[derive(Debug)]
 pub struct Program {
@@ -103,14 +107,6 @@ impl Program {
     #[must_use]
     pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
-        self
-    }
-
-    /// Keeps so many bytes of its standard output instead of the last 256 KiB: of a listing, whose length grows with what is listed, a part is
-    /// worth nothing.
-    #[must_use]
-    pub fn keep(mut self, bytes: usize) -> Self {
-        self.kept = bytes;
         self
     }
 
@@ -208,18 +204,25 @@ impl Program {
         Ok((child, shown, output))
     }
 
-    /// Runs it to its end, at most this long.
+    /// Runs it to its end, at most this long. All of its standard output is kept: a part of a
+    /// listing is worth nothing.
     ///
     /// # Errors
     ///
     /// Those of [`Program::start`]; [`Error::Failed`] unless it ends with status 0, [`Error::Late`] when it was killed
-    /// because the time was over.
+    /// because the time was over, [`Error::TooLong`] where it printed more than 256 MiB.
     pub fn run(self, timeout: Duration) -> Result<Finished, Error> {
+        self.run_within(timeout, WHOLE)
+    }
+
+    fn run_within(mut self, timeout: Duration, kept: usize) -> Result<Finished, Error> {
+        self.kept = kept;
         let finished = self.start()?.finish(timeout)?;
-        if finished.status.success() {
-            return Ok(finished);
+        match (finished.status.success(), finished.printed > finished.stdout.len()) {
+            (true, false) => Ok(finished),
+            (true, true) => Err(finished.into_too_long()),
+            (false, _) => Err(finished.into_error()),
         }
-        Err(finished.into_error())
     }
 }
 
@@ -231,5 +234,26 @@ impl std::fmt::Display for Program {
             .iter()
             .skip(self.hidden)
             .try_for_each(|argument| write!(f, " {}", argument.to_string_lossy()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `redirect show` read the last 256 KiB of a listing in JSON.
+    #[test]
+    fn output_is_whole_or_an_error_and_never_a_part() {
+        let print = |bytes: usize| Program::new("head").arguments(["-c", &bytes.to_string(), "/dev/zero"]);
+        let long = Duration::from_secs(60);
+        let whole = print(1 << 20).run(long).unwrap();
+        assert_eq!(whole.stdout.len(), 1 << 20);
+        let kept = 300 * 1024;
+        assert_eq!(print(kept).run_within(long, kept).unwrap().stdout.len(), kept);
+        let cut = print(kept + 1).run_within(long, kept).unwrap_err();
+        assert!(
+            matches!(cut, Error::TooLong { printed, kept: bound, .. } if printed == kept + 1 && bound == kept),
+            "{cut}"
+        );
     }
 }

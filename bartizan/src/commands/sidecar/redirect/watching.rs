@@ -1,9 +1,12 @@
 //! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is asked to end.
 
-use std::time::{Duration, SystemTime};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
+use bartizan_deployment::day_of;
 use bartizan_sidecar::handover::Notify;
-use bartizan_sidecar::redirect::{Bystander, Error, Installed, Part, Plan, RuleState};
+use bartizan_sidecar::redirect::{Bystander, Error, Installed, Lookout, Plan, RuleState};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,12 +39,41 @@ pub(super) struct Args {
     every: u64,
 }
 
+/// Differences of one mechanism that are logged.
+const NAMED: usize = 20;
+/// Period in which a lasting complaint is logged again, and rules that cannot be read are installed
+/// again.
+const ALARM: Duration = Duration::from_secs(60);
+
 /// What was installed and said.
 struct Watching<'a> {
     args: &'a Args,
     rules: Installed,
-    /// The last complaint, which is logged once.
-    complaint: String,
+    lookout: Lookout,
+    /// The state of the file, and the day, that the rules are of.
+    read: Option<Read>,
+    /// The last complaint, and when it was logged.
+    complaint: Option<(String, Instant)>,
+}
+
+/// One state of the file, and the day for which it was read.
+#[derive(Debug, PartialEq, Eq)]
+struct Read {
+    file: [u64; 4],
+    changed: [i64; 4],
+    day: time::Date,
+}
+
+impl Read {
+    /// The state of a file now; none where it cannot be read.
+    fn of(file: &Path) -> Option<Self> {
+        let found = std::fs::metadata(file).ok()?;
+        Some(Self {
+            file: [found.dev(), found.ino(), found.size(), u64::from(found.mode())],
+            changed: [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
+            day: day_of(SystemTime::now()),
+        })
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -56,7 +88,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut watching = Watching {
         args,
         rules,
-        complaint: String::new(),
+        lookout: Lookout::default(),
+        read: None,
+        complaint: None,
     };
     watching.look();
     let notify = Notify::from_environment();
@@ -95,6 +129,25 @@ fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &Bystander> {
 impl Watching<'_> {
     /// Compares once, repairs what was changed, and has the guard answer accordingly.
     fn look(&mut self) {
+        // Before it is read: a change meanwhile is seen the next time.
+        let now = Read::of(&self.args.plan.file);
+        let is_usable = now.is_some() && now == self.read || self.read_again();
+        self.read = now.filter(|_| is_usable);
+        match self.repaired() {
+            Ok(()) if is_usable => self.complaint = None,
+            Ok(()) => {}
+            Err(complaint) => {
+                // Where there is no guard, it answers nothing anyway.
+                let _ = self.rules.deny();
+                self.lookout = Lookout::default();
+                self.complain(&complaint);
+            }
+        }
+    }
+
+    /// Reads the file, and installs what it asks for where that is something else. Whether it can
+    /// be used.
+    fn read_again(&mut self) -> bool {
         match self.args.plan.rules(!self.args.no_fence, self.args.strict) {
             Ok(asked) if asked.plan() != self.rules.plan() => {
                 for over in ended(self.rules.plan(), SystemTime::now()) {
@@ -105,66 +158,95 @@ impl Watching<'_> {
                 }
                 tracing::info!("the file asks for other rules today: they are installed");
                 self.rules = asked;
-                if let Err(error) = self.rules.install() {
+                if let Err(error) = self.install() {
                     self.complain(&format!(
                         "the rules of the file as it is now cannot be installed: {error}"
                     ));
                 }
+                true
             }
-            Ok(_) => {}
-            Err(failure) => self.complain(&format!(
-                "the file cannot be used, the rules stay as they are: {}",
-                failure.message()
-            )),
-        }
-        match self.repaired() {
-            Ok(()) => self.complaint.clear(),
-            Err(complaint) => {
-                // Where there is no guard, it answers nothing anyway.
-                let _ = self.rules.deny();
-                self.complain(&complaint);
+            Ok(_) => true,
+            Err(failure) => {
+                self.complain(&format!(
+                    "the file cannot be used, the rules stay as they are: {}",
+                    failure.message()
+                ));
+                false
             }
         }
     }
 
-    fn repaired(&self) -> Result<(), String> {
-        let rules = &self.rules;
-        let wrong = |found: &[(Part, RuleState)]| {
-            let wrong = found.iter().filter(|(_, state)| *state != RuleState::Installed);
-            let wrong: Vec<_> = wrong
-                .map(|(part, state)| {
-                    let how = differences(state).unwrap_or_default().join("; ");
-                    format!("{} {}: {how}", part.name(), words(state))
-                })
-                .collect();
-            wrong.join("; ")
-        };
-        let unreadable = |error: Error| format!("the rules cannot be read: {error}");
-        let found = wrong(&rules.state().map_err(unreadable)?);
-        if !found.is_empty() {
-            let hint = "a program that flushes the packet filter or the routing of this namespace should leave what is called bartizan";
-            tracing::error!(found, hint, "the rules were changed: they are installed again");
-            let failed =
-                |error: Error| format!("the rules cannot be installed again, requests may leave unencrypted: {error}");
-            rules.install().map_err(failed)?;
-            let left = wrong(&rules.state().map_err(unreadable)?);
-            if !left.is_empty() {
-                return Err(format!(
-                    "the rules are not what they should be, though they were installed again: {left}"
-                ));
+    /// The guard of new tables answers whatever the comparison says, until it is confirmed again.
+    fn install(&mut self) -> Result<(), Error> {
+        self.lookout = Lookout::default();
+        self.rules.install().map(drop)
+    }
+
+    /// Differences of the rules, where there are any.
+    fn wrong(&mut self) -> Result<Option<String>, String> {
+        let unreadable = |error: Error| format!("the rules cannot be read, requests may leave unencrypted: {error}");
+        let found = self.lookout.state(&self.rules).map_err(unreadable)?;
+        let wrong = found.iter().filter(|(_, state)| *state != RuleState::Installed);
+        let wrong: Vec<_> = wrong
+            .map(|(part, state)| {
+                let how = differences(state).unwrap_or_default();
+                let more = match how.len().saturating_sub(NAMED) {
+                    0 => String::new(),
+                    more => format!("; and {more} more"),
+                };
+                let named = how.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
+                format!("{} {}: {}{more}", part.name(), words(state), named.join("; "))
+            })
+            .collect();
+        Ok(Some(wrong.join("; ")).filter(|wrong| !wrong.is_empty()))
+    }
+
+    fn repaired(&mut self) -> Result<(), String> {
+        let failed =
+            |error: Error| format!("the rules cannot be installed again, requests may leave unencrypted: {error}");
+        match self.wrong() {
+            Ok(None) => {}
+            // Rules that cannot be read may be gone: they are installed with each alarm.
+            Err(unreadable) if self.is_due(&unreadable) => {
+                self.complain(&unreadable);
+                if let Err(error) = self.install() {
+                    tracing::error!(%error, "they cannot be installed again either");
+                    return Err(unreadable);
+                }
+                if let Some(left) = self.wrong()? {
+                    return Err(left);
+                }
+                tracing::info!("the rules can be read again, and are what they should be");
             }
-            tracing::info!("the rules are what they should be again");
+            Err(unreadable) => return Err(unreadable),
+            Ok(Some(found)) => {
+                let hint = "a program that flushes the packet filter or the routing of this namespace should leave what is called bartizan";
+                tracing::error!(found, hint, "the rules were changed: they are installed again");
+                self.install().map_err(failed)?;
+                if let Some(left) = self.wrong()? {
+                    return Err(format!(
+                        "the rules are not what they should be, though they were installed again: {left}"
+                    ));
+                }
+                tracing::info!("the rules are what they should be again");
+            }
         }
         let lasting = Duration::from_secs(self.args.every) * BELIEVED;
         let unreported =
             |error: Error| format!("the sidecar cannot be notified that the rules are what they should be: {error}");
-        rules.confirm(lasting).map_err(unreported)
+        self.lookout.confirm(&self.rules, lasting).map_err(unreported)
+    }
+
+    /// True for a new complaint, and for one that was logged long ago.
+    fn is_due(&self, complaint: &str) -> bool {
+        let known = self.complaint.as_ref();
+        known.is_none_or(|(known, logged)| known != complaint || logged.elapsed() >= ALARM)
     }
 
     fn complain(&mut self, complaint: &str) {
-        if self.complaint != complaint {
+        if self.is_due(complaint) {
             tracing::error!("{complaint}");
-            complaint.clone_into(&mut self.complaint);
+            self.complaint = Some((complaint.to_owned(), Instant::now()));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{Mode, Network, end_named};
 use crate::error::Fault;
-use crate::node::NodeName;
+use crate::node::{NodeName, not_of_a_host};
 use crate::raw::{RawIpsecLink, RawNode};
 
 /// Most networks behind one end.
@@ -58,8 +58,8 @@ impl External {
             let shown: String = text.chars().take(64).collect();
             return Err(Fault::new("", format!("`{shown}` is no address"), hint));
         };
-        if address.is_unspecified() || address.is_multicast() {
-            return Err(Fault::new("", format!("no peer can call {address}"), hint));
+        if let Some(cause) = not_of_a_host(address) {
+            return Err(Fault::new("", cause, hint));
         }
         if address.is_ipv4() != own.is_ipv4() {
             let cause = format!("{address} and its own address {own} are of different families");
@@ -140,9 +140,8 @@ pub(super) fn both(
 fn one(raw: &RawIpsecLink, mode: Mode, node: &NodeName, of_file: &RawNode) -> Result<End, Fault> {
     let name = node.as_str();
     let outer = *raw.outer.get(name).unwrap_or(&of_file.address);
-    if outer.is_unspecified() || outer.is_multicast() {
+    if let Some(cause) = not_of_a_host(outer) {
         let hint = "write the address the node's IKE daemon listens at";
-        let cause = format!("nobody can call {outer}");
         return Err(Fault::new(format!("outer.{name}"), cause, hint));
     }
     let of_node = of_file.ipsec.as_ref().and_then(|ipsec| ipsec.external.as_ref());

@@ -12,6 +12,18 @@ use crate::userspace::Userspace;
 use crate::vici::Section;
 use crate::xfrm::{Asked, Associations, Counted, Direction, Error, Path};
 
+/// Octets of a description that leave the daemon: VICI has room for 65,535, and a reader for the
+/// first few sentences.
+const SHOWN: usize = 2000;
+
+/// The beginning of a text that may be long.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{} ...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// Who does ESP.
 #[derive(Debug)]
 pub(super) enum DataPath {
@@ -40,6 +52,14 @@ impl DataPath {
             counts.fold(Section::new(), |all, (name, count)| all.with(name, count.to_string()))
         };
         let section = section.with_section("dropped", counts(userspace.dropped()));
+        let (restored, last) = userspace.restored();
+        let mut routing = Section::new().with("restored", restored.to_string());
+        for (name, differences) in [("last", last.map(str::to_owned)), ("lost", userspace.lost())] {
+            if let Some(differences) = differences {
+                routing.set(name, shortened(&differences));
+            }
+        }
+        let section = section.with_section("routing", routing);
         Some(section.with_section("work", counts(userspace.work())))
     }
 
@@ -87,6 +107,17 @@ impl DataPath {
             Self::Kernel(_) => Ok(()),
             Self::Userspace(userspace) => userspace.stands(),
         }
+    }
+
+    /// Compares what leads packets to the device with what was installed, and installs it again; a
+    /// line for the log where there was something.
+    pub(super) fn keep(&mut self) -> Option<String> {
+        let Self::Userspace(userspace) = self else { return None };
+        Some(match userspace.keep_routes() {
+            Ok(None) => return None,
+            Ok(Some(differences)) => format!("routing to the device was lost and is installed again: {differences}"),
+            Err(error) => format!("routing to the device cannot be kept: {error}"),
+        })
     }
 
     /// What it is, for the log; nothing where it is the kernel.

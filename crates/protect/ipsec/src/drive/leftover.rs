@@ -16,9 +16,6 @@ const TRIES: u32 = 20;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes of a listing that are read: a state takes about eight hundred.
-const LISTING: usize = 64 << 20;
-
 /// Removes the kernel's ESP states of a node's links. A charon that ends by itself removes its own; one that was killed
 /// leaves them, with their keys, until their lifetime is over, and no other charon knows of them.
 ///
@@ -26,12 +23,20 @@ const LISTING: usize = 64 << 20;
 ///
 /// Where `ip` is missing or may not. A kernel that has no such states has none to remove.
 pub fn remove_leftover(deployment: &Deployment, node: &str) -> Result<(), Error> {
-    let here = established()?;
-    for selection in selections(deployment, node) {
-        if here.iter().any(|state| selection.has(state)) {
-            remove(&selection.words())?;
+    let all = selections(deployment, node);
+    for _ in 0..TRIES {
+        // That `ip` has deleted is not believed: what is there afterwards is compared.
+        let here = established()?;
+        let left: Vec<_> = all
+            .iter()
+            .filter(|selection| here.iter().any(|state| selection.has(state)))
+            .collect();
+        if left.is_empty() {
+            return Ok(());
         }
+        left.iter().try_for_each(|selection| remove(&selection.words()))?;
     }
+    // Another program may have states to the address of a link behind a NAT; they stay.
     Ok(())
 }
 
@@ -105,7 +110,6 @@ fn selections(deployment: &Deployment, node: &str) -> BTreeSet<Selection> {
 fn established() -> Result<BTreeSet<State>, Error> {
     let listed = Program::new("ip")
         .package("iproute2")
-        .keep(LISTING)
         .arguments(["xfrm", "state", "list", "proto", "esp"])
         .run(PATIENCE);
     match listed {

@@ -23,9 +23,6 @@ use crate::reqid::fingerprint;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes of a listing that are read: a policy takes about two hundred, a link's a dozen of them.
-const LISTING: usize = 64 << 20;
-
 /// What the kernel counts of this network namespace.
 const COUNTS: &str = "/proc/thread-self/net/xfrm_stat";
 
@@ -131,7 +128,6 @@ impl Rank {
             let program = Program::new("ip")
                 .package("iproute2")
                 .environment("LC_ALL", "C")
-                .keep(LISTING)
                 .arguments(["xfrm", "policy", "list", "dir", direction])
                 .arguments(["priority", &self.priority.to_string()]);
             let listed = none_without_xfrm(program.run(PATIENCE).map(|listed| listed.text()))?;
@@ -146,6 +142,9 @@ fn priorities(node: &str) -> [u32; 2] {
     [1 << 29, 1 << 30].map(|first: u32| first | number(node))
 }
 
+/// Times that policies are removed before another program that adds them wins.
+const TRIES: usize = 4;
+
 /// Removes the policies of a node, whatever file they are of; whether there were any.
 pub(super) fn remove(node: &str) -> Result<bool, Error> {
     let mut any = false;
@@ -154,9 +153,22 @@ pub(super) fn remove(node: &str) -> Result<bool, Error> {
             priority,
             policies: BTreeSet::new(),
         };
-        if !rank.found()?.is_empty() {
+        // That `ip` has deleted is not believed: what is there afterwards is compared.
+        for tries in 0.. {
+            let left = rank.found()?.len();
+            match (left, tries) {
+                (0, _) => break,
+                (_, TRIES) => {
+                    return Err(Error::Unfit {
+                        what: "the XFRM policies of the guard".to_owned(),
+                        reason: format!(
+                            "{left} of them are there again after {TRIES} times: another program adds them"
+                        ),
+                    });
+                }
+                _ => delete(["priority", &priority.to_string()])?,
+            }
             any = true;
-            delete(["priority", &priority.to_string()])?;
         }
     }
     Ok(any)

@@ -112,20 +112,11 @@ impl Shared {
 
     fn send(&self, sealed: &Sealed<'_, Arc<Way>>) {
         let way = sealed.way;
-        let send = || send_datagrams(&way.socket, way.remote, sealed.packets, sealed.each, sealed.class);
-        // The error of an earlier datagram is reported once, and leaves this one unsent.
-        let sent = send().or_else(|error| match error.kind() {
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable => send(),
-            _ => Err(error),
-        });
         let packets = sealed.packets.len().div_ceil(sealed.each.max(1));
-        match sent {
-            Ok(()) => {
-                add(&self.counters.sealed, packets);
-                count(&self.counters.sends);
-            }
-            Err(_) => add(&self.counters.not_sent, packets),
-        }
+        let sent = send_datagrams(&way.socket, way.remote, sealed.packets, sealed.each, sealed.class);
+        add(&self.counters.sealed, packets.saturating_sub(sent.unsent));
+        add(&self.counters.sends, sent.calls);
+        add(&self.counters.not_sent, sent.unsent);
     }
 
     /// An ESP packet arrives, and what is in it where that is of its SA's traffic: put together with what came before it, or by itself.

@@ -1,12 +1,14 @@
 //! What leads packets of the links to the device: a routing table of its own, and rules that lead to that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use bartizan_host::netlink::{Family, Request, attributes};
-use bartizan_host::{Program, interface_number};
+use bartizan_host::netlink::{Family, Refused, Request, attributes};
+use bartizan_host::routing::{self, Filter, Route, Version};
+use bartizan_host::{Interface, Program};
 use bartizan_ike::Selector;
 
 use super::rule::{Network, Rule, rules};
@@ -15,16 +17,10 @@ use crate::xfrm::Error;
 
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// From linux/rtnetlink.h: who has made a route, how far it reaches, its type; attributes of routes and of addresses.
+/// From linux/rtnetlink.h: the maker of routes that no daemon has made; the attribute with an
+/// interface's own address, and bytes in front of the attributes of an address.
 const BY_A_PROGRAM: u8 = 3;
-const LINK: u8 = 253;
-const UNICAST: u8 = 1;
-const DESTINATION: u16 = 1;
-const OUT: u16 = 4;
-const PREFERRED_SOURCE: u16 = 7;
-const TABLE: u16 = 15;
 const LOCAL: u16 = 2;
-/// Bytes in front of the attributes of an address (`struct ifaddrmsg`).
 const ADDRESS: usize = 8;
 /// The longest name of a network device.
 const NAME: usize = 15;
@@ -49,9 +45,45 @@ fn table(device: &str) -> u32 {
 #[derive(Debug)]
 pub(super) struct Routes {
     device: String,
+    mtu: u16,
     rules: BTreeSet<Rule>,
     /// Networks of peers that the table has a route to by an address of this host, for sockets that have none.
-    sources: BTreeSet<Network>,
+    sources: BTreeMap<Network, Ipv4Addr>,
+    /// IP versions that the table has a route of.
+    versions: Vec<Version>,
+    /// Times that something was gone and was installed again, and what that was the last time.
+    pub(super) restored: u64,
+    pub(super) last: Option<String>,
+}
+
+/// Differences from what was installed.
+#[derive(Debug, Default)]
+struct Lost {
+    link: Option<String>,
+    routes: Vec<Route>,
+    rules: Vec<routing::Rule>,
+    added_routes: Vec<Route>,
+    added_rules: Vec<routing::Rule>,
+}
+
+impl Lost {
+    fn sentences(&self) -> Vec<String> {
+        let routes = [(&self.routes, "is missing"), (&self.added_routes, "was added")];
+        let rules = [(&self.rules, "is missing"), (&self.added_rules, "was added")];
+        let routes = routes.into_iter().flat_map(|(routes, how)| {
+            let sentence = move |route: &Route| format!("the {} route {route} {how}", route.version());
+            routes.iter().map(sentence)
+        });
+        let rules = rules.into_iter().flat_map(|(rules, how)| {
+            let sentence = move |rule: &routing::Rule| format!("the {} rule {rule} {how}", rule.version());
+            rules.iter().map(sentence)
+        });
+        self.link.clone().into_iter().chain(routes).chain(rules).collect()
+    }
+}
+
+fn failed(doing: &'static str) -> impl Fn(Refused) -> Error {
+    move |refused| Error::Userspace(format!("{doing}: {refused}"))
 }
 
 impl Routes {
@@ -65,37 +97,77 @@ impl Routes {
             let _ = fs::write(format!("{folder}/{name}"), value);
         }
         remove_leftover(device)?;
-        let table = table(device);
-        ip(&format!(
-            "link set dev {device} mtu {mtu} up\nroute replace default dev {device} table {table}\n"
-        ))?;
-        if fs::exists(&folder).unwrap_or(false) {
-            // Without IPv6 at this host no packet of it is sent.
-            let _ = ip(&format!("-6 route replace default dev {device} table {table}\n"));
-        }
-        Ok(Self {
+        let mut routes = Self {
             device: device.to_owned(),
+            mtu,
             rules: BTreeSet::new(),
-            sources: BTreeSet::new(),
-        })
+            sources: BTreeMap::new(),
+            versions: vec![Version::V4],
+            restored: 0,
+            last: None,
+        };
+        routes.set_mtu(mtu)?;
+        let number = routes.interface()?.number;
+        routes
+            .default(Version::V4, number)
+            .put()
+            .map_err(failed("a route to the device"))?;
+        // Without IPv6 at this host no packet of it is sent.
+        if routes.default(Version::V6, number).put().is_ok() {
+            routes.versions.push(Version::V6);
+        }
+        Ok(routes)
     }
 
-    pub(super) fn set_mtu(&self, mtu: u16) -> Result<(), Error> {
-        ip(&format!("link set dev {} mtu {mtu}\n", self.device))
+    fn table(&self) -> u32 {
+        table(&self.device)
+    }
+
+    fn interface(&self) -> Result<Interface, Error> {
+        let failed = |error: io::Error| Error::Userspace(format!("looking for the device {}: {error}", self.device));
+        Interface::named(&self.device).map_err(failed)
+    }
+
+    fn default(&self, version: Version, device: u32) -> Route {
+        Route::new(version, self.table(), device, 0).made_by(BY_A_PROGRAM)
+    }
+
+    /// The route by which packets to a network get a sender where they have none.
+    fn sourced(&self, to: Network, source: Ipv4Addr, device: u32) -> Route {
+        self.default(Version::V4, device)
+            .to(to.first, to.bits as u8)
+            .source(source.into())
+    }
+
+    /// Brings the device up with this MTU.
+    pub(super) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
+        self.mtu = mtu;
+        let run = Program::new("ip")
+            .package("iproute2")
+            .environment("LC_ALL", "C")
+            .arguments(["link", "set", "dev", &self.device, "mtu", &mtu.to_string(), "up"])
+            .run(PATIENCE);
+        run.map(drop).map_err(|error| Error::Userspace(error.to_string()))
     }
 
     /// Leads what is between these to the device.
     pub(super) fn add(&mut self, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
-        let table = table(&self.device);
         let mut new = rules(local, remote);
         new.retain(|rule| !self.rules.contains(rule));
         for rule in new {
-            rule.add(table)?;
-            self.rules.insert(rule);
+            self.install(rule)?;
             if rule.is_v4() {
                 self.lead_unbound(&rule)?;
             }
         }
+        Ok(())
+    }
+
+    fn install(&mut self, rule: Rule) -> Result<(), Error> {
+        rule.of_kernel(self.table())
+            .add()
+            .map_err(failed("a rule of routing"))?;
+        self.rules.insert(rule);
         Ok(())
     }
 
@@ -107,17 +179,15 @@ impl Routes {
         if rule.to.bits == 0 || self.rules.contains(&unbound) {
             return Ok(());
         }
-        let (device, to, table) = (&self.device, rule.to, table(&self.device));
-        if !self.sources.contains(&to) {
+        if !self.sources.contains_key(&rule.to) {
             let Some(source) = own_address(rule.from) else {
                 return Ok(());
             };
-            route(device, to, source, table)?;
-            self.sources.insert(to);
+            let route = self.sourced(rule.to, source, self.interface()?.number);
+            route.put().map_err(failed("a route to the device"))?;
+            self.sources.insert(rule.to, source);
         }
-        unbound.add(table)?;
-        self.rules.insert(unbound);
-        Ok(())
+        self.install(unbound)
     }
 
     /// Ends that.
@@ -128,17 +198,90 @@ impl Routes {
         let needed: BTreeSet<Rule> = self.rules.iter().filter(bound).map(Rule::unbound).collect();
         let unbound: BTreeSet<Rule> = gone.iter().map(Rule::unbound).collect();
         gone.extend(unbound.difference(&needed).filter(|rule| self.rules.remove(*rule)));
-        let table = table(&self.device);
-        gone.iter().try_for_each(|rule| rule.remove(table))
+        let table = self.table();
+        let removed = gone.iter().try_for_each(|rule| rule.of_kernel(table).remove());
+        removed.map_err(failed("removing a rule of routing"))
+    }
+
+    /// Differences of device, table and rules from what was installed, as sentences.
+    pub(super) fn differences(&self) -> Result<Vec<String>, Error> {
+        Ok(self.lost()?.sentences())
+    }
+
+    /// Compares device, table and rules with what was installed, and installs again what is gone.
+    /// Returns true where something was.
+    pub(super) fn keep(&mut self) -> Result<bool, Error> {
+        let lost = self.lost()?;
+        let sentences = lost.sentences();
+        if sentences.is_empty() {
+            return Ok(false);
+        }
+        self.last = Some(sentences.join("; "));
+        if lost.link.is_some() {
+            self.set_mtu(self.mtu)?;
+        }
+        // Routes of a device that was down are gone too, and those to networks need none of the
+        // others.
+        let again = self.lost()?;
+        let restore = || -> Result<(), Refused> {
+            again.routes.iter().try_for_each(Route::put)?;
+            again.rules.iter().try_for_each(routing::Rule::add)?;
+            again.added_rules.iter().try_for_each(routing::Rule::remove)?;
+            again.added_routes.iter().try_for_each(Route::remove)
+        };
+        restore().map_err(failed("installing routes and rules again"))?;
+        match self.lost()?.sentences().as_slice() {
+            [] => {
+                self.restored += 1;
+                Ok(true)
+            }
+            left => Err(Error::Userspace(format!(
+                "installed again in vain: {}",
+                left.join("; ")
+            ))),
+        }
+    }
+
+    fn lost(&self) -> Result<Lost, Error> {
+        let interface = self.interface()?;
+        let link = match (interface.is_up, interface.mtu == u32::from(self.mtu)) {
+            (false, _) => Some(format!("the device {} is down", self.device)),
+            (true, false) => Some(format!(
+                "the device {} has an MTU of {} octets and not {}",
+                self.device, interface.mtu, self.mtu
+            )),
+            (true, true) => None,
+        };
+        let table = self.table();
+        let default = |version: &Version| self.default(*version, interface.number);
+        let sources = self.sources.iter();
+        let sources = sources.map(|(to, source)| self.sourced(*to, *source, interface.number));
+        let wanted_routes = self.versions.iter().map(default).chain(sources).collect();
+        let wanted_rules = self.rules.iter().map(|rule| rule.of_kernel(table)).collect();
+        let (mut routes, mut rules) = (Vec::new(), Vec::new());
+        for version in Version::BOTH {
+            routes.extend(Route::list(version, Filter::Table(table)).map_err(failed("reading routes"))?);
+            let listed = routing::Rule::list(version).map_err(failed("reading rules of routing"))?;
+            rules.extend(listed.into_iter().filter(|rule| rule.table() == Some(table)));
+        }
+        let (routes, added_routes) = routing::differences(wanted_routes, routes);
+        let (rules, added_rules) = routing::differences(wanted_rules, rules);
+        Ok(Lost {
+            link,
+            routes,
+            rules,
+            added_routes,
+            added_rules,
+        })
     }
 }
 
 impl Drop for Routes {
     fn drop(&mut self) {
-        let table = table(&self.device);
+        let table = self.table();
         for rule in &self.rules {
             // Where it fails, it leads to a device that is gone.
-            let _ = rule.remove(table);
+            let _ = rule.of_kernel(table).remove();
         }
     }
 }
@@ -162,90 +305,31 @@ fn own_address(network: Network) -> Option<Ipv4Addr> {
     found
 }
 
-/// Makes the way to a network lead to the device, and what is sent by it have this address where it has none.
-fn route(device: &str, to: Network, source: Ipv4Addr, table: u32) -> Result<(), Error> {
-    let number =
-        interface_number(device, "looking for the device").map_err(|error| Error::Userspace(error.to_string()))?;
-    let IpAddr::V4(first) = to.first else {
-        return Ok(());
-    };
-    // `rtmsg`: family, bits of receiver and sender, no class, no table of a byte, who made it, how far it reaches, its type, no flags.
-    let fixed = [
-        libc::AF_INET as u8,
-        to.bits as u8,
-        0,
-        0,
-        0,
-        BY_A_PROGRAM,
-        LINK,
-        UNICAST,
-        0,
-        0,
-        0,
-        0,
-    ];
-    let request = Request::new(Family::Route, libc::RTM_NEWROUTE, &fixed)
-        .attribute(DESTINATION, &first.octets())
-        .attribute(OUT, &number.to_ne_bytes())
-        .attribute(PREFERRED_SOURCE, &source.octets())
-        .attribute(TABLE, &table.to_ne_bytes());
-    let replaced = request.order((libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16);
-    replaced.map_err(|refused| Error::Userspace(format!("a route to {to}: {refused}")))
-}
-
 /// Removes the rules of a device that a process which was killed has left.
 ///
 /// # Errors
 ///
-/// Where `ip` is missing or may not.
+/// The kernel's refusal, or another program that adds them again and again.
 pub fn remove_leftover(device: &str) -> Result<(), Error> {
-    let table = table(device).to_string();
-    for family in ["-4", "-6"] {
-        let left = || -> Result<bool, Error> {
-            let listed = Program::new("ip")
-                .package("iproute2")
-                .arguments([family, "rule", "list", "table", &table])
-                .run(PATIENCE)
-                .map(|listed| listed.text());
-            Ok(match listed {
-                Ok(listed) => !listed.trim().is_empty(),
-                // A kernel without IPv6.
-                Err(bartizan_host::Error::Failed { .. }) => false,
-                Err(error) => return Err(Error::Userspace(error.to_string())),
-            })
-        };
-        // Each call removes one.
-        while left()? {
-            ip(&format!("{family} rule delete table {table}\n"))?;
+    /// Listings after which it is given up.
+    const TRIES: usize = 4;
+    let table = table(device);
+    for version in Version::BOTH {
+        for tries in 0.. {
+            let mut rules = routing::Rule::list(version).map_err(failed("reading rules of routing"))?;
+            rules.retain(|rule| rule.table() == Some(table));
+            if rules.is_empty() {
+                break;
+            }
+            if tries == TRIES {
+                let left = rules.len();
+                return Err(Error::Userspace(format!(
+                    "{left} rules of an earlier process cannot be removed"
+                )));
+            }
+            let removed = rules.iter().try_for_each(routing::Rule::remove);
+            removed.map_err(failed("removing rules of an earlier process"))?;
         }
-    }
-    Ok(())
-}
-
-fn ip(lines: &str) -> Result<(), Error> {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    // `-4` and `-6` are no words of a line.
-    for family in ["-4", "-6"] {
-        let of_family: String = lines
-            .lines()
-            .filter_map(|line| match line.strip_prefix("-6 ") {
-                Some(rest) => (family == "-6").then_some(rest),
-                None => (family == "-4").then_some(line.strip_prefix("-4 ").unwrap_or(line)),
-            })
-            .flat_map(|line| [line, "\n"])
-            .collect();
-        if of_family.is_empty() {
-            continue;
-        }
-        let run = Program::new("ip")
-            .package("iproute2")
-            .environment("LC_ALL", "C")
-            .arguments([family, "-batch", "-"])
-            .text(&of_family)
-            .and_then(|program| program.run(PATIENCE));
-        run.map_err(|error| Error::Userspace(error.to_string()))?;
     }
     Ok(())
 }

@@ -3,26 +3,13 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use bartizan_host::netlink::{Family, Refused, Request};
+use bartizan_host::routing::{self, Version};
 use bartizan_ike::Selector;
 
 use super::MARK;
-use crate::xfrm::Error;
 
 /// Before the rules of the host, of which the first is that for its own addresses.
 const PRIORITY: u32 = 218;
-/// From linux/fib_rules.h: the action that looks in a table, the flag of rules of IPv6, attributes.
-const TO_TABLE: u8 = 1;
-const FIND_SOURCE: u32 = 0x0001_0000;
-const DESTINATION: u16 = 1;
-const SOURCE: u16 = 2;
-const RANK: u16 = 6;
-const MARKED: u16 = 10;
-const TABLE: u16 = 15;
-const MASK: u16 = 16;
-const PROTOCOL: u16 = 22;
-const SOURCE_PORTS: u16 = 23;
-const DESTINATION_PORTS: u16 = 24;
 
 /// Addresses with a common beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,68 +74,36 @@ impl Rule {
         Self { from, ..*self }
     }
 
-    /// Adds it, to lead to this table. What carries the tunnel itself is not led into it.
-    pub(super) fn add(&self, table: u32) -> Result<(), Error> {
-        let added = self
-            .request(libc::RTM_NEWRULE, table)
-            .order((libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16);
-        added.map_err(|refused| self.failed(&refused))
-    }
-
-    /// Removes it. One that is gone already is no error.
-    pub(super) fn remove(&self, table: u32) -> Result<(), Error> {
-        match self.request(libc::RTM_DELRULE, table).order(0) {
-            Err(refused) if refused.source.raw_os_error() != Some(libc::ENOENT) => Err(self.failed(&refused)),
-            _ => Ok(()),
-        }
-    }
-
-    fn failed(&self, refused: &Refused) -> Error {
-        Error::Userspace(format!(
-            "a rule of routing from {} to {}: {refused}",
-            self.from, self.to
-        ))
-    }
-
-    /// Written to the kernel, since a process of `ip` for each takes milliseconds. A rule of IPv6 takes packets too whose route is looked for before their
-    /// sender is known, where the sender that the kernel then chooses is of the rule; `ip` has no word for that.
-    fn request(&self, kind: u16, table: u32) -> Request {
+    /// The rule as the kernel has it, leading to this table. What carries the tunnel itself is not
+    /// led into it. A rule of IPv6 takes packets too whose
+    /// route is looked for before their sender is known, where the sender that the kernel then
+    /// chooses is of the rule.
+    pub(super) fn of_kernel(&self, table: u32) -> routing::Rule {
         let Self {
             from,
             to,
             protocol,
             ports,
         } = self;
-        let (family, flags) = match self.is_v4() {
-            true => (libc::AF_INET, 0),
-            false => (libc::AF_INET6, FIND_SOURCE),
-        };
-        let bits = [to, from].map(|network| network.bits as u8);
-        // `fib_rule_hdr`: family, bits of receiver and sender, no class, no table of a byte, two reserved, action, flags.
-        let mut fixed = vec![family as u8, bits[0], bits[1], 0, 0, 0, 0, TO_TABLE];
-        fixed.extend(flags.to_ne_bytes());
-        let mut request = Request::new(Family::Route, kind, &fixed);
-        for (kind, network) in [(DESTINATION, to), (SOURCE, from)] {
-            // A rule for all addresses names none.
-            request = match network.first {
-                _ if network.bits == 0 => request,
-                IpAddr::V4(address) => request.attribute(kind, &address.octets()),
-                IpAddr::V6(address) => request.attribute(kind, &address.octets()),
-            };
-        }
-        for (kind, value) in [(RANK, PRIORITY), (MARKED, 0), (MASK, MARK), (TABLE, table)] {
-            request = request.attribute(kind, &value.to_ne_bytes());
+        let mut rule = routing::Rule::new(Version::of(to.first), PRIORITY)
+            .to(to.first, to.bits as u8)
+            .from(from.first, from.bits as u8)
+            .unmarked(MARK)
+            .lookup(table);
+        if !self.is_v4() {
+            rule = rule.finding_source();
         }
         if *protocol != 0 {
-            request = request.attribute(PROTOCOL, &[*protocol]);
+            rule = rule.protocol(*protocol);
         }
-        for (kind, (first, last)) in [SOURCE_PORTS, DESTINATION_PORTS].into_iter().zip(ports) {
-            if (*first, *last) != (0, u16::MAX) {
-                let range = [first.to_ne_bytes(), last.to_ne_bytes()].concat();
-                request = request.attribute(kind, &range);
-            }
+        let [source, destination] = *ports;
+        if source != (0, u16::MAX) {
+            rule = rule.source_ports(source);
         }
-        request
+        if destination != (0, u16::MAX) {
+            rule = rule.destination_ports(destination);
+        }
+        rule
     }
 }
 

@@ -60,13 +60,6 @@ impl Bystander {
         })
     }
 
-    /// Those of one family.
-    pub(super) fn networks_of(&self, ipv4: bool) -> impl Iterator<Item = &Network> {
-        self.networks
-            .iter()
-            .filter(move |network| network.address().is_ipv4() == ipv4)
-    }
-
     /// Whether an address is its own.
     pub(super) fn has(&self, address: IpAddr) -> bool {
         let address = Network::of_host(address);

@@ -38,10 +38,10 @@ impl Error {
                  `--dry-run` prints the rules without writing them"
                     .to_owned()
             }
-            Self::Host(Host::Failed { tail, .. }) if tail.contains("not up") => {
+            Self::Host(error) if error.is_interface_down() => {
                 "loopback is down in this network namespace: `ip link set lo up`".to_owned()
             }
-            Self::Host(Host::Failed { program, .. }) if program.starts_with("ip ") => {
+            Self::Host(Host::Io { source, .. }) if source.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 "the kernel needs policy routing (CONFIG_IP_MULTIPLE_TABLES); `--no-fence` does without".to_owned()
             }
             Self::Host(Host::Failed { .. } | Host::Unfit { .. }) => {

@@ -17,9 +17,8 @@ pub(super) fn batches(plan: &Plan) -> [(&'static [&'static str], String); 3] {
     [(&["-4"], v4), (&["-6"], v6), (&[], policies::batch(plan))]
 }
 
-/// Installs it in place of the one that is installed.
+/// Installs it in place of the one that is installed, of which what is right already stays.
 pub(super) fn install(plan: &Plan) -> Result<(), Error> {
-    remove()?;
     routing::install(plan)?;
     policies::install(plan)
 }

@@ -153,19 +153,36 @@ impl Installed {
     /// # Errors
     /// Where `nft` or `ip` is missing, may not, or prints what cannot be read.
     pub fn state(&self) -> Result<Vec<(Part, RuleState)>, Error> {
-        let mut found = Vec::new();
-        for (part, table, wanted) in &self.tables {
-            found.push((*part, self.of_table(table, wanted)?));
-        }
-        if self.options.fence {
-            let state = match fence::differences(&self.plan)? {
-                (false, _) => RuleState::Absent,
-                (true, differences) if differences.is_empty() => RuleState::Installed,
-                (true, differences) => RuleState::Damaged(differences),
-            };
-            found.push((Part::Fence, state));
-        }
+        let mut found = self.of_tables()?;
+        found.extend(self.of_fence()?);
         Ok(found)
+    }
+
+    /// The state of the tables.
+    pub(super) fn of_tables(&self) -> Result<Vec<(Part, RuleState)>, Error> {
+        let tables = self.tables.iter();
+        tables
+            .map(|(part, table, wanted)| Ok((*part, self.of_table(table, wanted)?)))
+            .collect()
+    }
+
+    /// The state of the fence, where there is to be one.
+    pub(super) fn of_fence(&self) -> Result<Option<(Part, RuleState)>, Error> {
+        if !self.options.fence {
+            return Ok(None);
+        }
+        let state = match fence::differences(&self.plan)? {
+            (false, _) => RuleState::Absent,
+            (true, differences) if differences.is_empty() => RuleState::Installed,
+            (true, differences) => RuleState::Damaged(differences),
+        };
+        Ok(Some((Part::Fence, state)))
+    }
+
+    /// Its tables, as they are where nothing of them was changed.
+    pub(super) fn intact(&self) -> Vec<(Part, RuleState)> {
+        let parts = self.tables.iter().map(|(part, ..)| *part);
+        parts.map(|part| (part, RuleState::Installed)).collect()
     }
 
     fn of_table(&self, table: &Table, wanted: &OnceLock<Listing>) -> Result<RuleState, Error> {

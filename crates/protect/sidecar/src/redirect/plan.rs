@@ -1,6 +1,6 @@
 //! From the deployment file to what is redirected and what is guarded on one host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::SystemTime;
 
@@ -91,8 +91,18 @@ impl Plan {
             gateway,
         };
         let peers = deployment.nodes().filter(|peer| peer.name != node.name);
+        let mut links: BTreeMap<&str, Vec<&Interface>> = BTreeMap::new();
+        for interface in deployment.interfaces() {
+            let [one, other] = &interface.between;
+            if *one == node.name {
+                links.entry(other.as_str()).or_default().push(interface);
+            } else if *other == node.name {
+                links.entry(one.as_str()).or_default().push(interface);
+            }
+        }
         for peer in peers.filter(|_| probed.is_some()) {
-            plan.add(deployment, node, peer, now)?;
+            let links = links.get(peer.name.as_str()).map_or(&[][..], Vec::as_slice);
+            plan.add(links, node, peer, now)?;
         }
         plan.services.sort();
         plan.services.dedup();
@@ -126,10 +136,10 @@ impl Plan {
         &self.bystanders
     }
 
-    fn add(&mut self, deployment: &Deployment, node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
-        let joins = |interface: &&Interface| [node, peer].iter().all(|end| interface.between.contains(&end.name));
-        let links = deployment.interfaces().iter().filter(joins);
+    /// Adds a peer, which these links join to the node.
+    fn add(&mut self, links: &[&Interface], node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
         let bystanders: Vec<_> = links
+            .iter()
             .filter_map(|interface| Bystander::of(interface, node, peer, now))
             .collect();
         let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
@@ -185,10 +195,11 @@ impl Plan {
                 return Err(refused(&format!("{place}.outbound"), &cause, hint));
             }
         }
+        let addresses = self.addresses();
         for peer in deployment.nodes() {
             for inbound in peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound) {
                 let upstream = upstream(peer, inbound);
-                if self.services.iter().any(|service| service.address == upstream) {
+                if addresses.contains(&upstream) {
                     let cause = format!(
                         "the sidecar of {} listens at {upstream}, where its function is called",
                         peer.name

@@ -1,6 +1,7 @@
 //! Plans and their rules; that the kernel does what they say is tested in namespaces, `bartizan/tests/redirect_host`.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -386,7 +387,20 @@ proptest! {
         }
         let fence = fence::batches(&plan).map(|(_, batch)| batch).concat();
         // To loopback and nowhere else; IPv4 is blocked for sockets that are bound to a device as well.
-        prop_assert_eq!(fence.lines().filter(|line| line.starts_with("rule add ")).count(), 2 * hosts.len());
+        for service in plan.services() {
+            let (address, port) = (service.address.ip(), service.address.port());
+            let nowhere = match service.address {
+                SocketAddr::V4(_) => format!("route replace unreachable {address} table "),
+                SocketAddr::V6(_) => format!("rule add pref 3 to {address} ipproto 6 dport {port} unreachable "),
+            };
+            for line in [format!("route replace {address} dev lo table "), nowhere] {
+                prop_assert!(fence.lines().any(|found| found.starts_with(&line)), "{line}: {fence}");
+            }
+        }
+        // A rule for each port, however many peers are called at it.
+        let ports: BTreeSet<_> = hosts.iter().map(|(_, port, v6)| (port, v6)).collect();
+        let lookups = fence.lines().filter(|line| line.contains(" lookup ")).count();
+        prop_assert_eq!(lookups, ports.len());
         let v4 = hosts.iter().filter(|(_, _, v6)| !v6).count();
         prop_assert_eq!(fence.lines().filter(|line| line.starts_with("xfrm policy ")).count(), v4);
     }
@@ -483,7 +497,9 @@ fn the_fence_holds_sctp_by_its_number() {
     let plan = Plan::new(&over_sctp(LED, BY_IPSEC), "amf", USER, NOW).unwrap();
     let text: String = fence::batches(&plan).into_iter().map(|(_, batch)| batch).collect();
     for line in [
-        "to 10.8.0.1 ipproto 132 lookup 7443",
+        "rule add pref 2 ipproto 132 lookup 487849984 protocol 74",
+        "route replace 10.8.0.1 dev lo table 487849984 protocol 74",
+        "route replace unreachable 10.8.0.1 table 487849984 metric 1 protocol 74",
         "iif lo ipproto 132 sport 38412 unreachable",
         "to 10.8.0.3 iif lo ipproto 132 sport 38412 goto 4",
         "xfrm policy update src 0.0.0.0/0 dst 10.8.0.1/32 proto 132 dir out action block",

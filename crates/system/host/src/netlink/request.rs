@@ -67,6 +67,7 @@ pub struct Request {
     family: Family,
     kind: u16,
     bytes: Zeroizing<Vec<u8>>,
+    strict: bool,
 }
 
 impl fmt::Debug for Request {
@@ -84,13 +85,26 @@ impl Request {
         let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM));
         bytes.extend([0; HEADER]);
         bytes.extend(fixed);
-        Self { family, kind, bytes }
+        Self {
+            family,
+            kind,
+            bytes,
+            strict: false,
+        }
     }
 
     /// A command of a family of generic netlink.
     #[must_use]
     pub fn generic(family: u16, command: u8, version: u8) -> Self {
         Self::new(Family::Generic, family, &[command, version, 0, 0])
+    }
+
+    /// Has the kernel list no more than the request's header and attributes ask for, where it can
+    /// (Linux 4.20).
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
     }
 
     /// Adds an attribute, filled up to a multiple of four bytes.
@@ -146,7 +160,7 @@ impl Request {
     fn send(mut self, flags: u16, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         let length = self.bytes.len();
         self.bytes[..HEADER].copy_from_slice(&header(self.kind, flags, length));
-        ask(self.family.protocol(), &self.bytes, each)
+        ask(self.family.protocol(), &self.bytes, self.strict, each)
     }
 }
 
@@ -190,6 +204,14 @@ impl<'a> Iterator for Attributes<'a> {
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((u16::from_ne_bytes([c, d]) & KIND, content))
     }
+}
+
+/// Has the kernel take the header and attributes of a listing's request for filters
+/// (linux/netlink.h).
+pub(super) fn strictly(socket: BorrowedFd<'_>) -> io::Result<()> {
+    const GET_STRICT_CHK: libc::c_int = 12;
+    let on: libc::c_int = 1;
+    socket_option::set(socket, libc::SOL_NETLINK, GET_STRICT_CHK, &on)
 }
 
 /// Asks the kernel to say more about errors than their number, and to repeat no request in them: it may hold a key.

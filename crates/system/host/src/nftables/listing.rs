@@ -1,6 +1,6 @@
 //! What `nft -j list table` prints (libnftables-json(5)), as far as two listings can be compared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserializer;
@@ -269,12 +269,15 @@ fn is_passing(set: &Value) -> bool {
 }
 
 fn elements(set: &str, here: Option<&Value>, wanted: Option<&Value>, found: &mut Vec<String>) {
-    let of = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    fn of(value: Option<&Value>) -> &[Value] {
+        value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
     let (here, wanted) = (of(here), of(wanted));
-    for element in wanted.iter().filter(|element| !here.contains(element)) {
+    let [known, asked]: [HashSet<&Value>; 2] = [here, wanted].map(|all| all.iter().collect());
+    for element in wanted.iter().filter(|element| !known.contains(element)) {
         found.push(format!("the set {set} lacks {}", shown(Some(element))));
     }
-    for element in here.iter().filter(|element| !wanted.contains(element)) {
+    for element in here.iter().filter(|element| !asked.contains(element)) {
         found.push(format!("the set {set} also has {}", shown(Some(element))));
     }
 }

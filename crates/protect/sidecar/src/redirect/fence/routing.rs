@@ -1,25 +1,33 @@
-//! Rules and a table of policy routing, as `ip` writes them and lists them in JSON.
+//! Rules and tables of policy routing: a rule for each port that peers' functions are called at,
+//! whose table has a route for each peer, so that a
+//! packet of this host passes as many rules however many peers there are.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use bartizan_deployment::Network;
-use bartizan_host::{Error as Host, Finished, Program};
-use serde_json::{Map, Value, json};
+use bartizan_host::Error as Host;
+use bartizan_host::netlink::Refused;
+use bartizan_host::routing::{self, Filter, Route, Rule, Version};
 
 use crate::redirect::Error;
 use crate::redirect::plan::Plan;
 
-/// Number of the routing table.
+/// The table for answers of the own function.
 const TABLE: u32 = 7443;
-/// Names our rules among those of others: a number that no routing daemon is registered for.
-const PROTOCOL: u32 = 74;
-/// TCP and SCTP by their numbers, which take no file of names.
+/// The table of all addresses of this host.
+const LOCAL: u32 = 255;
+/// Names our rules and routes among those of others: a number that no routing daemon is registered
+/// for.
+const PROTOCOL: u8 = 74;
+/// TCP and SCTP by their numbers.
 const TCP: u8 = 6;
 const SCTP: u8 = 132;
-/// How long `ip` may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The metric of routes that make a peer unreachable for sockets that are bound to a device. Behind
+/// the way to loopback.
+const BEHIND: u32 = 1;
+/// Times that rules are installed or removed before another program that changes them wins.
+const TRIES: usize = 4;
 
 /// The place of a rule among those of the namespace: after the table `local` (0), before all that others add, such as those of VRFs (1000)
 /// and of container networks.
@@ -35,313 +43,256 @@ enum Rank {
     Behind = 4,
 }
 
-/// The last preference that is ours.
-const LAST: u64 = Rank::Behind as u64;
+/// Rules and routes.
+#[derive(Debug, Default)]
+struct Fence {
+    routes: Vec<Route>,
+    rules: Vec<Rule>,
+}
 
-/// What the batches for `ip -4` and `ip -6` have.
+/// The table with a route for each peer that is called at a port by a protocol; port 0 stands for
+/// all of them.
+fn table_of(protocol: u8, port: u16) -> u32 {
+    let first = if protocol == SCTP { TABLE + 1 } else { TABLE };
+    first << 16 | u32::from(port)
+}
+
+fn is_ours(rule: &Rule) -> bool {
+    let is_of_ours = |table: u32| table == TABLE || [TABLE, TABLE + 1].contains(&(table >> 16));
+    rule.maker() == Some(PROTOCOL) || rule.table().is_some_and(is_of_ours)
+}
+
+fn rule(version: Version, rank: Rank) -> Rule {
+    Rule::new(version, rank as u32).made_by(PROTOCOL)
+}
+
+fn answers(rule: Rule, protocol: u8, port: u16) -> Rule {
+    rule.input("lo").protocol(protocol).source_ports((port, port))
+}
+
+fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+impl Fence {
+    /// The rules and routes for calls of peers' functions and for answers of the own function.
+    fn of(plan: &Plan, version: Version) -> Self {
+        let mut fence = Self::default();
+        let gateway = &plan.gateway;
+        let mut called: BTreeMap<(u8, u16), BTreeSet<IpAddr>> = BTreeMap::new();
+        let tcp = plan
+            .addresses()
+            .into_iter()
+            .map(|service| (TCP, service.port(), service.ip()));
+        let sctp = gateway
+            .services
+            .keys()
+            .map(|service| (SCTP, service.port(), service.ip()));
+        let peers = gateway.peers.iter().map(|peer| (SCTP, 0, *peer));
+        for (protocol, port, address) in tcp.chain(sctp).chain(peers) {
+            if Version::of(address) == version {
+                called.entry((protocol, port)).or_default().insert(address);
+            }
+        }
+        let of_tcp = plan.ports.iter().map(|port| (TCP, *port));
+        let own: Vec<_> = of_tcp.chain(gateway.ports.iter().map(|port| (SCTP, *port))).collect();
+        fence.pass(plan, version);
+        for (place, addresses) in &called {
+            fence.call(version, *place, addresses);
+        }
+        for (protocol, port) in &own {
+            let of = |rank| answers(rule(version, rank), *protocol, *port);
+            fence.rules.push(of(Rank::Local).lookup(LOCAL));
+            fence.rules.push(of(Rank::Loopback).lookup(TABLE));
+            fence.rules.push(of(Rank::Nowhere).unreachable());
+        }
+        if !own.is_empty() {
+            fence.routes.push(Route::loopback(version, TABLE).made_by(PROTOCOL));
+        }
+        fence
+    }
+
+    /// Peers called at a port. A route by loopback is none for a socket that is bound to another
+    /// device: IPv4 finds the unreachable one then, and
+    /// IPv6, whose unreachable routes belong to loopback too, a rule.
+    fn call(&mut self, version: Version, (protocol, port): (u8, u16), addresses: &BTreeSet<IpAddr>) {
+        let table = table_of(protocol, port);
+        let of = |rank: Rank| {
+            let rule = rule(version, rank).protocol(protocol);
+            if port == 0 {
+                rule
+            } else {
+                rule.destination_ports((port, port))
+            }
+        };
+        self.rules.push(of(Rank::Loopback).lookup(table));
+        for address in addresses {
+            let route = Route::loopback(version, table).to(*address, bits(*address));
+            self.routes.push(route.made_by(PROTOCOL));
+            match version {
+                Version::V4 => {
+                    let nowhere = Route::unreachable(table, BEHIND).to(*address, bits(*address));
+                    self.routes.push(nowhere.made_by(PROTOCOL));
+                }
+                Version::V6 => self
+                    .rules
+                    .push(of(Rank::Nowhere).to(*address, bits(*address)).unreachable()),
+            }
+        }
+    }
+
+    /// Answers to peers that no sidecar protects pass all of it by.
+    fn pass(&mut self, plan: &Plan, version: Version) {
+        let mut pass = |peer: &Network, ports: &BTreeSet<u16>, protocol: u8| {
+            if Version::of(peer.address()) != version {
+                return;
+            }
+            for port in ports {
+                let rule = answers(rule(version, Rank::Local), protocol, *port);
+                let to = rule.to(peer.address(), peer.bits());
+                self.rules.push(to.goto(Rank::Behind as u32));
+            }
+        };
+        for bystander in &plan.bystanders {
+            for peer in &bystander.networks {
+                pass(peer, &bystander.ports, TCP);
+            }
+        }
+        for peer in &plan.gateway.passed {
+            pass(peer, &plan.gateway.ports, SCTP);
+        }
+        if !self.rules.is_empty() {
+            // Where a rule leads that is not there yet, it leads nowhere.
+            self.rules.insert(0, rule(version, Rank::Behind));
+        }
+        // A rule is there once, and two bystanders may have one network.
+        let mut known = BTreeSet::new();
+        self.rules.retain(|rule| known.insert(rule.clone()));
+    }
+
+    /// Our rules and routes that are there, in these tables and elsewhere, and rules of others.
+    fn installed(version: Version, tables: &BTreeSet<u32>) -> Result<(Self, Vec<Rule>), Error> {
+        let (rules, others) = Rule::list(version).map_err(refused)?.into_iter().partition(is_ours);
+        let mut routes = BTreeSet::new();
+        let of_tables = tables.iter().map(|table| Filter::Table(*table));
+        for filter in of_tables.chain([Filter::MadeBy(PROTOCOL)]) {
+            routes.extend(Route::list(version, filter).map_err(refused)?);
+        }
+        let routes = routes.into_iter().collect();
+        Ok((Self { routes, rules }, others))
+    }
+
+    fn tables(&self) -> BTreeSet<u32> {
+        let tables = self.routes.iter().map(Route::table);
+        tables.chain([TABLE]).collect()
+    }
+
+    /// Makes this what is installed: what is right already is not touched. What the kernel then has
+    /// is compared with what was asked for.
+    fn put(self, version: Version) -> Result<(), Error> {
+        let tables = self.tables();
+        let mut left = 0;
+        for _ in 0..TRIES {
+            let (here, _) = Self::installed(version, &tables)?;
+            let (missing_routes, added_routes) = routing::differences(self.routes.clone(), here.routes);
+            let (missing, added) = routing::differences(self.rules.clone(), here.rules);
+            left = missing_routes.len() + added_routes.len() + missing.len() + added.len();
+            if left == 0 {
+                return Ok(());
+            }
+            let change = || -> Result<(), Refused> {
+                // The way out comes before the rules that lead to it: an empty table would be
+                // passed over.
+                missing_routes.iter().try_for_each(Route::put)?;
+                // In their order: those that are let pass come first.
+                let missing = self.rules.iter().filter(|rule| missing.binary_search(rule).is_ok());
+                missing.into_iter().try_for_each(add)?;
+                added.iter().try_for_each(Rule::remove)?;
+                added_routes.iter().try_for_each(Route::remove)
+            };
+            change().map_err(refused)?;
+        }
+        Err(Error::Host(Host::Unfit {
+            what: format!("the {version} routing of this network namespace"),
+            reason: format!(
+                "{left} rules or routes are not as they were written, {TRIES} times: another program changes them"
+            ),
+        }))
+    }
+}
+
+/// One that another program has added meanwhile is there.
+fn add(rule: &Rule) -> Result<(), Refused> {
+    match rule.add() {
+        Err(refused) if refused.source.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+        added => added,
+    }
+}
+
+/// The batches for `ip -4` and `ip -6` that would make it.
 pub(super) fn batches(plan: &Plan) -> [String; 2] {
-    [Family::V4, Family::V6].map(|family| family.batch(plan))
+    Version::BOTH.map(|version| {
+        let Fence { routes, rules } = Fence::of(plan, version);
+        let routes = routes.iter().map(|route| format!("route replace {route}\n"));
+        let rules = rules.iter().map(|rule| format!("rule add {rule}\n"));
+        routes.chain(rules).collect()
+    })
 }
 
 pub(super) fn install(plan: &Plan) -> Result<(), Error> {
-    for family in [Family::V4, Family::V6] {
-        let batch = family.batch(plan);
-        if !batch.is_empty() {
-            let ip = ip().arguments([family.option(), "-batch", "-"]).text(&batch)?;
-            ip.run(PATIENCE).map_err(classified)?;
-        }
-    }
-    Ok(())
+    Version::BOTH
+        .into_iter()
+        .try_for_each(|version| Fence::of(plan, version).put(version))
 }
 
 pub(super) fn remove() -> Result<(), Error> {
-    let (table, protocol) = (TABLE.to_string(), PROTOCOL.to_string());
-    for family in [Family::V4, Family::V6] {
-        for selector in [["protocol", protocol.as_str()], ["table", &table]] {
-            family.ip(&["rule", "flush", selector[0], selector[1]])?;
-        }
-        // A table that was never filled is not there, which `flush` calls an error.
-        none_where_absent(family.ip(&["route", "flush", "table", &table]))?;
-    }
-    Ok(())
+    Version::BOTH
+        .into_iter()
+        .try_for_each(|version| Fence::default().put(version))
 }
 
 /// Whether anything is installed, and how it differs from what it should be.
 pub(super) fn differences(plan: &Plan) -> Result<(bool, Vec<String>), Error> {
     let (mut any, mut found) = (false, Vec::new());
-    for family in [Family::V4, Family::V6] {
-        let wanted = family.rules(plan);
-        let listed = list(family.ip(&["-j", "rule", "show"]))?;
-        let (ours, others): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_ours);
-        any |= !ours.is_empty();
-        compare(family, &ours, &wanted, &mut found);
-        let before = |rule: &&Value| rule["priority"].as_u64() <= Some(LAST) && !is_of_local(rule);
-        if !wanted.is_empty() {
+    for version in Version::BOTH {
+        let wanted = Fence::of(plan, version);
+        let (here, others) = Fence::installed(version, &wanted.tables())?;
+        any |= !here.routes.is_empty() || !here.rules.is_empty();
+        // The rule that every host has first finds addresses of this host alone.
+        let before = |rule: &&Rule| rule.priority() <= Rank::Behind as u32 && rule.table() != Some(LOCAL);
+        if !wanted.rules.is_empty() {
             let others = others.iter().filter(before);
-            found.extend(others.map(|rule| format!("the {family} rule {rule} comes before those of the fence")));
+            found.extend(others.map(|rule| format!("the {version} rule {rule} comes before those of the fence")));
         }
-        let table = TABLE.to_string();
-        let routes = list(none_where_absent(family.ip(&["-j", "route", "show", "table", &table])))?;
-        any |= !routes.is_empty();
-        let wanted: Vec<_> = (!wanted.is_empty())
-            .then(|| json!({ "dst": "default", "dev": "lo" }))
-            .into_iter()
-            .collect();
-        for route in wanted.iter().filter(|route| !routes.contains(route)) {
-            found.push(format!("the {family} route {route} is missing from table {TABLE}"));
-        }
-        for route in routes.iter().filter(|route| !wanted.contains(route)) {
-            found.push(format!("the {family} table {TABLE} also has the route {route}"));
-        }
+        let (missing, added) = routing::differences(wanted.rules, here.rules);
+        found.extend(
+            missing
+                .iter()
+                .map(|rule| format!("the {version} rule {rule} is missing")),
+        );
+        found.extend(added.iter().map(|rule| format!("a {version} rule {rule} was added")));
+        let (missing, added) = routing::differences(wanted.routes, here.routes);
+        found.extend(
+            missing
+                .iter()
+                .map(|route| format!("the {version} route {route} is missing")),
+        );
+        found.extend(added.iter().map(|route| format!("a {version} route {route} was added")));
     }
     Ok((any, found))
 }
 
-fn compare(family: Family, ours: &[Value], wanted: &[Value], found: &mut Vec<String>) {
-    let times = |rules: &[Value], rule: &Value| rules.iter().filter(|other| *other == rule).count();
-    for rule in wanted.iter().filter(|rule| times(ours, rule) < times(wanted, rule)) {
-        found.push(format!("the {family} rule {rule} is missing"));
-    }
-    for rule in ours.iter().filter(|rule| times(wanted, rule) < times(ours, rule)) {
-        found.push(format!("a {family} rule {rule} was added"));
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
-    V4,
-    V6,
-}
-
-impl std::fmt::Display for Family {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        })
-    }
-}
-
-impl Family {
-    const fn option(self) -> &'static str {
-        match self {
-            Self::V4 => "-4",
-            Self::V6 => "-6",
-        }
-    }
-
-    fn of(self, address: &SocketAddr) -> bool {
-        address.is_ipv4() == (self == Self::V4)
-    }
-
-    fn ip(self, arguments: &[&str]) -> Result<String, Error> {
-        let done: Result<Finished, Host> = ip().argument(self.option()).arguments(arguments).run(PATIENCE);
-        Ok(done.map_err(classified)?.text())
-    }
-
-    /// The rules as they are listed: what goes to a peer's function, and what the own function answers, whoever asked.
-    fn rules(self, plan: &Plan) -> Vec<Value> {
-        let addresses = plan.addresses();
-        let to = addresses.iter().filter(|address| self.of(address));
-        let called = |address: &SocketAddr, protocol: u8| json!({ "dst": address.ip().to_string(), "dport": address.port(), "ipproto": protocol.to_string() });
-        let answers = |port: &u16, protocol: u8| json!({ "iif": "lo", "sport": port, "ipproto": protocol.to_string() });
-        let to = to.map(|address| called(address, TCP));
-        let from = plan.ports.iter().map(|port| answers(port, TCP));
-        let gateway = &plan.gateway;
-        let to_services = gateway.services.keys().filter(|service| self.of(service));
-        let to_services = to_services.map(|service| called(service, SCTP));
-        let to_peers = gateway.peers.iter().filter(|peer| peer.is_ipv4() == (self == Self::V4));
-        let to_peers = to_peers.map(|peer| json!({ "dst": peer.to_string(), "ipproto": SCTP.to_string() }));
-        let to = to.chain(to_services).chain(to_peers);
-        let from = from.chain(gateway.ports.iter().map(|port| answers(port, SCTP)));
-        let mut rules = self.passing(plan);
-        for (selector, is_answer) in to.map(|to| (to, false)).chain(from.map(|from| (from, true))) {
-            let rule = |rank: Rank, key: &str, value: &str| {
-                let mut rule = selector.clone();
-                rule["priority"] = json!(rank as u32);
-                rule["src"] = json!("all");
-                rule["protocol"] = json!(PROTOCOL.to_string());
-                rule[key] = json!(value);
-                rule
-            };
-            if is_answer {
-                rules.push(rule(Rank::Local, "table", "local"));
-            }
-            rules.push(rule(Rank::Loopback, "table", &TABLE.to_string()));
-            rules.push(rule(Rank::Nowhere, "action", "unreachable"));
-        }
-        rules
-    }
-
-    /// Answers to peers that no sidecar protects pass all of it by.
-    fn passing(self, plan: &Plan) -> Vec<Value> {
-        let mut rules = Vec::new();
-        let own = |rule: Value, rank: Rank| {
-            let mut rule = rule;
-            rule["priority"] = json!(rank as u32);
-            rule["src"] = json!("all");
-            rule["protocol"] = json!(PROTOCOL.to_string());
-            rule
-        };
-        let mut pass = |peer: &Network, port: u16, protocol: u8| {
-            let (address, bits) = (peer.address().to_string(), peer.bits());
-            let mut answer = json!({
-                "dst": address, "iif": "lo", "ipproto": protocol.to_string(), "sport": port, "goto": Rank::Behind as u32
-            });
-            if *peer != Network::of_host(peer.address()) {
-                answer["dstlen"] = json!(bits);
-            }
-            rules.push(own(answer, Rank::Local));
-        };
-        for bystander in &plan.bystanders {
-            for peer in bystander.networks_of(self == Self::V4) {
-                for port in &bystander.ports {
-                    pass(peer, *port, TCP);
-                }
-            }
-        }
-        let passed = plan.gateway.passed.iter();
-        for peer in passed.filter(|peer| peer.address().is_ipv4() == (self == Self::V4)) {
-            for port in &plan.gateway.ports {
-                pass(peer, *port, SCTP);
-            }
-        }
-        if !rules.is_empty() {
-            // Where a rule leads that is not there yet, it leads nowhere.
-            rules.insert(0, own(json!({ "nop": Value::Null }), Rank::Behind));
-        }
-        rules
-    }
-
-    fn batch(self, plan: &Plan) -> String {
-        let mut batch = String::new();
-        for rule in self.rules(plan) {
-            let text = |key: &str| match &rule[key] {
-                Value::String(text) => text.clone(),
-                value => value.to_string(),
-            };
-            let _ = write!(batch, "rule add pref {}", text("priority"));
-            for (key, word) in [
-                ("dst", "to"),
-                ("iif", "iif"),
-                ("ipproto", "ipproto"),
-                ("sport", "sport"),
-                ("dport", "dport"),
-            ] {
-                if rule.get(key).is_some() {
-                    let _ = write!(batch, " {word} {}", text(key));
-                }
-                if let ("dst", Some(bits)) = (key, rule.get("dstlen")) {
-                    let _ = write!(batch, "/{bits}");
-                }
-            }
-            let does = if rule.get("table").is_some() {
-                format!("lookup {}", text("table"))
-            } else if rule.get("goto").is_some() {
-                format!("goto {}", text("goto"))
-            } else if rule.get("nop").is_some() {
-                "nop".to_owned()
-            } else {
-                text("action")
-            };
-            let _ = writeln!(batch, " {does} protocol {PROTOCOL}");
-        }
-        if !batch.is_empty() {
-            // The way out comes before the rules that lead to it: an empty table would be passed over.
-            batch.insert_str(0, &format!("route replace default dev lo table {TABLE}\n"));
-        }
-        batch
-    }
-}
-
-/// Rules and routes in a form that does not depend on the version of `ip`, or on a host's files of names.
-fn list(listed: Result<String, Error>) -> Result<Vec<Value>, Error> {
-    let text = listed?;
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    let unreadable = |error: serde_json::Error| Host::Unfit {
-        what: "what `ip -j` prints".to_owned(),
-        reason: error.to_string(),
-    };
-    let listed: Vec<Map<String, Value>> = serde_json::from_str(&text).map_err(unreadable)?;
-    let plain = listed.into_iter().map(|mut object| {
-        for unimportant in ["flags", "metric", "pref", "scope"] {
-            object.remove(unimportant);
-        }
-        // iproute2 6.15 lists which bits of a port count, where the kernel (6.15) knows of such masks; all of them where none was given.
-        for mask in ["sport_mask", "dport_mask"] {
-            if object.get(mask).and_then(Value::as_str) == Some("0xffff") {
-                object.remove(mask);
-            }
-        }
-        if let Some(name) = object.get("ipproto").and_then(Value::as_str) {
-            let number = match name {
-                "tcp" => TCP.to_string(),
-                "sctp" => SCTP.to_string(),
-                other => other.trim_start_matches("ipproto-").to_owned(),
-            };
-            object.insert("ipproto".to_owned(), json!(number));
-        }
-        if object.get("table").and_then(Value::as_str) == Some("255") {
-            object.insert("table".to_owned(), json!("local"));
-        }
-        Value::Object(object)
-    });
-    Ok(plain.collect())
-}
-
-fn is_ours(rule: &Value) -> bool {
-    let is = |key: &str, number: u32| rule[key].as_str().is_some_and(|text| text == number.to_string());
-    is("protocol", PROTOCOL) || is("table", TABLE)
-}
-
-/// The rule that every host has first: it finds addresses of this host alone.
-fn is_of_local(rule: &Value) -> bool {
-    rule["table"] == "local"
-}
-
-fn none_where_absent(done: Result<String, Error>) -> Result<String, Error> {
-    match done {
-        Err(Error::Host(Host::Failed { tail, .. })) if tail.contains("does not exist") => Ok(String::new()),
-        done => done,
-    }
-}
-
-pub(super) fn ip() -> Program {
-    Program::of_system("ip").package("iproute2").environment("LC_ALL", "C")
-}
-
 /// A refusal for want of a right is one of its own.
-pub(super) fn classified(error: Host) -> Error {
-    let is_of_rights = |tail: &str| {
-        ["Operation not permitted", "Permission denied"]
-            .iter()
-            .any(|words| tail.contains(words))
+pub(super) fn refused(refused: Refused) -> Error {
+    let action = match &refused.words {
+        Some(words) => format!("changing this host's routing ({words})"),
+        None => "changing this host's routing".to_owned(),
     };
-    Error::Host(match error {
-        Host::Failed { tail, .. } if is_of_rights(&tail) => Host::NotPermitted {
-            action: "changing this host's routing".to_owned(),
+    Error::Host(match refused.source.raw_os_error() {
+        Some(libc::EPERM) => Host::NotPermitted { action },
+        _ => Host::Io {
+            action,
+            source: refused.source,
         },
-        error => error,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As iproute2 6.15 lists it on Linux 6.18, and as 6.1 does.
-    #[test]
-    fn rules_are_the_same_whether_or_not_ip_lists_the_masks_of_ports() {
-        let rule = |more: &str| {
-            let text = format!(
-                r#"[{{"priority":2,"src":"all","dst":"10.0.0.2","ipproto":"tcp","dport":8000{more},"table":"7443","protocol":"74"}}]"#
-            );
-            list(Ok(text)).unwrap()
-        };
-        assert_eq!(rule(r#","dport_mask":"0xffff""#), rule(""));
-        // One that leads other ports as well is another rule.
-        assert_ne!(rule(r#","dport_mask":"0xfff0""#), rule(""));
-    }
 }
