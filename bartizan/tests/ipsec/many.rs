@@ -170,7 +170,6 @@ impl Field {
             .argument(self.at().join("e2.yaml"))
             .arguments(["--node", &name, "--directory", &self.charon(number)])
             .arguments(more)
-            .keep(64 << 20)
             .inside(space)
     }
 

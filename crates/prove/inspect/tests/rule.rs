@@ -3,6 +3,7 @@
 //! and makes no verdict better. Over all captures of the tree, with ledgers and a deployment file next to them.
 
 #[path = "rule/answered.rs"]
+#[allow(dead_code, reason = "fuzz targets use the rest of it")]
 pub(crate) mod answered;
 #[path = "../../wire/tests/encapsulate/mod.rs"]
 #[allow(dead_code)]

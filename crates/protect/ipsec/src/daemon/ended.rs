@@ -60,7 +60,7 @@ impl Daemon {
             return;
         };
         let config = Arc::clone(&known.config);
-        let proven = |sa: &&Sa| sa.connection == connection && !sa.proven.is_empty();
+        let proven = |sa: &&Sa| sa.connection() == connection && !sa.proven.is_empty();
         let of_it = self.sas.iter().filter(|(_, sa)| proven(sa));
         let refused = of_it.filter_map(|(id, sa)| Some((*id, config.trust.certify(&config.peer, &sa.proven).err()?)));
         let refused: Vec<_> = refused.collect();

@@ -130,12 +130,14 @@ impl Authority {
     /// The same, with the other authorities' lists of the file that is replaced.
     pub fn crl_next_to(&self, present: &[u8]) -> Result<String, Error> {
         let mut text = self.crl()?;
-        for block in pem::parse_many(present).unwrap_or_default() {
-            let Some(list) = RevocationList::from_der(block.contents()) else {
-                continue;
-            };
-            let by = |own: &Own| list.signed_by(own.entry.certificate.der()) == Signed::Yes;
-            if !self.own.iter().any(by) {
+        let blocks = pem::parse_many(present).unwrap_or_default();
+        for block in blocks.iter().filter(|block| block.tag() == LABEL) {
+            // A list that cannot be read is of another authority too: it stays.
+            let is_own = RevocationList::from_der(block.contents()).is_ok_and(|list| {
+                let by = |own: &Own| list.signed_by(own.entry.certificate.der()) == Signed::Yes;
+                self.own.iter().any(by)
+            });
+            if !is_own {
                 text.push_str(&to_pem(LABEL, block.contents()));
             }
         }

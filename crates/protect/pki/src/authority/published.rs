@@ -1,9 +1,9 @@
 //! Certificates and revocation lists that an authority publishes.
 
 use super::issued::Trusted;
-use crate::revocation_list::LABEL;
 use crate::certificate::to_pem;
 use crate::records::{Entry, Own, Phase, Records, Role};
+use crate::revocation_list::LABEL;
 use crate::{Certificate, Error};
 
 /// The authority's own certificates and its newest revocation lists.

@@ -29,7 +29,7 @@ fn der(part: Option<CrlScope>) -> Vec<u8> {
 /// An element: the octets of its header, and those behind it.
 fn element(der: &[u8]) -> (usize, usize) {
     match der[1] {
-        length @ ..0x80 => (2, length.into()),
+        length @ ..=0x7f => (2, length.into()),
         0x81 => (3, der[2].into()),
         _ => (4, usize::from(u16::from_be_bytes([der[2], der[3]]))),
     }

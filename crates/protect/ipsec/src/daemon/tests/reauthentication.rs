@@ -136,6 +136,10 @@ impl Trust for Revoked {
     fn verify(&self, _: Claim<'_>) -> Result<(), &'static str> {
         Err("its certificate was revoked")
     }
+
+    fn certify(&self, _: &bartizan_ike::Identity, _: &[Vec<u8>]) -> Result<(), &'static str> {
+        Err("its certificate was revoked")
+    }
 }
 
 /// The connection from now on, at the end that does not believe the other any more.
