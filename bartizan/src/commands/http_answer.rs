@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub(in crate::commands) type Answer = Response<Full<Bytes>>;
 
-/// Time that a body may take beside [`RATE`].
+/// Time that a body may take in addition to what [`RATE`] allows.
 const GRACE: Duration = Duration::from_secs(5);
 /// Minimum rate of a body, in octets per second: a slower one keeps a place from others.
 const RATE: usize = 16 * 1024;

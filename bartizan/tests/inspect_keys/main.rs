@@ -347,7 +347,7 @@ fn a_server_that_the_client_refused_is_not_called_authenticated() {
     let connection = opened(&stage);
     let said = because(&connection, "server_authenticated");
     assert!(
-        said.starts_with("not seen: refused by the client (unknown_ca)"),
+        said.starts_with("not seen: not established: refused (unknown_ca from the client)"),
         "{said}"
     );
     assert_eq!(connection["authenticity"]["verdict"], "not seen");

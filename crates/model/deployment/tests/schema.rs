@@ -51,7 +51,7 @@ interfaces:
     with: ipsec
     ipsec: { mode: tunnel, initiator: a, outer: { a: 10.1.0.1 }, external: { a: any }, selectors: [{ protocol: udp, port: 2152, at: b }], esn: true, ppk: { id: e2-2026, file: e2.ppk, required: false }, replay-window: 64, ike-dscp: 46, copy-dscp: no, rekey-bytes: 1000, rekey-packets: 1000, rekey-ike: never, reauth: 1h, dpd: 5s, ike-fragments: true, mtu: 1400, start: trap }
   - { kind: N4, between: [b, c], with: nothing }
-  - { kind: N2, between: [a, c], with: gateway, carrier: quic }
+  - { kind: N2, between: [a, c], with: gateway, carrier: quic, patience: 90s }
   - kind: FH
     between: [d, a]
     with: macsec

@@ -1,6 +1,6 @@
 //! Ports that are not there yet, as while a host starts.
 //!
-//! From Linux 6.16 on rules stand at a name, also before an interface has it. Earlier kernels take
+//! From Linux 6.16 on a rule can name an interface that is not there yet. Earlier kernels take
 //! no rule for an interface that is not there.
 
 use std::collections::BTreeSet;

@@ -172,7 +172,7 @@ impl Dialled for QuicChannel {
     }
 
     async fn is_alive(&mut self) -> bool {
-        let (before, round_trip) = self.connection.ask_for_life();
+        let (before, round_trip) = self.connection.send_ping();
         let heard = poll_fn(|context| self.connection.poll_life(before, context));
         timeout(3 * round_trip + LIFE, heard).await.unwrap_or(false)
     }

@@ -36,7 +36,7 @@ fn begun(daemon: &Daemon) -> Vec<SaId> {
 
 #[test]
 fn a_forged_first_request_keeps_no_link_from_being_begun() {
-    let ways: [(&str, Begin); 3] = [
+    let causes: [(&str, Begin); 3] = [
         ("a command", |daemon| {
             let child = daemon.connections[0].children[0].name.clone();
             let message = Section::new().with("ike", "cu--ric").with("timeout", "-1");
@@ -53,17 +53,17 @@ fn a_forged_first_request_keeps_no_link_from_being_begun() {
             daemon.closed(Instant::now(), lost, ended);
         }),
     ];
-    for (way, begin) in ways {
+    for (cause, begin) in causes {
         let rendered = rendered();
         let mut daemon = rendered.daemon();
         forge(&mut daemon, 40_000..40_001);
-        assert_eq!((daemon.sas.len(), begun(&daemon).len()), (1, 0), "{way}");
-        assert_eq!(daemon.ike_sa_of("cu--ric"), None, "{way}");
+        assert_eq!((daemon.sas.len(), begun(&daemon).len()), (1, 0), "{cause}");
+        assert_eq!(daemon.ike_sa_of("cu--ric"), None, "{cause}");
         begin(&mut daemon);
-        assert_eq!(begun(&daemon).len(), 1, "{way}");
+        assert_eq!(begun(&daemon).len(), 1, "{cause}");
         let mut shown: Vec<_> = daemon.sas.values().map(|sa| (sa.connection(), sa.state())).collect();
         shown.sort_unstable();
-        assert_eq!(shown, [("(unnamed)", "CONNECTING"), ("cu--ric", "CONNECTING")], "{way}");
+        assert_eq!(shown, [("(unnamed)", "CONNECTING"), ("cu--ric", "CONNECTING")], "{cause}");
     }
 }
 

@@ -176,7 +176,7 @@ impl Connection {
     }
 
     /// Asks the peer for a sign of life: how many there were before, and the time of a round trip.
-    pub(crate) fn ask_for_life(&self) -> (u64, Duration) {
+    pub(crate) fn send_ping(&self) -> (u64, Duration) {
         let mut state = self.0.lock();
         state.protocol.ping();
         let before = (state.acknowledgements(), state.protocol.rtt());

@@ -180,7 +180,7 @@ fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_reset
         };
         poll_fn(|context| one.poll_established(context)).await.unwrap();
         for _ in 0..3 {
-            let (acknowledged, _) = one.ask_for_life();
+            let (acknowledged, _) = one.send_ping();
             assert!(poll_fn(|context| one.poll_life(acknowledged, context)).await);
         }
         // The process is killed: it says nothing.
@@ -194,7 +194,7 @@ fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_reset
             }
         };
         let _after = there(configuration, again, &reactor);
-        let (acknowledged, _) = one.ask_for_life();
+        let (acknowledged, _) = one.send_ping();
         assert!(!poll_fn(|context| one.poll_life(acknowledged, context)).await);
         let ended = poll_fn(|context| one.poll_ended(context)).await;
         assert!(matches!(ended, ConnectionError::Reset), "{ended}");
