@@ -15,8 +15,8 @@ pub(crate) enum Progress {
     Established,
     /// An end refused the other; `by_size` where only the length of an encrypted record says so.
     Refused { because: String, by_size: bool },
-    /// The same, and the client had sent something behind its Finished.
-    RefusedBehindData(String),
+    /// The same, and the client had sent something behind its Finished under keys that are not safe.
+    RefusedBehindData,
     /// The end of the handshake is not in the capture.
     NotSeen,
 }
@@ -49,8 +49,11 @@ impl Progress {
                 None if ended && server.alert_sized && !server.data && whole(1) => {
                     let because =
                         "a record of an alert's length from the server, and nothing else, behind the client's Finished";
-                    match client.data {
-                        true => Self::RefusedBehindData(because.into()),
+                    // Data that went out under keys of a safe exchange endanger nothing either.
+                    let hellos = evidence.hellos();
+                    let is_safe = hellos.is_some_and(|hellos| hellos.judge().verdict() == Verdict::QuantumSafe);
+                    match client.data && !is_safe {
+                        true => Self::RefusedBehindData,
                         false => Self::Refused {
                             because: because.into(),
                             by_size: true,
@@ -88,7 +91,7 @@ impl Progress {
 
     /// True where it is uncertain that an end refused the other.
     pub(crate) fn is_by_size(&self) -> bool {
-        matches!(self, Self::Refused { by_size: true, .. } | Self::RefusedBehindData(_))
+        matches!(self, Self::Refused { by_size: true, .. } | Self::RefusedBehindData)
     }
 
     fn refused(because: String) -> Self {
@@ -113,17 +116,13 @@ impl Progress {
         if judgement.verdict() != Verdict::QuantumSafe {
             return judgement;
         }
-        let because = match self {
-            Self::Established | Self::Refused { .. } => return judgement,
-            Self::RefusedBehindData(because) => format!(
-                "{}, and what the client sent was refused ({because}){UNCERTAIN}",
-                judgement.because()
-            ),
-            Self::NotSeen => format!(
-                "{}, and the end of the handshake is not in the capture: it may have been refused",
-                judgement.because()
-            ),
-        };
+        if *self != Self::NotSeen {
+            return judgement;
+        }
+        let because = format!(
+            "{}, and the end of the handshake is not in the capture: it may have been refused",
+            judgement.because()
+        );
         Judgement::new(Verdict::NotSeen, because, judgement.sources().to_vec())
     }
 }
