@@ -90,14 +90,15 @@ impl Daemon {
             self.control.event("ike-updown", &up(false, sa.connection(), section));
         }
         self.end_waiting(id, &sa, failure);
-        self.end_unproven(&sa, failure);
+        self.refused_anew(&sa, failure);
         self.again(&sa, failure);
         self.forget_unloaded();
     }
 
-    /// Ends the IKE_SA that an attempt was to succeed, if either end refused the other's proof.
-    /// Silence and unauthenticated answers end nothing: another attempt follows.
-    fn end_unproven(&mut self, attempt: &Sa, failure: &Failure) {
+    /// Judges the IKE_SA that a refused attempt was to succeed by the certificates that its peer has
+    /// proven. The refusal itself proves nothing: a sender that sees the first request can answer it
+    /// in the peer's place. Other attempts follow until the engine deletes the IKE_SA.
+    fn refused_anew(&mut self, attempt: &Sa, failure: &Failure) {
         let is_refused = matches!(
             failure,
             Failure::Authentication(_) | Failure::Refused(NotifyType::AUTHENTICATION_FAILED)
@@ -107,7 +108,7 @@ impl Daemon {
         };
         if self.sas.get(&old).is_some_and(Sa::is_open) {
             self.say(old, &format!("the peer {NOT_ANEW}: {failure}"));
-            self.close(old);
+            self.judge_again(attempt.connection());
         }
     }
 

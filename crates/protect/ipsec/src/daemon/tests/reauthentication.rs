@@ -164,26 +164,38 @@ fn the_end_that_began_authenticates_anew_first_and_the_other_where_it_does_not()
 }
 
 #[test]
-fn an_authentication_anew_that_either_end_refuses_deletes_the_ike_sa_at_once() {
-    for by_peer in [false, true] {
-        let mut pair = Pair::established(false, None);
-        let id = pair.current();
-        if by_peer {
-            let config = revoking(pair.rendered.peer());
-            pair.accept(config);
-        } else {
-            let config = revoking(pair.rendered.connection_of(pair.rendered.section()));
-            pair.daemon.connections[0].config = config;
-        }
-        pair.now += DAY;
-        pair.daemon.authenticate_anew(pair.now);
-        assert_eq!(pair.attempts(id), 1);
-        pair.talk();
-        assert!(pair.daemon.sas.is_empty(), "{:?}", pair.daemon.sas);
-        assert_eq!(pair.peer.count().0, 0);
-        let log = std::fs::read_to_string(pair.rendered.directory.path().join("charon.log")).unwrap();
-        assert!(log.contains("the peer was not authenticated anew: "), "{log}");
+fn an_authentication_anew_of_a_peer_that_is_not_accepted_any_more_deletes_the_ike_sa_at_once() {
+    let mut pair = Pair::established(false, None);
+    let id = pair.current();
+    let config = revoking(pair.rendered.connection_of(pair.rendered.section()));
+    pair.daemon.connections[0].config = config;
+    pair.now += DAY;
+    pair.daemon.authenticate_anew(pair.now);
+    assert_eq!(pair.attempts(id), 1);
+    pair.talk();
+    assert!(pair.daemon.sas.is_empty(), "{:?}", pair.daemon.sas);
+    let log = std::fs::read_to_string(pair.rendered.directory.path().join("charon.log")).unwrap();
+    assert!(log.contains("the peer was not authenticated anew: "), "{log}");
+}
+
+/// A sender that sees the first request can refuse in the peer's place.
+#[test]
+fn an_authentication_anew_that_the_peer_refuses_is_attempted_again_until_the_ike_sa_is_deleted() {
+    let mut pair = Pair::established(false, Some("600"));
+    let (id, begun) = (pair.current(), pair.now);
+    let config = revoking(pair.rendered.peer());
+    pair.accept(config);
+    pair.now += Duration::from_secs(600);
+    let before = pair.daemon.numbers.0;
+    while pair.now < begun + Duration::from_secs(659) {
+        pair.second();
+        assert!(pair.daemon.sas.contains_key(&id));
     }
+    assert!(pair.daemon.numbers.0 > before + 1, "it was attempted again");
+    for _ in 0..2 {
+        pair.second();
+    }
+    assert!(!pair.daemon.sas.contains_key(&id));
 }
 
 #[test]
