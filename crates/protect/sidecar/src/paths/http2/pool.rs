@@ -330,6 +330,10 @@ impl Pool {
             {
                 return Err(failure.clone());
             }
+            // Those that dialled meanwhile may have taken this reader's share, or the last place.
+            if !self.has_share(wants.owner) || is_full() {
+                continue;
+            }
             let dialled = self.dial().await;
             *last = dialled.as_ref().err().cloned();
             self.dialled.set(self.dialled.get() + 1);
