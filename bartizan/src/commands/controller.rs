@@ -70,7 +70,7 @@ const SILENT: Duration = Duration::from_secs(300);
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan controller --print-crds | kubectl apply --server-side --filename -\n  \
-    bartizan controller --ca /var/lib/bartizan/ca --namespace free5gc --listen 0.0.0.0:9444\n  \
+    bartizan controller --ca /var/lib/bartizan-ca/ca --namespace free5gc --listen 0.0.0.0:9444\n  \
     bartizan controller --issuer ClusterIssuer/core --issuer-root root.pem --namespace free5gc --listen 0.0.0.0:9444\n  \
     bartizan controller --ca ca --namespace free5gc --once --server https://127.0.0.1:6443 --ca-file ca.crt --token-file token")]
 pub(crate) struct Args {

@@ -223,13 +223,15 @@ impl Routes {
         // Routes of a device that was down are gone too, and those to networks need none of the
         // others.
         let again = self.lost()?;
-        let restore = || -> Result<(), Refused> {
-            again.routes.iter().try_for_each(Route::put)?;
-            again.rules.iter().try_for_each(routing::Rule::add)?;
-            again.added_rules.iter().try_for_each(routing::Rule::remove)?;
-            again.added_routes.iter().try_for_each(Route::remove)
-        };
-        restore().map_err(failed("installing routes and rules again"))?;
+        // Each is tried, whatever became of the others: a rule is not lost for want of a route of the
+        // other family.
+        let put = again.routes.iter().map(Route::put);
+        let added = again.rules.iter().map(routing::Rule::add);
+        let removed = again.added_rules.iter().map(routing::Rule::remove);
+        let taken = again.added_routes.iter().map(Route::remove);
+        let restored: Vec<Result<(), Refused>> = put.chain(added).chain(removed).chain(taken).collect();
+        let refused = restored.into_iter().find_map(Result::err);
+        refused.map_or(Ok(()), Err).map_err(failed("installing routes and rules again"))?;
         match self.lost()?.sentences().as_slice() {
             [] => {
                 self.restored += 1;
