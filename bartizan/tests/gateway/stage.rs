@@ -174,7 +174,7 @@ impl Stage {
         let mut text = String::new();
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )
         .ok()?;
         stream.read_to_string(&mut text).ok()?;

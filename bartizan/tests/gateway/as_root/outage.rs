@@ -12,7 +12,7 @@ use crate::function::{Function, Seen, accept, listen, opening};
 use crate::stage::{CARRIERS, PATIENCE, Stage, forward, in_a_guest, listener};
 
 /// Above the time after which a connection counts as lost, and below an association's patience.
-const OUTAGE: Duration = Duration::from_secs(20);
+const OUTAGE: Duration = Duration::from_secs(12);
 
 #[test]
 fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_its_sidecar() {
