@@ -142,7 +142,7 @@ impl Records {
 
     /// The same, one after the other.
     pub(crate) fn each<E: From<Error>>(&self, mut each: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
-        let mut statement = self.prepare("ORDER BY created, rowid").map_err(Error::from)?;
+        let mut statement = self.prepare("ORDER BY created, rowid")?;
         for row in statement.query_map([], raw).map_err(Error::from)? {
             each(understand(row.map_err(Error::from)?)?)?;
         }

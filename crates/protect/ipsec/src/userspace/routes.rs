@@ -231,7 +231,9 @@ impl Routes {
         let taken = again.added_routes.iter().map(Route::remove);
         let restored: Vec<Result<(), Refused>> = put.chain(added).chain(removed).chain(taken).collect();
         let refused = restored.into_iter().find_map(Result::err);
-        refused.map_or(Ok(()), Err).map_err(failed("installing routes and rules again"))?;
+        refused
+            .map_or(Ok(()), Err)
+            .map_err(failed("installing routes and rules again"))?;
         match self.lost()?.sentences().as_slice() {
             [] => {
                 self.restored += 1;

@@ -63,7 +63,11 @@ fn a_forged_first_request_keeps_no_link_from_being_begun() {
         assert_eq!(begun(&daemon).len(), 1, "{cause}");
         let mut shown: Vec<_> = daemon.sas.values().map(|sa| (sa.connection(), sa.state())).collect();
         shown.sort_unstable();
-        assert_eq!(shown, [("(unnamed)", "CONNECTING"), ("cu--ric", "CONNECTING")], "{cause}");
+        assert_eq!(
+            shown,
+            [("(unnamed)", "CONNECTING"), ("cu--ric", "CONNECTING")],
+            "{cause}"
+        );
     }
 }
 
