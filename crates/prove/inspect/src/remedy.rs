@@ -263,7 +263,7 @@ fn readable(kind: Option<Kind>) -> Remedy {
             }])
         }
         Some(Kind::MacSec) => Remedy::new(
-            "key MACsec by MKA, which makes a new key at each start: with a static one packet numbers repeat",
+            "key MACsec by MKA: it makes a new key at each start",
         ),
         Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
         Some(Kind::Proxy(_)) => PROXY_BY_TLS,

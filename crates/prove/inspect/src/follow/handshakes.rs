@@ -1,6 +1,6 @@
 //! Handshakes as they complete, for whoever looks on.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 
 use bartizan_posture::{Kind, Part, Posture, Source, Verdict};
@@ -68,6 +68,10 @@ impl Handshakes {
 pub(super) struct Noting {
     /// The newest packet when somebody looked last.
     seen: u64,
+    /// First packets of those whose end was not in sight then: what shows them came before.
+    unfinished: HashSet<u64>,
+    /// The same, since then.
+    still_unfinished: HashSet<u64>,
     handshakes: Handshakes,
 }
 
@@ -76,17 +80,22 @@ impl Noting {
     pub(super) fn afresh(&self) -> Self {
         Self {
             seen: self.seen,
-            handshakes: Handshakes::default(),
+            unfinished: self.unfinished.clone(),
+            ..Self::default()
         }
     }
 
     /// Takes a part that lives.
     pub(super) fn living(&mut self, part: &Part<'_>, posture: &Posture) {
-        if let Some(packet) = shown_by(part, posture)
-            && packet > self.seen
-            && !lacks_group(posture)
-        {
-            self.handshakes.add(handshake(packet, part, posture));
+        let first = part.span()[0].packet;
+        match shown_by(part, posture) {
+            Some(packet) if packet > self.seen || self.unfinished.contains(&first) => {
+                if !lacks_group(posture) {
+                    self.handshakes.add(handshake(packet, part, posture));
+                }
+            }
+            None if is_handshake(posture.kind) => _ = self.still_unfinished.insert(first),
+            _ => {}
         }
     }
 
@@ -103,6 +112,8 @@ impl Noting {
     pub(super) fn take(&mut self, of_view: Self, newest_packet: u64) -> Handshakes {
         let (ended, living) = (std::mem::take(&mut self.handshakes), of_view.handshakes);
         self.seen = newest_packet;
+        self.unfinished = of_view.still_unfinished;
+        self.still_unfinished.clear();
         let mut newest: Vec<Handshake> = ended.newest.into_iter().chain(living.newest).collect();
         newest.sort_by_key(|handshake| handshake.packet);
         newest.drain(..newest.len().saturating_sub(KEPT));
