@@ -262,9 +262,7 @@ fn readable(kind: Option<Kind>) -> Remedy {
                 entry: "CipherString = DEFAULT:!eNULL",
             }])
         }
-        Some(Kind::MacSec) => Remedy::new(
-            "key MACsec by MKA: it makes a new key at each start",
-        ),
+        Some(Kind::MacSec) => Remedy::new("key MACsec by MKA: it makes a new key at each start"),
         Some(Kind::Ssh) => Remedy::new("switch off the cipher `none` at both ends").writing(SSH_CIPHERS),
         Some(Kind::Proxy(_)) => PROXY_BY_TLS,
         _ => Remedy::new("encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest"),

@@ -89,10 +89,8 @@ impl Noting {
     pub(super) fn living(&mut self, part: &Part<'_>, posture: &Posture) {
         let first = part.span()[0].packet;
         match shown_by(part, posture) {
-            Some(packet) if packet > self.seen || self.unfinished.contains(&first) => {
-                if !lacks_group(posture) {
-                    self.handshakes.add(handshake(packet, part, posture));
-                }
+            Some(packet) if (packet > self.seen || self.unfinished.contains(&first)) && !lacks_group(posture) => {
+                self.handshakes.add(handshake(packet, part, posture));
             }
             None if is_handshake(posture.kind) => _ = self.still_unfinished.insert(first),
             _ => {}

@@ -71,13 +71,13 @@ impl Policy {
     }
 
     /// The same to a port.
-    fn to_port(mut self, port: u16) -> Self {
+    fn with_destination_port(mut self, port: u16) -> Self {
         self.selector[32..36].copy_from_slice(&[port.to_be_bytes(), [0xff; 2]].concat());
         self
     }
 
     /// The same from a port.
-    fn from_port(mut self, port: u16) -> Self {
+    fn with_source_port(mut self, port: u16) -> Self {
         self.selector[36..40].copy_from_slice(&[port.to_be_bytes(), [0xff; 2]].concat());
         self
     }
@@ -165,11 +165,11 @@ fn wanted(plan: &Plan) -> Vec<Policy> {
     let gateway = &plan.gateway;
     let mut wanted = BTreeSet::new();
     for service in plan.addresses() {
-        wanted.extend(host(service.ip()).map(|to| blocked(to, TCP).to_port(service.port())));
+        wanted.extend(host(service.ip()).map(|to| blocked(to, TCP).with_destination_port(service.port())));
     }
-    wanted.extend(plan.ports.iter().map(|port| blocked(any, TCP).from_port(*port)));
+    wanted.extend(plan.ports.iter().map(|port| blocked(any, TCP).with_source_port(*port)));
     for service in gateway.services.keys() {
-        wanted.extend(host(service.ip()).map(|to| blocked(to, SCTP).to_port(service.port())));
+        wanted.extend(host(service.ip()).map(|to| blocked(to, SCTP).with_destination_port(service.port())));
     }
     wanted.extend(
         gateway
@@ -177,7 +177,12 @@ fn wanted(plan: &Plan) -> Vec<Policy> {
             .iter()
             .filter_map(|peer| Some(blocked(host(*peer)?, SCTP))),
     );
-    wanted.extend(gateway.ports.iter().map(|port| blocked(any, SCTP).from_port(*port)));
+    wanted.extend(
+        gateway
+            .ports
+            .iter()
+            .map(|port| blocked(any, SCTP).with_source_port(*port)),
+    );
     let mut pass = |peer: &Network, ports: &BTreeSet<u16>, protocol| {
         let Some(to) = within(peer.address(), peer.bits()) else {
             return;
@@ -185,7 +190,7 @@ fn wanted(plan: &Plan) -> Vec<Policy> {
         wanted.extend(
             ports
                 .iter()
-                .map(|port| Policy::new(PASSED, to, protocol).from_port(*port)),
+                .map(|port| Policy::new(PASSED, to, protocol).with_source_port(*port)),
         );
     };
     for bystander in &plan.bystanders {
@@ -272,7 +277,7 @@ mod tests {
     #[test]
     fn policy_is_read_back_from_the_kernels_form_and_one_with_a_template_is_another() {
         let to = Ipv4Addr::new(10, 1, 0, 2);
-        let policy = Policy::new(BLOCKED, (to, 32), TCP).to_port(8000);
+        let policy = Policy::new(BLOCKED, (to, 32), TCP).with_destination_port(8000);
         assert_eq!(
             policy.to_string(),
             "src 0.0.0.0/0 dst 10.1.0.2/32 proto 6 dport 8000 dir out action block"
