@@ -7,6 +7,7 @@ mod function;
 mod lanes;
 mod link;
 mod output;
+mod resuming;
 #[cfg(test)]
 mod tests;
 

@@ -7,8 +7,9 @@
 
 use std::time::Instant;
 
+use super::resuming::Resuming;
 use super::{Association, Ending, Side, State};
-use crate::frame::{Decoder, Frame, Received, Resume, Token, VERSION, WINDOW};
+use crate::frame::{Frame, Received, Resume, Token, WINDOW};
 
 /// Octets received and not reported after which a report goes with what is written anyway.
 const REPORT_WITH: u64 = 8 * 1024;
@@ -35,7 +36,7 @@ pub(super) enum Link {
     /// Frames pass.
     Up,
     /// The initiator waits for the answer on a new one.
-    Resuming(Decoder),
+    Resuming(Resuming),
     /// There is none.
     Down(String),
 }
@@ -104,27 +105,6 @@ impl Association {
         }
     }
 
-    /// The initiator has a new carrier: what is sent and received from here on goes over it alone.
-    pub fn resume(&mut self, now: Instant) {
-        let Some(token) = self.token else { return };
-        self.attempt = self.attempt.saturating_add(1);
-        let resume = Resume {
-            token,
-            attempt: self.attempt,
-            received: self.received(),
-        };
-        let mut preface = Vec::new();
-        let version = VERSION;
-        Frame::Resume { version, resume }.encode(&mut preface);
-        self.output.begin(preface, true);
-        self.lanes.begin(true);
-        self.link = Link::Resuming(Decoder::default());
-        (self.silent, self.moves) = (false, false);
-        (self.heard, self.said, self.doubted) = (now, now, None);
-        // For as long as there is no answer.
-        self.ends.get_or_insert(now + self.patience.resume);
-    }
-
     /// Request to resume, by the peer that has begun this carrier.
     #[must_use]
     pub const fn resumes(&self) -> Option<&Resume> {
@@ -161,7 +141,7 @@ impl Association {
     }
 
     /// Positions up to which this node has received.
-    fn received(&self) -> Received {
+    pub(super) fn received(&self) -> Received {
         Received {
             restarts: self.restarts(),
             life: self.counted.received,
@@ -170,7 +150,7 @@ impl Association {
     }
 
     /// Frames pass again.
-    fn continue_behind(&mut self, received: &Received, now: Instant) {
+    pub(super) fn continue_behind(&mut self, received: &Received, now: Instant) {
         self.is_heard(now);
         self.said = now;
         let known = self.output.continue_at(received.life) & self.lanes.continue_at(received);
@@ -180,29 +160,6 @@ impl Association {
         if self.state == State::Ended {
             self.ends = Some(now + self.patience.resume);
         }
-    }
-
-    /// Octets from the initiator's new carrier, before the answer is complete; gives what follows
-    /// the answer.
-    pub(super) fn answer_received(&mut self, bytes: &[u8], now: Instant) -> Vec<u8> {
-        let Link::Resuming(decoder) = &mut self.link else {
-            return bytes.to_vec();
-        };
-        decoder.push(bytes);
-        let ending = match decoder.next_frame() {
-            Ok(None) => return Vec::new(),
-            Ok(Some(Frame::Resumed(received))) => {
-                let rest = decoder.take_rest();
-                self.link = Link::Up;
-                self.continue_behind(&received, now);
-                return rest;
-            }
-            Ok(Some(Frame::Unknown)) => Ending::CarrierLost(FORGOTTEN.to_owned()),
-            Ok(Some(_)) => Ending::Unexpected("what is no answer"),
-            Err(malformed) => Ending::Malformed(malformed),
-        };
-        self.lose(ending, now);
-        Vec::new()
     }
 
     /// The carrier has ended, or there is none: `detail` says why. The association continues over
@@ -258,7 +215,7 @@ impl Association {
     }
 
     /// Ends without a word to the peer.
-    fn lose(&mut self, ending: Ending, now: Instant) {
+    pub(super) fn lose(&mut self, ending: Ending, now: Instant) {
         if self.state != State::Ended {
             // What was received whole is still handed over before the abort.
             self.abort_function(ending.cause(), now);
@@ -327,6 +284,3 @@ impl Association {
         }
     }
 }
-
-/// The end of an association of which the peer node knows nothing.
-const FORGOTTEN: &str = "its sidecar knows nothing of the association: it was restarted";
