@@ -16,7 +16,7 @@ impl Association {
             looks.then(|| self.silent_at()),
             (lives && self.has_carrier()).then(|| self.alive_at()),
             self.ends,
-            self.opening_ends,
+            self.opening_ends.filter(|_| self.has_carrier()),
             self.question_due,
             self.abort_due,
         ];
@@ -74,7 +74,8 @@ impl Association {
                 self.ends = Some(self.ends.map_or(ends, |known| known.min(ends)));
             }
         }
-        if due(self.opening_ends) {
+        // The peer answers over a carrier alone.
+        if self.has_carrier() && due(self.opening_ends) {
             return self.fail(Ending::NotOpened, now);
         }
         if due(self.question_due) {

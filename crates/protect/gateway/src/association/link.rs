@@ -149,10 +149,16 @@ impl Association {
         }
     }
 
+    /// The time for an opening begins anew: the peer was not reached before.
+    pub(super) fn open_from(&mut self, now: Instant) {
+        self.opening_ends = self.opening_ends.map(|_| now + self.patience.opening);
+    }
+
     /// Frames pass again.
     pub(super) fn continue_behind(&mut self, received: &Received, now: Instant) {
         self.is_heard(now);
         self.said = now;
+        self.open_from(now);
         let known = self.output.continue_at(received.life) & self.lanes.continue_at(received);
         if !known && self.state != State::Ended {
             self.fail(Ending::Unexpected("a position that cannot be"), now);

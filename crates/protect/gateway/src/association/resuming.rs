@@ -73,6 +73,7 @@ impl Association {
         self.silent = before.silent;
         // Nothing was read from it meanwhile.
         (self.heard, self.doubted) = (now, None);
+        self.open_from(now);
         if self.state != State::Ended {
             self.ends = before.ends.filter(|_| before.silent);
         }

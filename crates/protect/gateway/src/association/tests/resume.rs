@@ -303,6 +303,29 @@ fn a_shutdown_while_there_is_no_carrier_is_completed_over_the_next() {
 }
 
 #[test]
+fn a_restart_while_there_is_no_carrier_has_the_time_of_the_outage() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.cut("path lost");
+        pair.nodes[0].function_restarted(STREAMS, pair.now);
+        pair.after(PATIENCE.opening + PATIENCE.silence);
+        // Nor does an attempt that is under way end it.
+        pair.wish();
+        pair.after(PATIENCE.opening);
+        pair.cut("lost again");
+        pair.reconnect();
+        pair.run();
+        assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+        assert_eq!(pair.functions[1].connected, 2);
+        // A peer that is reached and does not answer has no longer than before.
+        pair.nodes[0].function_restarted(STREAMS, pair.now);
+        pair.now += PATIENCE.opening;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::NotOpened);
+    }
+}
+
+#[test]
 fn a_function_that_sends_while_there_is_no_carrier_is_stopped_within_bounds_and_loses_nothing() {
     for carriage in BOTH {
         let mut pair = Pair::open(carriage);
