@@ -109,6 +109,22 @@ fn an_association_moves_to_a_new_carrier_while_the_old_one_works() {
 }
 
 #[test]
+fn an_association_that_is_being_opened_moves_to_a_new_carrier() {
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        pair.carry(0, 10_000);
+        pair.nodes[1].renew_carrier(pair.now);
+        pair.carry(1, 10_000);
+        assert!(pair.nodes[0].wants_carrier() && pair.functions[1].connected == 0);
+        pair.reconnect();
+        pair.run();
+        assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+        assert_eq!(pair.functions[1].connected, 1);
+        assert!(!pair.nodes[0].wants_carrier());
+    }
+}
+
+#[test]
 fn a_new_carrier_that_is_refused_leaves_the_association_on_the_one_that_works() {
     for carriage in BOTH {
         let mut pair = Pair::open(carriage);
