@@ -217,10 +217,11 @@ impl<C: Carrier> Carrying<C> {
 
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
         self.now = reactor::now();
-        if let Poll::Ready(next) = self.seat.poll(context)
-            && let Some(guard) = self.continue_over(next)
-        {
-            return Poll::Ready(Turn::Continues(guard));
+        // The seat wakes the task for the next one only when it has been asked in vain.
+        while let Poll::Ready(next) = self.seat.poll(context) {
+            if let Some(guard) = self.continue_over(next) {
+                return Poll::Ready(Turn::Continues(guard));
+            }
         }
         if self.account.renews(context) {
             self.association.renew_carrier(self.now);
