@@ -119,6 +119,8 @@ pub struct Association {
     silent: bool,
     /// When the association ends unless the peer is heard.
     ends: Option<Instant>,
+    /// When it ends, sooner, unless a carrier follows the one that the peer's system has closed.
+    closed_ends: Option<Instant>,
     /// For the function, in order.
     commands: VecDeque<Command>,
     /// The message of the peer that is not whole yet, where messages come between the other frames.
@@ -210,6 +212,7 @@ impl Association {
             moves: false,
             silent: false,
             ends: None,
+            closed_ends: None,
             commands: VecDeque::new(),
             arriving: None,
             lanes: Lanes::default(),

@@ -16,6 +16,7 @@ impl Association {
             looks.then(|| self.silent_at()),
             (lives && self.has_carrier()).then(|| self.alive_at()),
             self.ends,
+            self.closed_ends,
             self.opening_ends.filter(|_| self.has_carrier()),
             self.question_due,
             self.abort_due,
@@ -58,7 +59,7 @@ impl Association {
             self.abort_due = None;
             self.drop_undelivered();
         }
-        if due(self.ends) {
+        if due(self.ends) || due(self.closed_ends) {
             return self.end_for_silence(now);
         }
         if self.state == State::Ended {

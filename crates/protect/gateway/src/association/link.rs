@@ -174,17 +174,15 @@ impl Association {
         if self.state == State::Ended && !self.is_kept_for_the_peer() {
             return self.give_up();
         }
-        let patience = match loss {
-            Loss::Closed => self.patience.closed.min(self.patience.resume),
-            Loss::Broken => self.patience.resume,
-        };
         if !matches!(self.link, Link::Down(_)) {
             self.link = Link::Down(detail.to_owned());
             self.lanes.drop_carrier();
         }
         // A carrier that ends in vain does not make the peer's time longer.
-        let ends = now + patience;
-        self.ends = Some(self.ends.map_or(ends, |known| known.min(ends)));
+        self.ends.get_or_insert(now + self.patience.resume);
+        if loss == Loss::Closed {
+            self.closed_ends.get_or_insert(now + self.patience.closed);
+        }
     }
 
     /// The peer node has refused the carrier: it would refuse every other.
@@ -201,7 +199,7 @@ impl Association {
     pub(super) fn give_up(&mut self) {
         self.output.clear();
         self.lanes.clear();
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
         if matches!(self.link, Link::Resuming(_)) {
             self.link = Link::Down(String::new());
         }
@@ -209,7 +207,7 @@ impl Association {
 
     /// The peer was not reached in time.
     pub(super) fn end_for_silence(&mut self, now: Instant) {
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
         if self.state == State::Ended {
             return self.give_up();
         }
@@ -235,7 +233,7 @@ impl Association {
         self.heard = now;
         self.doubted = None;
         self.silent = false;
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
     }
 
     /// Octets that the peer may not have, on all streams.

@@ -50,6 +50,8 @@ impl Association {
         });
         (self.silent, self.moves) = (false, false);
         (self.heard, self.said, self.doubted) = (now, now, None);
+        // The peer's system has let a connection come about.
+        self.closed_ends = None;
         // For as long as there is no answer.
         self.ends.get_or_insert(now + self.patience.resume);
     }

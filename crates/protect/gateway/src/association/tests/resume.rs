@@ -286,6 +286,34 @@ fn a_carrier_that_the_peer_s_system_closed_is_replaced_soon_or_never() {
 }
 
 #[test]
+fn an_answer_on_a_new_carrier_is_waited_for_longer_than_the_carrier_but_not_for_ever() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+        let lost = pair.now;
+        pair.now += PATIENCE.closed / 2;
+        let wish = pair.wish();
+        pair.now += 3 * PATIENCE.closed;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[1].resumed(&wish, pair.now));
+        pair.run();
+        assert!(pair.nodes[0].has_carrier() && pair.nodes[0].end().is_none());
+        // Attempts that end in vain make the time no longer.
+        pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+        let again = pair.now;
+        assert!(again > lost);
+        while pair.nodes[0].end().is_none() {
+            assert!(pair.now <= again + PATIENCE.resume);
+            pair.wish();
+            pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+            pair.now += PATIENCE.closed / 2;
+            pair.nodes[0].handle_timeout(pair.now);
+        }
+        assert!(pair.now >= again + PATIENCE.resume);
+    }
+}
+
+#[test]
 fn an_abort_while_there_is_no_carrier_reaches_the_other_function_over_the_next() {
     for carriage in BOTH {
         for end in [0, 1] {
