@@ -7,6 +7,7 @@ mod function;
 mod lanes;
 mod link;
 mod output;
+mod resuming;
 #[cfg(test)]
 mod tests;
 
@@ -118,6 +119,8 @@ pub struct Association {
     silent: bool,
     /// When the association ends unless the peer is heard.
     ends: Option<Instant>,
+    /// When it ends, sooner, unless a carrier follows the one that the peer's system has closed.
+    closed_ends: Option<Instant>,
     /// For the function, in order.
     commands: VecDeque<Command>,
     /// The message of the peer that is not whole yet, where messages come between the other frames.
@@ -209,6 +212,7 @@ impl Association {
             moves: false,
             silent: false,
             ends: None,
+            closed_ends: None,
             commands: VecDeque::new(),
             arriving: None,
             lanes: Lanes::default(),

@@ -33,8 +33,8 @@ pub(crate) struct Shared {
     pub(crate) associations: Accounts,
     /// Associations that peers have opened, to be found by them.
     pub(crate) seats: AllSeats,
-    /// Patience of associations, by peer and interface.
-    pub(crate) patience: HashMap<(String, &'static str), Duration>,
+    /// Patience of associations that begin, which a reload replaces.
+    pub(crate) patience: RwLock<Patience>,
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
     pub(crate) failure_log: FailureLog,
@@ -46,10 +46,18 @@ pub(crate) struct Shared {
     pub(crate) tracer: Option<Tracer>,
 }
 
+/// Patience of associations, by peer and interface.
+pub(crate) type Patience = HashMap<(String, &'static str), Duration>;
+
 impl Shared {
-    /// Patience of associations with this peer.
+    /// Patience of associations with this peer; none for one that is not in the file.
     pub(crate) fn patience(&self, peer: &str, interface: &'static str) -> Option<Duration> {
-        self.patience.get(&(peer.to_owned(), interface)).copied()
+        let patience = self.patience.read().unwrap_or_else(PoisonError::into_inner);
+        patience.get(&(peer.to_owned(), interface)).copied()
+    }
+
+    pub(crate) fn set_patience(&self, patience: Patience) {
+        *self.patience.write().unwrap_or_else(PoisonError::into_inner) = patience;
     }
 }
 

@@ -1,11 +1,10 @@
 //! Starting and stopping.
 
-use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
@@ -42,7 +41,7 @@ use crate::redirect;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
-use crate::shared::{Carriers, Current, Shared};
+use crate::shared::{Carriers, Current, Patience, Shared};
 use crate::traces::Tracer;
 use crate::worker::listeners::{Listeners, of_peers, serve_associations};
 use crate::worker::threads::WorkerThreads;
@@ -216,7 +215,7 @@ impl Bound {
             sessions: Sessions::default(),
             associations: Accounts::default(),
             seats: AllSeats::default(),
-            patience: patience(&deployment, node.name.as_str()),
+            patience: RwLock::new(patience(&deployment, node.name.as_str())),
             recorder: ledger.recorder(),
             drain: Drain::new(),
             failure_log: FailureLog::default(),
@@ -252,7 +251,7 @@ impl Bound {
 }
 
 /// Patience towards each peer, by interface.
-fn patience(deployment: &Deployment, node: &str) -> HashMap<(String, &'static str), Duration> {
+pub(crate) fn patience(deployment: &Deployment, node: &str) -> Patience {
     let peers = deployment.sidecar_peers(node);
     peers
         .map(|(peer, interface)| ((peer.name.to_string(), interface.kind.name()), interface.patience))

@@ -16,7 +16,8 @@ impl Association {
             looks.then(|| self.silent_at()),
             (lives && self.has_carrier()).then(|| self.alive_at()),
             self.ends,
-            self.opening_ends,
+            self.closed_ends,
+            self.opening_ends.filter(|_| self.has_carrier()),
             self.question_due,
             self.abort_due,
         ];
@@ -58,7 +59,7 @@ impl Association {
             self.abort_due = None;
             self.drop_undelivered();
         }
-        if due(self.ends) {
+        if due(self.ends) || due(self.closed_ends) {
             return self.end_for_silence(now);
         }
         if self.state == State::Ended {
@@ -74,7 +75,8 @@ impl Association {
                 self.ends = Some(self.ends.map_or(ends, |known| known.min(ends)));
             }
         }
-        if due(self.opening_ends) {
+        // The peer answers over a carrier alone.
+        if self.has_carrier() && due(self.opening_ends) {
             return self.fail(Ending::NotOpened, now);
         }
         if due(self.question_due) {

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::{Association, Command, Counts, Ending, Side, State};
+use super::{Association, Carriage, Command, Counts, Ending, Side, State};
 use crate::Cause;
-use crate::frame::{Delivery, FRAGMENT, Frame, LARGEST_MESSAGE, MESSAGE_COST, PathState, Streams, WINDOW};
+use crate::frame::{self, Delivery, FRAGMENT, Frame, LARGEST_MESSAGE, MESSAGE_COST, PathState, Streams, WINDOW};
 
 impl Association {
     /// The association that [`Command::Connect`] asked for is established, with these stream counts.
@@ -60,6 +60,15 @@ impl Association {
         } else {
             self.departing = Some((delivery, sent));
         }
+    }
+
+    /// Where a piece of the function's message goes on its way to the carrier.
+    fn write_fragment(&mut self, delivery: Delivery, bytes: &[u8], last: bool) {
+        let output = match self.carriage {
+            Carriage::Stream => &mut self.output,
+            Carriage::Streams => self.lanes.departing(delivery.into()),
+        };
+        frame::encode_fragment(output.buffer(), delivery, bytes, last);
     }
 
     /// Everything that was sent to the function is acknowledged: the peer learns it.

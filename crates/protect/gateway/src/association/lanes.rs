@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::link::Counted;
 use super::output::Output;
 use super::{Association, Ending, State};
-use crate::frame::{self, Decoder, Delivery, Frame, LANE_HEAD, Lane, MOST_LANES, Message, Received};
+use crate::frame::{Decoder, Frame, LANE_HEAD, Lane, MOST_LANES, Message, Received};
 
 /// Octets of one read from a lane at most.
 const READ: usize = 64 * 1024;
@@ -36,6 +36,8 @@ pub(super) struct Lanes {
     arriving: BTreeMap<Lane, Arriving>,
     /// Streams of the carrier from which messages come, by the carrier's own numbers.
     streams: BTreeMap<u64, Stream>,
+    /// The same of the carrier before, which may be returned to.
+    streams_before: BTreeMap<u64, Stream>,
     /// The function at the other end has shut down after so many messages, and not all of them came yet.
     shutdown_after: Option<u64>,
 }
@@ -60,13 +62,11 @@ struct Stream {
 
 impl Lanes {
     /// Where a piece of a message is to be written.
-    fn departing(&mut self, lane: Lane) -> &mut Output {
+    pub(super) fn departing(&mut self, lane: Lane) -> &mut Output {
         let (restarts, held_back) = (self.restarts, self.held_back);
-        self.departing.entry(lane).or_insert_with(|| {
-            let mut output = Output::default();
-            output.begin(head(lane, restarts), held_back);
-            output
-        })
+        self.departing
+            .entry(lane)
+            .or_insert_with(|| Output::beginning_with(&head(lane, restarts), held_back))
     }
 
     /// Octets that wait for the carrier.
@@ -83,7 +83,7 @@ impl Lanes {
     pub(super) fn clear(&mut self) {
         self.departing.clear();
         self.arriving.clear();
-        self.streams.clear();
+        self.drop_carrier();
         self.shutdown_after = None;
     }
 
@@ -99,15 +99,25 @@ impl Lanes {
     /// The streams of the carrier are gone.
     pub(super) fn drop_carrier(&mut self) {
         self.streams.clear();
+        self.streams_before.clear();
     }
 
     /// A new carrier: each lane begins a stream of its own there, which may have to wait until the
     /// peer says where it continues.
     pub(super) fn begin(&mut self, held_back: bool) {
-        self.streams.clear();
+        self.streams_before = std::mem::take(&mut self.streams);
         self.held_back = held_back;
         for (lane, output) in &mut self.departing {
             output.begin(head(*lane, self.restarts), held_back);
+        }
+    }
+
+    /// The carrier before is the carrier again, and its streams go on.
+    pub(super) fn return_to_carrier(&mut self) {
+        self.streams = std::mem::take(&mut self.streams_before);
+        self.held_back = false;
+        for output in self.departing.values_mut() {
+            output.return_to_carrier();
         }
     }
 
@@ -151,6 +161,7 @@ impl Lanes {
     /// Each lane continues behind what the peer has of it; false where that cannot be.
     pub(super) fn continue_at(&mut self, received: &Received) -> bool {
         self.held_back = false;
+        self.streams_before.clear();
         if received.restarts > self.restarts {
             // The peer's restart is on its way: nothing of these is wanted.
             self.departing.clear();
@@ -299,15 +310,6 @@ impl Association {
                 Err(malformed) => self.fail(Ending::Malformed(malformed), now),
             }
         }
-    }
-
-    /// Where a piece of the function's message goes on its way to the carrier.
-    pub(super) fn write_fragment(&mut self, delivery: Delivery, bytes: &[u8], last: bool) {
-        let output = match self.carriage {
-            Carriage::Stream => &mut self.output,
-            Carriage::Streams => self.lanes.departing(delivery.into()),
-        };
-        frame::encode_fragment(output.buffer(), delivery, bytes, last);
     }
 
     /// The frame by which the peer learns that the function has shut down.

@@ -7,8 +7,9 @@
 
 use std::time::Instant;
 
+use super::resuming::Resuming;
 use super::{Association, Ending, Side, State};
-use crate::frame::{Decoder, Frame, Received, Resume, Token, VERSION, WINDOW};
+use crate::frame::{Frame, Received, Resume, Token, WINDOW};
 
 /// Octets received and not reported after which a report goes with what is written anyway.
 const REPORT_WITH: u64 = 8 * 1024;
@@ -35,7 +36,7 @@ pub(super) enum Link {
     /// Frames pass.
     Up,
     /// The initiator waits for the answer on a new one.
-    Resuming(Decoder),
+    Resuming(Resuming),
     /// There is none.
     Down(String),
 }
@@ -104,27 +105,6 @@ impl Association {
         }
     }
 
-    /// The initiator has a new carrier: what is sent and received from here on goes over it alone.
-    pub fn resume(&mut self, now: Instant) {
-        let Some(token) = self.token else { return };
-        self.attempt = self.attempt.saturating_add(1);
-        let resume = Resume {
-            token,
-            attempt: self.attempt,
-            received: self.received(),
-        };
-        let mut preface = Vec::new();
-        let version = VERSION;
-        Frame::Resume { version, resume }.encode(&mut preface);
-        self.output.begin(preface, true);
-        self.lanes.begin(true);
-        self.link = Link::Resuming(Decoder::default());
-        (self.silent, self.moves) = (false, false);
-        (self.heard, self.said, self.doubted) = (now, now, None);
-        // For as long as there is no answer.
-        self.ends.get_or_insert(now + self.patience.resume);
-    }
-
     /// Request to resume, by the peer that has begun this carrier.
     #[must_use]
     pub const fn resumes(&self) -> Option<&Resume> {
@@ -161,7 +141,7 @@ impl Association {
     }
 
     /// Positions up to which this node has received.
-    fn received(&self) -> Received {
+    pub(super) fn received(&self) -> Received {
         Received {
             restarts: self.restarts(),
             life: self.counted.received,
@@ -169,10 +149,16 @@ impl Association {
         }
     }
 
+    /// The time for an opening begins anew: the peer was not reached before.
+    pub(super) fn open_from(&mut self, now: Instant) {
+        self.opening_ends = self.opening_ends.map(|_| now + self.patience.opening);
+    }
+
     /// Frames pass again.
-    fn continue_behind(&mut self, received: &Received, now: Instant) {
+    pub(super) fn continue_behind(&mut self, received: &Received, now: Instant) {
         self.is_heard(now);
         self.said = now;
+        self.open_from(now);
         let known = self.output.continue_at(received.life) & self.lanes.continue_at(received);
         if !known && self.state != State::Ended {
             self.fail(Ending::Unexpected("a position that cannot be"), now);
@@ -182,46 +168,21 @@ impl Association {
         }
     }
 
-    /// Octets from the initiator's new carrier, before the answer is complete; gives what follows
-    /// the answer.
-    pub(super) fn answer_received(&mut self, bytes: &[u8], now: Instant) -> Vec<u8> {
-        let Link::Resuming(decoder) = &mut self.link else {
-            return bytes.to_vec();
-        };
-        decoder.push(bytes);
-        let ending = match decoder.next_frame() {
-            Ok(None) => return Vec::new(),
-            Ok(Some(Frame::Resumed(received))) => {
-                let rest = decoder.take_rest();
-                self.link = Link::Up;
-                self.continue_behind(&received, now);
-                return rest;
-            }
-            Ok(Some(Frame::Unknown)) => Ending::CarrierLost(FORGOTTEN.to_owned()),
-            Ok(Some(_)) => Ending::Unexpected("what is no answer"),
-            Err(malformed) => Ending::Malformed(malformed),
-        };
-        self.lose(ending, now);
-        Vec::new()
-    }
-
     /// The carrier has ended, or there is none: `detail` says why. The association continues over
     /// another, if one comes in time.
     pub fn carrier_ended(&mut self, loss: Loss, detail: &str, now: Instant) {
         if self.state == State::Ended && !self.is_kept_for_the_peer() {
             return self.give_up();
         }
-        let patience = match loss {
-            Loss::Closed => self.patience.closed.min(self.patience.resume),
-            Loss::Broken => self.patience.resume,
-        };
         if !matches!(self.link, Link::Down(_)) {
             self.link = Link::Down(detail.to_owned());
             self.lanes.drop_carrier();
         }
         // A carrier that ends in vain does not make the peer's time longer.
-        let ends = now + patience;
-        self.ends = Some(self.ends.map_or(ends, |known| known.min(ends)));
+        self.ends.get_or_insert(now + self.patience.resume);
+        if loss == Loss::Closed {
+            self.closed_ends.get_or_insert(now + self.patience.closed);
+        }
     }
 
     /// The peer node has refused the carrier: it would refuse every other.
@@ -238,7 +199,7 @@ impl Association {
     pub(super) fn give_up(&mut self) {
         self.output.clear();
         self.lanes.clear();
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
         if matches!(self.link, Link::Resuming(_)) {
             self.link = Link::Down(String::new());
         }
@@ -246,7 +207,7 @@ impl Association {
 
     /// The peer was not reached in time.
     pub(super) fn end_for_silence(&mut self, now: Instant) {
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
         if self.state == State::Ended {
             return self.give_up();
         }
@@ -258,7 +219,7 @@ impl Association {
     }
 
     /// Ends without a word to the peer.
-    fn lose(&mut self, ending: Ending, now: Instant) {
+    pub(super) fn lose(&mut self, ending: Ending, now: Instant) {
         if self.state != State::Ended {
             // What was received whole is still handed over before the abort.
             self.abort_function(ending.cause(), now);
@@ -272,7 +233,7 @@ impl Association {
         self.heard = now;
         self.doubted = None;
         self.silent = false;
-        self.ends = None;
+        (self.ends, self.closed_ends) = (None, None);
     }
 
     /// Octets that the peer may not have, on all streams.
@@ -327,6 +288,3 @@ impl Association {
         }
     }
 }
-
-/// The end of an association of which the peer node knows nothing.
-const FORGOTTEN: &str = "its sidecar knows nothing of the association: it was restarted";

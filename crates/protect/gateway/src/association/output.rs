@@ -5,11 +5,15 @@
 pub(super) struct Output {
     /// Begins a carrier, and is no part of the stream.
     preface: Vec<u8>,
+    /// Left of the preface of the carrier before, which may be returned to.
+    preface_before: Vec<u8>,
     bytes: Vec<u8>,
     /// Index of the first octet that the peer may not have.
     start: usize,
     /// Index of the first octet that the carrier has not taken.
     next: usize,
+    /// Index behind the last octet that any carrier has taken.
+    sent: usize,
     /// Position of `start` in the stream.
     acknowledged: u64,
     /// It is not known yet where the peer continues.
@@ -17,6 +21,16 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// A stream that begins on every carrier alike, also on the one before.
+    pub(super) fn beginning_with(preface: &[u8], held_back: bool) -> Self {
+        Self {
+            preface: preface.to_vec(),
+            preface_before: preface.to_vec(),
+            held_back,
+            ..Self::default()
+        }
+    }
+
     /// What the carrier has to take.
     pub(super) fn waiting(&self) -> &[u8] {
         match (self.preface.as_slice(), self.held_back) {
@@ -35,6 +49,7 @@ impl Output {
     pub(super) fn take(&mut self, octets: usize) {
         if self.preface.is_empty() {
             self.next = (self.next + octets).min(self.bytes.len());
+            self.sent = self.sent.max(self.next);
         } else {
             self.preface.drain(..octets.min(self.preface.len()));
         }
@@ -57,8 +72,14 @@ impl Output {
     /// A new carrier begins with this; the stream itself may have to wait until the peer says where
     /// it continues.
     pub(super) fn begin(&mut self, preface: Vec<u8>, held_back: bool) {
-        self.preface = preface;
+        self.preface_before = std::mem::replace(&mut self.preface, preface);
         self.held_back = held_back;
+    }
+
+    /// The carrier before is the carrier again, and takes what follows what it took.
+    pub(super) fn return_to_carrier(&mut self) {
+        self.preface = std::mem::take(&mut self.preface_before);
+        self.held_back = false;
     }
 
     /// The peer has received this much of the stream; false where that cannot be. A report that is
@@ -73,7 +94,7 @@ impl Output {
         self.start += octets;
         self.acknowledged += octets as u64;
         if self.start == self.bytes.len() {
-            (self.start, self.next) = (0, 0);
+            (self.start, self.next, self.sent) = (0, 0, 0);
             self.bytes.clear();
             if self.bytes.capacity() > 4 * 1024 {
                 self.bytes = Vec::new();
@@ -82,14 +103,17 @@ impl Output {
             // Each octet is moved at most as often as one was acknowledged.
             self.bytes.drain(..self.start);
             self.next -= self.start;
+            self.sent -= self.start;
             self.start = 0;
         }
         true
     }
 
-    /// A new carrier continues behind what the peer has received; false where that cannot be.
+    /// A new carrier continues behind what the peer has received; false where that cannot be. It may
+    /// have received octets over a carrier before the last one, which that one did not take.
     #[must_use]
     pub(super) fn continue_at(&mut self, received: u64) -> bool {
+        self.next = self.sent;
         let known = received >= self.acknowledged && self.acknowledge(received);
         self.next = self.start;
         self.held_back = false;

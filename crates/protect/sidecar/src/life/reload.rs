@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::life::review;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
-use crate::sidecar::{Running, find, log_certificate, log_flaws, remember_lists};
+use crate::sidecar::{Running, find, log_certificate, log_flaws, patience, remember_lists};
 
 /// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,6 +75,8 @@ impl Running {
         if Upstreams::of(deployment, name, None) != *self.upstreams {
             reloaded.needs_restart.push("where peers are reached");
         }
+        // Before a peer that is new can begin an association.
+        shared.set_patience(patience(deployment, name));
         shared.endpoint.replace(endpoint.clone());
         let settings = self.settings.as_ref();
         self.state.set_config(config::in_effect(

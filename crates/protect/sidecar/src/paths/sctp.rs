@@ -43,6 +43,8 @@ use tokio::time::sleep;
 /// A peer's sidecar says something at least every third of this. After it, another connection is
 /// dialled.
 const SILENCE: Duration = Duration::from_secs(9);
+/// For a peer that the file does not name any more: the default of the file.
+const PATIENCE: Duration = Duration::from_secs(63);
 /// Time for another connection after the peer's system has closed one: a sidecar that has ended
 /// knows nothing of it, and one that goes on dials at once.
 const CLOSED: Duration = Duration::from_millis(750);
@@ -180,8 +182,7 @@ fn patience(shared: &Shared, peer: &str, interface: &'static str, opening: Durat
     Patience {
         opening,
         silence: SILENCE,
-        // A peer that left the file is not resumed to anyway.
-        resume: shared.patience(peer, interface).unwrap_or(SILENCE),
+        resume: shared.patience(peer, interface).unwrap_or(PATIENCE),
         closed: CLOSED,
         abort: ABORT,
     }

@@ -18,6 +18,31 @@ impl Pair {
         fresh.resumes().unwrap().clone()
     }
 
+    /// A new carrier that the peer refuses while the one before works.
+    fn refuse(&mut self) {
+        let wires = std::mem::take(&mut self.wires);
+        self.wish();
+        self.wires = wires;
+        assert!(self.nodes[0].return_to_carrier(self.now));
+    }
+
+    /// A new carrier on which the peer's answer is lost. What was under way to the initiator on the
+    /// one before arrives in part, and the end of that one after it.
+    fn answer_in_vain(&mut self, most: usize) {
+        let mut wires = std::mem::take(&mut self.wires);
+        wires[1].take(&mut self.nodes[1]);
+        let wish = self.wish();
+        assert!(self.nodes[1].resumed(&wish, self.now));
+        assert!(self.nodes[0].return_to_carrier(self.now));
+        let numbers: Vec<u64> = wires[1].lanes.keys().copied().collect();
+        for number in numbers {
+            wires[1].deliver_lane(number, &mut self.nodes[0], most, self.now);
+        }
+        wires[1].deliver_control(&mut self.nodes[0], most, self.now);
+        wires[0].take(&mut self.nodes[0]);
+        self.cut("closed by the peer");
+    }
+
     fn reconnect(&mut self) {
         let wish = self.wish();
         assert!(self.nodes[1].resumed(&wish, self.now));
@@ -80,6 +105,97 @@ fn an_association_moves_to_a_new_carrier_while_the_old_one_works() {
         assert_eq!(pair.functions[0].messages, [sent]);
         pair.nodes[0].renew_carrier(pair.now);
         assert!(pair.nodes[0].wants_carrier());
+    }
+}
+
+#[test]
+fn an_association_that_is_being_opened_moves_to_a_new_carrier() {
+    for carriage in BOTH {
+        let mut pair = Pair::new(carriage);
+        pair.carry(0, 10_000);
+        pair.nodes[1].renew_carrier(pair.now);
+        pair.carry(1, 10_000);
+        assert!(pair.nodes[0].wants_carrier() && pair.functions[1].connected == 0);
+        pair.reconnect();
+        pair.run();
+        assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+        assert_eq!(pair.functions[1].connected, 1);
+        assert!(!pair.nodes[0].wants_carrier());
+    }
+}
+
+#[test]
+fn a_new_carrier_that_is_refused_leaves_the_association_on_the_one_that_works() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        let (there, back) = (numbered(9), numbered(4));
+        there.iter().for_each(|message| assert!(pair.send(0, message)));
+        pair.nodes[0].renew_carrier(pair.now);
+        // In the middle of frames and of heads of streams.
+        for most in 1..9 {
+            pair.carry(0, most);
+            pair.refuse();
+            assert!(pair.nodes[0].has_carrier() && pair.nodes[0].wants_carrier());
+        }
+        // One that is not answered at all is replaced before that is refused.
+        let wires = std::mem::take(&mut pair.wires);
+        pair.wish();
+        pair.wires = wires;
+        pair.refuse();
+        back.iter().for_each(|message| assert!(pair.send(1, message)));
+        pair.run();
+        pair.after(PATIENCE.resume);
+        assert_eq!(by_lane(&pair.functions[1].messages), by_lane(&there));
+        assert_eq!(by_lane(&pair.functions[0].messages), by_lane(&back));
+        assert!(pair.nodes.iter().all(|node| node.end().is_none()));
+        pair.reconnect();
+        pair.run();
+        assert!(!pair.nodes[0].wants_carrier() && pair.nodes[0].has_carrier());
+    }
+}
+
+#[test]
+fn a_new_carrier_that_fails_after_the_peer_s_answer_is_replaced_and_nothing_is_lost() {
+    for carriage in BOTH {
+        for most in [0, 1, 5, 100, 10_000] {
+            let mut pair = Pair::open(carriage);
+            let (there, back) = (numbered(9), numbered(7));
+            there.iter().for_each(|message| assert!(pair.send(0, message)));
+            back.iter().for_each(|message| assert!(pair.send(1, message)));
+            pair.carry(1, 10);
+            pair.answer_in_vain(most);
+            assert!(pair.nodes[0].wants_carrier());
+            pair.reconnect();
+            pair.run();
+            assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+            assert_eq!(by_lane(&pair.functions[1].messages), by_lane(&there));
+            assert_eq!(by_lane(&pair.functions[0].messages), by_lane(&back));
+        }
+    }
+}
+
+#[test]
+fn a_carrier_that_is_gone_or_silent_is_not_believed_in_again() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.cut("path lost");
+        pair.wish();
+        assert!(!pair.nodes[0].return_to_carrier(pair.now));
+        pair.reconnect();
+        pair.run();
+        assert!(!pair.nodes[0].return_to_carrier(pair.now));
+        let heard = pair.now;
+        for _ in 0..3 {
+            pair.now += PATIENCE.silence / 3;
+            pair.nodes[0].handle_timeout(pair.now);
+        }
+        assert!(pair.nodes[0].wants_carrier());
+        pair.refuse();
+        // Its silence is not forgotten.
+        assert!(pair.nodes[0].wants_carrier());
+        pair.now = heard + PATIENCE.resume;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::Silent);
     }
 }
 
@@ -170,6 +286,34 @@ fn a_carrier_that_the_peer_s_system_closed_is_replaced_soon_or_never() {
 }
 
 #[test]
+fn an_answer_on_a_new_carrier_is_waited_for_longer_than_the_carrier_but_not_for_ever() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+        let lost = pair.now;
+        pair.now += PATIENCE.closed / 2;
+        let wish = pair.wish();
+        pair.now += 3 * PATIENCE.closed;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert!(pair.nodes[1].resumed(&wish, pair.now));
+        pair.run();
+        assert!(pair.nodes[0].has_carrier() && pair.nodes[0].end().is_none());
+        // Attempts that end in vain make the time no longer.
+        pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+        let again = pair.now;
+        assert!(again > lost);
+        while pair.nodes[0].end().is_none() {
+            assert!(pair.now <= again + PATIENCE.resume);
+            pair.wish();
+            pair.nodes[0].carrier_ended(Loss::Closed, "closed by the peer", pair.now);
+            pair.now += PATIENCE.closed / 2;
+            pair.nodes[0].handle_timeout(pair.now);
+        }
+        assert!(pair.now >= again + PATIENCE.resume);
+    }
+}
+
+#[test]
 fn an_abort_while_there_is_no_carrier_reaches_the_other_function_over_the_next() {
     for carriage in BOTH {
         for end in [0, 1] {
@@ -199,6 +343,29 @@ fn a_shutdown_while_there_is_no_carrier_is_completed_over_the_next() {
         pair.run();
         assert_eq!(pair.functions[1].messages, [last]);
         assert_eq!([pair.ending(0), pair.ending(1)], [Ending::ShutDown, Ending::ShutDown]);
+    }
+}
+
+#[test]
+fn a_restart_while_there_is_no_carrier_has_the_time_of_the_outage() {
+    for carriage in BOTH {
+        let mut pair = Pair::open(carriage);
+        pair.cut("path lost");
+        pair.nodes[0].function_restarted(STREAMS, pair.now);
+        pair.after(PATIENCE.opening + PATIENCE.silence);
+        // Nor does an attempt that is under way end it.
+        pair.wish();
+        pair.after(PATIENCE.opening);
+        pair.cut("lost again");
+        pair.reconnect();
+        pair.run();
+        assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+        assert_eq!(pair.functions[1].connected, 2);
+        // A peer that is reached and does not answer has no longer than before.
+        pair.nodes[0].function_restarted(STREAMS, pair.now);
+        pair.now += PATIENCE.opening;
+        pair.nodes[0].handle_timeout(pair.now);
+        assert_eq!(pair.ending(0), Ending::NotOpened);
     }
 }
 
@@ -247,7 +414,7 @@ proptest! {
     #[test]
     fn every_message_arrives_once_in_order_over_however_many_carriers(
         streams: bool,
-        steps in vec((0..8_u8, 0..2_usize, delivery(), 0..40_000_usize, 0..12_usize), 1..150),
+        steps in vec((0..10_u8, 0..2_usize, delivery(), 0..40_000_usize, 0..12_usize), 1..150),
     ) {
         let mut pair = Pair::open(BOTH[usize::from(streams)]);
         let mut sent = [Vec::new(), Vec::new()];
@@ -269,6 +436,8 @@ proptest! {
                     }
                     pair.cut("lost again");
                 }
+                6 if pair.nodes[0].has_carrier() => pair.refuse(),
+                7 if pair.nodes[0].has_carrier() => pair.answer_in_vain(length),
                 5 => { pair.command(end); pair.nodes[end].function_acknowledged(pair.now); }
                 _ => pair.carry_one(end, length + 1, which),
             }
@@ -287,7 +456,7 @@ proptest! {
     #[test]
     fn restarts_of_the_association_survive_the_loss_of_carriers(
         streams: bool,
-        steps in vec((0..8_u8, 0..2_usize, delivery(), 0..9_000_usize, 0..12_usize), 1..120),
+        steps in vec((0..10_u8, 0..2_usize, delivery(), 0..9_000_usize, 0..12_usize), 1..120),
     ) {
         let mut pair = Pair::open(BOTH[usize::from(streams)]);
         let mut sent = Vec::new();
@@ -306,6 +475,8 @@ proptest! {
                     pair.nodes[0].function_restarted(STREAMS, pair.now);
                     sent.clear();
                 }
+                6 if pair.nodes[0].has_carrier() => pair.refuse(),
+                7 if pair.nodes[0].has_carrier() => pair.answer_in_vain(length),
                 5 => { pair.command(end); }
                 _ => pair.carry_one(end, length + 1, which),
             }

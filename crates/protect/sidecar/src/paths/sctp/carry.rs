@@ -15,7 +15,7 @@ use super::account::Account;
 use super::carrier::{Carrier, Lost};
 use super::function::FunctionSocket;
 use super::seat::{Next, Seat};
-use super::{GOODBYE, last_command};
+use super::{BETWEEN_REFUSED, GOODBYE, last_command};
 use crate::answers::failure::{Failure, Why};
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
@@ -36,9 +36,13 @@ pub(super) struct Carrying<C> {
     association: Association,
     /// None while the association waits for another.
     carrier: Option<C>,
-    /// The one before, which stays open until the peer has answered on the new one: its end would
-    /// look like that of this node.
-    before: Option<C>,
+    before: Option<Before<C>>,
+    /// Ends the connection that is the carrier again after the next one has failed.
+    returned: Option<Guard>,
+    /// How long after a failed attempt the next follows, where the carrier before works.
+    pause: Duration,
+    /// When that is.
+    dial_after: Option<Instant>,
     /// The carrier's place at an inbound listener.
     slot: Option<Slot>,
     seat: Arc<Seat<C>>,
@@ -52,6 +56,13 @@ pub(super) struct Carrying<C> {
     alarm: Alarm,
     /// When this turn began.
     now: Instant,
+}
+
+/// The carrier before, which stays open until the peer has answered on the new one: its end would
+/// look like that of this node, and the association returns to it where the new one fails.
+struct Before<C> {
+    carrier: C,
+    guard: Option<Guard>,
 }
 
 /// Begins to dial a carrier.
@@ -91,6 +102,9 @@ impl<C: Carrier> Carrying<C> {
             association,
             carrier: None,
             before: None,
+            returned: None,
+            pause: BETWEEN_REFUSED / 8,
+            dial_after: None,
             slot: None,
             seat,
             redial,
@@ -114,7 +128,12 @@ impl<C: Carrier> Carrying<C> {
             let carried = poll_fn(|context| self.poll(context));
             match until(carried, guard.reached(phase)).await {
                 Some(Turn::Over) => break,
-                Some(Turn::Continues(next)) => guard = next,
+                Some(Turn::Continues(next)) => {
+                    let guard = std::mem::replace(&mut guard, next);
+                    if let Some(before) = &mut self.before {
+                        before.guard.get_or_insert(guard);
+                    }
+                }
                 // The peer would be refused now as this connection shows it; one with a new
                 // certificate may not be.
                 None if phase == Phase::Draining => {
@@ -198,10 +217,11 @@ impl<C: Carrier> Carrying<C> {
 
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
         self.now = reactor::now();
-        if let Poll::Ready(next) = self.seat.poll(context)
-            && let Some(guard) = self.continue_over(next)
-        {
-            return Poll::Ready(Turn::Continues(guard));
+        // The seat wakes the task for the next one only when it has been asked in vain.
+        while let Poll::Ready(next) = self.seat.poll(context) {
+            if let Some(guard) = self.continue_over(next) {
+                return Poll::Ready(Turn::Continues(guard));
+            }
         }
         if self.account.renews(context) {
             self.association.renew_carrier(self.now);
@@ -215,6 +235,9 @@ impl<C: Carrier> Carrying<C> {
                 return Poll::Ready(Turn::Over);
             }
             moved |= self.look_at_the_clock(context);
+            if let Some(guard) = self.returned.take() {
+                return Poll::Ready(Turn::Continues(guard));
+            }
             if !moved {
                 self.dial_another();
                 return Poll::Pending;
@@ -243,7 +266,11 @@ impl<C: Carrier> Carrying<C> {
             None if self.association.is_over() => return None,
             None => {
                 self.association.resume(self.now);
-                self.before = self.carrier.take();
+                // One on which the peer has not answered is not returned to.
+                if self.before.is_none() {
+                    let before = |carrier| Before { carrier, guard: None };
+                    self.before = self.carrier.take().map(before);
+                }
             }
         }
         self.account.carried_by(carrier.session());
@@ -254,10 +281,17 @@ impl<C: Carrier> Carrying<C> {
     fn dial_another(&self) {
         if let Some(redial) = &self.redial
             && self.association.wants_carrier()
+            && self.waits_to_dial().is_none()
             && self.seat.begin_to_dial()
         {
             redial();
         }
+    }
+
+    /// When another carrier is dialled at the earliest. One that has none does not wait.
+    fn waits_to_dial(&self) -> Option<Instant> {
+        self.dial_after
+            .filter(|after| self.association.has_carrier() && *after > self.now)
     }
 
     fn write_carrier(&mut self, context: &mut Context<'_>) -> bool {
@@ -283,6 +317,7 @@ impl<C: Carrier> Carrying<C> {
         let read = carrier.poll_read(&mut self.association, context, self.now);
         if self.before.is_some() && !self.association.is_resuming() {
             self.before = None;
+            self.pause = BETWEEN_REFUSED / 8;
         }
         self.moved(read)
     }
@@ -293,15 +328,26 @@ impl<C: Carrier> Carrying<C> {
             Ok(moved) => return moved,
             Err(lost) => lost,
         };
-        self.before = None;
         let refused = self.carrier.take().and_then(|carrier| {
             let refused = carrier.session().refusal()?;
             Some(Failure::refused(&self.account.peer, refused))
         });
+        let failures = &self.account.shared.failure_log;
+        if let Some(Before { carrier, guard }) = self.before.take()
+            && self.association.return_to_carrier(self.now)
+        {
+            if let Some(failure) = refused {
+                failures.log("an association stays on the connection that it has", &failure);
+            }
+            self.account.carried_by(carrier.session());
+            (self.carrier, self.returned) = (Some(carrier), guard);
+            self.dial_after = Some(self.now + self.pause);
+            self.pause = (2 * self.pause).min(BETWEEN_REFUSED);
+            return true;
+        }
         match refused.filter(|failure| failure.why == Why::Peer(Reason::PeerRefused)) {
             Some(failure) => {
                 self.association.carrier_refused(&failure.detail, self.now);
-                let failures = &self.account.shared.failure_log;
                 failures.log("an association is aborted", &failure);
             }
             None => self.association.carrier_ended(loss, &detail, self.now),
@@ -311,7 +357,8 @@ impl<C: Carrier> Carrying<C> {
 
     /// Does what is due; whether something was.
     fn look_at_the_clock(&mut self, context: &mut Context<'_>) -> bool {
-        let Some(deadline) = self.association.deadline() else {
+        let due = [self.association.deadline(), self.waits_to_dial()];
+        let Some(deadline) = due.into_iter().flatten().min() else {
             return false;
         };
         if self.alarm.poll(deadline, context).is_pending() {
