@@ -4,9 +4,9 @@
 use crate::towards_classical;
 use std::collections::BTreeMap;
 
-use bartizan_posture::Kind;
-use towards_classical::frame::{Capture, Frame};
-use towards_classical::judged::judge;
+use bartizan_posture::{Kind, Verdict};
+use towards_classical::frame::{Capture, Frame, Packet};
+use towards_classical::judged::{Subject, is_safe, judge};
 use towards_classical::{Mutation, assert_borne, assert_no_rise, fallen, ike, ssh, tls};
 
 const OPENSSL: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap");
@@ -118,4 +118,78 @@ fn one_record_of_the_clients_flight_in_several_segments_is_no_data_behind_its_fi
     assert_eq!(noted, 1);
     let mut postures = judged.postures.values();
     assert!(postures.all(|posture| posture.kind == Kind::TlsNotAgreed));
+}
+
+#[test]
+fn one_packet_injected_under_a_used_nonce_proves_nothing_and_two_make_a_link_readable() {
+    let capture = Capture::read(STRONGSWAN);
+    let before = judge(STRONGSWAN);
+    let subjects = before.postures.iter().filter(|(_, posture)| is_safe(posture));
+    let spi = subjects.filter_map(|(subject, _)| match subject {
+        Subject::Esp(_, _, spi) => Some(*spi),
+        _ => None,
+    });
+    let of = |spi: u32| {
+        let has = move |packet: &&Packet| Frame::read(&packet.bytes).payload().starts_with(&spi.to_be_bytes());
+        capture.packets.iter().filter(has).collect::<Vec<_>>()
+    };
+    let (spi, packets) = spi
+        .map(|spi| (spi, of(spi)))
+        .find(|(_, packets)| packets.len() > 1)
+        .unwrap();
+    let injected = |count: usize| {
+        let forged = packets[..count].iter().map(|packet| {
+            let frame = Frame::read(&packet.bytes);
+            let mut payload = frame.payload().to_vec();
+            *payload.last_mut().unwrap() ^= 1;
+            packet.with(frame.with_payload(&payload))
+        });
+        let judged = judge(
+            &capture
+                .with(capture.packets.iter().cloned().chain(forged).collect())
+                .file(),
+        );
+        let mut postures = judged.postures.into_iter();
+        let found = postures.find(|(subject, _)| matches!(subject, Subject::Esp(_, _, known) if *known == spi));
+        let posture = found.unwrap().1;
+        (posture.confidentiality.verdict(), posture.contradictions.len())
+    };
+    assert_eq!(injected(0), (Verdict::QuantumSafe, 0));
+    assert_eq!(injected(1), (Verdict::NotObservable, 1));
+    assert_eq!(injected(2).0, Verdict::ReadableNow);
+}
+
+#[test]
+fn an_answer_to_ike_auth_of_which_a_fragment_is_missing_makes_nothing_safe() {
+    let capture = Capture::read(STRONGSWAN);
+    let safe = |file: &[u8]| {
+        let judged = judge(file);
+        let ike = judged
+            .postures
+            .iter()
+            .filter(|(subject, _)| matches!(subject, Subject::Ike(..)));
+        ike.filter(|(_, posture)| is_safe(posture)).count()
+    };
+    assert!(safe(STRONGSWAN) > 0);
+    let first_of_two = |packet: &Packet| {
+        // The marker of RFC 3948, the header with SK as the next payload, and IKE_AUTH with the flag of a response.
+        let frame = Frame::read(&packet.bytes);
+        let payload = frame.payload();
+        let is_answer = payload.starts_with(&[0; 4])
+            && payload.len() > 36
+            && (payload[20], payload[22], payload[23] & 0x20) == (46, 35, 0x20);
+        if !frame.is_on(4500) || !is_answer {
+            return packet.clone();
+        }
+        let mut fragment = payload[..36].to_vec();
+        fragment[20] = 53;
+        let longer = |at: usize| u16::from_be_bytes([payload[at], payload[at + 1]]) + 4;
+        fragment[30..32].copy_from_slice(&longer(30).to_be_bytes());
+        fragment[34..36].copy_from_slice(&longer(34).to_be_bytes());
+        fragment.extend([0, 1, 0, 2]);
+        fragment.extend(&payload[36..]);
+        packet.with(frame.with_payload(&fragment))
+    };
+    let packets = capture.packets.iter().map(first_of_two).collect();
+    assert_eq!(safe(&capture.with(packets).file()), 0);
 }
