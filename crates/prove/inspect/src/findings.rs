@@ -266,7 +266,7 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
     note(
         summary.refused_by_size,
         "connection",
-        "refused, as far as the length of an encrypted record tells: two octets of data look like an alert",
+        "refused, by the length of an encrypted record: two octets of data, or a close_notify of an unused connection, look alike",
     );
     note(summary.with_gaps, "connection", "bytes are missing from the capture");
     note(

@@ -178,7 +178,7 @@ fn group(dtls: &Dtls) -> Option<NamedGroup> {
 /// The rest of a judgement that rests on both hellos alone: none is safe.
 fn finished(dtls: &Dtls, judgement: Judgement) -> Judgement {
     match dtls.finished {
-        [true, true] => judgement,
+        [true, true] if dtls.answered != Some(false) => judgement,
         _ => Progress::NotSeen.limits(judgement),
     }
 }

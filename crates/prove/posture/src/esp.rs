@@ -5,11 +5,13 @@ use bartizan_wire::esp::EspSa;
 
 use crate::ipsec::JudgedIkeSa;
 use crate::keying::Made;
-use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
+use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
 
 /// The verdict's reason for packets that share a nonce, whatever made their key.
 pub(crate) const NONCE_REUSED: &str =
     "two different packets have one nonce under one key: a recorder of both reads them now";
+const INJECTED: &str =
+    "two different packets have one nonce under one key: its sender used it twice, or one of them was injected";
 const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
 
 /// What follows for an association; `ike` are the IKE_SAs of the capture, of which `made` names what may have keyed it.
@@ -19,7 +21,6 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     // Bytes that are spread otherwise are a hint, and no proof.
     let doubt = sa.looks_encrypted() == Some(false);
     let reused = sa.reuses_nonce().filter(|_| sa.in_plaintext().is_none());
-    let reused = reused.map(|at| Judgement::new(Verdict::ReadableNow, NONCE_REUSED, vec![Source::between(at, at)]));
     let confidentiality = match (sa.in_plaintext(), &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::ReadableNow,
@@ -35,7 +36,17 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
             Judgement::new(Verdict::NotObservable, because.clone(), sources)
         }
     };
-    let confidentiality = reused.unwrap_or(confidentiality);
+    let safe = confidentiality.verdict() == Verdict::QuantumSafe;
+    let confidentiality = match reused.map(|at| vec![Source::between(at, at)]) {
+        Some(sources) if sa.reuses_several_nonces() => Judgement::new(Verdict::ReadableNow, NONCE_REUSED, sources),
+        Some(sources) if safe => Judgement::new(Verdict::NotObservable, INJECTED, sources),
+        _ => confidentiality,
+    };
+    let injected = reused.filter(|_| !sa.reuses_several_nonces());
+    let contradictions = injected.map(|at| Contradiction {
+        what: INJECTED.into(),
+        sources: vec![Source::between(at, at)],
+    });
     let authenticity = match &keyed_by {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;
@@ -73,6 +84,7 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         client_authenticated: reply(|posture| &posture.client_authenticated),
         stayed: reply(|posture| &posture.stayed),
         clear,
+        contradictions: contradictions.into_iter().collect(),
         ..Posture::bare(kind, confidentiality, authenticity)
     }
 }

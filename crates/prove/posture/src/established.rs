@@ -30,8 +30,12 @@ impl Progress {
         let connection = evidence.connection();
         let [client, server] = tls.ends;
         let finished = client.finished && server.finished;
+        let newest = tls.version() == Some(Version::TLS13);
+        // The server went on behind the client's Finished, as keys show.
+        let answered = tls.opened.as_ref().is_some_and(|opened| opened.answered);
         let opened = tls.opened.iter().flat_map(|opened| &opened.alerts);
-        let opened = opened.filter(|alert| tls.refusal().is_some_and(|refusal| refusal == *alert));
+        let opened =
+            opened.filter(|alert| !answered && newest || tls.refusal().is_some_and(|refusal| refusal == *alert));
         let in_plaintext = tls.alerts.iter().filter(|_| !finished);
         let mut fatal = in_plaintext.chain(opened).filter(|alert| alert.value.is_fatal());
         if let Some(alert) = fatal.next().filter(|_| !sent_early(tls) && stray_bytes(tls).is_none()) {
@@ -44,31 +48,39 @@ impl Progress {
             packets > 0 && stream.gaps == 0 && stream.unseen == 0 && stream.stray == 0 && stream.corrupt == 0
         };
         if finished {
-            return match &tls.opened {
-                // Its length is all that is known of it.
-                None if ended && server.alert_sized && !server.data && whole(1) => {
-                    let because =
-                        "a record of an alert's length from the server, and nothing else, behind the client's Finished";
-                    // Data that went out under keys of a safe exchange endanger nothing either.
-                    let hellos = evidence.hellos();
-                    let is_safe = hellos.is_some_and(|hellos| hellos.judge().verdict() == Verdict::QuantumSafe);
-                    match client.data && !is_safe {
-                        true => Self::RefusedBehindData,
-                        false => Self::Refused {
-                            because: because.into(),
-                            by_size: true,
-                        },
-                    }
-                }
-                _ => Self::Established,
+            if !newest || answered || server.data {
+                return Self::Established;
+            }
+            if !server.alert_sized {
+                // The server's answer to the client's Finished may be missing.
+                return if ended && whole(1) {
+                    Self::Established
+                } else {
+                    Self::NotSeen
+                };
+            }
+            if !ended || !whole(1) {
+                return Self::NotSeen;
+            }
+            // Its length is all that is known of it.
+            let because =
+                "a record of an alert's length from the server, and nothing else, behind the client's Finished";
+            // Data that went out under keys of a safe exchange endanger nothing either.
+            let hellos = evidence.hellos();
+            let is_safe = hellos.is_some_and(|hellos| hellos.judge().verdict() == Verdict::QuantumSafe);
+            return match client.data && !is_safe {
+                true => Self::RefusedBehindData,
+                false => Self::Refused {
+                    because: because.into(),
+                    by_size: true,
+                },
             };
         }
         // Early data were carried, whatever became of the handshake, and so was what is no record.
         let known = tls.version().is_some_and(|version| version <= Version::TLS13);
-        let newest = tls.version() == Some(Version::TLS13);
         // One end has gone on from the other's messages: its packets, or the order of them, are missing.
         let went_on = client.finished || server.finished && !newest;
-        if accepted || newest && client.finished && !whole(1) {
+        if accepted || newest && client.finished && server.data {
             return Self::Established;
         }
         if sent_early(tls) || stray_bytes(tls).is_some() || !known || went_on || !tls.faults.is_empty() {
@@ -134,4 +146,5 @@ fn sent_early(tls: &Tls) -> bool {
 }
 
 /// The limit of a refusal that only a length shows.
-pub(crate) const UNCERTAIN: &str = ", as far as its length tells: two octets of data look alike";
+pub(crate) const UNCERTAIN: &str =
+    ", by its length: two octets of data, or a close_notify of an unused connection, look alike";

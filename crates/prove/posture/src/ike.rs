@@ -4,7 +4,7 @@ mod choice;
 mod v1;
 
 use bartizan_registry::{Safety, TransformKind, esp_encryption, esp_integrity, transform};
-use bartizan_wire::ike::{Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, Origin, Retry, Transform};
+use bartizan_wire::ike::{Exchange, ExchangeType, Fault, Half, IkeSa, KeyExchangeMethod, Origin, Retry, Transform};
 
 use crate::key_exchange::{KeyExchangeClass, Room};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
@@ -107,13 +107,25 @@ fn was_refused(sa: &IkeSa) -> bool {
 /// The IKE_AUTH that the responder refused: its answer has room for one notification alone, such as AUTHENTICATION_FAILED (RFC 7296,
 /// section 2.21.2), and nothing followed. An answer that accepts has at least an identity and AUTH.
 fn refused_auth(sa: &IkeSa) -> Option<Exchange> {
-    /// A notification without data, and the padding to a block of 16 octets.
-    const NOTIFICATION: u64 = 16;
     let mut auths = sa.exchanges_of(ExchangeType::IKE_AUTH);
     let (auth, None) = (auths.next()?, auths.next()) else {
         return None;
     };
     let (_, response) = auth.capacity()?;
+    let alone = sa.rekeys == 0 && sa.unseen_rekeys == 0 && sa.informational == 0 && sa.faults.first.is_empty();
+    (alone && response <= notification(sa)?).then_some(auth)
+}
+
+/// True where the whole answer to an IKE_AUTH is in the capture, and has room for more than a notification.
+fn accepts(sa: &IkeSa, auth: &Exchange) -> bool {
+    let response = auth.response.filter(Half::is_complete);
+    response.is_some_and(|response| notification(sa).is_none_or(|refusal| response.capacity() > refusal))
+}
+
+/// Bytes of encrypted payloads that have room for one notification alone, as far as the algorithms are known.
+fn notification(sa: &IkeSa) -> Option<u64> {
+    /// A notification without data, and the padding to a block of 16 octets.
+    const NOTIFICATION: u64 = 16;
     let transforms = &sa.chosen.as_ref()?.value.transforms;
     let id = |kind: TransformKind| transforms.iter().find(|one| one.kind == kind.code()).map(|one| one.id);
     let cipher = esp_encryption(id(TransformKind::Encryption)?)?;
@@ -122,9 +134,7 @@ fn refused_auth(sa: &IkeSa) -> Option<Exchange> {
             .and_then(esp_integrity)
             .map(|known| known.icv)
     };
-    let framing = u64::from(cipher.iv) + u64::from(cipher.icv.or_else(integrity)?);
-    let alone = sa.rekeys == 0 && sa.unseen_rekeys == 0 && sa.informational == 0 && sa.faults.first.is_empty();
-    (alone && response <= framing + NOTIFICATION).then_some(auth)
+    Some(NOTIFICATION + u64::from(cipher.iv) + u64::from(cipher.icv.or_else(integrity)?))
 }
 
 fn source(exchange: &Exchange) -> Option<Source> {

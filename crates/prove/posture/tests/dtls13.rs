@@ -106,7 +106,7 @@ const PROTECTED: u8 = 0xff;
 
 /// Records of both ends that are long enough for a Finished.
 fn finished() -> [(u8, u16, Vec<u8>); 2] {
-    [0, 1].map(|from| (PROTECTED, from, [&[0x2e, 0, 0, 0, 61][..], &[0x5a; 61]].concat()))
+    [0, 1].map(|from| (PROTECTED, from, [&[0x2e, 0, 0, 0, 77][..], &[0x5a; 77]].concat()))
 }
 
 /// What is made of these messages: kind, number among those of its sender, body.
@@ -182,6 +182,29 @@ fn a_whole_hybrid_handshake_is_safe_and_one_without_its_client_hello_is_not_seen
         "the end of the handshake is missing"
     );
     assert_eq!(verdict(&[(SERVER_HELLO, 0, server)]).0, Verdict::NotSeen);
+}
+
+#[test]
+fn a_server_that_answers_the_clients_finished_with_nothing_longer_than_an_alert_is_not_safe() {
+    let record = |from: u16, lengths: &[u8]| {
+        let one = |length: &u8| [&[0x2e, 0, 0, 0, *length][..], &vec![0x5a; usize::from(*length)]].concat();
+        (PROTECTED, from, lengths.iter().flat_map(one).collect::<Vec<u8>>())
+    };
+    let (client, server) = (hello(CLIENT_HELLO).body(), hello(SERVER_HELLO).body());
+    let hellos = [(CLIENT_HELLO, 0, client), (SERVER_HELLO, 0, server)];
+    let behind = |rest: &[(u8, u16, Vec<u8>)]| verdict(&[&hellos[..], rest].concat()).0;
+    // OpenSSL chose the suite with SHA-384: a Finished is 77 octets.
+    let flights = [record(1, &[200]), record(0, &[77])];
+    assert_eq!(behind(&flights), Verdict::NotSeen);
+    let then = |lengths: &[u8]| behind(&[&flights[..], &[record(1, lengths)]].concat());
+    assert_eq!(then(&[19]), Verdict::NotSeen, "an alert");
+    assert_eq!(then(&[35]), Verdict::QuantumSafe, "an ACK");
+    let short = [record(1, &[200]), record(0, &[30, 30]), record(1, &[35])];
+    assert_eq!(
+        behind(&short),
+        Verdict::NotSeen,
+        "two records, neither of them a Finished"
+    );
 }
 
 #[test]

@@ -448,7 +448,7 @@ fn a_safe_capture_changed_to_any_group_that_is_not_safe_is_no_longer_called_safe
         if known.is_none() && code % 97 != 0 {
             continue;
         }
-        let mut file = OPENSSL[..place + 20_000].to_vec();
+        let mut file = OPENSSL[..place + 30_000].to_vec();
         file[place..place + 2].copy_from_slice(&code.to_be_bytes());
         let verdict = posture(&at_port(&file, 4401, 0), Vec::new()).confidentiality.verdict();
         let expected = match known.map(|group| group.recording) {

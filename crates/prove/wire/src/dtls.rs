@@ -36,6 +36,8 @@ pub struct Dtls {
     pub protected: [u64; 2],
     /// By end: a protected record that can be a Finished was sent, before version 1.3 any, in 1.3 one that is long enough.
     pub finished: [bool; 2],
+    /// In version 1.3: the server sent a record that is longer than an alert behind the client's Finished.
+    pub answered: Option<bool>,
     /// The first record with application data that is not encrypted. Over UDP only.
     pub data_in_plaintext: Option<Moment>,
     /// The first alert of each end in plaintext. Over UDP only.

@@ -189,6 +189,12 @@ impl EspSa {
             .filter(|_| self.looked.first.is_none() && self.looks_encrypted() != Some(false))
     }
 
+    /// True where several nonces are used twice: a packet that another sender injected has one.
+    #[must_use]
+    pub fn reuses_several_nonces(&self) -> bool {
+        self.nonces.several()
+    }
+
     /// Whether the bytes of its packets are spread as encrypted ones are; none where they are too few to tell.
     #[must_use]
     pub fn looks_encrypted(&self) -> Option<bool> {

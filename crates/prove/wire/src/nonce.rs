@@ -35,6 +35,9 @@ impl Digest {
 pub(crate) struct Nonces {
     places: Vec<Option<Digest>>,
     packets: u64,
+    /// The first nonce that came before with another packet.
+    reused: Option<u64>,
+    several: bool,
 }
 
 impl Nonces {
@@ -54,7 +57,16 @@ impl Nonces {
         if self.packets > self.places.len() as u64 && self.places.len() < PLACES[1] {
             self.grow();
         }
-        self.put(digest)
+        let reused = self.put(digest);
+        if reused {
+            self.several |= *self.reused.get_or_insert(nonce) != nonce;
+        }
+        reused
+    }
+
+    /// True where two nonces or more came before with other packets: one alone may be a packet that another sender injected.
+    pub(crate) fn several(&self) -> bool {
+        self.several
     }
 
     /// Another key protects what comes.
@@ -112,6 +124,10 @@ mod tests {
             assert!(!nonces.take(nonce, &packet(nonce, 1), 0), "a copy");
         }
         assert!(nonces.take(1, &packet(1, 2), 0));
+        assert!(nonces.take(1, &packet(1, 3), 0));
+        assert!(!nonces.several(), "one nonce");
+        assert!(nonces.take(2, &packet(2, 2), 0));
+        assert!(nonces.several());
         nonces.forget();
         assert!(!nonces.take(1, &packet(1, 3), 0), "under another key");
     }

@@ -6,7 +6,7 @@ use bartizan_wire::ike::{
     Transform,
 };
 
-use super::{Parent, all, refused_auth, source};
+use super::{Parent, accepts, all, refused_auth, source};
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Contradiction, Judgement, Posture, Source, Verdict};
 
@@ -25,12 +25,13 @@ pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
         None
     };
     let judgement = contradicted.unwrap_or(judgement);
-    let answered = sa
+    let last = sa
         .exchanges_of(ExchangeType::IKE_AUTH)
-        .any(|auth| auth.response.is_some());
+        .max_by_key(|auth| auth.message_id);
+    let answered = last.is_some_and(|auth| accepts(sa, &auth));
     if judgement.verdict() == Verdict::QuantumSafe && sa.origin == Origin::Init && !answered {
         let because = format!(
-            "{}, and no answer to IKE_AUTH is in the capture: it may have been refused",
+            "{}, and no whole answer to IKE_AUTH that accepts is in the capture: it may have been refused",
             judgement.because()
         );
         return Judgement::new(Verdict::NotSeen, because, judgement.sources().to_vec());

@@ -4,7 +4,7 @@
 
 pub(crate) mod damage;
 pub(crate) mod frame;
-mod judged;
+pub(crate) mod judged;
 mod mutation;
 
 pub(crate) mod ike;

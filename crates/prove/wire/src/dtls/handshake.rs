@@ -38,12 +38,28 @@ struct End {
     /// Chunks or datagrams that are still looked at, once a protected record came.
     left: Option<u8>,
     finished: bool,
+    /// DTLS 1.3: a record behind the other's Finished is longer than an alert.
+    answers: bool,
 }
 
 /// Recognises what may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a handshake before, that may be
 /// anything.
 pub(super) fn is_short(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| byte >> 5 == 1)
+}
+
+/// Length of the encrypted record of DTLS 1.3 that these bytes begin with, and the bytes behind it. One with a connection identifier,
+/// whose length only its receiver knows, or without a length is taken to the end of the datagram.
+fn short(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let first = *bytes.first().filter(|_| is_short(bytes))?;
+    let sequence = if first & 0x08 == 0 { 1 } else { 2 };
+    let rest = bytes.get(1 + sequence..)?;
+    if first & 0x14 != 0x04 {
+        return Some((rest.len(), &[]));
+    }
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = usize::from(u16::from_be_bytes(*length));
+    Some((length, rest.get(length..).unwrap_or_default()))
 }
 
 impl Handshake {
@@ -63,13 +79,25 @@ impl Handshake {
         self.ends[from].left.get_or_insert(BEHIND);
     }
 
-    /// Notes where these bytes of an end begin with a protected record that can be its Finished.
-    pub(crate) fn finishes(&mut self, bytes: &[u8], from: usize) {
-        /// The shortest of DTLS 1.3: its header, that of the message, the shortest hash, content type and tag.
-        const FINISHED: usize = 2 + 12 + 32 + 1 + 8;
-        let newest = self.version() == Some(Version::DTLS13);
-        let older = !newest && Record::read(bytes).is_some_and(|record| record.epoch > 0);
-        self.ends[from].finished |= older || newest && is_short(bytes) && bytes.len() >= FINISHED;
+    /// Notes where these bytes of an end begin with protected records one of which can be its Finished, or goes beyond the other's.
+    pub(crate) fn finishes(&mut self, mut bytes: &[u8], from: usize) {
+        let Some(hello) = &self.server_hello else { return };
+        if hello.value.version != Version::DTLS13 {
+            self.ends[from].finished |= Record::read(bytes).is_some_and(|record| record.epoch > 0);
+            return;
+        }
+        let suite = hello.value.cipher_suite;
+        // Content type and tag.
+        let protection = 1 + if suite == 0x1305 { 8 } else { 16 };
+        let finished = 12 + if suite == 0x1302 { 48 } else { 32 } + protection;
+        let alert = 2 + protection;
+        for _ in 0..RECORDS {
+            let Some((length, behind)) = short(bytes) else { return };
+            // A server may send its flight again: that is no answer, and an ACK is longer than an alert.
+            self.ends[from].answers |= self.ends[1 - from].finished && length > alert;
+            self.ends[from].finished |= length >= finished;
+            bytes = behind;
+        }
     }
 
     /// The version that the server chose.
@@ -97,6 +125,7 @@ impl Handshake {
     }
 
     pub(crate) fn outcome(self) -> Dtls {
+        let newest = self.version() == Some(Version::DTLS13);
         let [initiator, responder] = self.certificates;
         let (client_certificates, server_certificates) = match self.client {
             Some(0) => (initiator, responder),
@@ -105,6 +134,7 @@ impl Handshake {
         };
         Dtls {
             finished: self.ends.each_ref().map(|end| end.finished),
+            answered: newest.then(|| self.client.is_some_and(|client| self.ends[1 - client].answers)),
             client: self.client,
             first_client_hello: self.first_client_hello,
             hello_retry_request: self.hello_retry_request,

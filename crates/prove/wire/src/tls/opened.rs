@@ -42,6 +42,8 @@ pub struct Opened {
     pub tickets: u64,
     /// How often the client changed its key, and the server its own.
     pub key_updates: [u64; 2],
+    /// TLS 1.3: the server sent a record behind the client's Finished that is no fatal alert.
+    pub answered: bool,
     /// Alerts.
     pub alerts: Vec<Seen<Alert>>,
     /// Records opened of the client and of the server.
@@ -405,17 +407,22 @@ impl Opener {
         } else {
             outer
         };
+        let alert = match content[..] {
+            [level, description] if kind == record::ALERT => Some(Alert {
+                from,
+                level,
+                description,
+            }),
+            _ => None,
+        };
+        self.shown.answered |=
+            from == Side::Server && self.shown.client_finished.is_some() && !alert.is_some_and(Alert::is_fatal);
         match kind {
             record::HANDSHAKE => self.handshake(from, &content, span, keys),
             record::ALERT => {
-                if let [level, description] = content[..]
+                if let Some(alert) = alert
                     && self.shown.alerts.len() < KEPT
                 {
-                    let alert = Alert {
-                        from,
-                        level,
-                        description,
-                    };
                     self.shown.alerts.push(Seen::new(alert, span.first, span.last));
                 }
             }

@@ -42,6 +42,8 @@ struct Direction {
     left: usize,
     /// Bytes of its body that were sent: those that came, and those that are missing from the capture.
     sent: usize,
+    /// The record in progress began behind the client's Finished.
+    over: bool,
 }
 
 impl Direction {
@@ -59,6 +61,7 @@ impl Direction {
             record: None,
             left: 0,
             sent: 0,
+            over: false,
         }
     }
 
@@ -229,6 +232,7 @@ impl Session {
                     direction.record = Some(at);
                     direction.left = usize::from(header.length);
                     direction.sent = 0;
+                    direction.over = tls.ends[Side::Client.index()].finished;
                     direction.withheld = from == Side::Client && tls.withholds(header.kind);
                     if !direction.withheld {
                         tls.flight(from, record::HEADER, 1, direction.begins, at);
@@ -247,7 +251,8 @@ impl Session {
                     direction.left = direction.left.saturating_sub(body.len());
                     direction.sent += body.len();
                     let whole = direction.sent >= usize::from(header.length);
-                    tls.sent(from, header.kind, direction.sent, whole, direction.sealed);
+                    let behind = whole && direction.over;
+                    tls.sent(from, header.kind, direction.sent, behind, direction.sealed);
                     if direction.withheld {
                         tls.withheld.0 = tls.withheld.0.saturating_add(body.len() as u16);
                     } else {
@@ -353,7 +358,8 @@ impl Session {
                 .sent
                 .saturating_add(usize::try_from(missing).unwrap_or(usize::MAX));
             let whole = direction.records.is_between();
-            self.tls.sent(from, kind, direction.sent, whole, direction.sealed);
+            self.tls
+                .sent(from, kind, direction.sent, whole && direction.over, direction.sealed);
         }
         match gap {
             Gap::Inside(record::HANDSHAKE) => direction.messages.gap(missing, at),
@@ -483,8 +489,9 @@ impl Watched {
         (hello.version == Version::TLS13).then(|| HEADER + hash + protection(hello.cipher_suite))
     }
 
-    /// So many bytes of a protected record's body were sent, which may be all of it.
-    fn sent(&mut self, from: Side, kind: u8, sent: usize, whole: bool, sealed: bool) {
+    /// So many bytes of a protected record's body were sent; `behind` where that is all of a record that began behind the client's
+    /// Finished.
+    fn sent(&mut self, from: Side, kind: u8, sent: usize, behind: bool, sealed: bool) {
         /// An alert: level and description.
         const ALERT: usize = 2;
         let Some(hello) = &self.server_hello else {
@@ -503,10 +510,9 @@ impl Watched {
             return;
         }
         let alert = ALERT + protection(hello.value.cipher_suite);
-        let over = self.ends[Side::Client.index()].finished;
         let answers = self.ends[1 - from.index()].alert_sized;
         let end = &mut self.ends[from.index()];
-        if whole && over {
+        if behind {
             // An end that closes a connection is answered by an alert as well.
             end.alert_sized |= sent == alert && !answers;
             end.data |= sent != alert;
