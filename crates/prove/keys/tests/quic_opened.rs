@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bartizan_keys::{Format, KeyLog, Keyring};
 use bartizan_posture::{Answer, Ledgers, Posture, Verdict, datagrams_posture};
 use bartizan_wire::datagrams::Datagrams;
-use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink};
 
 const CAPTURE: &[u8] = include_bytes!("../../wire/tests/data/quic-keys.pcap");
 const LOG: &str = include_str!("../../wire/tests/data/quic-keys.log");
@@ -120,4 +120,47 @@ fn any_packet_may_be_missing() {
             assert_ne!(posture.authenticity.verdict(), Verdict::QuantumSafe);
         }
     }
+}
+
+/// Verdicts where packets with short headers of servers have at most so many bytes.
+fn with_short_answers(longest: usize) -> Vec<Verdict> {
+    /// Ethernet, IPv4 and UDP.
+    const HEADERS: usize = 14 + 20 + 8;
+    let mut observer = Observer::new(Limits::default()).with_keys(Arc::new(Keyring::new()));
+    let mut reader = CaptureReader::new();
+    reader.push(CAPTURE);
+    let mut seen = Seen::default();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        let mut data = packet.data.to_vec();
+        let from = u16::from_be_bytes([data[34], data[35]]);
+        let is_server = SUITES.iter().any(|(port, _)| *port == from);
+        if is_server && data[HEADERS] & 0x80 == 0 && data.len() > HEADERS + longest {
+            data.truncate(HEADERS + longest);
+            let length = |from: usize| u16::try_from(data.len() - from).unwrap().to_be_bytes();
+            let (ip, udp) = (length(14), length(34));
+            data[16..18].copy_from_slice(&ip);
+            data[38..40].copy_from_slice(&udp);
+            // Without a checksum.
+            data[40..42].fill(0);
+        }
+        let packet = Packet {
+            data: &data,
+            original_length: u32::try_from(data.len()).unwrap(),
+            ..packet
+        };
+        observer.observe(&packet, &mut seen);
+    }
+    observer.finish_into(&mut seen);
+    seen.0.sort_by_key(|(one, _)| one.server.port());
+    seen.0
+        .iter()
+        .map(|(_, posture)| posture.confidentiality.verdict())
+        .collect()
+}
+
+#[test]
+fn one_short_answer_to_the_clients_finished_may_be_a_refusal_and_a_long_one_is_none() {
+    assert_eq!(with_short_answers(1500), [Verdict::QuantumSafe; 3]);
+    // The third server answers twice.
+    assert_eq!(with_short_answers(40)[..2], [Verdict::NotSeen; 2]);
 }

@@ -72,7 +72,7 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers
         }
         _ => None,
     };
-    if !finished {
+    if !finished || !quic.answered {
         confidentiality = Progress::NotSeen.limits(confidentiality);
     }
     let group = server.value.key_share.map(|share| share.group);

@@ -34,6 +34,9 @@ pub struct Quic {
     pub opened_short: [u64; 2],
     /// Of the protected ones, such with a short header: the handshake is over for who sends them.
     pub short: [u64; 2],
+    /// Behind the client's first packet with a short header, the server sent a long one, or both ends sent such packets in turn
+    /// twice. A server that refuses the client's certificate sends a CONNECTION_CLOSE, which has a short header too.
+    pub answered: bool,
     /// The first 0-RTT packet: early data.
     pub early_data: Option<Moment>,
     /// A Retry packet.

@@ -17,6 +17,10 @@ use crate::{Moment, Seen, Side, tls};
 const KEYS: usize = 4;
 /// Connection identifiers that are remembered of one connection.
 const CIDS: usize = 8;
+/// Turns with short headers behind which the server has accepted the client: one that refuses it answers once.
+const ANSWERED: u8 = 4;
+/// A packet with a CONNECTION_CLOSE of a longer reason phrase than servers give: header, frame, 128 octets of it, tag.
+const LONGEST_CLOSE: usize = 1 + 20 + 4 + 7 + 128 + 16;
 /// Datagrams whose Initial packets are still opened behind the first packet with a short header: some may come late.
 const BEHIND: u8 = 32;
 /// What the keys of an [`InitialKeys`] take, about: two contexts of AES-GCM and two of AES.
@@ -60,6 +64,8 @@ pub(crate) struct Session {
     new: usize,
     protected: [u64; 2],
     short: [u64; 2],
+    /// By the end that is the client: packets with a short header of the client and of the server in turn.
+    turns: [u8; 2],
     later: Protected,
     /// Datagrams that are still looked at for Initial packets.
     left: Option<u8>,
@@ -81,6 +87,7 @@ impl Session {
             new: 0,
             protected: [0; 2],
             short: [0; 2],
+            turns: [0; 2],
             later: Protected::default(),
             left: None,
         }
@@ -121,6 +128,14 @@ impl Session {
                 // Also what follows others in the datagram: padding is none of a packet.
                 if bytes[0] != 0 {
                     self.short[from] += 1;
+                    for (client, turns) in self.turns.iter_mut().enumerate() {
+                        // The client has every turn with an even number.
+                        let awaited = if *turns % 2 == 0 { client } else { 1 - client };
+                        if awaited == from && *turns < ANSWERED {
+                            let accepts = from != client && bytes.len() + missing > LONGEST_CLOSE;
+                            *turns = if accepts { ANSWERED } else { *turns + 1 };
+                        }
+                    }
                     self.protected[from] += 1;
                     self.left.get_or_insert(BEHIND);
                     if let (Some(keys), 0) = (keys, missing) {
@@ -465,6 +480,7 @@ impl Session {
             tls: self.tls.outcome(),
             protected: by_side(self.protected),
             short: by_side(self.short),
+            answered: self.turns[self.client.unwrap_or(0)] == ANSWERED,
             ..self.shown
         }
     }
