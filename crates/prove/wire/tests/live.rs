@@ -262,7 +262,7 @@ fn ipsec_between_two_hosts_is_forgotten_together_or_not_at_all() {
 }
 
 #[test]
-fn an_idle_pair_of_esp_associations_takes_800_bytes_at_most_also_where_its_table_has_just_grown() {
+fn an_idle_pair_of_esp_associations_takes_1000_bytes_at_most_also_where_its_table_has_just_grown() {
     const PAIRS: u32 = 7500;
     let mut observer = Observer::new(Limits::default());
     let mut given = Given::default();
@@ -284,5 +284,5 @@ fn an_idle_pair_of_esp_associations_takes_800_bytes_at_most_also_where_its_table
     }
     assert_eq!(observer.holding().esp_sas, 2 * PAIRS as usize);
     let each = observer.held() / PAIRS as usize;
-    assert!(each <= 800, "{each}");
+    assert!(each <= 1000, "{each}");
 }
