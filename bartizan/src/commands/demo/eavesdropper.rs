@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bartizan_inspect::{Detail, MEMORY, Report, Row};
-use bartizan_posture::{Judgement, Ledgers};
+use bartizan_posture::{Judgement, Ledgers, Verdict};
 use serde::Serialize;
 
 use crate::Failure;
@@ -67,7 +67,9 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         bytes: alone.rows().iter().map(|row| row.bytes).sum(),
         packets: alone.packets(),
         dropped,
-        kinds: summary
+        // A connection kept ready and never used looks like a refused one, without ledgers.
+        kinds: informed
+            .summary()
             .by_kind
             .iter()
             .map(|(kind, &count)| (kind.name(), count))
@@ -80,12 +82,24 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         client_hello: flight(0),
         server_flight: flight(1),
         hello_retry_requests: summary.hello_retry_requests,
-        confidentiality: distinct(&alone, |row| &row.posture().confidentiality),
+        confidentiality: decided(&alone, &informed),
         authenticity: distinct(&alone, |row| &row.posture().authenticity),
         authenticity_by_ledger: distinct(&informed, |row| &row.posture().authenticity),
         readable_count: readable.len(),
         readable: readable.into_iter().take(SHOWN).collect(),
     })
+}
+
+/// Verdicts on what was recorded, by packets alone. A connection kept ready and never used looks like a refused one there: it is left out
+/// where ledgers say that none was refused.
+fn decided(alone: &Report, informed: &Report) -> Vec<(String, String)> {
+    let of = |report| distinct(report, |row| &row.posture().confidentiality);
+    let is_open = |(verdict, _): &(String, String)| verdict == Verdict::NotSeen.name();
+    let mut all = of(alone);
+    if !of(informed).iter().any(is_open) {
+        all.retain(|verdict| !is_open(verdict));
+    }
+    all
 }
 
 /// The different verdicts of a capture's rows with their reasons, without repetition.

@@ -93,7 +93,7 @@ fn an_association_outlives_its_path_and_its_certificates_and_ends_in_order_with_
         eventually("it is gone", || amf.process.ended().expect("a child of ours"));
         let _amf = stage.start("amf");
         assert_eq!(function.next_within(Duration::from_secs(60)), Some(Seen::Lost));
-        let ended = stage.associations("gnb").pop().unwrap();
+        let ended = stage.ended_after("gnb", 1);
         assert_eq!(ended.ending, "carrier-lost", "{ended:?}");
         let (function, other) = again(&stage, &waiting);
         let sent = message(1, 60, 165);

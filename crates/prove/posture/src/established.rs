@@ -1,11 +1,12 @@
 //! Progress of TLS handshakes: finished by both ends, or refused. A refused one carries nothing and says nothing of a link, and in TLS 1.3
 //! nearly every refusal comes behind the ServerHello.
 
-use bartizan_ledger::Verdict as PolicyVerdict;
+use bartizan_ledger::{Direction, Verdict as PolicyVerdict};
 use bartizan_wire::tls::{Tls, Version};
 use bartizan_wire::{Ending, Side};
 
 use crate::confidentiality::stray_bytes;
+use crate::ledgers::Entry;
 use crate::{Evidence, Judgement, Source, Verdict};
 
 /// Progress of a handshake behind its ServerHello.
@@ -26,7 +27,11 @@ impl Progress {
     pub(crate) fn of(evidence: &Evidence<'_>, tls: &Tls) -> Self {
         let accepted = |verdict: &PolicyVerdict| !matches!(verdict, PolicyVerdict::Refused { .. });
         // An end that accepted the other had its Finished, whatever of it is in the capture.
-        let accepted = evidence.entries().any(|entry| accepted(&entry.handshake.verdict));
+        let accepted = |entry: &Entry| accepted(&entry.handshake.verdict);
+        // A server records what it accepted behind the client's Finished: no refusal follows.
+        let served = |entry: &Entry| entry.handshake.direction == Direction::Inbound && accepted(entry);
+        let served = evidence.entries().any(served);
+        let accepted = evidence.entries().any(accepted);
         let connection = evidence.connection();
         let [client, server] = tls.ends;
         let finished = client.finished && server.finished;
@@ -48,7 +53,7 @@ impl Progress {
             packets > 0 && stream.gaps == 0 && stream.unseen == 0 && stream.stray == 0 && stream.corrupt == 0
         };
         if finished {
-            if !newest || answered || server.data {
+            if !newest || answered || served || server.data {
                 return Self::Established;
             }
             if !server.alert_sized {

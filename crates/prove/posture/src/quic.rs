@@ -1,5 +1,6 @@
 //! What a QUIC connection is worth: TLS 1.3, of which both hellos are in Initial packets that anybody can open (RFC 9001).
 
+use bartizan_ledger::{Direction, Verdict as PolicyVerdict};
 use bartizan_registry::{NamedGroup, SCTP_OVER_QUIC, Safety, quic_version};
 use bartizan_wire::Side;
 use bartizan_wire::datagrams::Datagrams;
@@ -72,7 +73,12 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers
         }
         _ => None,
     };
-    if !finished || !quic.answered {
+    // A server records what it accepted behind the client's Finished.
+    let served = |entry: &&Entry| {
+        entry.handshake.direction == Direction::Inbound
+            && !matches!(entry.handshake.verdict, PolicyVerdict::Refused { .. })
+    };
+    if !(finished && quic.answered || entries.iter().any(served)) {
         confidentiality = Progress::NotSeen.limits(confidentiality);
     }
     let group = server.value.key_share.map(|share| share.group);
