@@ -14,6 +14,7 @@ use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_testing::eventually;
 use bartizan_tls::{Credentials, Endpoint};
 use bartizan_wire::capture::CaptureReader;
 use tempfile::TempDir;
@@ -172,9 +173,11 @@ impl Stage {
     }
 
     pub(crate) fn ask(&self, end: usize, question: Question) -> Status {
-        let answer = control::ask(&self.run_directory(end), question)
-            .expect("an answer")
-            .expect("a controller");
+        // A controller among other tests on one processor may not answer within the command's time.
+        let answer = eventually("an answer", || match control::ask(&self.run_directory(end), question) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+            answer => Some(answer.expect("an answer").expect("a controller")),
+        });
         answer.links.into_iter().next().expect("a link")
     }
 
