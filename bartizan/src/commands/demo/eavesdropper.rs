@@ -82,8 +82,8 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         client_hello: flight(0),
         server_flight: flight(1),
         hello_retry_requests: summary.hello_retry_requests,
-        confidentiality: decided(&alone, &informed),
-        authenticity: distinct(&alone, |row| &row.posture().authenticity),
+        confidentiality: decided(&alone, &informed, |row| &row.posture().confidentiality),
+        authenticity: decided(&alone, &informed, |row| &row.posture().authenticity),
         authenticity_by_ledger: distinct(&informed, |row| &row.posture().authenticity),
         readable_count: readable.len(),
         readable: readable.into_iter().take(SHOWN).collect(),
@@ -92,11 +92,10 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
 
 /// Verdicts on what was recorded, by packets alone. A connection kept ready and never used looks like a refused one there: it is left out
 /// where ledgers say that none was refused.
-fn decided(alone: &Report, informed: &Report) -> Vec<(String, String)> {
-    let of = |report| distinct(report, |row| &row.posture().confidentiality);
+fn decided(alone: &Report, informed: &Report, of: impl Fn(&Row) -> &Judgement) -> Vec<(String, String)> {
     let is_open = |(verdict, _): &(String, String)| verdict == Verdict::NotSeen.name();
-    let mut all = of(alone);
-    if !of(informed).iter().any(is_open) {
+    let mut all = distinct(alone, &of);
+    if !distinct(informed, &of).iter().any(is_open) {
         all.retain(|verdict| !is_open(verdict));
     }
     all
