@@ -158,8 +158,12 @@ fn quic_is_judged(with_ledger: &serde_json::Value, without: &serde_json::Value, 
             "something is left over: {:?}",
             all.iter().map(|one| &one["kind"]).collect::<Vec<_>>()
         );
+        let safe = |one: &&&serde_json::Value| one["confidentiality"]["verdict"] == "quantum-safe";
+        assert!(carriers.iter().any(|one| safe(&one)), "{carriers:?}");
         for one in carriers {
-            assert_eq!(one["confidentiality"]["verdict"], "quantum-safe", "{one}");
+            // Without a ledger one that was never used may have been refused.
+            let unused = authenticity == "not observable" && one["confidentiality"]["verdict"] == "not seen";
+            assert!(safe(&&one) || unused, "{one}");
             assert_eq!(one["authenticity"]["verdict"], authenticity, "{one}");
             assert_eq!(one["datagrams"]["quic"]["group"]["name"], "X25519MLKEM768", "{one}");
         }
