@@ -1,9 +1,11 @@
 # The two commands of the README are `make demo` and `make test`; both install what they need.
 CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
-CARGO_TARGET_DIR ?= target
+CARGO_TARGET_DIR ?= $(CURDIR)/target
+# The laboratory is a workspace of its own and builds into the same folder: its binary looks for the product's beside it.
+export CARGO_TARGET_DIR
 
-.PHONY: help demo test test-quick test-full test-unprivileged test-kubernetes test-compose lint deny build sidecar dist images doc
+.PHONY: help demo test test-quick test-full test-unprivileged test-kubernetes test-compose lint deny build lab sidecar dist images reports doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
@@ -14,6 +16,8 @@ help:
 	@echo "make test-kubernetes   chart and webhook with a real API server, which the first time takes minutes to build"
 	@echo "make test-compose   the overlay for free5gc-compose, started by Docker Compose, which the first time is fetched for minutes"
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
+	@echo "make lab     the laboratory, $(CARGO_TARGET_DIR)/release/bartizan-lab"
+	@echo "make reports HTML reports of the records in lab/experiments"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
 	@echo "make images  images of containers with that binary, by buildah, podman or docker"
@@ -22,8 +26,9 @@ help:
 
 demo:
 	@scripts/setup demo
-	$(CARGO) build --release --locked -p bartizan
-	$(CARGO_TARGET_DIR)/release/bartizan demo $(DEMO)
+	$(CARGO) build --release --locked -p bartizan --no-default-features
+	cd lab && $(CARGO) build --release --locked -p bartizan-lab
+	$(CARGO_TARGET_DIR)/release/bartizan-lab demo $(DEMO)
 
 # TEST='--test check -- name' runs what `cargo test` would; AFFECTED_SINCE=COMMIT adds the programs of
 # test-full whose crates changed since then.
@@ -54,6 +59,15 @@ test-compose:
 build:
 	$(CARGO) build --release --locked -p bartizan
 
+lab: build
+	cd lab && $(CARGO) build --release --locked -p bartizan-lab
+
+# HTML reports of the records that are kept, beside their Markdown.
+reports: lab
+	@for records in lab/experiments/*/records; do \
+		$(CARGO_TARGET_DIR)/release/bartizan-lab report "$$records"/*.gz --out lab/experiments >/dev/null || [ $$? -eq 1 ] || exit 2; \
+	done
+
 sidecar:
 	$(CARGO) build --release --locked -p bartizan --no-default-features
 
@@ -67,7 +81,9 @@ images: dist
 
 lint:
 	$(CARGO) fmt --all --check
+	cd lab && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	cd lab && $(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p bartizan --no-default-features -- -D warnings
 	@scripts/dependency-order
 
@@ -76,3 +92,4 @@ deny:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	cd lab && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

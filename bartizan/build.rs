@@ -10,8 +10,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Sources that are in the binary, seen from the root of the workspace: whether one of them differs from the commit is recorded.
-const SOURCES: [&str; 7] = [
+/// Sources of the product's binary, seen from the root of the repository: whether one differs from the commit is recorded.
+const PRODUCT: &[&str] = &[
     "bartizan/src",
     "bartizan/build",
     "bartizan/build.rs",
@@ -20,15 +20,23 @@ const SOURCES: [&str; 7] = [
     "Cargo.lock",
     "Cargo.toml",
 ];
+/// Sources of the laboratory's binary, which has this same build script.
+const LABORATORY: &[&str] = &["bartizan/build", "bartizan/build.rs", "crates", "lab", "Cargo.toml"];
 
 fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("..");
+    let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let is_laboratory = variable("CARGO_PKG_NAME") == "bartizan-lab";
+    let (root, sources) = if is_laboratory {
+        (package.join("../.."), LABORATORY)
+    } else {
+        (package.join(".."), PRODUCT)
+    };
     println!("cargo:rerun-if-env-changed={}", commit::VARIABLE);
-    for source in SOURCES {
+    for source in sources {
         println!("cargo:rerun-if-changed={}", root.join(source).display());
     }
-    let found = commit::find(&root, &SOURCES, env::var(commit::VARIABLE).ok().as_deref());
+    let found = commit::find(&root, sources, env::var(commit::VARIABLE).ok().as_deref());
     for path in &found.watch {
         println!("cargo:rerun-if-changed={}", path.display());
     }
@@ -59,6 +67,6 @@ fn main() {
     let compiler = Command::new(variable("RUSTC")).arg("--version").output();
     let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     set("COMPILER", &compiler.unwrap_or_default());
-    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default();
+    let lock = std::fs::read_to_string(package.join("../Cargo.lock")).unwrap_or_default();
     set("LIBRARIES", &libraries::versions(&lock).join(","));
 }

@@ -2,16 +2,12 @@
 
 pub(crate) mod algorithms;
 #[cfg(feature = "full")]
-pub(crate) mod bench;
-#[cfg(feature = "full")]
 pub(crate) mod ca;
 pub(crate) mod check;
 #[cfg(feature = "full")]
 pub(crate) mod completions;
 #[cfg(feature = "full")]
 pub(crate) mod controller;
-#[cfg(feature = "full")]
-pub(crate) mod demo;
 mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod doctor;
@@ -29,8 +25,6 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod ipsec;
-#[cfg(feature = "full")]
-pub(crate) mod lab;
 #[cfg(feature = "full")]
 pub(crate) mod macsec;
 #[cfg(feature = "full")]

@@ -3,19 +3,41 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod commands;
-mod help;
 #[cfg(feature = "full")]
-mod interrupt;
-mod outcome;
-mod output;
-mod table;
+mod laboratory;
 mod version;
 
 use std::process::ExitCode;
 
+#[cfg(feature = "full")]
+use bartizan_terminal::interrupt;
+use bartizan_terminal::{Failure, Outcome, help, outcome, output, table};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use outcome::{Failure, Outcome};
+/// The meaning of exit code 1, by the words of a command.
+const FINDINGS: &help::Findings = &[
+    ("algorithms", "nothing matches the filter"),
+    (
+        "check",
+        "something is protected by nothing, only for now or not any more, a file of the node is not in order, or a link falls short of its standard or budget",
+    ),
+    ("doctor", "something that is needed is not there"),
+    ("down", "a link or the guard is not in the state that was asked for"),
+    ("guard install", "packets can pass unencrypted"),
+    ("guard show", "what is installed is not what the file asks for"),
+    ("inspect", "a finding"),
+    ("inspect diff", "something got worse"),
+    ("rekey", "a link has not been rekeyed, or breaks its policy"),
+    (
+        "sidecar redirect show",
+        "what is installed is not what the file asks for",
+    ),
+    (
+        "status",
+        "a link does not stand, breaks its policy, or its packets can leave unencrypted",
+    ),
+    ("up", "a link did not come up, or breaks its policy"),
+];
 
 /// Makes the interfaces of a 5G core and of O-RAN quantum-safe: plans, protects, proves, measures.
 #[derive(Parser)]
@@ -32,7 +54,7 @@ struct Cli {
 enum Command {
     Algorithms(commands::algorithms::Args),
     #[cfg(feature = "full")]
-    Bench(commands::bench::Args),
+    Bench(laboratory::Bench),
     #[cfg(feature = "full")]
     Ca(commands::ca::Args),
     Check(commands::check::Args),
@@ -41,7 +63,7 @@ enum Command {
     #[cfg(feature = "full")]
     Controller(commands::controller::Args),
     #[cfg(feature = "full")]
-    Demo(commands::demo::Args),
+    Demo(laboratory::Demo),
     #[cfg(feature = "full")]
     Doctor(commands::doctor::Args),
     #[cfg(feature = "full")]
@@ -58,7 +80,7 @@ enum Command {
     #[cfg(feature = "full")]
     Inspect(Box<commands::inspect::Args>),
     #[cfg(feature = "full")]
-    Lab(commands::lab::Args),
+    Lab(laboratory::Lab),
     #[cfg(feature = "full")]
     Man(commands::man::Args),
     #[cfg(feature = "full")]
@@ -78,12 +100,17 @@ enum Command {
     Webhook(commands::webhook::Args),
 }
 
+/// The whole command line.
+fn command() -> clap::Command {
+    help::with_exit_codes(Cli::command(), FINDINGS)
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if version::is_asked_for(&arguments) {
         return outcome::report(version::run());
     }
-    let matches = help::with_exit_codes(Cli::command()).try_get_matches();
+    let matches = command().try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
@@ -91,7 +118,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Algorithms(args) => commands::algorithms::run(&args),
         #[cfg(feature = "full")]
-        Command::Bench(args) => commands::bench::run(args),
+        Command::Bench(args) => laboratory::run("bench", &args.arguments),
         #[cfg(feature = "full")]
         Command::Ca(args) => commands::ca::run(args),
         Command::Check(args) => commands::check::run(&args),
@@ -100,7 +127,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Controller(args) => commands::controller::run(args),
         #[cfg(feature = "full")]
-        Command::Demo(args) => commands::demo::run(args),
+        Command::Demo(args) => laboratory::run("demo", &args.arguments),
         #[cfg(feature = "full")]
         Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "full")]
@@ -116,7 +143,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]
-        Command::Lab(args) => commands::lab::run(args),
+        Command::Lab(args) => laboratory::run("", &args.arguments),
         #[cfg(feature = "full")]
         Command::Man(args) => commands::man::run(&args),
         #[cfg(feature = "full")]

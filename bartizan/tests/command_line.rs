@@ -19,7 +19,20 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A page of help, and the pages below it but that of `help`, which is clap's own.
+/// Commands that `bartizan-lab` does: their help is that of another program.
+const LABORATORY: &[&str] = &[
+    "bench",
+    "demo",
+    "lab",
+    "plan calibrate",
+    "plan capacity",
+    "plan engines",
+    "plan measured",
+    "plan merge",
+    "plan storm",
+];
+
+/// A page of help, and the pages below it but that of `help`, which is clap's own, and those of the laboratory.
 fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
     let mut arguments: Vec<_> = words.iter().map(String::as_str).collect();
     arguments.push("--help");
@@ -33,6 +46,7 @@ fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
         .take_while(|line| line.is_empty() || line.starts_with("  "))
         .filter_map(|line| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned()))
         .filter(|name| !name.is_empty() && name != "help")
+        .filter(|name| !LABORATORY.contains(&[words, &[name.clone()]].concat().join(" ").as_str()))
         .collect();
     found.push((words.join(" "), page, below.is_empty()));
     for name in below {
@@ -52,8 +66,6 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("guard install", "guard show --json says what came of it"),
     ("guard remove", "guard show --json says what came of it"),
     ("init", "writes a file, and prints commands for a shell"),
-    ("lab export", "prints data, --format json among them"),
-    ("lab report", "writes files, --format json among them"),
     ("man", "writes manual pages"),
     ("schema", "prints JSON, and nothing else"),
     (
@@ -233,8 +245,6 @@ const PRINTING: &[&[&str]] = &[
     &["completions", "bash"],
     &["completions", "zsh"],
     &["doctor", "--feature", "ca"],
-    &["lab", "list"],
-    &["lab", "list", "--json"],
     &["schema"],
 ];
 
@@ -366,6 +376,43 @@ fn an_unknown_algorithm_is_answered_with_those_there_are() {
 }
 
 #[test]
+fn commands_of_the_laboratory_are_executed_by_its_program_or_say_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("bartizan");
+    bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &program);
+    let run = |arguments: &[&str]| {
+        Command::new(&program)
+            .args(arguments)
+            .env("PATH", "/nowhere")
+            .output()
+            .unwrap()
+    };
+    for words in LABORATORY {
+        let arguments: Vec<_> = words.split(' ').chain(["--help"]).collect();
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(
+            text(&output.stderr).contains("hint: this command belongs to the laboratory"),
+            "{words}"
+        );
+    }
+    let lab = folder.path().join("bartizan-lab");
+    std::fs::write(&lab, "#!/bin/sh\necho \"$*\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&lab, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for (typed, executed) in [
+        (&["lab", "run", "peers", "--quick"][..], "run peers --quick\n"),
+        (&["bench", "--help"], "bench --help\n"),
+        (&["plan", "storm", "--sites", "3"], "plan storm --sites 3\n"),
+    ] {
+        let output = run(typed);
+        assert_eq!(
+            (output.status.code(), text(&output.stdout).as_str()),
+            (Some(7), executed)
+        );
+    }
+}
+
+#[test]
 fn where_the_target_is_elsewhere_the_demo_is_found() {
     let output = Command::new("make")
         .args(["--dry-run", "demo"])
@@ -376,7 +423,7 @@ fn where_the_target_is_elsewhere_the_demo_is_found() {
     let said = text(&output.stdout);
     assert!(
         said.lines()
-            .any(|line| line.starts_with("/elsewhere/release/bartizan demo")),
+            .any(|line| line.starts_with("/elsewhere/release/bartizan-lab demo")),
         "{said}"
     );
 }

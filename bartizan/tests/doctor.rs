@@ -51,16 +51,7 @@ fn fake(folder: &Path, name: &str, script: &str) {
 fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
     let (code, report) = json(&[], None);
     assert_eq!(report["schema"], "bartizan-doctor/1");
-    for name in [
-        "sidecar",
-        "redirect",
-        "ca",
-        "inspect",
-        "demo",
-        "lab-root",
-        "lab",
-        "lab/paper4-tls",
-    ] {
+    for name in ["sidecar", "redirect", "ca", "inspect", "demo", "lab-root", "lab"] {
         feature(&report, name);
     }
     let ready = report["features"]

@@ -31,7 +31,7 @@ fn documents() -> Vec<(PathBuf, String)> {
         }
     }
     let mut found = BTreeSet::new();
-    for folder in ["docs", "deploy", "experiments"] {
+    for folder in ["docs", "deploy", "lab/experiments"] {
         walk(&root().join(folder), &mut found);
     }
     let top = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());

@@ -11,7 +11,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bartizan_lab::captures::{FlowKind, Flows};
 use bartizan_testing::{free_port, until};
 use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
 use nix::sys::signal::{Signal, kill};
@@ -388,16 +387,39 @@ fn a_ledger_that_says_otherwise_is_a_contradiction() {
     assert_eq!(status, 1);
 }
 
-/// Connections that stay open, of which memory has room for a part: nearly 2 kB for each, and less than half of 16 MB is for what lives.
+/// TLS connections that stay open after the ClientHello, of which memory has room for a part: nearly 2 kB for each, and less
+/// than half of 16 MB is for what lives. Each is the first one of a capture, with other ports.
 fn too_many(path: &Path) -> u64 {
+    const HEAD: usize = 24;
+    const RECORD: usize = 16;
+    let capture = fs::read(data("openssl-3.5.7.pcap")).unwrap();
+    let mut packets = Vec::new();
+    let mut rest = &capture[HEAD..];
+    // SYN, SYN and ACK, ACK, ClientHello.
+    for _ in 0..4 {
+        let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (packet, after) = rest.split_at(RECORD + length);
+        packets.push(packet.to_vec());
+        rest = after;
+    }
+    // Ethernet and IPv4 without options stand before TCP.
+    const PORTS: usize = RECORD + 14 + 20;
+    let client = packets[0][PORTS..PORTS + 2].to_vec();
     let mut file = std::io::BufWriter::new(File::create(path).unwrap());
-    let flows = Flows {
-        count: 4000,
-        kinds: vec![FlowKind::Tls],
-    };
-    let written = flows.write(&mut file).unwrap();
+    file.write_all(&capture[..HEAD]).unwrap();
+    for port in 20_000..24_000_u16 {
+        for packet in &mut packets {
+            let at = if packet[PORTS..PORTS + 2] == client || packet[PORTS..PORTS + 2] == (port - 1).to_be_bytes() {
+                PORTS
+            } else {
+                PORTS + 2
+            };
+            packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
+            file.write_all(packet).unwrap();
+        }
+    }
     file.flush().unwrap();
-    written.packets
+    16_000
 }
 
 #[test]

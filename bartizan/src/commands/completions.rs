@@ -1,10 +1,9 @@
 //! `bartizan completions`.
 
-use clap::CommandFactory;
+use bartizan_terminal::man;
 use clap_complete::Shell;
 
-use crate::output::print;
-use crate::{Cli, Failure, Outcome};
+use crate::{Failure, Outcome, command};
 
 /// Print the completion script of a shell.
 #[derive(clap::Args)]
@@ -16,9 +15,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    // In memory first: what generates it panics where it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "bartizan", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
-    Ok(Outcome::Clean)
+    man::complete(command(), args.shell)
 }

@@ -132,9 +132,10 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         if !asked.is_empty() && !asked.contains(&feature) {
             continue;
         }
-        features.push(feature.readiness(&inventory));
         if feature == Feature::Lab {
-            features.extend(experiments::all_readiness()?);
+            features.extend(experiments::all_readiness());
+        } else {
+            features.push(feature.readiness(&inventory));
         }
     }
     Ok(Report {

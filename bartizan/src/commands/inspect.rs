@@ -16,7 +16,6 @@ mod part;
 mod progress;
 mod read;
 mod sarif;
-mod size;
 mod source;
 mod stream;
 mod tail;
@@ -30,14 +29,13 @@ use std::time::SystemTime;
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::{self, Colour};
 use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json, reads};
-use bartizan_report::cbom::Inventory;
+use bartizan_page::cbom::Inventory;
 
 use super::deployment_file;
 use crate::output::{is_coloured, print, said};
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Known, inspect_file, read_ledgers};
-pub(crate) use size::bytes;
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
 ///
@@ -137,7 +135,7 @@ pub(crate) struct Args {
     csv: bool,
 
     /// Most memory for what is kept, as 512MiB or 2.5GB; what is beyond it is not read, and said to be a finding
-    #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = size::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = bartizan_terminal::size::bytes)]
     memory: usize,
 
     /// Write evidence of the K-th of N parts of the captures to standard output, for --merge; `job` for K is the number of a pod of a

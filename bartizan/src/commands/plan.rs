@@ -1,23 +1,20 @@
 //! `bartizan plan`: what protection will cost a link, before it is bought.
 
-pub(super) mod answer;
-mod calibrate;
-mod capacity;
-mod costs;
 mod curves;
 mod delay;
-mod engines;
 mod fronthaul;
-mod measured;
-mod merge;
 mod mtu;
-mod network;
 pub(super) mod published;
-mod storm;
 
-use crate::{Failure, Outcome};
+use std::ffi::OsString;
 
-/// Predict delay, feasibility, MTU, capacity and storms of protected links, each number with where it comes from.
+use bartizan_terminal::answer;
+
+use crate::{Failure, Outcome, laboratory};
+
+/// Predict delay, feasibility and MTU of protected links, each number with its source.
+///
+/// Simulations of whole networks (storm, capacity, merge, measured, engines, calibrate) are those of bartizan-lab.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,29 +23,67 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Plan {
-    Calibrate(calibrate::Args),
-    Capacity(Box<capacity::Args>),
     Delay(delay::Args),
-    Engines(engines::Args),
     Fronthaul(fronthaul::Args),
-    Merge(merge::Args),
-    Measured(measured::Args),
     Mtu(mtu::Args),
     Published(published::Args),
-    Storm(Box<storm::Args>),
+    /// Measure what each primitive takes on this machine (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan calibrate\n  bartizan plan calibrate --help"
+    )]
+    Calibrate(Simulation),
+    /// Gateways and cores that a network needs (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan capacity --sites 5000 --gateways 20\n  bartizan plan capacity --help"
+    )]
+    Capacity(Simulation),
+    /// Costs of engines from records (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan engines lab/experiments/sa-setup/records/*.gz\n  bartizan plan engines --help"
+    )]
+    Engines(Simulation),
+    /// Predictions compared with records (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan measured lab/experiments/sa-setup-path/records/*.gz\n  bartizan plan measured --help"
+    )]
+    Measured(Simulation),
+    /// Parts of a storm in one answer (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan merge part-1.json part-2.json\n  bartizan plan merge --help"
+    )]
+    Merge(Simulation),
+    /// Reconnection of a whole network after an outage (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan storm --sites 2000 --gateways 8\n  bartizan plan storm --help"
+    )]
+    Storm(Simulation),
+}
+
+/// A command of `bartizan-lab plan`.
+#[derive(clap::Args)]
+struct Simulation {
+    /// Options of `bartizan-lab plan`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.what {
-        Plan::Calibrate(args) => calibrate::run(args),
-        Plan::Capacity(args) => capacity::run(args),
         Plan::Delay(args) => delay::run(args),
-        Plan::Engines(args) => engines::run(args),
         Plan::Fronthaul(args) => fronthaul::run(args),
-        Plan::Merge(args) => merge::run(args),
-        Plan::Measured(args) => measured::run(args),
         Plan::Mtu(args) => mtu::run(args),
         Plan::Published(args) => published::run(args),
-        Plan::Storm(args) => storm::run(args),
+        Plan::Calibrate(args) => laboratory::run("plan calibrate", &args.arguments),
+        Plan::Capacity(args) => laboratory::run("plan capacity", &args.arguments),
+        Plan::Engines(args) => laboratory::run("plan engines", &args.arguments),
+        Plan::Measured(args) => laboratory::run("plan measured", &args.arguments),
+        Plan::Merge(args) => laboratory::run("plan merge", &args.arguments),
+        Plan::Storm(args) => laboratory::run("plan storm", &args.arguments),
     }
 }

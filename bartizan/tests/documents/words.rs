@@ -102,7 +102,7 @@ fn judged(path: &str, text: &str) -> Option<String> {
             unreleased.starts_with("Unreleased").then(|| unreleased.to_owned())
         }
         "docs/inspect-reads.md" => text.split_once("<!--").map(|(before, _)| before.to_owned()),
-        _ if path.starts_with("experiments/") && path.ends_with("report.md") => None,
+        _ if path.starts_with("lab/experiments/") && path.ends_with("report.md") => None,
         _ => Some(text.to_owned()),
     }
 }

@@ -17,7 +17,6 @@ mod outage;
 
 use crate::counted::Counter;
 use crate::function::{Function, Message, Seen, accept, listen, opening, poll};
-use crate::measured::workloads_run_and_find_what_is_kept_and_what_is_not;
 use crate::recorded::{self, Speaker};
 use crate::stage::{CARRIERS, PATIENCE, Stage, deployment, forward, in_a_guest, listener, protocols};
 
@@ -232,8 +231,6 @@ fn recorded_exchanges_of_n2_and_e2_pass_byte_for_byte_with_their_streams_and_ppi
             }
         }
     }
-    // The guest is up: what is measured on N2 needs one as well.
-    workloads_run_and_find_what_is_kept_and_what_is_not();
 }
 
 #[test]

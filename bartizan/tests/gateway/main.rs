@@ -5,6 +5,5 @@
 mod as_root;
 mod counted;
 mod function;
-mod measured;
 mod recorded;
 mod stage;

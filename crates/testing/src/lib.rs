@@ -1,10 +1,11 @@
 //! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, copies of programs, tshark, tests in
 //! a guest kernel.
 //!
-//! A dev-dependency alone: `scripts/dependency-order` refuses it in a product crate. Everything here panics with what was expected, as
+//! A dev-dependency of the product alone: `scripts/dependency-order` refuses it in a product crate. The laboratory uses its stand-ins. Everything here panics with what was expected, as
 //! a test does.
 #![forbid(unsafe_code)]
 
+mod discovery;
 mod guest_tests;
 mod memory;
 mod program;
@@ -12,6 +13,7 @@ mod socket;
 mod tshark;
 mod wait;
 
+pub use discovery::Discovery;
 pub use guest_tests::{GuestTests, Results};
 pub use memory::resident;
 pub use program::copy_program;

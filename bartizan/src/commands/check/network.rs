@@ -5,20 +5,20 @@ mod in_short;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
+use bartizan_budget::published;
+use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
-use bartizan_plan::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
-use bartizan_plan::published;
-use bartizan_plan::unit::{BitsPerSecond, Metres};
+use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
 use bartizan_registry::Asked;
-use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
 use serde::Serialize;
 
 use super::sarif;
-use crate::commands::lab::write;
-use crate::commands::plan::answer::{again, text};
 use crate::commands::plan::published::table_1;
 use crate::output::print;
+use crate::output::write_file;
 use crate::{Failure, Outcome};
+use bartizan_terminal::answer::{again, text};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-check-network/1";
@@ -98,10 +98,10 @@ pub(super) fn run(
     let moves = migrate(&assessment.links);
     let sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
     if let Some(path) = &args.html {
-        write(path, &sheet_html(&sheet))?;
+        write_file(path, &sheet_html(&sheet))?;
     }
     if let Some(path) = &args.sarif {
-        write(path, &sarif::document(file, &assessment.concerns)?)?;
+        write_file(path, &sarif::document(file, &assessment.concerns)?)?;
     }
     if json {
         let report = Report {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bartizan_plan::network::{Concern, Rule, Severity};
+use bartizan_budget::network::{Concern, Rule, Severity};
 use serde_json::json;
 
 use crate::Failure;

@@ -1,66 +1,85 @@
-//! What the experiments lack here, in the words of the workloads that would run.
+//! Experiments that cannot be run here, as `bartizan-lab list` reports them.
 
-use std::env;
+use std::process::Command;
 
-use bartizan_lab::runner::experiment::{Collection, Experiment};
-use bartizan_lab::stand_in::proxies::Tools;
-use bartizan_lab::workload::Lack;
+use serde::Deserialize;
 
 use super::feature::{Need, Readiness, Weight};
-use crate::Failure;
+use crate::laboratory;
 
-/// Each experiment of `./experiments` or of this binary.
-pub(super) fn all_readiness() -> Result<Vec<Readiness>, Failure> {
-    let own = env::current_exe().map_err(|error| Failure::new(format!("finding this binary: {error}")))?;
-    let tools = Tools::find(own, None).map_err(Failure::new)?;
-    let collection = Collection::find(None);
-    let failed = |error: bartizan_lab::runner::experiment::CollectionError| {
-        let failure = Failure::new(&error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+#[derive(Deserialize)]
+struct Listing {
+    experiments: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    id: String,
+    combinations: usize,
+    lacks: Vec<Lack>,
+}
+
+#[derive(Deserialize)]
+struct Lack {
+    what: String,
+    reason: String,
+    hint: String,
+    combinations: usize,
+}
+
+/// The laboratory, and each of its experiments.
+pub(super) fn all_readiness() -> Vec<Readiness> {
+    let program = laboratory::program();
+    let listed = Command::new(&program).args(["list", "--json"]).output();
+    let reason = match listed {
+        Ok(output) => match serde_json::from_slice::<Listing>(&output.stdout) {
+            Ok(listing) => {
+                let whole = Readiness::new("lab".to_owned(), false, Vec::new());
+                return std::iter::once(whole)
+                    .chain(listing.experiments.iter().map(readiness))
+                    .collect();
+            }
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
     };
-    let ids = collection.ids().map_err(failed)?;
-    ids.iter()
-        .map(|id| {
-            let found = collection.load(id).map_err(failed)?;
-            Ok(readiness(&found.experiment, &tools))
-        })
-        .collect()
+    let need = Need {
+        any: Vec::new(),
+        weight: Weight::Needed,
+        because: format!("{} runs experiments", program.display()),
+        met: false,
+        reason: Some(reason),
+        get: Some(laboratory::HINT.to_owned()),
+    };
+    vec![Readiness::new("lab".to_owned(), false, vec![need])]
 }
 
 /// A part that lacks something in every combination cannot be run; one that lacks it in some leaves those out.
-fn readiness(experiment: &Experiment, tools: &Tools) -> Readiness {
-    let mut needs = Vec::new();
-    for part in &experiment.parts {
-        let lacks: Vec<Lack> = part
-            .combinations
-            .iter()
-            .filter_map(|levels| (part.workload.lacks)(levels, tools))
-            .collect();
-        let all = lacks.len() == part.combinations.len();
-        let mut reported: Vec<&Lack> = Vec::new();
-        for lack in &lacks {
-            if reported.contains(&lack) {
-                continue;
-            }
-            reported.push(lack);
-            let count = lacks.iter().filter(|other| *other == lack).count();
-            needs.push(Need {
-                any: Vec::new(),
-                weight: if all { Weight::Needed } else { Weight::Wanted },
-                because: format!(
-                    "{}: {count} of {} combinations of part {}",
-                    lack.what,
-                    part.combinations.len(),
-                    part.id
-                ),
-                met: false,
-                reason: Some(lack.reason.clone()),
-                get: Some(lack.hint.clone()),
-            });
-        }
-    }
-    Readiness::new(format!("lab/{}", experiment.id), false, needs)
+fn readiness(experiment: &Entry) -> Readiness {
+    let parts = experiment.parts.iter();
+    let needs = parts.flat_map(|part| {
+        let lacking: usize = part.lacks.iter().map(|lack| lack.combinations).sum();
+        part.lacks.iter().map(move |lack| Need {
+            any: Vec::new(),
+            weight: if lacking == part.combinations {
+                Weight::Needed
+            } else {
+                Weight::Wanted
+            },
+            because: format!(
+                "{}: {} of {} combinations of part {}",
+                lack.what, lack.combinations, part.combinations, part.id
+            ),
+            met: false,
+            reason: Some(lack.reason.clone()),
+            get: Some(lack.hint.clone()),
+        })
+    });
+    Readiness::new(format!("lab/{}", experiment.id), false, needs.collect())
 }

@@ -3,7 +3,7 @@
 use bartizan_deployment::Deployment;
 use bartizan_inspect::Report;
 use bartizan_inspect::text::counted;
-use bartizan_report::network::{Answer, Reported, Survey, Unseen, survey_html};
+use bartizan_page::network::{Answer, Reported, Survey, Unseen, survey_html};
 
 /// All reports as one page.
 pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>) -> String {

@@ -12,8 +12,8 @@ use bartizan_inspect::text::printable;
 use bartizan_inspect::{ByLedgers, Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
+use bartizan_page::cbom::Inventory;
 use bartizan_posture::Ledgers;
-use bartizan_report::cbom::Inventory;
 use bartizan_wire::{CapturePart, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
 

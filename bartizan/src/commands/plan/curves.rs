@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use bartizan_lab::runner::trial::{KernelKind, Outcome, Record, Records};
-use bartizan_plan::Source;
-use bartizan_plan::curve::DelayCurve;
-use bartizan_plan::fronthaul::Mode;
-use bartizan_plan::published;
-use bartizan_plan::unit::{Bytes, Microseconds};
+use bartizan_budget::Source;
+use bartizan_budget::curve::DelayCurve;
+use bartizan_budget::fronthaul::Mode;
+use bartizan_budget::published;
+use bartizan_budget::unit::{Bytes, Microseconds};
 use bartizan_registry::Header;
 use bartizan_stats::Sample;
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
 
 use crate::Failure;
 
@@ -20,7 +22,7 @@ pub(super) const PUBLISHED: &str = "published";
 /// A table of delays is smaller than this.
 const MOST_TABLE: u64 = 1 << 20;
 /// What the experiments that send echoes of several sizes call half a round trip.
-pub(super) const ECHO: &str = "half-round-trip";
+const ECHO: &str = "half-round-trip";
 /// What the fronthaul's echo alone times: one of the two ways.
 const ONE_WAY: &str = "one-way";
 /// What stands around the data of a kernel's echo in a frame.
@@ -109,42 +111,76 @@ fn of_table(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
     DelayCurve::parse_csv(&text, &Source::file(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }
 
-/// Bytes of the unprotected frame that an echo's trial sent; none where they do not follow from its levels.
-///
-/// An echo of the kernel (ping) has its data in ICMP and IP; the fronthaul's echo, which times its ways one by one too, has frames of the size itself. What programs
-/// send back by SCTP or UDP is bundled by the kernel.
-pub(super) fn echo_frame(record: &Record, values: &BTreeMap<String, Vec<f64>>) -> Option<u64> {
-    let size: u64 = record.levels.level("size")?.parse().ok()?;
-    match record.levels.level("transport") {
-        Some("icmp") => {
-            let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
-            Some(size + around.value())
+/// The fields of a record of the laboratory that a curve needs (schema `bartizan-lab-trial/1`).
+#[derive(Deserialize)]
+struct Record {
+    run: String,
+    levels: BTreeMap<String, String>,
+    environment: Environment,
+    outcome: String,
+    #[serde(default)]
+    values: BTreeMap<String, Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+struct Environment {
+    kernel_kind: String,
+}
+
+impl Record {
+    /// Bytes of the unprotected frame that an echo's trial sent; none where they do not follow from its levels.
+    ///
+    /// An echo of the kernel (ping) has its data in ICMP and IP; the fronthaul's echo has frames of the size itself. Messages
+    /// by SCTP or UDP are bundled by the kernel.
+    fn echo_frame(&self) -> Option<u64> {
+        let size: u64 = self.levels.get("size")?.parse().ok()?;
+        match self.levels.get("transport").map(String::as_str) {
+            Some("icmp") => {
+                let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
+                Some(size + around.value())
+            }
+            None if self.values.contains_key(ONE_WAY) => Some(size),
+            _ => None,
         }
-        None if values.contains_key(ONE_WAY) => Some(size),
-        _ => None,
     }
+}
+
+/// The measured trials of a file of records; lines of other schemas and damaged lines are passed over.
+fn records(name: &str) -> Result<Vec<Record>, Failure> {
+    let failed = |error: std::io::Error| Failure::usage(format!("{name}: {error}"));
+    let file = fs::File::open(name).map_err(failed)?;
+    let input: Box<dyn BufRead> = if name.ends_with(".gz") {
+        Box::new(BufReader::new(MultiGzDecoder::new(file)))
+    } else {
+        Box::new(BufReader::new(file))
+    };
+    let mut records = Vec::new();
+    for line in input.lines() {
+        if let Ok(record) = serde_json::from_str::<Record>(&line.map_err(failed)?)
+            && record.outcome == "measured"
+        {
+            records.push(record);
+        }
+    }
+    Ok(records)
 }
 
 /// Half round trips of echoes by protection and size: medians of the trials' medians.
 fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
-    let records = Records::read(Path::new(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
     let mut medians: BTreeMap<(String, u64), Vec<f64>> = BTreeMap::new();
     let (mut guest, mut run) = (false, String::new());
-    for record in &records.trials {
-        let Outcome::Measured { values, .. } = &record.outcome else {
-            continue;
-        };
+    for record in records(name)? {
         let (Some(halves), Some(frame), Some(protection)) = (
-            values.get(ECHO),
-            echo_frame(record, values),
-            record.levels.level("protection"),
+            record.values.get(ECHO),
+            record.echo_frame(),
+            record.levels.get("protection"),
         ) else {
             continue;
         };
         let Ok(sample) = Sample::new(halves.iter().copied()) else {
             continue;
         };
-        guest |= record.environment.kernel_kind == KernelKind::Guest;
+        guest |= record.environment.kernel_kind == "guest";
         run.clone_from(&record.run);
         medians
             .entry((protection.to_owned(), frame))

@@ -1,14 +1,14 @@
 //! `bartizan plan delay`.
 
-use bartizan_plan::delay::{Delay, Link, of};
-use bartizan_plan::fronthaul::Mode;
-use bartizan_plan::overhead::{IpVersion, Layout, Protection, Role};
-use bartizan_plan::queue::Service;
-use bartizan_plan::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
-use bartizan_plan::{Source, published};
-use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
-use bartizan_report::quantity::Shown;
-use bartizan_report::sheet::{Grid, Section, Sheet};
+use bartizan_budget::delay::{Delay, Link, of};
+use bartizan_budget::fronthaul::Mode;
+use bartizan_budget::overhead::{IpVersion, Layout, Protection, Role};
+use bartizan_budget::queue::Service;
+use bartizan_budget::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
+use bartizan_budget::{Source, published};
+use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_page::quantity::Shown;
+use bartizan_page::sheet::{Grid, Section, Sheet};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, us};
@@ -282,7 +282,7 @@ fn by_size(
     link: &Link,
     protections: &[Protection],
     curves: Option<&Curves>,
-) -> Option<bartizan_report::plot::Drawing> {
+) -> Option<bartizan_page::plot::Drawing> {
     let most = args.size.value().max(1514);
     let sizes: Vec<u64> = (0..=30).map(|step| 64 + step * (most - 64) / 30).collect();
     let line = |(tone, protection): (usize, &Protection)| {

@@ -1,17 +1,17 @@
 //! `bartizan plan fronthaul`.
 
-use bartizan_plan::curve::DelayCurve;
-use bartizan_plan::delay::Link;
-use bartizan_plan::fronthaul::{
+use bartizan_budget::curve::DelayCurve;
+use bartizan_budget::delay::Link;
+use bartizan_budget::fronthaul::{
     Feasibility, Limit, Mode, O_DU, O_RU, Processing, feasibility, observed_frame, reach_metres,
 };
-use bartizan_plan::overhead::Protection;
-use bartizan_plan::queue::Service;
-use bartizan_plan::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
-use bartizan_plan::{Source, published};
-use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
-use bartizan_report::quantity::Shown;
-use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone};
+use bartizan_budget::overhead::Protection;
+use bartizan_budget::queue::Service;
+use bartizan_budget::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
+use bartizan_budget::{Source, published};
+use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_page::quantity::Shown;
+use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, number, us};
@@ -278,7 +278,7 @@ fn regions(found: &Feasibility) -> Section {
         caption: "rows: O-RU categories, columns: O-DU categories".to_owned(),
         ..Grid::default()
     };
-    let column = |heading: String, is_number| bartizan_report::sheet::Column { heading, is_number };
+    let column = |heading: String, is_number| bartizan_page::sheet::Column { heading, is_number };
     grid.columns.push(column("O-RU".to_owned(), false));
     grid.columns
         .extend(O_DU.iter().map(|category| column(category.letter.to_string(), true)));
@@ -303,7 +303,7 @@ fn regions(found: &Feasibility) -> Section {
 fn by_distance(
     args: &Args,
     at: &impl Fn(&Link) -> Result<Feasibility, Failure>,
-) -> Option<(bartizan_report::plot::Drawing, String)> {
+) -> Option<(bartizan_page::plot::Drawing, String)> {
     // Table 4's widest limits but those of category A end at 399 us: 80 km.
     let kilometres: Vec<u32> = (0..=40).map(|step| step * 2).collect();
     let mut items: Vec<Line> = Vec::new();

@@ -4,14 +4,14 @@ mod handshakes;
 mod payload;
 mod probability;
 
-use bartizan_plan::mtu::path_mtu;
-use bartizan_plan::overhead::{IpVersion, Protection};
-use bartizan_plan::unit::{Bytes, Microseconds, Share};
-use bartizan_plan::{Source, published};
+use bartizan_budget::mtu::path_mtu;
+use bartizan_budget::overhead::{IpVersion, Protection};
+use bartizan_budget::unit::{Bytes, Microseconds, Share};
+use bartizan_budget::{Source, published};
+use bartizan_page::sheet::{Grid, Section, Sheet};
 use bartizan_registry::{
     Group, IPV4_MTU_LEAST, Signature, Transform, TransformKind, group_named, signature_named, transform_named,
 };
-use bartizan_report::sheet::{Grid, Section, Sheet};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give};
@@ -166,7 +166,7 @@ fn sources(args: &Args, split: &payload::Split) -> Vec<Source> {
             "RFC 4303, RFC 3948, IEEE 802.1AE, 3GPP TS 29.281",
             "sizes of layers, by the registry",
         ),
-        bartizan_plan::mtu::Certificates::captured(),
+        bartizan_budget::mtu::Certificates::captured(),
         Source::record(
             "strongswan-6.1.0.pcap",
             "crates/prove/wire/tests/data: IKE_SA_INIT without the key exchange",

@@ -1,17 +1,17 @@
 //! `bartizan plan published`.
 
-use bartizan_plan::fronthaul::{O_DU, O_RU};
-use bartizan_plan::mtu::Filling;
-use bartizan_plan::network::{REQUIREMENTS, Requirement};
-use bartizan_plan::published;
-use bartizan_plan::published::{
+use bartizan_budget::fronthaul::{O_DU, O_RU};
+use bartizan_budget::mtu::Filling;
+use bartizan_budget::network::{REQUIREMENTS, Requirement};
+use bartizan_budget::published;
+use bartizan_budget::published::{
     FIGURE_15_MTUS, MtuPoint, PublishedError, TABLE_4, Table4Cell, Value, Verdict, figure_8, figure_15, section_2_3,
     table_2, table_4,
 };
-use bartizan_plan::unit::Bytes;
-use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
-use bartizan_report::quantity::Shown;
-use bartizan_report::sheet::{Column, Field, Grid, Section, Sheet, Tone};
+use bartizan_budget::unit::Bytes;
+use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_page::quantity::Shown;
+use bartizan_page::sheet::{Column, Field, Grid, Section, Sheet, Tone};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, number};

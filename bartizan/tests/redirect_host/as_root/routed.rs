@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use bartizan_host::{Error, Program};
-use bartizan_lab::Discovery;
+use bartizan_testing::Discovery;
 
 use super::{NOTHING, hear, listen};
 use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Stage, patient_curl};

@@ -1,7 +1,7 @@
 //! The first lines of a check against the standards: what is open, how close delay comes to its budget, what is missing.
 
-use bartizan_plan::network::{Concern, Exposure, Link, Move, Rule};
-use bartizan_report::sheet::Section;
+use bartizan_budget::network::{Concern, Exposure, Link, Move, Rule};
+use bartizan_page::sheet::Section;
 
 /// What a reader takes away who reads no table: what is open, by how much delay fits, what is missing.
 pub(super) fn section(links: &[Link], concerns: &[Concern], moves: &[Move]) -> Section {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use bartizan_inspect::text::printable;
 use bartizan_ledger::Reader;
+use bartizan_page::cbom::Inventory;
 use bartizan_posture::Ledgers;
-use bartizan_report::cbom::Inventory;
 
 use crate::Failure;
 use crate::commands::inspect::read::unreadable_ledger;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_inspect::follow::live::{Facts, Known, Live, Snapshot, SourceFacts, counts};
 use bartizan_inspect::follow::{Event, Tracker, View};
-use bartizan_report::network::live::{self as page, Map};
+use bartizan_page::network::live::{self as page, Map};
 use bartizan_sidecar::browser;
 use http::StatusCode;
 use http::request::Parts;

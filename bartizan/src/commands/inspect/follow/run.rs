@@ -12,8 +12,8 @@ use bartizan_deployment::Deployment;
 use bartizan_inspect::follow::{Event, LinkName, Tracker, cleared, event, found};
 use bartizan_inspect::{Report, json};
 use bartizan_keys::Keyring;
+use bartizan_page::cbom::Inventory;
 use bartizan_posture::{Concern, Ledgers};
-use bartizan_report::cbom::Inventory;
 use bartizan_wire::Timestamp;
 
 use super::delivery::Delivery;

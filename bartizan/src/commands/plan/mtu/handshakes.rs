@@ -1,12 +1,12 @@
 //! Handshakes in packets and round trips.
 
-use bartizan_plan::mtu::{
+use bartizan_budget::mtu::{
     Certificates, Exchange, Flight, IkeHandshake, Port, TlsHandshake, quic_rounds, segment, tcp_rounds,
 };
-use bartizan_plan::overhead::{IpVersion, Protection};
-use bartizan_plan::unit::Bytes;
+use bartizan_budget::overhead::{IpVersion, Protection};
+use bartizan_budget::unit::Bytes;
+use bartizan_page::sheet::{Grid, Section};
 use bartizan_registry::{Header, QUIC_INITIAL_LEAST};
-use bartizan_report::sheet::{Grid, Section};
 use serde::Serialize;
 
 use super::{Args, ike_methods};

@@ -1,13 +1,13 @@
 //! The best split of a payload of fixed size.
 
-use bartizan_plan::Source;
-use bartizan_plan::fronthaul::Mode;
-use bartizan_plan::mtu::{Filling, Fragments};
-use bartizan_plan::unit::{Bytes, Microseconds};
+use bartizan_budget::Source;
+use bartizan_budget::fronthaul::Mode;
+use bartizan_budget::mtu::{Filling, Fragments};
+use bartizan_budget::unit::{Bytes, Microseconds};
+use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_page::quantity::Shown;
+use bartizan_page::sheet::{Grid, Section};
 use bartizan_registry::Header;
-use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
-use bartizan_report::quantity::Shown;
-use bartizan_report::sheet::{Grid, Section};
 use serde::Serialize;
 
 use super::{Args, paper};

@@ -1,10 +1,10 @@
 //! How likely a set-up ends within the deadline.
 
-use bartizan_plan::mtu::{Leg, Retransmission, SetUp, Within, set_up_within};
-use bartizan_plan::unit::{Microseconds, Share};
-use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
-use bartizan_report::quantity::Shown;
-use bartizan_report::sheet::{Grid, Section};
+use bartizan_budget::mtu::{Leg, Retransmission, SetUp, Within, set_up_within};
+use bartizan_budget::unit::{Microseconds, Share};
+use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_page::quantity::Shown;
+use bartizan_page::sheet::{Grid, Section};
 use serde::Serialize;
 
 use super::Args;
@@ -65,7 +65,7 @@ pub(super) fn rows(args: &Args, tls: &[TlsRow], ike: &[IkeRow]) -> Result<Vec<Ro
         Ok(())
     };
     for row in tls {
-        let of = |flight_of: &bartizan_plan::mtu::Flight| flight(packets(flight_of.segments), flight_of.rounds, rto);
+        let of = |flight_of: &bartizan_budget::mtu::Flight| flight(packets(flight_of.segments), flight_of.rounds, rto);
         let shake = Leg::Exchange {
             request: 1,
             response: 1,
@@ -147,7 +147,7 @@ pub(super) fn section(args: &Args, rows: &[Row]) -> Section {
 }
 
 /// For each protocol, the row with most packets by loss.
-fn by_loss(args: &Args, rows: &[Row]) -> Option<(bartizan_report::plot::Drawing, String)> {
+fn by_loss(args: &Args, rows: &[Row]) -> Option<(bartizan_page::plot::Drawing, String)> {
     let mut protocols: Vec<&Row> = Vec::new();
     for row in rows {
         match protocols.iter_mut().find(|known| known.protocol == row.protocol) {

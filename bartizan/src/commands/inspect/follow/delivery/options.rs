@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::commands::inspect::size;
 use crate::commands::otlp::Target;
+use bartizan_terminal::size;
 
 /// A batch on its way and the records that come meanwhile have room in it.
 const LEAST: f64 = 4_194_304.0;

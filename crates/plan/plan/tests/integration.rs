@@ -1,8 +1,0 @@
-//! Integration tests of `plan` in one program: `autotests` is off, so each file is named here.
-
-mod captured;
-mod costs;
-mod merging;
-mod network;
-mod queueing;
-mod storms;

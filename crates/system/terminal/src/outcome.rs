@@ -1,0 +1,82 @@
+//! How a command ends: exit codes 0 clean, 1 finding, 2 failure, 64 usage.
+
+use crate::output::{self, errln};
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// The end of a command that did its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// No findings: exit code 0.
+    Clean,
+    /// The command worked and found something its user must look at: exit code 1.
+    Finding,
+}
+
+/// Why a command could not do its work: one line, then hints that say what to do next.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    hints: Vec<String>,
+    usage: bool,
+}
+
+impl Failure {
+    /// A failure with this line: exit code 2.
+    pub fn new(message: impl Display) -> Self {
+        Self {
+            message: message.to_string(),
+            hints: Vec::new(),
+            usage: false,
+        }
+    }
+
+    /// A failure by what the user wrote: exit code 64.
+    pub fn usage(message: impl Display) -> Self {
+        Self {
+            usage: true,
+            ..Self::new(message)
+        }
+    }
+
+    /// The same with one more hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// The one line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The hints in one line.
+    #[must_use]
+    pub fn hints(&self) -> String {
+        self.hints.join("; ")
+    }
+}
+
+/// Prints a failure, and gives the exit code.
+pub fn report(result: Result<Outcome, Failure>) -> ExitCode {
+    match result.and_then(|outcome| output::finish().map(|()| outcome)) {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Finding) => ExitCode::from(1),
+        Err(failure) => {
+            errln!("error: {}", failure.message);
+            for hint in &failure.hints {
+                errln!("hint: {hint}");
+            }
+            ExitCode::from(if failure.usage { 64 } else { 2 })
+        }
+    }
+}
+
+/// Help and version go to standard output and are clean; a mistyped command is a usage error.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe is the reader's choice, not an error of ours.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 64 } else { 0 })
+}

@@ -1,0 +1,118 @@
+//! Standard output and standard error: the one place of a command line that writes to them.
+//!
+//! A reader that closes the pipe has seen enough: what comes after is dropped, and the exit code is that of the work. Anything else
+//! that keeps standard output from being written is a failure: it is kept until the command ends, and then exit code 2.
+
+use std::fmt::Arguments;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Failure;
+
+/// What kept standard output from being written, of what was written by macro.
+static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Writes to standard output, as `print!` does, and never panics.
+#[macro_export]
+macro_rules! out {
+    ($($text:tt)*) => { $crate::output::write_out(format_args!($($text)*)) };
+}
+
+/// The same with a line's end.
+#[macro_export]
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::output::write_out(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Writes to standard error, as `eprint!` does, and never panics.
+#[macro_export]
+macro_rules! err {
+    ($($text:tt)*) => { $crate::output::write_err(format_args!($($text)*)) };
+}
+
+/// The same with a line's end.
+#[macro_export]
+macro_rules! errln {
+    () => { $crate::output::write_err(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::output::write_err(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub use crate::{err, errln, out, outln};
+
+/// Writes to standard output; a failure is kept for [`finish`].
+pub fn write_out(text: Arguments<'_>) {
+    if let Err(error) = io::stdout().lock().write_fmt(text)
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        FAILED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+    }
+}
+
+/// Writes to standard error.
+pub fn write_err(text: Arguments<'_>) {
+    // There is no other place to say that nothing can be said.
+    let _ = io::stderr().lock().write_fmt(text);
+}
+
+/// Writes a text to standard output, and says at once where that fails.
+///
+/// # Errors
+/// When it cannot be written; a closed pipe is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    said(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The outcome of writing to standard output: a closed pipe is the reader's choice.
+///
+/// # Errors
+/// Any other error of `written`.
+pub fn said(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes out what waits, and reports what could not be written since the command began.
+///
+/// # Errors
+/// The first error since then.
+pub fn finish() -> Result<(), Failure> {
+    if let Some(error) = FAILED.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return said(Err(error));
+    }
+    said(io::stdout().lock().flush())
+}
+
+/// Whether what goes there is coloured: to a terminal, unless NO_COLOR is set (<https://no-color.org>).
+pub fn is_coloured(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Writes a whole file or none: a full disk leaves what was there.
+///
+/// # Errors
+/// When its folder or the file cannot be written.
+pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new(format!("writing {}: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // A file that cannot be written may be there in part.
+        let _ = fs::remove_file(&part);
+    }
+    written.map_err(failed)
+}

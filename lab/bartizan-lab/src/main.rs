@@ -1,0 +1,78 @@
+//! `bartizan-lab`: experiments, measurements, simulations, and the demonstration.
+#![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod commands;
+
+use std::process::ExitCode;
+
+use bartizan_terminal::{Failure, Outcome, help, interrupt, outcome, output, table};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// The meaning of exit code 1, by the words of a command.
+const FINDINGS: &help::Findings = &[
+    (
+        "bench hostile",
+        "a 99th percentile is more than a fifth above the quiet one, or a trial failed",
+    ),
+    ("bench inspect", "a figure does not reach its target"),
+    ("bench sidecar", "a figure does not reach its target, or a trial failed"),
+    ("demo", "something was not as it should be"),
+    (
+        "compare",
+        "something got worse by more than the threshold, or lines of a file were no records",
+    ),
+    ("export", "lines of a file were no records"),
+    (
+        "report",
+        "lines of a file were no records, or there was no trial to report",
+    ),
+    ("run", "a trial failed, or a part could not be run"),
+    (
+        "plan capacity",
+        "the cores of a gateway do not suffice for the target, with some suite",
+    ),
+    ("plan merge", "under some seed a site was not back in time"),
+    ("plan storm", "under some seed a site was not back in time"),
+    ("plan measured", "the median absolute error is above 15 %"),
+];
+
+/// The laboratory of Bartizan: experiments, measurements, simulations and their reports.
+#[derive(Parser)]
+#[command(name = "bartizan-lab", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Lab(commands::lab::Lab),
+    Bench(commands::bench::Args),
+    Completions(commands::completions::Args),
+    Demo(commands::demo::Args),
+    Man(commands::man::Args),
+    Plan(Box<commands::plan::Args>),
+}
+
+/// The whole command line.
+fn command() -> clap::Command {
+    help::with_exit_codes(Cli::command(), FINDINGS)
+}
+
+fn main() -> ExitCode {
+    let matches = command().try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return outcome::usage(&error),
+    };
+    outcome::report(match cli.command {
+        Command::Lab(command) => commands::lab::run(command),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Demo(args) => commands::demo::run(args),
+        Command::Man(args) => commands::man::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
+    })
+}

@@ -1,0 +1,43 @@
+//! Help pages of `bartizan-lab`: each command has an example and its exit codes.
+
+#![allow(missing_docs, reason = "a test file has no readers of its documentation")]
+
+use std::process::Command;
+
+fn pages(words: &[String], found: &mut Vec<(String, String)>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan-lab"));
+    let output = command.args(words).arg("--help").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{words:?}");
+    let page = String::from_utf8(output.stdout).unwrap();
+    let listed = page.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    let below: Vec<String> = listed
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("  "))
+        .filter_map(|line| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned()))
+        .filter(|name| !name.is_empty() && name != "help")
+        .collect();
+    if below.is_empty() {
+        found.push((words.join(" "), page));
+    }
+    for name in below {
+        pages(&[words, &[name]].concat(), found);
+    }
+}
+
+#[test]
+fn every_command_has_an_example_and_exit_codes() {
+    let mut found = Vec::new();
+    pages(&[], &mut found);
+    assert!(found.len() > 14, "{}", found.len());
+    for (words, page) in found {
+        // As it is typed: the product executes this program for its own commands.
+        assert!(
+            page.contains("Example") && page.contains("\n  bartizan"),
+            "{words}: {page}"
+        );
+        let codes = page.split_once("Exit codes:\n").map_or("", |(_, codes)| codes);
+        for code in ["  0   ", "  2   ", "  64  "] {
+            assert!(codes.contains(code), "{words}: {page}");
+        }
+    }
+}
