@@ -52,8 +52,7 @@ pub(crate) const HINT: &str = "this command belongs to the laboratory: `make lab
 /// The program: that of the same folder, else that of PATH.
 pub(crate) fn program() -> PathBuf {
     let own = std::env::current_exe().ok().map(|path| path.with_file_name(PROGRAM));
-    beside
-        .filter(|path| path.is_file())
+    own.filter(|path| path.is_file())
         .unwrap_or_else(|| PathBuf::from(PROGRAM))
 }
 

@@ -46,7 +46,7 @@ fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
         .take_while(|line| line.is_empty() || line.starts_with("  "))
         .filter_map(|line| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned()))
         .filter(|name| !name.is_empty() && name != "help")
-        .filter(|name| !LABORATORY.contains(&[words, &[name.clone()]].concat().join(" ").as_str()))
+        .filter(|name| !LABORATORY.contains(&[words, std::slice::from_ref(name)].concat().join(" ").as_str()))
         .collect();
     found.push((words.join(" "), page, below.is_empty()));
     for name in below {

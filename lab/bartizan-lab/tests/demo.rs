@@ -134,7 +134,7 @@ fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
     // Where nobody but root may enter the build's folder, the program must lie elsewhere.
     let program = folder.path().join("bartizan-lab");
     bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan-lab"), &program);
-    bartizan_testing::copy_program(product(), &folder.path().join("bartizan"));
+    bartizan_testing::copy_program(product(), folder.path().join("bartizan"));
     let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), everyone).expect("open to everyone");
     let mut command = Command::new(program);
