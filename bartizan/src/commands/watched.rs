@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
 
 /// Interval at which files are looked at. A change is acted on once it has stood for that long: a
 /// certificate and its key are two files.
 pub(super) const EVERY: Duration = Duration::from_secs(2);
+
+/// Interval at which the end is looked for in between.
+const TURN: Duration = Duration::from_millis(100);
 
 /// State of a file: it may be written in place or replaced by renaming, and it may become readable
 /// without
@@ -59,6 +65,29 @@ impl Watched {
     pub(super) fn reading(&mut self) {
         self.installed = stamps(&self.files);
         self.last.clone_from(&self.installed);
+    }
+
+    /// Has them read after each change, until `stop` says so.
+    pub(super) fn each_change(&mut self, stop: &dyn Fn() -> bool, mut read: impl FnMut() -> Result<(), Failure>) {
+        let mut looked = Instant::now();
+        while !stop() {
+            thread::sleep(TURN);
+            if looked.elapsed() < EVERY {
+                continue;
+            }
+            looked = Instant::now();
+            if !self.has_changed() {
+                continue;
+            }
+            self.reading();
+            if let Err(failure) = read() {
+                tracing::error!(
+                    error = failure.message(),
+                    hint = failure.hints(),
+                    "not reloaded: what was in effect stays in effect"
+                );
+            }
+        }
     }
 
     /// These are the files from now on.

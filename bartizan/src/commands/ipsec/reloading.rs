@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use bartizan_deployment::IkeEngine;
 use bartizan_ipsec::render::{Credentials, Means};
@@ -13,10 +11,7 @@ use bartizan_ipsec::{Metrics, drive};
 use super::failed;
 use super::node::{IpsecHost, links};
 use crate::Failure;
-use crate::commands::watched::{EVERY, Watched};
-
-/// Interval at which the end is looked for in between.
-const TURN: Duration = Duration::from_millis(100);
+use crate::commands::watched::Watched;
 
 /// The files of a node as they stand; to be called before they are read.
 pub(super) fn watched(host: &IpsecHost) -> Watched {
@@ -45,30 +40,12 @@ pub(super) fn keep(
         );
     }
     remember(&credentials, metrics);
-    let mut looked = Instant::now();
-    while !stop() {
-        thread::sleep(TURN);
-        if looked.elapsed() < EVERY {
-            continue;
-        }
-        looked = Instant::now();
-        if !watched.has_changed() {
-            continue;
-        }
-        watched.reading();
-        match again(host, means, &credentials) {
-            Ok(read) => {
-                credentials = read;
-                remember(&credentials, metrics);
-                tracing::info!("reloaded: SAs are judged by what the files say now");
-            }
-            Err(failure) => tracing::error!(
-                error = failure.message(),
-                hint = failure.hints(),
-                "not reloaded: what was in effect stays in effect"
-            ),
-        }
-    }
+    watched.each_change(stop, || {
+        credentials = again(host, means, &credentials)?;
+        remember(&credentials, metrics);
+        tracing::info!("reloaded: SAs are judged by what the files say now");
+        Ok(())
+    });
 }
 
 fn again(host: &IpsecHost, means: Means, before: &Credentials) -> Result<Credentials, Failure> {

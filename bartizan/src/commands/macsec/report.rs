@@ -153,6 +153,11 @@ impl Report {
             if let (Some(sends), Some(receives)) = (&link.sends, &link.receives) {
                 let _ = writeln!(text, "  sends with {}, receives with {}", key(sends), key(receives));
             }
+            let proven = link.authenticated_s.map(|age| format!("peer proven {age} s ago; "));
+            if let Some(left) = link.ends_s {
+                let proven = proven.unwrap_or_default();
+                let _ = writeln!(text, "  {proven}keys end in {left} s unless it proves itself again");
+            }
             if let Some(mka) = &link.mka {
                 let _ = writeln!(text, "  {}", of_mka(mka));
             }

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
+use bartizan_deployment::{Files, Node};
 use bartizan_ledger::Ledger;
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::Control;
@@ -14,6 +16,7 @@ use bartizan_tls::Credentials;
 
 use super::report::{self, Report};
 use super::{MacsecHost, failed, guard_failed};
+use crate::commands::watched::Watched;
 use crate::interrupt::Interrupt;
 use crate::output::{errln, outln};
 use crate::{Failure, Outcome};
@@ -45,22 +48,10 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
         let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
         // The file is refused without.
         let (node, files) = files.ok_or_else(|| Failure::usage(format!("{} has no certificate", host.node)))?;
-        let refused = |error: bartizan_tls::Error| {
-            let failure = Failure::new(&error);
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        };
-        let credentials = Credentials::load(files).map_err(refused)?;
-        credentials.check_identity(&node.identity).map_err(refused)?;
-        for older in credentials.older_lists() {
-            errln!("note: {} {older}", shown(files.crl.as_deref()));
-        }
-        if let Err(error) = credentials.remember_lists() {
-            errln!("note: the newest revocation lists are not remembered: {error}");
-        }
-        Some(endpoint(&host.deployment, &host.node, credentials).map_err(refused)?)
+        let watched = Watched::new(files.watched().cloned().collect());
+        let credentials = Credentials::load(files).and_then(|read| usable(read, node, files));
+        let endpoint = credentials.and_then(|credentials| endpoint(&host.deployment, &host.node, credentials));
+        Some((endpoint.map_err(refused)?, watched, node, files))
     } else {
         None
     };
@@ -81,7 +72,9 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     for setting in &mut settings {
         setting.guard.clone_from(&guard);
     }
-    let controller = Controller::new(settings, endpoint, ledger.recorder());
+    let first = endpoint.as_ref().map(|(endpoint, ..)| endpoint.clone());
+    let (sends, reloaded) = mpsc::channel();
+    let controller = Controller::new(settings, first, ledger.recorder()).reloading(reloaded);
     if let Some((link, error)) = controller.trouble() {
         let failure = failed(error);
         return Err(failure.hint(format!("the link is {link} of {}", host.node)));
@@ -91,6 +84,22 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     thread::scope(|scope| {
         if let Some(guard) = &guard {
             scope.spawn(|| guard::keep(guard, &stop));
+        }
+        if let Some((mut endpoint, mut watched, node, files)) = endpoint {
+            let stop = &stop;
+            scope.spawn(move || {
+                watched.each_change(stop, || {
+                    let credentials = endpoint.credentials().load_again(files);
+                    let credentials = credentials.and_then(|read| usable(read, node, files));
+                    endpoint = credentials
+                        .and_then(|read| endpoint.with_credentials(read))
+                        .map_err(refused)?;
+                    // The controller is there for as long as this thread.
+                    let _ = sends.send(endpoint.clone());
+                    tracing::info!("reloaded: links are judged by what the files say now");
+                    Ok(())
+                });
+            });
         }
         let mut said = Vec::new();
         controller.run(Some(&control), &|| interrupt.asked(), &mut |links| {
@@ -107,8 +116,29 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     Ok(Outcome::Clean)
 }
 
-fn shown(file: Option<&Path>) -> String {
-    file.map(|file| file.display().to_string()).unwrap_or_default()
+/// Credentials that fit the node; says what is left of their lists.
+fn usable(credentials: Credentials, node: &Node, files: &Files) -> Result<Credentials, bartizan_tls::Error> {
+    credentials.check_identity(&node.identity)?;
+    let shown = files
+        .crl
+        .as_ref()
+        .map(|file| file.display().to_string())
+        .unwrap_or_default();
+    for older in credentials.older_lists() {
+        errln!("note: {shown} {older}");
+    }
+    if let Err(error) = credentials.remember_lists() {
+        errln!("note: the newest revocation lists are not remembered: {error}");
+    }
+    Ok(credentials)
+}
+
+fn refused(error: bartizan_tls::Error) -> Failure {
+    let failure = Failure::new(&error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Says of each link when it comes up, and when its peer no longer answers.

@@ -52,8 +52,7 @@ pub(super) async fn keep(
 pub(super) fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSet<PathBuf> {
     let mut files = BTreeSet::from([file.to_owned()]);
     if let Some(named) = deployment.node(node).and_then(|node| node.files.as_ref()) {
-        files.extend([&named.certificate, &named.key, &named.roots].map(Clone::clone));
-        files.extend(named.crl.clone());
+        files.extend(named.watched().cloned());
     }
     files
 }

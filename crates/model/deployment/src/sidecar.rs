@@ -116,6 +116,13 @@ pub struct Files {
     pub known_lists: Option<PathBuf>,
 }
 
+impl Files {
+    /// The files that a program which uses them reads again when one has changed.
+    pub fn watched(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.certificate, &self.key, &self.roots].into_iter().chain(&self.crl)
+    }
+}
+
 /// Bounds on what peers and network functions can make a sidecar hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

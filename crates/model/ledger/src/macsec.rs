@@ -167,7 +167,8 @@ pub struct MacsecNotRekeyed {
     pub key_id: String,
 }
 
-/// A key is used for longer than its policy lets it be. Frames go on under it: a link that stops is no better.
+/// A key was used for longer than its policy lets it be. It is removed, unless its CAK is of a
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecOutlived {
     /// Which link.

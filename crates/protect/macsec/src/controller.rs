@@ -1,6 +1,7 @@
 //! All links of a node on one thread.
 
 use std::os::fd::AsFd as _;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use bartizan_ledger::Recorder;
@@ -19,6 +20,8 @@ const TURN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Controller {
     endpoint: Option<Endpoint>,
+    /// Others that take its place, once files have changed.
+    reloaded: Option<Receiver<Endpoint>>,
     recorder: Recorder,
     links: Vec<Slot>,
 }
@@ -34,6 +37,8 @@ enum Slot {
         setting: Box<Setting>,
         error: Error,
         again: Instant,
+        /// What stood before, whose keys are in the kernel until they end.
+        left: Option<Box<Link>>,
     },
 }
 
@@ -49,8 +54,16 @@ impl Controller {
         Self {
             links: links.collect(),
             endpoint,
+            reloaded: None,
             recorder,
         }
+    }
+
+    /// Takes endpoints that follow the first: standing links are judged by the latest.
+    #[must_use]
+    pub fn reloading(mut self, reloaded: Receiver<Endpoint>) -> Self {
+        self.reloaded = Some(reloaded);
+        self
     }
 
     /// What keeps a link from being opened, of the first for which something does.
@@ -80,6 +93,7 @@ impl Controller {
         while !stop() {
             let now = Instant::now();
             let mut wake = now + TURN;
+            self.reload(now);
             for slot in &mut self.links {
                 wake = wake.min(slot.turn(self.endpoint.as_ref(), &self.recorder, now));
             }
@@ -96,6 +110,23 @@ impl Controller {
                 self.wait(control, wake.saturating_duration_since(Instant::now()));
             }
         }
+    }
+
+    fn reload(&mut self, now: Instant) {
+        let Some(endpoint) = self.reloaded.as_ref().and_then(|reloaded| reloaded.try_iter().last()) else {
+            return;
+        };
+        for slot in &mut self.links {
+            match slot {
+                Slot::Open { link, next } => {
+                    link.reloaded(&endpoint, now);
+                    *next = now;
+                }
+                Slot::Closed { left: Some(link), .. } => link.reloaded(&endpoint, now),
+                Slot::Closed { left: None, .. } => {}
+            }
+        }
+        self.endpoint = Some(endpoint);
     }
 
     fn answer(&mut self, question: Question) -> Answer {
@@ -144,13 +175,18 @@ impl Controller {
 
     fn take_down(self) {
         for slot in self.links {
-            if let Slot::Open { link, .. } = slot {
-                let name = link.setting().name.clone();
-                if let Err(error) = link.take_down() {
-                    tracing::error!(link = %name, %error, "the device stays");
-                }
+            match slot {
+                Slot::Open { link, .. } | Slot::Closed { left: Some(link), .. } => take_down(*link),
+                Slot::Closed { left: None, .. } => {}
             }
         }
+    }
+}
+
+fn take_down(link: Link) {
+    let name = link.setting().name.clone();
+    if let Err(error) = link.take_down() {
+        tracing::error!(link = %name, %error, "the device stays");
     }
 }
 
@@ -164,6 +200,7 @@ fn open(setting: Setting, endpoint: Option<&Endpoint>, recorder: &Recorder, now:
             setting: Box::new(setting),
             error,
             again: now + AGAIN,
+            left: None,
         },
     }
 }
@@ -183,13 +220,29 @@ impl Slot {
                     tracing::error!(link = %link.setting().name, %error, hint, "the link is gone; it is tried again");
                     let setting = Box::new(link.setting().clone());
                     let again = now + AGAIN;
-                    *self = Self::Closed { setting, error, again };
+                    let closed = Self::Closed {
+                        setting,
+                        error,
+                        again,
+                        left: None,
+                    };
+                    let before = std::mem::replace(self, closed);
+                    if let (Self::Open { link, .. }, Self::Closed { left, .. }) = (before, self) {
+                        *left = Some(link);
+                    }
                     again
                 }
             },
             Self::Closed { again, .. } if *again > now => *again,
-            Self::Closed { setting, .. } => {
+            Self::Closed { setting, left, .. } => {
+                let mut before = left.take();
+                before.iter_mut().for_each(|left| left.end_in_time(now));
                 *self = open((**setting).clone(), endpoint, recorder, now);
+                match (self, before) {
+                    (Self::Open { link, .. }, Some(before)) => link.follow_on(*before),
+                    (Self::Closed { left, .. }, before) => *left = before,
+                    (Self::Open { .. }, None) => {}
+                }
                 now
             }
         }

@@ -5,6 +5,7 @@ mod eap;
 mod greeting;
 mod keyer;
 mod listening;
+mod proven;
 mod record;
 mod refusals;
 mod setting;
@@ -16,7 +17,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::FrameSocket;
 use bartizan_ledger::Recorder;
@@ -37,6 +38,7 @@ use eap::EapPort;
 use keyer::Keyer;
 pub use keyer::{EapEnd, MkaSetting};
 use listening::Listening;
+use proven::{Judged, Proven};
 use refusals::Refusals;
 pub use setting::{RUN, Setting, endpoint};
 pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
@@ -50,6 +52,9 @@ const GONE: Duration = Duration::from_secs(7);
 /// Until an exchange that failed is begun again: twice as long each time.
 const FIRST_AGAIN: Duration = Duration::from_millis(250);
 const LAST_AGAIN: Duration = Duration::from_secs(8);
+
+/// What is said where keys end.
+const UNPROVEN: &str = "the peer has not proven itself again in time";
 
 /// One link of a node.
 #[derive(Debug)]
@@ -68,6 +73,8 @@ pub struct Link {
     beginning: BTreeMap<u64, Beginning>,
     admission: Admission,
     current: Option<Peer>,
+    /// What the keys rest on, where this process saw it.
+    proven: Option<Proven>,
     again: Duration,
     dial_at: Instant,
     look_at: Instant,
@@ -138,6 +145,7 @@ impl Link {
             beginning: BTreeMap::new(),
             admission: Admission::new(now),
             current: None,
+            proven: None,
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,
@@ -163,6 +171,42 @@ impl Link {
     #[must_use]
     pub fn setting(&self) -> &Setting {
         &self.setting
+    }
+
+    /// Other credentials, or what they are judged by. The standing link is judged anew.
+    pub(crate) fn reloaded(&mut self, endpoint: &Endpoint, now: Instant) {
+        if let Some((known, _)) = &mut self.exchange {
+            *known = endpoint.clone();
+        }
+        if let Some(port) = &mut self.eap {
+            port.reloaded(endpoint);
+        }
+        if let Some(proven) = &mut self.proven {
+            proven.hurry(now);
+        }
+        self.look_at = now;
+        if let Keyer::Eap(eap) = &mut self.keyer {
+            // wpa_supplicant reads them when it begins, and judges no one again.
+            let orders = eap.authentication.rekey();
+            self.follow(orders, now);
+        }
+    }
+
+    /// Ends keys that are due while the port is away.
+    pub(crate) fn end_in_time(&mut self, now: Instant) {
+        if self.keyer.authentication().1.is_some_and(|at| at <= now) {
+            self.keyer.end(now);
+            self.cease(UNPROVEN, now);
+        }
+        self.judge(now);
+    }
+
+    /// Takes the place of a link whose port was away, with what is left of its time.
+    pub(crate) fn follow_on(&mut self, before: Self) {
+        if let (Keyer::Direct(schedule), (_, Some(at))) = (&mut self.keyer, before.keyer.authentication()) {
+            schedule.ends_by(at);
+        }
+        self.proven = before.proven;
     }
 
     /// Its socket, for whoever waits for frames; none where no keys are exchanged.
@@ -216,6 +260,7 @@ impl Link {
             self.secy.interface().mtu,
             state.as_ref(),
             &self.keyer,
+            self.proven.as_ref(),
             self.answers(),
             now,
         )
@@ -381,6 +426,10 @@ impl Link {
                 Ok(())
             }
             Order::Drop => return Err("the peer does not answer".to_owned()),
+            Order::End => {
+                self.cease(UNPROVEN, now);
+                Ok(())
+            }
             Order::Notice(notice) => {
                 self.notice(&notice, now);
                 Ok(())
@@ -434,13 +483,50 @@ impl Link {
         }
     }
 
-    /// The connection to the peer is gone; frames go on under the keys that are installed.
+    /// The connection to the peer is gone; frames go on under the keys that are installed, until
+    /// these end.
     fn lose(&mut self, said: &str, now: Instant) {
         self.keyer.lost();
         self.current = None;
         self.seen.lost(said);
         tracing::warn!(link = %self.setting.name, said, "no connection to the peer: frames go on under the keys that both ends have");
         self.back_off(now);
+    }
+
+    /// Removes the keys of both directions. The peer may prove itself again at once.
+    fn cease(&mut self, said: &str, now: Instant) {
+        if let Some(supplicant) = self.keyer.supplicant() {
+            supplicant.stop();
+        }
+        (self.current, self.proven) = (None, None);
+        self.seen.gone();
+        self.seen.lost(said);
+        (self.again, self.dial_at) = (FIRST_AGAIN, now);
+        let (link, peer) = (&self.setting.name, &self.setting.peer);
+        tracing::error!(%link, %peer, said, "all keys are removed: no frame passes until the peer has proven itself again");
+        if let Err(error) = self.secy.flush().or_else(|_| self.secy.remove()) {
+            tracing::error!(%link, %error, hint = "`bartizan down` removes the device", "KEYS STAY IN THE KERNEL");
+        }
+    }
+
+    /// Judges what the keys rest on by the files and the date of now.
+    fn judge(&mut self, now: Instant) {
+        let endpoint = self.exchange.as_ref().map(|(endpoint, _)| endpoint);
+        let endpoint = endpoint.or_else(|| self.eap.as_ref().and_then(EapPort::endpoint));
+        let (Some(endpoint), Some(proven)) = (endpoint, &mut self.proven) else {
+            return;
+        };
+        match proven.judge(endpoint, now, SystemTime::now()) {
+            Judged::Stands => {}
+            Judged::Renew => self.rekey(true, now),
+            Judged::Refused(refusal) => {
+                let event = record::no_longer_admitted(&self.setting, &refusal, proven.established());
+                self.recorder.record(event);
+                tracing::warn!(link = %self.setting.name, hint = %refusal.hint, "the peer would be refused now: {refusal}");
+                self.keyer.end(now);
+                self.cease(&refusal.detail, now);
+            }
+        }
     }
 
     fn end(&mut self, conversation: u64, ended: &Ended, now: Instant) {
@@ -579,6 +665,7 @@ impl Link {
             self.seen.gone();
         }
         self.follow(orders, now);
+        self.judge(now);
         Ok(())
     }
 }

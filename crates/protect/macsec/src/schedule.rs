@@ -10,6 +10,9 @@
 //! At no time does the sender use a key that the receiver lacks: whatever is cut off between two steps, frames go on under the key before. A
 //! controller that was killed has a successor that knows no secret; it begins with another exchange and with what the kernel has.
 //!
+//! Keys last no longer than the authentication behind them: at its end all of them are removed,
+//! whichever end failed to renew it.
+//!
 //! No socket, no kernel and no clock here: what is to be done comes out as [`Order`]s, in order.
 
 mod terms;
@@ -87,6 +90,8 @@ pub enum Order {
     Exchange,
     /// Drops the connection to the peer: it does not answer.
     Drop,
+    /// Removes all keys of both directions: the peer has to prove itself again first.
+    End,
     /// Nothing is to be done: something is to be known.
     Notice(Notice),
 }
@@ -166,6 +171,10 @@ pub struct Schedule {
     connection: Option<Connection>,
     sending: Sending,
     receiving: Receiving,
+    /// The last exchange that ended well, where this process had it.
+    authenticated: Option<Instant>,
+    /// When all keys end.
+    ends: Option<Instant>,
 }
 
 /// What an exchange gave.
@@ -225,7 +234,34 @@ impl Schedule {
             connection: None,
             sending: Sending::default(),
             receiving: Receiving::default(),
+            authenticated: None,
+            ends: None,
         }
+    }
+
+    /// Keys of a predecessor are in the kernel. Their age is not known: without another exchange
+    /// they last as long as one key.
+    pub fn found(&mut self, now: Instant) {
+        self.ends = now.checked_add(self.terms.lifetime);
+    }
+
+    /// Keys end at that time at the latest.
+    pub fn ends_by(&mut self, at: Instant) {
+        self.ends = self.ends.map(|ends| ends.min(at));
+    }
+
+    /// When the peer last proved itself, and when all keys end unless it does again.
+    #[must_use]
+    pub const fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
+        (self.authenticated, self.ends)
+    }
+
+    /// The authentication behind the keys is over.
+    pub fn end(&mut self) -> Vec<Order> {
+        self.connection = None;
+        (self.sending, self.receiving) = (Sending::default(), Receiving::default());
+        (self.authenticated, self.ends) = (None, None);
+        vec![Order::End]
     }
 
     /// An exchange ended well, the first or another: both directions get keys of it at once. `installed` is what the kernel has.
@@ -236,6 +272,7 @@ impl Schedule {
             receiving: secret.chain(self.direction.other(), self.suite),
             renewing: None,
         });
+        (self.authenticated, self.ends) = (Some(now), now.checked_add(self.terms.authentication()));
         let sending = &mut self.sending;
         sending.offered = None;
         sending.fresh = false;
@@ -263,7 +300,7 @@ impl Schedule {
         self.advance(now)
     }
 
-    /// The connection is gone. Frames go on under the keys that are installed.
+    /// The connection is gone. Frames go on under the keys that are installed, until these end.
     pub fn lost(&mut self) {
         self.connection = None;
         self.sending.offered = None;
@@ -303,6 +340,7 @@ impl Schedule {
     pub fn passed(&mut self, packets: Option<u64>, now: Instant) -> Vec<Order> {
         let (terms, sending) = (&self.terms, &mut self.sending);
         let mut orders = Vec::new();
+        let mut over = self.ends.is_some_and(|at| at <= now);
         if let Some(current) = &mut sending.current {
             current.packets = packets.unwrap_or(current.packets);
             let age = now.saturating_duration_since(current.since);
@@ -312,7 +350,8 @@ impl Schedule {
             if current.packets >= terms.packets {
                 sending.wanted.get_or_insert(Cause::Packets);
             }
-            let outlived = age >= terms.lifetime || current.packets >= terms.most_packets(self.suite);
+            over |= age >= terms.lifetime;
+            let outlived = over || current.packets >= terms.most_packets(self.suite);
             if outlived && !current.outlived {
                 current.outlived = true;
                 orders.push(Order::Notice(Notice::Outlived {
@@ -322,6 +361,10 @@ impl Schedule {
                     packets: current.packets,
                 }));
             }
+        }
+        if over {
+            orders.extend(self.end());
+            return orders;
         }
         let late = |since: Instant| now.saturating_duration_since(since) >= self.terms.patience;
         let offered = self.sending.offered.as_ref().map(|offered| offered.since);
@@ -340,13 +383,10 @@ impl Schedule {
         let Sending { current, offered, .. } = &self.sending;
         let retiring = self.sending.retiring.values().chain(self.receiving.retiring.values());
         let patience = |since: Instant| since + self.terms.patience;
-        let current = current
-            .as_ref()
-            .and_then(|current| match (self.sending.wanted, current.outlived) {
-                (None, _) => Some(current.since + self.terms.rekey),
-                (Some(_), false) => Some(current.since + self.terms.lifetime),
-                (Some(_), true) => None,
-            });
+        let current = current.as_ref().map(|current| match self.sending.wanted {
+            None => current.since + self.terms.rekey,
+            Some(_) => current.since + self.terms.lifetime,
+        });
         retiring
             .copied()
             .chain(offered.as_ref().map(|offered| patience(offered.since)))
@@ -357,6 +397,7 @@ impl Schedule {
                     .map(patience),
             )
             .chain(current)
+            .chain(self.ends)
             .min()
     }
 

@@ -66,6 +66,7 @@ fn measure() {
         // What handshakes leave to the allocator is there before it is counted.
         links: (0..20).map(&link).collect(),
         endpoint: Some(endpoint.clone()),
+        reloaded: None,
         recorder: recorder.clone(),
     };
     let before = resident(std::process::id());

@@ -304,7 +304,7 @@ impl SecY {
     /// # Errors
     ///
     /// What the kernel says.
-    pub fn remove(self) -> Result<(), Error> {
+    pub fn remove(&self) -> Result<(), Error> {
         self.interface.remove()
     }
 

@@ -36,6 +36,15 @@ pub struct State {
     pub counters: Counters,
 }
 
+impl State {
+    /// Holds where a key of either direction is installed.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        let receives = self.channels.iter().any(|channel| !channel.associations.is_empty());
+        receives || !self.transmit.is_empty()
+    }
+}
+
 /// An association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaState {

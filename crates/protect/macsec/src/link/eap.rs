@@ -8,7 +8,7 @@ use bartizan_registry::ethertype;
 use bartizan_tls::{Endpoint, Refused};
 
 use super::keyer::Keyer;
-use super::{FIRST_AGAIN, FRAMES, Link, record};
+use super::{FIRST_AGAIN, FRAMES, Link, Proven, record};
 use crate::Error;
 use crate::eap::{Authenticated, Authenticator, Bystander, Happened, Saw};
 
@@ -60,6 +60,20 @@ impl EapPort {
         match &mut self.end {
             End::Authenticator(authority) => Some((&mut self.socket, &mut **authority)),
             End::Peer(_) => None,
+        }
+    }
+
+    /// What the peer is judged by; none where wpa_supplicant judges it.
+    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
+        match &self.end {
+            End::Authenticator(authority) => Some(&authority.endpoint),
+            End::Peer(_) => None,
+        }
+    }
+
+    pub(super) fn reloaded(&mut self, endpoint: &Endpoint) {
+        if let Some((_, authority)) = self.authority() {
+            authority.endpoint = endpoint.clone();
         }
     }
 
@@ -189,7 +203,9 @@ impl Link {
         self.seen.exchanged(&established, began, now);
         self.again = FIRST_AGAIN;
         let Keyer::Mka(mka) = &mut self.keyer else { return };
-        mka.origin = Some(Arc::new(established));
+        let established = Arc::new(established);
+        self.proven = Some(Proven::by(Arc::clone(&established), self.proven.as_ref(), now));
+        mka.origin = Some(established);
         let orders = mka.rotation.connected(cak, "", "", now);
         self.follow(orders, now);
         if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {

@@ -83,12 +83,11 @@ impl Keyer {
     pub(super) fn open(setting: &Setting, secy: &SecY, own: Sci, now: Instant) -> Result<Self, Error> {
         let Some(mka) = &setting.mka else {
             let suite = setting.device_settings.suite;
-            return Ok(Self::Direct(Box::new(Schedule::new(
-                setting.terms,
-                suite,
-                setting.direction,
-                own,
-            ))));
+            let mut schedule = Schedule::new(setting.terms, suite, setting.direction, own);
+            if secy.state()?.has_keys() {
+                schedule.found(now);
+            }
+            return Ok(Self::Direct(Box::new(schedule)));
         };
         let with = match &mka.eap {
             Some(EapEnd::Peer(with)) => Some(&**with),
@@ -121,6 +120,9 @@ impl Keyer {
         }
         let by_eap = mka.eap.is_some();
         let mut rotation = Rotation::new(setting.terms, setting.direction);
+        if mka.file.is_some() {
+            rotation = rotation.of_file();
+        }
         if let Some((Some(ckn), since)) = adopted {
             rotation.adopt(ckn, since);
             if by_eap {
@@ -216,6 +218,25 @@ impl Keyer {
             Self::Mka(mka) => mka.rotation.received(message, now),
             // There is no connection that it could come by.
             Self::Eap(_) => Err(Fault::OutOfTurn),
+        }
+    }
+
+    /// When the peer last proved itself, where that is known, and when all keys end unless it does
+    /// again.
+    pub(super) fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
+        match self {
+            Self::Direct(schedule) => schedule.authentication(),
+            Self::Mka(mka) => mka.rotation.authentication(),
+            Self::Eap(eap) => eap.authentication.authentication(),
+        }
+    }
+
+    /// The authentication behind the keys is over: these are removed.
+    pub(super) fn end(&mut self, now: Instant) {
+        match self {
+            Self::Direct(schedule) => drop(schedule.end()),
+            Self::Mka(mka) => drop(mka.rotation.end()),
+            Self::Eap(eap) => eap.authentication.ended(now),
         }
     }
 

@@ -6,7 +6,7 @@ use bartizan_ledger::{
     Direction as Began, Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecNotRekeyed,
     MacsecOrigin, MacsecOutlived, MacsecRefused, Verdict,
 };
-use bartizan_tls::{Established, Refused};
+use bartizan_tls::{Established, Refusal, Refused};
 
 use super::{EapEnd, Setting};
 use crate::derive::Direction;
@@ -148,6 +148,19 @@ pub(super) fn refused(setting: &Setting, refused: &Refused, times: u64) -> Event
         times,
         negotiated: refused.negotiated.clone().map(Box::new),
         chain: refused.chain.clone(),
+    }))
+}
+
+/// The event of a peer that proved itself and would be refused now: the keys of the link end.
+pub(super) fn no_longer_admitted(setting: &Setting, refusal: &Refusal, established: &Established) -> Event {
+    Event::MacsecRefused(Box::new(MacsecRefused {
+        link: link(setting),
+        direction: began(setting),
+        reason: refusal.reason.to_string(),
+        detail: refusal.detail.clone(),
+        times: 1,
+        negotiated: Some(Box::new(established.negotiated.clone())),
+        chain: established.chain.to_vec(),
     }))
 }
 

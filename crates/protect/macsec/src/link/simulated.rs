@@ -11,7 +11,7 @@ use super::admission::Admission;
 use super::keyer::Keyer;
 use super::listening::Listening;
 use super::refusals::Refusals;
-use super::{FIRST_AGAIN, Link, Peer, Setting, status};
+use super::{FIRST_AGAIN, Link, Peer, Proven, Setting, status};
 use crate::Sci;
 use crate::derive::Secret;
 use crate::kernel::{Interface, SecY};
@@ -51,7 +51,7 @@ impl<'a> End<'a> {
             match order {
                 Order::Send(message) => self.session.send(&message).unwrap(),
                 Order::Notice(notice) => self.notices.push(notice),
-                Order::Drop | Order::Exchange => panic!("{order:?}"),
+                Order::Drop | Order::End | Order::Exchange => panic!("{order:?}"),
                 _ => {}
             }
         }
@@ -141,6 +141,7 @@ impl Link {
             ..
         } = own;
         let (established, _) = established.expect("the handshake ended well");
+        let established = Arc::from(established);
         let mut seen = status::Seen::new();
         seen.exchanged(&established, now, now);
         for notice in &notices {
@@ -168,10 +169,11 @@ impl Link {
             current: Some(Peer {
                 session,
                 sci: channels[0],
-                established: Arc::from(established),
+                established: Arc::clone(&established),
                 heard: now,
                 said: now,
             }),
+            proven: Some(Proven::by(established, None, now)),
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,

@@ -1,12 +1,13 @@
 //! How a link stands, for whoever asks.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bartizan_tls::Established;
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
 use super::keyer::{Keyer, agreed};
+use super::proven::Proven;
 use crate::Sci;
 use crate::kernel::{Confidentiality, Counters, SecY, State};
 use crate::schedule::Notice;
@@ -47,6 +48,12 @@ pub struct Status {
     /// EAP-TLS, where the CAK comes from that.
     #[serde(default)]
     pub eap: Option<EapStatus>,
+    /// Seconds since the peer last proved itself; none where this controller did not see it.
+    #[serde(default)]
+    pub authenticated_s: Option<u64>,
+    /// Seconds until all keys are removed, unless the peer proves itself again before.
+    #[serde(default)]
+    pub ends_s: Option<u64>,
     /// Exchanges that ended well.
     pub exchanges: u64,
     /// Keys that this end has sent with.
@@ -186,6 +193,8 @@ impl Status {
             sends: None,
             receives: None,
             exchange: None,
+            authenticated_s: None,
+            ends_s: None,
             exchanges: 0,
             keys: 0,
             outlived: false,
@@ -338,10 +347,14 @@ impl Seen {
         mtu: u32,
         state: Option<&State>,
         keyer: &Keyer,
+        proven: Option<&Proven>,
         answers: bool,
         now: Instant,
     ) -> Status {
         let age = |since: Instant| now.saturating_duration_since(since).as_secs();
+        let (authenticated, ends) = keyer.authentication();
+        let ends = ends.map(|at| at.saturating_duration_since(now));
+        let of_certificate = proven.map(|proven| proven.ends().duration_since(SystemTime::now()).unwrap_or_default());
         let of = |association: &Option<(Association, Instant)>| {
             association.as_ref().map(|(association, since)| Association {
                 age_s: Some(age(*since)),
@@ -390,6 +403,8 @@ impl Seen {
                 }),
             },
             eap: self.eap(setting, keyer),
+            authenticated_s: authenticated.map(age),
+            ends_s: ends.into_iter().chain(of_certificate).min().map(|left| left.as_secs()),
             exchanges: self.exchanges,
             keys: self.keys,
             outlived: self.outlived,

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
-use bartizan_tls::{Credentials, Endpoint, Reason};
+use bartizan_pki::{self as pki, Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_tls::{Credentials, Endpoint, Established, Reason};
 
 use super::admission::{Admission, Beginning, MOST};
+use super::proven::{Judged, Proven};
 use super::{EapEnd, Setting, endpoint};
 use crate::derive::Direction;
 use crate::segment::Segment;
@@ -46,8 +48,14 @@ fn end(place: &Path, node: &str, units: [&str; 2], options: &str) -> (Setting, E
         )
         .replace("UNIT", &format!("oru{number}"));
     }
-    let text =
-        format!("policy: hybrid\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n  {nodes}\ninterfaces:{interfaces}\n");
+    let crl = if place.join("crl.pem").exists() {
+        ", crl: crl.pem"
+    } else {
+        ""
+    };
+    let text = format!(
+        "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem{crl} }}\nnodes:\n  {nodes}\ninterfaces:{interfaces}\n"
+    );
     let deployment = Deployment::parse(&text, "ran.yaml", place).unwrap_or_else(|error| panic!("{error}"));
     let files = deployment.node(node).unwrap().files.as_ref().unwrap();
     let credentials = Credentials::load(files).unwrap_or_else(|error| panic!("{error}"));
@@ -55,8 +63,8 @@ fn end(place: &Path, node: &str, units: [&str; 2], options: &str) -> (Setting, E
     (Setting::all(&deployment, node).remove(0), endpoint)
 }
 
-/// The peer that the first end admits.
-fn exchange(ends: [&(Setting, Endpoint); 2]) -> Result<String, Ended> {
+/// The exchange that the first end admits.
+fn exchange(ends: [&(Setting, Endpoint); 2]) -> Result<Box<Established>, Ended> {
     let now = Instant::now();
     let mut sessions = ends.map(|(setting, endpoint)| match setting.direction {
         Direction::FromClient => Session::begin(setting.connect(endpoint).unwrap(), 7, MTU, now).unwrap(),
@@ -74,7 +82,7 @@ fn exchange(ends: [&(Setting, Endpoint); 2]) -> Result<String, Ended> {
                     continue;
                 };
                 if let Some(Received::Established(established, _)) = received?.pop() {
-                    return Ok(established.peer.as_str().to_owned());
+                    return Ok(established);
                 }
             }
         }
@@ -93,7 +101,7 @@ fn unit_of_another_port_is_refused_whatever_the_keying_and_whichever_end_begins(
             let ours = at("odu", ["oru1", "oru2"]);
             assert_eq!((ours.0.peer.as_str(), ours.0.port.as_str()), ("oru1", "eth1"));
             let right = at("oru1", ["oru1", "oru2"]);
-            assert_eq!(exchange([&ours, &right]).unwrap(), "oru1", "{options}");
+            assert_eq!(exchange([&ours, &right]).unwrap().peer.as_str(), "oru1", "{options}");
             // The unit writes its own file: by that it is oru1, and has the certificate of oru2.
             let wrong = at("oru1", ["oru2", "oru1"]);
             let Err(Ended::Refused(refused)) = exchange([&ours, &wrong]) else {
@@ -156,4 +164,43 @@ fn exchange_that_is_under_way_has_its_time_however_many_others_are_begun() {
             .last()
             .is_some_and(|(admitted, open, stands)| admitted && open == MOST && !stands)
     );
+}
+
+/// A peer that has proven itself to the O-DU, in memory.
+fn proven(ends: [&(Setting, Endpoint); 2], now: Instant) -> Proven {
+    Proven::by(Arc::from(exchange(ends).unwrap()), None, now)
+}
+
+#[test]
+fn proof_of_a_peer_is_judged_by_the_files_and_the_date_of_now() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let at = |node| end(place.path(), node, ["oru1", "oru2"], "initiator: odu");
+    let (ours, peer) = (at("odu"), at("oru1"));
+    let now = Instant::now();
+    let mut proven = proven([&ours, &peer], now);
+    let today = SystemTime::now();
+    let judge = |proven: &mut Proven, endpoint: &Endpoint, seconds, today| {
+        proven.judge(endpoint, now + Duration::from_secs(seconds), today)
+    };
+    assert!(matches!(judge(&mut proven, &ours.1, 0, today), Judged::Stands));
+    // Another exchange before the certificate ends, once for each.
+    let soon = proven.ends() - Duration::from_secs(100);
+    assert!(matches!(judge(&mut proven, &ours.1, 59, soon), Judged::Stands));
+    assert!(matches!(judge(&mut proven, &ours.1, 60, soon), Judged::Renew));
+    assert!(matches!(judge(&mut proven, &ours.1, 120, soon), Judged::Stands));
+    let mut authority = Authority::open(&place.path().join("ca"), None, today).unwrap();
+    authority.revoke("oru1", pki::Reason::KeyCompromise, today).unwrap();
+    let lists = authority.refresh_lists(7, today).unwrap();
+    std::fs::write(place.path().join("crl.pem"), lists).unwrap();
+    let reloaded = at("odu").1;
+    assert!(
+        matches!(judge(&mut proven, &reloaded, 130, today), Judged::Stands),
+        "not due"
+    );
+    proven.hurry(now);
+    let Judged::Refused(refusal) = judge(&mut proven, &reloaded, 130, today) else {
+        panic!("{proven:?}")
+    };
+    assert_eq!(refusal.reason, Reason::Revoked);
 }

@@ -67,6 +67,13 @@ impl Authentication {
         self.running
     }
 
+    /// When this end began to be authenticated, and when it begins anew.
+    #[must_use]
+    pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
+        let ends = self.running.and_then(|since| since.checked_add(self.terms.rekey));
+        (self.running, ends)
+    }
+
     /// The name of the CAK that MKA was last seen to run under.
     #[must_use]
     pub const fn ckn(&self) -> Option<&Ckn> {
@@ -123,18 +130,12 @@ impl Authentication {
     pub fn seen(&mut self, agreed: Option<Agreed>, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         if let Some(agreed) = agreed {
-            let since = match (self.cause, self.running) {
-                (Cause::Found, Some(since)) => since,
-                _ => now,
-            };
-            let cause = self.cause;
-            orders = self.in_use.seen(agreed, || (cause, since));
+            orders = self.in_use.seen(agreed, self.cause);
             if !orders.is_empty() {
                 // What comes next without an authentication is the key server's doing.
                 (self.cause, self.succeeded) = (Cause::KeyServer, None);
             }
         }
-        orders.extend(self.in_use.outlived(&self.terms, now));
         orders.extend(self.passed(now));
         orders
     }
@@ -174,8 +175,10 @@ impl Authentication {
             orders.extend(self.begin(Cause::Peer));
             return orders;
         }
-        match self.in_use.age(now) {
-            Some(of_key) if of_key >= self.terms.rekey => self.begin(Cause::Time),
+        // Another key of the key server, or a success that its packets show, proves nothing.
+        let of_authentication = self.running.map(age);
+        match self.in_use.agreed().and(of_authentication) {
+            Some(of_authentication) if of_authentication >= self.terms.rekey => self.begin(Cause::Time),
             None if age(self.without) >= self.patience => self.begin(match self.cause {
                 Cause::Found => Cause::Exchange,
                 cause => cause,
@@ -288,17 +291,21 @@ mod tests {
     }
 
     #[test]
-    fn successor_leaves_what_runs_and_reports_an_old_key_once() {
+    fn authentication_is_as_old_as_its_process_whatever_the_key_server_and_packets_say() {
         let now = Instant::now();
-        let mut one = Authentication::new(Terms::new(Duration::from_secs(600), 1), now);
-        one.terms.lifetime = Duration::from_secs(60);
+        let mut one = Authentication::new(Terms::new(Duration::from_secs(60), 1), now);
+        assert_eq!(one.seen(None, now), [Order::Authenticate]);
         one.adopt(now);
         assert_eq!(causes(&one.seen(Some(agreed(1)), now)), [Cause::Found]);
-        let outlived = one.seen(Some(agreed(1)), now + Duration::from_secs(60));
-        assert!(
-            matches!(outlived[..], [Order::Notice(Notice::Outlived { packets: 5, .. })]),
-            "{outlived:?}"
-        );
-        assert!(one.seen(Some(agreed(1)), now + Duration::from_secs(61)).is_empty());
+        for second in 1..60u8 {
+            let at = now + Duration::from_secs(second.into());
+            one.succeeded(at);
+            assert_eq!(
+                causes(&one.seen(Some(agreed(second)), at)).len(),
+                usize::from(second > 1)
+            );
+        }
+        let orders = one.seen(Some(agreed(59)), now + Duration::from_secs(60));
+        assert_eq!(orders, [Order::Authenticate]);
     }
 }

@@ -1,25 +1,16 @@
-//! The key that MKA has agreed on, and for how long it is in use.
-
-use std::time::{Duration, Instant};
+//! The key that MKA has agreed on.
 
 use super::Agreed;
-use crate::schedule::{Cause, Notice, Order, Terms};
+use crate::schedule::{Cause, Notice, Order};
 
 /// The key in use, where there is one.
 #[derive(Debug, Default)]
-pub(super) struct InUse(Option<Current>);
-
-#[derive(Debug)]
-struct Current {
-    agreed: Agreed,
-    since: Instant,
-    outlived: bool,
-}
+pub(super) struct InUse(Option<Agreed>);
 
 impl InUse {
     /// The key.
     pub(super) fn agreed(&self) -> Option<&Agreed> {
-        self.0.as_ref().map(|current| &current.agreed)
+        self.0.as_ref()
     }
 
     /// It is no longer in use; whether there was one.
@@ -27,18 +18,12 @@ impl InUse {
         self.0.take().is_some()
     }
 
-    /// The kernel has it, which is noticed where it had another; `cause` says why, and since when it has it.
-    pub(super) fn seen(&mut self, agreed: Agreed, cause: impl FnOnce() -> (Cause, Instant)) -> Vec<Order> {
-        if let Some(current) = self.0.as_mut().filter(|current| current.agreed.key == agreed.key) {
-            current.agreed = agreed;
+    /// The kernel has it, which is noticed where it had another; `cause` says why.
+    pub(super) fn seen(&mut self, agreed: Agreed, cause: Cause) -> Vec<Order> {
+        let before = self.0.replace(agreed);
+        if before.is_some_and(|before| before.key == agreed.key) {
             return Vec::new();
         }
-        let (cause, since) = cause();
-        self.0 = Some(Current {
-            agreed,
-            since,
-            outlived: false,
-        });
         let (generation, an, key) = (agreed.number(), agreed.an, agreed.key);
         let sends = Notice::Sends {
             generation,
@@ -50,25 +35,5 @@ impl InUse {
             Order::Notice(sends),
             Order::Notice(Notice::Receives { generation, an, key }),
         ]
-    }
-
-    /// How old it is.
-    pub(super) fn age(&self, now: Instant) -> Option<Duration> {
-        self.0
-            .as_ref()
-            .map(|current| now.saturating_duration_since(current.since))
-    }
-
-    /// That it outlives its policy, once.
-    pub(super) fn outlived(&mut self, terms: &Terms, now: Instant) -> Option<Order> {
-        let age = self.age(now).filter(|age| *age >= terms.lifetime)?;
-        let current = self.0.as_mut().filter(|current| !current.outlived)?;
-        current.outlived = true;
-        Some(Order::Notice(Notice::Outlived {
-            an: current.agreed.an,
-            key: current.agreed.key,
-            age,
-            packets: current.agreed.packets,
-        }))
     }
 }

@@ -7,7 +7,7 @@ use super::in_use::InUse;
 use super::{Cak, Ckn};
 use crate::derive::Direction;
 use crate::message::Message;
-use crate::schedule::{Cause, Fault, Order, Terms};
+use crate::schedule::{Cause, Fault, Notice, Order, Terms};
 use crate::{An, KeyId};
 
 /// How long MKA may take to agree on a key: its hellos are two seconds apart, and a member that falls silent is one for six (IEEE 802.1X,
@@ -51,6 +51,9 @@ pub struct Rotation {
     renewing: Option<Instant>,
     connected: bool,
     start_at: Option<Instant>,
+    /// CAKs come from a file: a late one is reported, and its keys do not end.
+    of_file: bool,
+    outlived: bool,
 }
 
 impl Rotation {
@@ -68,7 +71,32 @@ impl Rotation {
             renewing: None,
             connected: false,
             start_at: None,
+            of_file: false,
+            outlived: false,
         }
+    }
+
+    /// The same with CAKs of a file.
+    #[must_use]
+    pub const fn of_file(mut self) -> Self {
+        self.of_file = true;
+        self
+    }
+
+    /// When the peer proved itself, and when the keys end unless it does again. A CAK is as old as
+    /// the exchange that gave it.
+    #[must_use]
+    pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
+        let since = self.running.as_ref().filter(|_| !self.of_file).map(|(_, since)| *since);
+        (since, since.and_then(|since| since.checked_add(self.terms.lifetime)))
+    }
+
+    /// The authentication behind the CAK is over.
+    pub fn end(&mut self) -> Vec<Order> {
+        (self.cak, self.running, self.start_at, self.wanted) = (None, None, None, None);
+        self.in_use.end();
+        self.lost();
+        vec![Order::End]
     }
 
     /// A predecessor's wpa_supplicant runs under this CAK, since then.
@@ -115,7 +143,7 @@ impl Rotation {
 
     fn take(&mut self, cak: Cak) -> Vec<Order> {
         self.cak = Some(cak.clone());
-        (self.running, self.start_at) = (None, None);
+        (self.running, self.start_at, self.outlived) = (None, None, false);
         self.in_use.end();
         vec![Order::Supplicant(cak)]
     }
@@ -191,12 +219,7 @@ impl Rotation {
                 Some(_) => Cause::KeyServer,
                 None => self.cause,
             };
-            let since = match (cause, &self.running) {
-                // Nobody knows since when: not before the CAK came into use.
-                (Cause::Found, Some((_, since))) => *since,
-                _ => now,
-            };
-            orders = self.in_use.seen(agreed, || (cause, since));
+            orders = self.in_use.seen(agreed, cause);
             if !orders.is_empty() {
                 self.cause = Cause::KeyServer;
             }
@@ -220,16 +243,32 @@ impl Rotation {
 
     fn passed(&mut self, now: Instant) -> Vec<Order> {
         let age = |since: Instant| now.saturating_duration_since(since);
-        let mut orders: Vec<Order> = self.in_use.outlived(&self.terms, now).into_iter().collect();
-        match self.in_use.age(now) {
-            Some(of_key) if of_key >= self.terms.rekey => {
-                self.wanted.get_or_insert(Cause::Time);
+        let mut orders = Vec::new();
+        // Keys that the key server distributes under one CAK do not make it younger.
+        if let Some(of_cak) = self.running.as_ref().map(|(_, since)| age(*since)) {
+            let agreed = self.in_use.agreed();
+            if of_cak >= self.terms.lifetime {
+                let agreed = agreed.filter(|_| !std::mem::replace(&mut self.outlived, true));
+                orders.extend(agreed.map(|agreed| {
+                    Order::Notice(Notice::Outlived {
+                        an: agreed.an,
+                        key: agreed.key,
+                        age: of_cak,
+                        packets: agreed.packets,
+                    })
+                }));
+                if !self.of_file {
+                    orders.extend(self.end());
+                    return orders;
+                }
             }
-            Some(_) => {}
-            None if self.running.as_ref().is_some_and(|(_, since)| age(*since) >= AGREEMENT) => {
-                self.wanted.get_or_insert(Cause::Exchange);
+            let (most, cause) = match agreed {
+                Some(_) => (self.terms.rekey, Cause::Time),
+                None => (AGREEMENT, Cause::Exchange),
+            };
+            if of_cak >= most {
+                self.wanted.get_or_insert(cause);
             }
-            None => {}
         }
         if self.renewing.is_some_and(|since| age(since) >= self.terms.patience) {
             self.lost();
@@ -357,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_is_old_is_replaced_and_one_that_outlives_its_policy_is_reported_once() {
+    fn cak_that_is_old_is_replaced_and_one_that_outlives_its_policy_ends_the_link() {
         let now = Instant::now();
         let [mut one, mut other] = both(&cak(1), now);
         for rotation in [&mut one, &mut other] {
@@ -367,15 +406,49 @@ mod tests {
         assert_eq!(one.seen(Some(agreed(1)), late), [Order::Exchange]);
         assert!(one.seen(Some(agreed(1)), late).is_empty(), "once");
         assert_eq!(one.offer(), "");
-        // Its peer never comes: the connection goes, the key stays and is reported.
+        // Its peer never comes: the connection goes, and the key with the CAK's last moment.
         let dropped = one.seen(Some(agreed(1)), late + Duration::from_secs(10));
         assert_eq!(dropped, [Order::Drop]);
         let outlived = one.seen(Some(agreed(1)), now + Duration::from_secs(120));
         assert!(
-            matches!(outlived[..], [Order::Notice(Notice::Outlived { packets: 5, .. })]),
+            matches!(
+                outlived[..],
+                [Order::Notice(Notice::Outlived { packets: 5, .. }), Order::End]
+            ),
             "{outlived:?}"
         );
-        assert!(one.seen(Some(agreed(1)), now + Duration::from_secs(121)).is_empty());
+        assert_eq!((one.offer().as_str(), one.is_connected()), ("", false));
+        assert!(one.seen(None, now + Duration::from_secs(200)).is_empty());
+        // The same where the key server gives another key each minute, and at a successor.
+        let mut successor = rotation(Direction::FromServer);
+        successor.adopt(cak(1).ckn, now);
+        for one in [&mut other, &mut successor] {
+            assert_eq!(one.authentication().1, Some(now + Duration::from_secs(120)));
+            let mut orders = Vec::new();
+            for minute in 0..=2 {
+                orders = one.seen(
+                    Some(agreed(2 + minute)),
+                    now + Duration::from_secs(60 * u64::from(minute)),
+                );
+            }
+            assert_eq!(orders.last(), Some(&Order::End), "{orders:?}");
+        }
+    }
+
+    #[test]
+    fn cak_of_a_file_that_stays_is_reported_once_and_its_link_goes_on() {
+        let now = Instant::now();
+        let mut one = rotation(Direction::FromClient).of_file();
+        assert_eq!(one.given(cak(1)), [Order::Supplicant(cak(1))]);
+        one.started(now);
+        one.seen(Some(agreed(1)), now);
+        let outlived = one.seen(Some(agreed(1)), now + Duration::from_secs(120));
+        assert!(
+            matches!(outlived[..], [Order::Notice(Notice::Outlived { .. })]),
+            "{outlived:?}"
+        );
+        assert!(one.seen(Some(agreed(1)), now + Duration::from_secs(500)).is_empty());
+        assert_eq!(one.authentication(), (None, None));
     }
 
     #[test]

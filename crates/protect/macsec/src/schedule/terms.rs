@@ -16,7 +16,7 @@ pub struct Terms {
     pub rekey: Duration,
     /// Frames after which it is.
     pub packets: u64,
-    /// Age beyond which a key that was not replaced breaks the policy.
+    /// Age at which a key that was not replaced is removed.
     pub lifetime: Duration,
     /// Keys that an exchange gives to each direction, before there is another exchange.
     pub keys_per_exchange: u64,
@@ -38,6 +38,15 @@ impl Terms {
             grace: Duration::from_millis(200),
             patience: Duration::from_secs(10),
         }
+    }
+
+    /// Time from an exchange, in which the peer proves itself, to the removal of all keys that came
+    /// from it: that of its last key.
+    #[must_use]
+    pub fn authentication(&self) -> Duration {
+        let keys = u32::try_from(self.keys_per_exchange).unwrap_or(u32::MAX);
+        let before_the_last = self.rekey.saturating_mul(keys.saturating_sub(1));
+        before_the_last.saturating_add(self.lifetime)
     }
 
     /// Frames after which a key is nearly used up: the kernel stops sending when the numbers are.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,7 +14,7 @@ use bartizan_macsec::Controller;
 use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::{Setting, Status, endpoint};
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Reason};
 use bartizan_testing::eventually;
 use bartizan_tls::{Credentials, Endpoint};
 use bartizan_wire::capture::CaptureReader;
@@ -37,6 +38,7 @@ pub(crate) struct Stage {
 struct Running {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+    reloads: Sender<Endpoint>,
 }
 
 impl Stage {
@@ -93,13 +95,32 @@ impl Stage {
             .expect("files");
     }
 
+    /// Writes the revocation list after the certificate of a node was revoked.
+    pub(crate) fn revoke(&mut self, node: &str) {
+        let now = SystemTime::now();
+        self.authority
+            .revoke(node, Reason::KeyCompromise, now)
+            .expect("a certificate");
+        let list = self.authority.refresh_lists(7, now).expect("a list");
+        std::fs::write(self.path("crl.pem"), list).expect("a file");
+    }
+
+    /// Has the controller of one end use the files as they are now.
+    pub(crate) fn reload(&self, end: usize) {
+        let running = self.controllers[end].as_ref().expect("a controller");
+        running.reloads.send(self.endpoint(end)).expect("it runs");
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.place.path().join(name)
     }
 
     fn deployment(&self) -> Deployment {
         let file = self.path("ran.yaml");
-        let text = std::fs::read_to_string(&file).expect("a file");
+        let mut text = std::fs::read_to_string(&file).expect("a file");
+        if self.path("crl.pem").exists() {
+            text = text.replace("root.crt.pem }", "root.crt.pem, crl: crl.pem }");
+        }
         Deployment::parse(&text, "ran.yaml", self.place.path()).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -139,17 +160,19 @@ impl Stage {
             .expect("a directory")
             .expect("no other controller");
         let path = format!("/run/netns/{host}");
+        let (reloads, reloaded) = channel();
         let thread = std::thread::spawn(move || {
             enter(&path);
             let controller = Controller::new(vec![setting], endpoint, ledger.recorder());
+            let controller = controller.reloading(reloaded);
             controller.run(Some(&control), &|| stops.load(Ordering::Relaxed), &mut |_| ());
         });
-        self.controllers[end] = Some(Running { stop, thread });
+        self.controllers[end] = Some(Running { stop, thread, reloads });
     }
 
     /// Ends it, and leaves in the kernel what is there.
     pub(crate) fn kill(&mut self, end: usize) {
-        if let Some(Running { stop, thread }) = self.controllers[end].take() {
+        if let Some(Running { stop, thread, .. }) = self.controllers[end].take() {
             stop.store(true, Ordering::Relaxed);
             thread.join().expect("it did not panic");
         }

@@ -40,8 +40,8 @@ fn controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successo
 }
 
 #[test]
-fn silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_recorded() {
-    if !is_here("faults::silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_recorded") {
+fn silent_peer_is_noticed_frames_go_on_and_end_with_a_key_that_outlives_its_policy() {
+    if !is_here("faults::silent_peer_is_noticed_frames_go_on_and_end_with_a_key_that_outlives_its_policy") {
         return;
     }
     let mut stage = Stage::new("");
@@ -53,10 +53,12 @@ fn silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_rec
     stage.kill(1);
     let load = Load::start(&stage, 0);
     let status = stage.until(0, "the key is older than it may be", |status| {
-        status.outlived && !status.peer_answers
+        status.outlived && !status.up && !status.peer_answers
     });
-    assert!(status.up && status.trouble.is_some(), "{status:?}");
-    load.end_without_loss(100);
+    assert!(status.trouble.is_some() && status.ends_s.is_none(), "{status:?}");
+    let (sent, arrived) = load.end();
+    assert!(arrived.frames > 0, "{sent} {arrived:?}");
+    no_frame_passes(&stage);
     stage.start(1);
     stage.until_up();
     stage.until(0, "the key is another", |status| {
@@ -70,6 +72,54 @@ fn silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_rec
     let outlived: Vec<_> = outlived.collect();
     assert_eq!(outlived.len(), 1, "{outlived:?}");
     assert!(outlived[0].age_s >= 5 && outlived[0].link.peer == "oru", "{outlived:?}");
+}
+
+/// The keys of the first end are gone.
+fn no_frame_passes(stage: &Stage) {
+    let secy = stage.secy(0);
+    let state = stage.hosts[0].enter(|| secy.state()).expect("a namespace");
+    assert!(!state.expect("a state").has_keys());
+    let load = Load::start(stage, 0);
+    load.until_sent(21);
+    let (sent, arrived) = load.end();
+    assert!(sent > 20 && arrived.frames == 0, "{sent} {arrived:?}");
+}
+
+#[test]
+fn peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has_another() {
+    if !is_here("faults::peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has_another") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let stood = stage.status(0);
+    assert!(stood.authenticated_s.is_some() && stood.ends_s.is_some(), "{stood:?}");
+    stage.revoke("oru");
+    stage.reload(0);
+    let status = stage.until(0, "the keys are gone", |status| !status.up && status.sends.is_none());
+    assert!(
+        status
+            .trouble
+            .as_deref()
+            .is_some_and(|trouble| trouble.contains("on the revocation list")),
+        "{status:?}"
+    );
+    no_frame_passes(&stage);
+    stage.issue("oru", "oru");
+    stage.kill(1);
+    stage.start(1);
+    stage.until_up();
+    stage.kill(0);
+    let refused = stage.recorded(0).into_iter().find_map(|event| match event {
+        Event::MacsecRefused(refused) => Some(*refused),
+        _ => None,
+    });
+    let refused = refused.expect("a record");
+    assert_eq!(
+        (refused.reason.as_str(), refused.link.peer.as_str()),
+        ("revoked", "oru")
+    );
+    assert!(refused.chain[0].names.contains(&"dns:oru".to_owned()), "{refused:?}");
 }
 
 #[test]
