@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_pki::Authority;
+use bartizan_pki::{Authority, LARGEST_LISTS};
 use serde_json::json;
 
 use super::AuthorityArgs;
@@ -65,9 +65,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Most octets of a file of lists whose other lists are kept.
-const LARGEST: u64 = 64 << 20;
-
 /// Writes the newest lists next to an issued certificate, if that is asked for. Lists of other
 /// authorities in the file stay.
 pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
@@ -75,11 +72,16 @@ pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Resul
         let file = output.destination().dir.join("ca.crl.pem");
         let mut present = Vec::new();
         match File::open(&file) {
-            Ok(open) => open.take(LARGEST).read_to_end(&mut present).map(drop),
+            Ok(open) => open.take(LARGEST_LISTS + 1).read_to_end(&mut present).map(drop),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
+        if present.len() as u64 > LARGEST_LISTS {
+            let why = format!("{} has more than {LARGEST_LISTS} octets", file.display());
+            return Err(Failure::new(why)
+                .hint("other authorities' lists stay in it, and no relying party reads a larger one: move it away"));
+        }
         let pem = authority.crl_next_to(&present).map_err(failure)?;
         write(&file, &pem)?;
     }

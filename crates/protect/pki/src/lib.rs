@@ -40,7 +40,7 @@ pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};
-pub use newest::{InEffect, NewestLists, Older};
+pub use newest::{InEffect, LARGEST_LISTS, NewestLists, Older, Unknown};
 pub use profile::Profile;
 pub use records::{Entry, Origin, Phase, Reason, Register, Role, State};
 pub use request::SigningRequest;

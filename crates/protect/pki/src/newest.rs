@@ -10,10 +10,11 @@ use crate::revocation_list::{LABEL, newest};
 use crate::trust::{ForeignCertificate, Signed};
 use crate::{Error, RevocationList, files};
 
-/// Lists that are remembered at most.
-const KEPT: usize = 64;
-/// Octets of the file at most: those of every file of lists.
-const LARGEST: u64 = 16 << 20;
+/// Octets of a file of revocation lists at most.
+pub const LARGEST_LISTS: u64 = 16 << 20;
+/// Octets of the file of remembered ones at most: besides those of a node's file it holds absent
+/// ones and their issuers' certificates.
+const LARGEST: u64 = 4 * LARGEST_LISTS;
 const CERTIFICATE: &str = "CERTIFICATE";
 
 /// The newest list of each issuer, its key and its part, and the issuers' certificates, by which
@@ -38,6 +39,31 @@ pub struct InEffect {
     pub absent: Vec<RevocationList>,
     /// Lists of the node's file that are older than what is known.
     pub older: Vec<Older>,
+    /// Lists of the node's file that are not remembered.
+    pub unknown: Vec<Unknown>,
+}
+
+/// A list whose issuer's certificate is not at hand: it decides, and an older one would too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The distinguished name of its authority.
+    pub issuer: String,
+}
+
+impl Unknown {
+    /// What to do about it.
+    pub const HINT: &str =
+        "put the certificate of its issuer next to it, in the same file: `bartizan ca crl` writes both";
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "has a list of {}, whose certificate is not at hand: its number is not remembered, and an older list is accepted",
+            self.issuer
+        )
+    }
 }
 
 /// A list that is older than the one that was seen before.
@@ -89,26 +115,40 @@ impl NewestLists {
         let mut lists = RevocationList::read(&text).map_err(spoilt)?;
         lists.append(&mut self.lists);
         self.lists = newest(lists);
-        let blocks = pem::parse_many(&text).unwrap_or_default().into_iter();
+        self.add_issuers(&text);
+        Ok(())
+    }
+
+    /// The lists that decide where a node's file holds this text, and its roots and its own chain,
+    /// DER, are these. Lists of issuers that lead to none of the
+    /// roots any more are forgotten.
+    ///
+    /// # Errors
+    /// As [`RevocationList::read`].
+    pub fn in_effect(
+        &mut self,
+        text: &[u8],
+        roots: &[&[u8]],
+        own: &[&[u8]],
+        now: SystemTime,
+    ) -> Result<InEffect, String> {
+        let given = RevocationList::read(text)?;
+        self.add_issuers(text);
+        Ok(self.decide(given, roots, own, now))
+    }
+
+    /// Adds certificates that stand next to lists.
+    fn add_issuers(&mut self, text: &[u8]) {
+        let blocks = pem::parse_many(text).unwrap_or_default().into_iter();
         let issuers = blocks.filter(|block| block.tag() == CERTIFICATE);
         for issuer in issuers.map(pem::Pem::into_contents) {
             if !self.issuers.contains(&issuer) {
                 self.issuers.push(issuer);
             }
         }
-        Ok(())
     }
 
-    /// The lists that decide where a node's file holds `given`, and its roots and its own chain,
-    /// DER, are these. Lists of issuers that lead to none of the
-    /// roots any more are forgotten.
-    pub fn in_effect(
-        &mut self,
-        given: Vec<RevocationList>,
-        roots: &[&[u8]],
-        own: &[&[u8]],
-        now: SystemTime,
-    ) -> InEffect {
+    fn decide(&mut self, given: Vec<RevocationList>, roots: &[&[u8]], own: &[&[u8]], now: SystemTime) -> InEffect {
         let read = |ders: &[&[u8]]| -> Vec<_> {
             ders.iter()
                 .filter_map(|der| ForeignCertificate::from_der(der).ok())
@@ -118,7 +158,9 @@ impl NewestLists {
         let (authorities, at_hand) = (read(roots), read(&[own, &from_before].concat()));
         let is_trusted = |der: &&[u8]| {
             let issuer = ForeignCertificate::from_der(der);
-            issuer.is_ok_and(|issuer| authorities.iter().any(|root| issuer.leads_to(root, &at_hand, now)))
+            let leads =
+                |issuer: &ForeignCertificate| authorities.iter().any(|root| issuer.leads_to(root, &at_hand, now));
+            issuer.is_ok_and(|issuer| issuer.is_authority() && leads(&issuer))
         };
         let issuers: Vec<&[u8]> = [roots, own]
             .concat()
@@ -152,13 +194,17 @@ impl NewestLists {
                 }
                 Some((known, issuer)) if list.signed_by(issuer) == Signed::Yes => *known = list.clone(),
                 Some(_) => {}
-                None => known.extend(issuer_of(&list).map(|issuer| (list.clone(), issuer.to_vec()))),
+                None => match issuer_of(&list) {
+                    Some(issuer) => known.push((list.clone(), issuer.to_vec())),
+                    None => found.unknown.push(Unknown {
+                        issuer: list.issuer().to_owned(),
+                    }),
+                },
             }
             found.lists.push(list);
         }
         found.lists.extend(found.absent.iter().cloned());
         found.lists = newest(found.lists);
-        known.truncate(KEPT);
         self.issuers = known.iter().map(|(_, issuer)| issuer.clone()).collect();
         self.issuers.sort();
         self.issuers.dedup();
@@ -175,7 +221,8 @@ impl NewestLists {
     /// Writes them to the file, whole or not at all, where there is one and they have changed.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Where the file cannot be written, or would be larger than one that is read: what it holds
+    /// stays.
     pub fn save(&self) -> Result<(), Error> {
         let Some(path) = self.file.as_deref().filter(|_| !self.lists.is_empty()) else {
             return Ok(());
@@ -183,6 +230,13 @@ impl NewestLists {
         let issuers = self.issuers.iter().map(|der| to_pem(CERTIFICATE, der));
         let lists = self.lists.iter().map(|list| to_pem(LABEL, list.der()));
         let text: String = issuers.chain(lists).collect();
+        if text.len() as u64 > LARGEST {
+            let why = format!(
+                "the newest lists have {} octets, and {LARGEST} are remembered at most",
+                text.len()
+            );
+            return Err(Error::file("write", path)(std::io::Error::other(why)));
+        }
         if files::read(path, LARGEST)?.is_some_and(|present| present == text.as_bytes()) {
             return Ok(());
         }

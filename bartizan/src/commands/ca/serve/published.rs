@@ -1,5 +1,6 @@
 //! Roots and revocation lists: served without the authority's lock, renewed in time.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{Authority, Published, Register};
+use bartizan_pki::{Authority, Published, Register, Serial};
 
 use crate::commands::ca::show::moment;
 
@@ -80,22 +81,20 @@ impl Publisher {
 /// Renewal of the lists of all live issuers.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// The last attempt that failed for one of them.
-    failed: Option<SystemTime>,
+    /// The last attempt that failed, by issuer.
+    failed: BTreeMap<Serial, SystemTime>,
 }
 
 impl Lists {
     /// Renews lists past half of their time and logs those that cannot be.
     pub(super) fn renew(&mut self, authority: &mut Authority, now: SystemTime) {
-        let waits = |failed: SystemTime| now.duration_since(failed).is_ok_and(|age| age < AGAIN);
-        if self.failed.is_some_and(waits) {
-            return;
-        }
-        self.failed = None;
-        match authority.renew_lists(now) {
+        self.failed
+            .retain(|_, failed| now.duration_since(*failed).is_ok_and(|age| age < AGAIN));
+        let waiting: Vec<_> = self.failed.keys().copied().collect();
+        match authority.renew_lists(&waiting, now) {
             Ok(unrenewed) => {
                 for list in unrenewed {
-                    self.failed = Some(now);
+                    self.failed.insert(list.serial, now);
                     let until = list.until.map(moment).unwrap_or_default();
                     tracing::error!(
                         issuer = list.issuer, until, error = %list.error,
@@ -103,10 +102,7 @@ impl Lists {
                     );
                 }
             }
-            Err(error) => {
-                self.failed = Some(now);
-                tracing::error!(%error, "revocation lists cannot be renewed");
-            }
+            Err(error) => tracing::error!(%error, "revocation lists cannot be renewed"),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
-use bartizan_pki::{Certificate, InEffect, NewestLists, Older, RevocationList};
+use bartizan_pki::{Certificate, InEffect, LARGEST_LISTS, NewestLists, Older};
 use pem::Pem;
 use zeroize::Zeroizing;
 
@@ -18,8 +18,8 @@ use crate::vici::{Message, Section};
 
 pub use flaws::{Flaw, Weight};
 
-/// Most octets of one file: hundreds of certificates, and a list of some ten thousand revoked ones.
-const LARGEST: u64 = 4 * 1024 * 1024;
+/// Most octets of one file.
+const LARGEST: u64 = LARGEST_LISTS;
 
 /// Most octets of what goes into one value of a message (VICI counts them by 16 bits).
 const LARGEST_VALUE: usize = u16::MAX as usize;
@@ -132,13 +132,15 @@ impl Credentials {
         let mut newest = before.map(|before| before.newest.clone()).unwrap_or_default();
         let lists = match &files.crl {
             Some(path) => {
-                let given = RevocationList::read(&text(path)?).map_err(|why| unusable(path, why))?;
+                let given = text(path)?;
                 let known = files.known_lists.as_deref();
                 newest = NewestLists::remembered_in(known, Some(&newest))
                     .map_err(|error| unusable(known.unwrap_or(path), error))?;
                 let [roots, between]: [Vec<&[u8]>; 2] =
                     [&roots, &between].map(|all| all.iter().map(Vec::as_slice).collect());
-                newest.in_effect(given, &roots, &between, SystemTime::now())
+                newest
+                    .in_effect(&given, &roots, &between, SystemTime::now())
+                    .map_err(|why| unusable(path, why))?
             }
             None => InEffect::default(),
         };

@@ -431,6 +431,6 @@ fn files_that_charon_cannot_use_are_refused_by_name() {
     );
     let gone = refused(p256, &|at| std::fs::remove_file(at.join("ca.crt.pem")).unwrap());
     assert_eq!(gone, "ca.crt.pem: No such file or directory (os error 2)");
-    let large = |at: &Path| std::fs::write(at.join("ca.crt.pem"), vec![b'a'; 5 << 20]).unwrap();
-    assert_eq!(refused(p256, &large), "ca.crt.pem: is larger than 4194304 octets");
+    let large = |at: &Path| std::fs::write(at.join("ca.crt.pem"), vec![b'a'; 17 << 20]).unwrap();
+    assert_eq!(refused(p256, &large), "ca.crt.pem: is larger than 16777216 octets");
 }

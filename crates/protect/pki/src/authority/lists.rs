@@ -14,7 +14,7 @@ use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Own, Phase, Reason, StoredList};
 use crate::revocation_list::LABEL;
-use crate::{Certificate, Error, RevocationList, Signed};
+use crate::{Certificate, Error, RevocationList, Serial, Signed};
 
 /// Days a list is good for where nothing else is asked for.
 pub(super) const DAYS: u32 = 7;
@@ -47,6 +47,8 @@ pub struct Unrenewed {
     pub until: Option<SystemTime>,
     /// The reason.
     pub error: Error,
+    /// Its issuer's certificate.
+    pub serial: Serial,
 }
 
 impl Authority {
@@ -131,14 +133,15 @@ impl Authority {
     pub fn crl_next_to(&self, present: &[u8]) -> Result<String, Error> {
         let mut text = self.crl()?;
         let blocks = pem::parse_many(present).unwrap_or_default();
-        for block in blocks.iter().filter(|block| block.tag() == LABEL) {
+        for block in &blocks {
             // A list that cannot be read is of another authority too: it stays.
-            let is_own = RevocationList::from_der(block.contents()).is_ok_and(|list| {
-                let by = |own: &Own| list.signed_by(own.entry.certificate.der()) == Signed::Yes;
-                self.own.iter().any(by)
+            let is_own = self.own.iter().any(|own| {
+                let issuer = own.entry.certificate.der();
+                RevocationList::from_der(block.contents())
+                    .map_or(block.contents() == issuer, |list| list.signed_by(issuer) == Signed::Yes)
             });
             if !is_own {
-                text.push_str(&to_pem(LABEL, block.contents()));
+                text.push_str(&to_pem(block.tag(), block.contents()));
             }
         }
         Ok(text)
@@ -175,9 +178,10 @@ impl Authority {
         unrenewed.map_or(Ok(()), |(_, unrenewed)| Err(unrenewed.error))
     }
 
-    /// Renews the lists of all live issuers that are past half of their time; returns those that cannot be.
-    pub fn renew_lists(&mut self, now: SystemTime) -> Result<Vec<Unrenewed>, Error> {
-        let unrenewed = self.renew_lists_of(now, |_, _| true)?;
+    /// Renews the lists of all live issuers but `waiting` that are past half of their time; returns
+    /// those that cannot be.
+    pub fn renew_lists(&mut self, waiting: &[Serial], now: SystemTime) -> Result<Vec<Unrenewed>, Error> {
+        let unrenewed = self.renew_lists_of(now, |_, own| !waiting.contains(&own.entry.serial))?;
         Ok(unrenewed.into_iter().map(|(_, unrenewed)| unrenewed).collect())
     }
 
@@ -186,8 +190,9 @@ impl Authority {
         now: SystemTime,
         of: impl Fn(&Self, &Own) -> bool,
     ) -> Result<Vec<(Own, Unrenewed)>, Error> {
-        let (mut signing, mut unrenewed) = (Vec::new(), Vec::new());
-        for own in self.own.iter().filter(|own| has_list(own) && of(self, own)) {
+        let mut unrenewed = Vec::new();
+        let live = self.own.iter().filter(|own| has_list(own) && of(self, own));
+        for own in live.cloned().collect::<Vec<_>>() {
             let days = self.list_days(&own.entry, DAYS);
             let newest = self.records.list_times(own.entry.serial)?;
             if newest
@@ -196,16 +201,18 @@ impl Authority {
             {
                 continue;
             }
-            match self.key_of(&own.entry) {
-                Ok(key) => signing.push((own.entry.clone(), key, days)),
-                Err(error) => {
-                    let issuer = own.entry.certificate.subject().to_owned();
-                    let until = newest.map(|newest| newest.next_update.into());
-                    unrenewed.push((own.clone(), Unrenewed { issuer, until, error }));
-                }
+            let key = self.key_of(&own.entry);
+            // Each on its own: a token that is gone keeps no other issuer's list.
+            if let Err(error) = key.and_then(|key| self.sign_lists(&[(own.entry.clone(), key, days)], now)) {
+                let unrenewed_list = Unrenewed {
+                    issuer: own.entry.certificate.subject().to_owned(),
+                    until: newest.map(|newest| newest.next_update.into()),
+                    error,
+                    serial: own.entry.serial,
+                };
+                unrenewed.push((own, unrenewed_list));
             }
         }
-        self.sign_lists(&signing, now)?;
         Ok(unrenewed)
     }
 

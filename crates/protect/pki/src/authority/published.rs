@@ -31,11 +31,15 @@ impl Published {
         let issuing = issuing.find(|own| own.phase == Phase::Current && own.entry.role == Role::Intermediate);
         let issuing = issuing.map(|own| own.entry.certificate.clone());
         let (mut lists_pem, mut lists) = (String::new(), Vec::new());
+        let mut issuers = String::new();
         for issuer in with_lists(own) {
             let Some(list) = records.list(issuer.serial)? else {
                 continue;
             };
             lists_pem.push_str(&to_pem(LABEL, &list.der));
+            if issuer.role == Role::Intermediate {
+                issuers.push_str(&issuer.certificate.to_pem());
+            }
             if !is_above_an_intermediate(own, issuer) {
                 lists.push(PublishedList {
                     serial: issuer.serial.to_string(),
@@ -47,7 +51,7 @@ impl Published {
         Ok(Self {
             roots_pem: trusted.pem(),
             certificates: issuing.into_iter().chain(trusted.roots().iter().cloned()).collect(),
-            lists_pem,
+            lists_pem: lists_pem + &issuers,
             lists,
         })
     }
@@ -64,7 +68,9 @@ impl Published {
         &self.roots_pem
     }
 
-    /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the newest issuer first.
+    /// The newest revocation lists, PEM: those of intermediates, then those of roots, each the
+    /// newest issuer first. The certificates of intermediates follow, by which relying parties
+    /// recognise the next lists.
     #[must_use]
     pub fn lists_pem(&self) -> &str {
         &self.lists_pem

@@ -71,6 +71,7 @@ fn listed(pem: &str) -> Vec<Serial> {
     pem::parse_many(pem)
         .unwrap()
         .iter()
+        .filter(|block| block.tag() == "X509 CRL")
         .flat_map(|block| {
             let (_, list) = CertificateRevocationList::from_der(block.contents()).unwrap();
             list.iter_revoked_certificates()
@@ -85,6 +86,7 @@ fn list_numbers(pem: &str) -> Vec<u64> {
     pem::parse_many(pem)
         .unwrap()
         .iter()
+        .filter(|block| block.tag() == "X509 CRL")
         .map(|block| {
             let (_, list) = CertificateRevocationList::from_der(block.contents()).unwrap();
             list.crl_number().unwrap().iter_u64_digits().next().unwrap()

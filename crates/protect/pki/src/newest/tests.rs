@@ -47,7 +47,7 @@ impl Place {
 
     fn decide(&self, newest: &mut NewestLists, given: &[RevocationList], own: &[Vec<u8>]) -> InEffect {
         let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
-        newest.in_effect(given.to_vec(), &[self.authority.root().der()], &own, now() + DAY)
+        newest.decide(given.to_vec(), &[self.authority.root().der()], &own, now() + DAY)
     }
 }
 
@@ -105,6 +105,67 @@ fn the_list_of_a_former_issuer_is_recognised_once_the_node_has_a_chain_of_the_ne
     assert!(revokes(&place.decide(&mut newest, &after, &[]), &leaf));
     let found = place.decide(&mut newest, &before, &[]);
     assert!(revokes(&found, &leaf) && found.older.len() == 2, "{found:?}");
+}
+
+#[test]
+fn the_list_of_an_issuer_that_no_chain_of_the_node_has_is_remembered_by_the_certificate_next_to_it() {
+    let mut place = Place::new();
+    let (before, leaf) = (place.lists(1), place.amf[0].clone());
+    place
+        .authority
+        .revoke("amf", Reason::KeyCompromise, now() + DAY)
+        .unwrap();
+    let after = place.authority.refresh_lists(7, now() + DAY).unwrap();
+    let older: String = before.iter().map(|list| to_pem(LABEL, list.der())).collect();
+    let root = place.authority.root().der().to_vec();
+    let read = |newest: &mut NewestLists, text: &str| {
+        let found = newest.in_effect(text.as_bytes(), &[&root], &[], now() + DAY).unwrap();
+        newest.save().unwrap();
+        found
+    };
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    let found = read(&mut newest, &after);
+    assert!(revokes(&found, &leaf) && found.unknown.is_empty(), "{found:?}");
+    let mut restarted = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    for newest in [&mut newest, &mut restarted] {
+        let found = read(newest, &older);
+        assert!(revokes(&found, &leaf) && found.older.len() == 2, "{found:?}");
+    }
+    // Without it the list decides, and that it is not remembered is said.
+    let mut newest = NewestLists::default();
+    let found = read(&mut newest, &older);
+    let unknown: Vec<_> = found.unknown.iter().map(ToString::to_string).collect();
+    assert_eq!((found.lists.len(), unknown.len()), (2, 1), "that of the root is known");
+    assert!(unknown[0].contains("an older list is accepted"), "{unknown:?}");
+}
+
+#[test]
+fn lists_of_any_number_of_issuers_are_remembered_and_what_is_too_large_is_refused() {
+    let place = Place::new();
+    let mut newest = NewestLists::remembered_in(Some(&place.file()), None).unwrap();
+    let (mut roots, mut text) = (Vec::new(), String::new());
+    for number in 0..66 {
+        let options = InitOptions::new(Algorithm::Ed25519);
+        let directory = place.directory.path().join(number.to_string());
+        let other = Authority::init(&directory, options, now()).unwrap();
+        roots.push(other.root().der().to_vec());
+        text += &other.crl().unwrap();
+    }
+    let roots: Vec<&[u8]> = roots.iter().map(Vec::as_slice).collect();
+    let found = newest.in_effect(text.as_bytes(), &roots, &[], now()).unwrap();
+    assert!(found.lists.len() == 66 && newest.lists.len() == 66);
+    newest.save().unwrap();
+    let held = fs::read(place.file()).unwrap();
+    // More than a node's file may have, and more than is read again.
+    let large = usize::try_from(LARGEST_LISTS).unwrap();
+    newest.issuers = vec![vec![0x30; large]];
+    newest.save().unwrap();
+    assert!(fs::metadata(place.file()).unwrap().len() > LARGEST_LISTS);
+    fs::write(place.file(), &held).unwrap();
+    newest.issuers = vec![vec![0x30; 3 * large]];
+    let error = newest.save().unwrap_err().to_string();
+    assert!(error.contains("are remembered at most"), "{error}");
+    assert_eq!(fs::read(place.file()).unwrap(), held);
 }
 
 #[test]

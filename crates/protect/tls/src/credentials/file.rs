@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 
 /// No file of certificates, keys or revocation lists is longer: 16 MiB hold the serials of 400,000 revoked certificates.
-const LONGEST_FILE: u64 = 16 << 20;
+const LONGEST_FILE: u64 = bartizan_pki::LARGEST_LISTS;
 
 pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let unreadable = |source| Error::Unreadable {

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Revocation, day_of};
+use bartizan_pki::Unknown;
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
 
@@ -76,6 +77,10 @@ impl Credentials {
             )
         }));
         flaws.extend(self.of_lists(peers, now));
+        // Where none is of an authority that is trusted here, that is said already.
+        let given = self.lists.in_effect.iter().filter(|list| list.is_given).count();
+        let unknown = self.lists.unknown.iter().filter(|_| self.lists.unknown.len() < given);
+        flaws.extend(unknown.map(|unknown| flaw(&self.crl_place, Weight::Warning, unknown.to_string(), Unknown::HINT)));
         flaws.extend(self.lists.older.iter().map(|older| {
             let hint = "put the newest list there: bartizan ca crl; an authority that was restored from a backup has to count on from its \
                         last number";

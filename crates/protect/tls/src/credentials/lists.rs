@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bartizan_pki::{InEffect, NewestLists, Older};
+use bartizan_pki::{InEffect, NewestLists, Older, Unknown};
 use rustls::pki_types::UnixTime;
 use webpki::CertRevocationList;
 
@@ -17,6 +17,7 @@ pub(super) struct Lists {
     /// Those signed last first: webpki asks the first of an issuer.
     pub(super) in_effect: Vec<RevocationList>,
     pub(super) older: Vec<Older>,
+    pub(super) unknown: Vec<Unknown>,
     pub(super) newest: NewestLists,
 }
 
@@ -38,8 +39,14 @@ impl Lists {
         (roots, own): (&[&[u8]], &[&[u8]]),
     ) -> Result<Self, Error> {
         let hint = "`bartizan ca crl` writes one in PEM";
-        let given = bartizan_pki::RevocationList::read(text).map_err(|cause| fault(place, cause, hint))?;
-        let InEffect { lists, absent, older } = newest.in_effect(given, roots, own, SystemTime::now());
+        let InEffect {
+            lists,
+            absent,
+            older,
+            unknown,
+        } = newest
+            .in_effect(text, roots, own, SystemTime::now())
+            .map_err(|cause| fault(place, cause, hint))?;
         let is_given = |list: &bartizan_pki::RevocationList| !absent.iter().any(|absent| absent.replaces(list));
         let in_effect = lists.into_iter().map(|list| RevocationList {
             is_given: is_given(&list),
@@ -49,6 +56,7 @@ impl Lists {
         Ok(Self {
             in_effect: in_effect.collect(),
             older,
+            unknown,
             newest,
         })
     }

@@ -110,7 +110,12 @@ fn a_late_list_of_an_issuer_of_before_is_found() {
     let lists = root.list(&[], later()) + &below.list(&[], later()) + &former.list(&[], late);
     let credentials = below.credentials(&below.issue(wanted()), Some(&lists));
     for revocation in [Revocation::IfPresent, Revocation::Require] {
-        let found = credentials.flaws(&two_peers([revocation; 2]), SystemTime::now());
+        let mut found = credentials.flaws(&two_peers([revocation; 2]), SystemTime::now());
+        let unknown = found.pop().expect("two flaws");
+        assert!(
+            unknown.cause.contains("CN=former, whose certificate is not at hand"),
+            "{unknown:?}"
+        );
         let (_, weight, cause) = one(found);
         assert_eq!(weight, Weight::Warning);
         assert!(

@@ -290,10 +290,10 @@ fn updates_and_revocations_by_a_requester_are_bounded() {
     assert!(matches!(more, Err(Error::TooManyUpdates { .. })), "{more:?}");
     // The list of `init` is of this minute; one list has all of them a minute later, and the next is due at half of its time.
     let minute = Duration::from_secs(60);
-    assert!(authority.renew_lists(now() + minute / 2).unwrap().is_empty());
+    assert!(authority.renew_lists(&[], now() + minute / 2).unwrap().is_empty());
     assert_eq!(list_numbers(&authority.crl().unwrap()), [1]);
-    authority.renew_lists(now() + minute).unwrap();
-    authority.renew_lists(now() + 2 * minute).unwrap();
+    authority.renew_lists(&[], now() + minute).unwrap();
+    authority.renew_lists(&[], now() + 2 * minute).unwrap();
     assert_eq!(list_numbers(&authority.crl().unwrap()), [2]);
     assert_eq!(listed(&authority.crl().unwrap()).len(), 24);
     assert!(

@@ -339,7 +339,7 @@ fn the_lists_of_all_live_issuers_are_renewed_at_half_of_their_time() {
     let (dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
     authority.renew_intermediate(next(), now()).unwrap();
     let at = |authority: &mut Authority, days: u32| {
-        let unrenewed = authority.renew_lists(now() + DAY * days).unwrap();
+        let unrenewed = authority.renew_lists(&[], now() + DAY * days).unwrap();
         (list_numbers(&authority.crl().unwrap()), unrenewed)
     };
     assert_eq!(at(&mut authority, 3).0, [1, 1, 1]);
@@ -351,4 +351,8 @@ fn the_lists_of_all_live_issuers_are_renewed_at_half_of_their_time() {
     let (numbers, unrenewed) = at(&mut authority, 95);
     assert_eq!(numbers, [4, 3, 2]);
     assert!(matches!(unrenewed.as_slice(), [one] if matches!(one.error, Error::KeyOffline(_))));
+    // Nor does it keep them waiting while another attempt is not due.
+    let waiting = [unrenewed[0].serial];
+    assert!(authority.renew_lists(&waiting, now() + DAY * 99).unwrap().is_empty());
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [5, 3, 2]);
 }
