@@ -82,6 +82,19 @@ impl PrivateKey {
         Some(PublicKey::from_raw(algorithm, pair.public_key().as_ref()))
     }
 
+    /// What keeps a private key that others have written, DER, from being used; none where it can
+    /// be.
+    #[must_use]
+    pub fn fault(document: &[u8]) -> Option<String> {
+        let error = encoding::read(document).err()?;
+        let is_read = |algorithm| Self::public_of(document, algorithm).is_some();
+        match error {
+            _ if Algorithm::ALL.into_iter().any(is_read) => None,
+            Error::Key(why) => Some(why),
+            other => Some(other.to_string()),
+        }
+    }
+
     /// The PKCS#8 document, DER: for ML-DSA the 54 octets with the seed alone, unless only the expanded key is known.
     #[must_use]
     pub fn to_pkcs8(&self) -> &[u8] {

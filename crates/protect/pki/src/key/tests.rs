@@ -96,6 +96,8 @@ fn bare_forms_are_refused_by_name() {
         for first in [0x80, 0x04, 0x30, 0x17] {
             let error = PrivateKey::from_pkcs8(&ml_dsa_document(algorithm, &[first; 32])).unwrap_err();
             assert!(error.to_string().contains("bare seed"), "{error}");
+            let why = PrivateKey::fault(&ml_dsa_document(algorithm, &[first; 32])).unwrap();
+            assert!(why.contains("bare seed"), "{why}");
         }
         let bare = expanded(algorithm, &[7; 32]);
         let error = PrivateKey::from_pkcs8(&ml_dsa_document(algorithm, &bare)).unwrap_err();

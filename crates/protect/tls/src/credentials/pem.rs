@@ -1,6 +1,7 @@
 //! What PEM text holds: a chain, its key, roots. Each is refused with its place, the cause and a
 //! hint.
 
+use bartizan_pki::PrivateKey;
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -55,11 +56,13 @@ pub(super) fn certified(
         }
     })?;
     let parsed = any_supported_type(&der);
+    let why = parsed.is_err().then(|| PrivateKey::fault(der.secret_der())).flatten();
     der.zeroize();
     let key = parsed.map_err(|_| {
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         fault(
             places.key,
-            "the key cannot be read",
+            format!("the key cannot be read{why}"),
             "PKCS#8 of ML-DSA (seed, expanded or both), ECDSA on P-256 or P-384, or Ed25519 is read",
         )
     })?;

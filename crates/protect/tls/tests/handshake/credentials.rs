@@ -171,6 +171,8 @@ fn what_is_wrong_with_a_file_is_said_with_what_to_do() {
     let rubbish = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let bad_key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    // ML-DSA-65, a seed without its tag: some releases of OpenSSL write it.
+    let bare = "-----BEGIN PRIVATE KEY-----\nMDICAQAwCwYJYIZIAWUDBAMSBCAHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==\n-----END PRIVATE KEY-----\n";
     let bad_list = "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n";
     for (said, cause, hint) in [
         (
@@ -198,7 +200,16 @@ fn what_is_wrong_with_a_file_is_said_with_what_to_do() {
             "DIR/nrf.key.pem: the key is encrypted",
             "openssl pkey",
         ),
-        (said(key, bad_key), "DIR/nrf.key.pem: the key cannot be read", "PKCS#8"),
+        (
+            said(key, bad_key),
+            "DIR/nrf.key.pem: the key cannot be read: ",
+            "PKCS#8",
+        ),
+        (
+            said(key, bare),
+            "DIR/nrf.key.pem: the key cannot be read: ml-dsa-65 key is a bare seed",
+            "PKCS#8",
+        ),
         (
             said(key, &other.key),
             "DIR/nrf.key.pem: the key is not the one of the certificate in DIR/nrf.crt.pem",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode, Node, Revocation, day_of};
-use bartizan_pki::{Algorithm, Certificate, RevocationList, Signed, signed_by};
+use bartizan_pki::{Algorithm, Certificate, PrivateKey, RevocationList, Signed, Unknown, signed_by};
 use bartizan_registry::SignatureScheme;
 
 use super::Credentials;
@@ -78,7 +78,10 @@ impl Credentials {
         };
         let mut flaws = Vec::new();
         if !leaf.certifies(&self.key) {
-            let cause = format!("is not the key of {place}");
+            let cause = PrivateKey::fault(&self.key).map_or_else(
+                || format!("is not the key of {place}"),
+                |why| format!("the key cannot be read: {why}"),
+            );
             flaws.push(flaw(&files.key, Weight::Fatal, cause, &issue));
         }
         if !carries(&leaf, &identity) {
@@ -227,6 +230,9 @@ impl Credentials {
                     "compare the clocks of this host and of its authority's, then `bartizan ca crl`",
                 );
             }
+        }
+        for unknown in self.lists.unknown.iter().filter(|_| is_known) {
+            reported(unknown.to_string(), Unknown::HINT);
         }
         for older in &self.lists.older {
             reported(
