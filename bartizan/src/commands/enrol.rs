@@ -11,7 +11,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::ca::failure::failure;
-use super::ca::leaf::{mode, owner};
+use super::ca::leaf::{mode, note_foreign_roots, owner};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, outln};
 use transport::Server;
@@ -72,6 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         owner: args.owner,
         key_mode: args.mode,
     };
+    let mut given = None;
     let (credential, algorithm, overwrite) = if args.renew {
         let held = held.ok_or_else(|| {
             Failure::new(format!(
@@ -91,6 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             return Ok(left_alone(args, &own));
         }
         let trust = Trust::new(roots);
+        given = Some(held.given);
         (
             Credential::Certificate { identity, trust },
             algorithm,
@@ -115,7 +117,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     else {
         return Err(Failure::new("the authority acknowledges what it was not asked for"));
     };
-    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.roots, copy).map_err(failure)?;
+    let mut issued = Issued::received(&args.name, &enrolled.chain, enrolled.roots, copy).map_err(failure)?;
+    if let Some(given) = given {
+        issued = issued.renewing(given);
+    }
     // The files are there before the authority learns that they are: until then it gives the same certificate to the same key again.
     holder.write(&issued, overwrite, access).map_err(failure)?;
     let confirmed = args
@@ -129,6 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
     }
     report(args, &holder, issued.certificate());
+    note_foreign_roots(&issued, &args.out);
     Ok(Outcome::Clean)
 }
 

@@ -1,6 +1,6 @@
 //! What the commands that issue a certificate have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bartizan_pki::{
     Access, AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile,
@@ -130,9 +130,7 @@ impl OutputArgs {
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
             errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI next to it");
         }
-        for root in issued.foreign_roots(&self.out).unwrap_or_default() {
-            errln!("note: ca.crt.pem keeps a root of another authority: {root}");
-        }
+        note_foreign_roots(issued, &self.out);
         if certificate.profile() == Profile::Ipsec && certificate.algorithm().is_quantum_safe() {
             errln!(
                 "note: {} is for links whose both ends have `engine: bartizan`: no released strongSwan verifies it",
@@ -182,5 +180,12 @@ impl OutputArgs {
         for (what, path) in files {
             outln!("  {what:<15} {}", path.display());
         }
+    }
+}
+
+/// Names roots that a renewal has left in the file of roots.
+pub(crate) fn note_foreign_roots(issued: &Issued, directory: &Path) {
+    for root in issued.foreign_roots(directory).unwrap_or_default() {
+        errln!("note: ca.crt.pem keeps a root of another authority: {root}");
     }
 }

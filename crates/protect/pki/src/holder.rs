@@ -8,12 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, Access, Readers};
-use crate::{Algorithm, Certificate, Error, Issued, Name, Overwrite, PrivateKey};
+use crate::{Algorithm, Certificate, Error, ForeignCertificate, Issued, Name, Overwrite, PrivateKey};
 
 /// Most octets of a file of certificates.
 const LARGEST: u64 = 1024 * 1024;
 /// Mark of the hidden name of a key that has no certificate yet.
 const PENDING: &str = "pending";
+/// Mark of the hidden file of all roots that the authority has given: others in the file of roots
+/// are another authority's.
+const GIVEN: &str = "given";
 
 /// A certificate that is in use, with its key.
 #[derive(Debug)]
@@ -22,8 +25,10 @@ pub struct Held {
     pub chain: Vec<Certificate>,
     /// Its key.
     pub key: PrivateKey,
-    /// The trust anchors.
+    /// The trust anchors of its authority: those of others in the same file vouch for other peers.
     pub roots: Vec<Certificate>,
+    /// All that this authority gave, now and before.
+    pub given: Vec<Certificate>,
 }
 
 /// A directory in which a certificate of this name is, or will be.
@@ -86,8 +91,34 @@ impl<'a> Holder<'a> {
             chain = found;
         }
         let root = files::read(&self.root_path(), LARGEST)?.ok_or_else(|| missing(self.root_path()))?;
-        let roots = certificates(&root, &self.root_path())?;
-        Ok(Some(Held { chain, key, roots }))
+        let mut given = match files::read(&self.given_path(), LARGEST)? {
+            Some(text) => certificates(&text, &self.given_path())?,
+            None => Vec::new(),
+        };
+        // Those of other authorities may have keys that are not read here.
+        let present: Vec<_> = ForeignCertificate::all_of(&root)
+            .iter()
+            .filter_map(|root| Certificate::from_der(root.der(), "").ok())
+            .collect();
+        if given.is_empty() {
+            // Of a version that kept no such file.
+            let issued = |root: &&Certificate| chain.last().is_some_and(|last| last.issuer() == root.subject());
+            given = present.iter().filter(issued).cloned().collect();
+        }
+        let is_given = |root: &Certificate| given.iter().any(|given| given.der() == root.der());
+        let roots: Vec<_> = present.into_iter().filter(is_given).collect();
+        if roots.is_empty() {
+            return Err(Error::Certificate {
+                place: self.root_path().display().to_string(),
+                reason: format!("no root of {}'s authority in it", self.name.as_str()),
+            });
+        }
+        Ok(Some(Held {
+            chain,
+            key,
+            roots,
+            given,
+        }))
     }
 
     /// The key that waits for its certificate: the one of an attempt before, or a fresh one, which is on disk when this returns.
@@ -107,6 +138,8 @@ impl<'a> Holder<'a> {
 
     /// Writes what was received in place of what is there, and gives the hidden name of its key up.
     pub fn write(&self, issued: &Issued, overwrite: Overwrite, access: Access) -> Result<(), Error> {
+        files::create_directory_for(self.dir, access)?;
+        files::write(&self.given_path(), issued.given_pem().as_bytes(), Readers::Everybody)?;
         issued.write_as(self.dir, overwrite, access)?;
         files::remove(&self.pending_path())
     }
@@ -124,6 +157,10 @@ impl<'a> Holder<'a> {
             Some(pending) if *pending == *key => Ok(Overwrite::Replace),
             _ => Err(Error::FileExists(self.key_path())),
         }
+    }
+
+    fn given_path(&self) -> PathBuf {
+        files::staging_path(&self.root_path(), GIVEN)
     }
 
     fn pending_path(&self) -> PathBuf {
@@ -216,6 +253,47 @@ mod tests {
         let other = PrivateKey::generate(Algorithm::Ed25519).unwrap();
         fs::write(holder.key_path(), other.to_pem().as_bytes()).unwrap();
         assert!(matches!(holder.require_free(), Err(Error::FileExists(_))));
+    }
+
+    /// A renewal took the roots of other authorities away, and those of before that were retired
+    /// stayed.
+    #[test]
+    fn a_renewal_keeps_roots_of_other_authorities_and_drops_what_its_own_retired() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = |name: &str| {
+            let options = InitOptions::new(Algorithm::Ed25519);
+            Authority::init(&dir.path().join(name), options, now()).unwrap()
+        };
+        let (mut first, mut next, other) = (init("first"), init("next"), init("other"));
+        // A key that is not read here.
+        let foreign = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P521_SHA512).unwrap();
+        let foreign = rcgen::CertificateParams::default().self_signed(&foreign).unwrap().pem();
+        let (place, name) = (dir.path().join("gnb"), "gnb".parse().unwrap());
+        let holder = Holder::new(&place, &name);
+        let enrolled = received(&mut first, &name);
+        holder.write(&enrolled, Overwrite::Refuse, Access::default()).unwrap();
+        for keeps_file in [true, false] {
+            let added = first.root().to_pem() + &other.root().to_pem() + &foreign;
+            fs::write(holder.root_path(), added).unwrap();
+            fs::write(holder.chain_path(), enrolled.chain_pem()).unwrap();
+            fs::write(holder.key_path(), enrolled.key_pem().unwrap().as_bytes()).unwrap();
+            if !keeps_file {
+                fs::remove_file(holder.given_path()).unwrap();
+            }
+            let held = holder.held().unwrap().unwrap();
+            assert_eq!(
+                held.roots.len(),
+                1,
+                "another authority's root does not vouch for answers of this one"
+            );
+            // The authority has another root now, and gives that of before no more.
+            let renewed = received(&mut next, &name).renewing(held.given);
+            holder.write(&renewed, Overwrite::Replace, Access::default()).unwrap();
+            let roots = fs::read_to_string(holder.root_path()).unwrap();
+            assert_eq!(roots, next.root().to_pem() + &other.root().to_pem() + &foreign);
+            assert_eq!(renewed.foreign_roots(&place).unwrap().len(), 2);
+            assert_eq!(holder.held().unwrap().unwrap().roots[0].der(), next.root().der());
+        }
     }
 
     #[test]

@@ -116,6 +116,23 @@ impl Issued {
         })
     }
 
+    /// The same in the place of a certificate that the authority has renewed: roots of other
+    /// authorities stay. `given` are those that this authority gave before.
+    #[must_use]
+    pub fn renewing(mut self, given: Vec<Certificate>) -> Self {
+        (self.trusted.retired, self.foreign) = (given, Foreign::Kept);
+        self
+    }
+
+    /// All roots that the authority has given, PEM.
+    pub(crate) fn given_pem(&self) -> String {
+        let Trusted { roots, retired } = &self.trusted;
+        let before = retired
+            .iter()
+            .filter(|known| roots.iter().all(|root| root.der() != known.der()));
+        roots.iter().chain(before).map(Certificate::to_pem).collect()
+    }
+
     pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, trusted: Trusted) -> Self {
         Self {
             name: entry.name.clone(),
