@@ -180,7 +180,7 @@ impl Endpoint {
         };
         if let Some(&id) = known {
             if let Some(held) = self.held.get_mut(&id) {
-                held.sa.receive(now, datagram);
+                held.sa.receive_between(now, ends, datagram);
             }
             self.take(id);
             return;

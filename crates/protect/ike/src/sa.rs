@@ -102,6 +102,8 @@ pub struct IkeSa {
     config: Arc<Config>,
     role: Party,
     ends: Ends,
+    /// Between which sockets the datagram came that is being read.
+    arrival: Option<Ends>,
     /// Of initiator and responder; the latter is zero until it is known.
     spis: [u64; 2],
     /// By which this end would receive in the CHILD_SA that IKE_AUTH makes; of an IKE_SA that replaces another it is zero.
@@ -271,6 +273,7 @@ impl IkeSa {
             config,
             role,
             ends,
+            arrival: None,
             spis,
             esp_spi,
             state,

@@ -7,7 +7,7 @@ use bartizan_registry::Header as Layer;
 use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, Payload, PayloadType};
 
 use super::init::notify;
-use super::{IkeSa, Port, State, Transmit};
+use super::{Ends, IkeSa, Port, State, Transmit};
 use crate::error::Failure;
 
 /// A request of this end that is not answered yet; there is one at most.
@@ -53,6 +53,28 @@ pub(crate) fn unknown_critical(message: &Message<'_>) -> Option<PayloadType> {
 }
 
 impl IkeSa {
+    /// A datagram that came between these sockets. A peer may move to 4500 after IKE_SA_INIT, also
+    /// where no address is translated, and is answered there from its first proven request on (RFC
+    /// 7296, sections 2.11 and 2.23).
+    pub(crate) fn receive_between(&mut self, now: Instant, ends: Ends, datagram: &[u8]) {
+        self.arrival = Some(ends);
+        self.receive(now, datagram);
+        self.arrival = None;
+    }
+
+    /// Takes the sockets of a proven datagram for its own, where the peer moved to 4500 before it
+    /// was authenticated.
+    fn follow_peer(&mut self) {
+        let is_open = self.is_initiator() || self.is_established();
+        let moved = |ends: &Ends| {
+            let same = ends.local.ip() == self.ends.local.ip() && ends.remote.ip() == self.ends.remote.ip();
+            same && (Port::of(self.ends), Port::of(*ends)) == (Port::Ike, Port::Nat)
+        };
+        if let Some(ends) = self.arrival.filter(moved).filter(|_| !is_open) {
+            self.ends = ends;
+        }
+    }
+
     /// A datagram of the peer, or of somebody who pretends to be it.
     pub fn receive(&mut self, now: Instant, datagram: &[u8]) {
         let Ok(header) = Header::read(datagram) else {
@@ -139,6 +161,7 @@ impl IkeSa {
         let security = self.security.as_ref().filter(|_| known)?;
         let part = security.protection.open(header.next, datagram)?;
         self.taken += 1;
+        self.follow_peer();
         let is_response = header.flags.is_response();
         if !is_response && part.fragment.0 == 1 {
             self.arriving = fingerprint(datagram);

@@ -296,6 +296,58 @@ fn a_peer_that_begins_at_port_4500_is_answered_from_there_whatever_the_answer_is
     assert_eq!(nodes.nodes[1].count(), (8, 8));
 }
 
+/// strongSwan moves after IKE_SA_INIT, also where no address is translated. It was answered from
+/// port 500, where it no longer listens for this IKE_SA.
+#[test]
+fn a_peer_that_moves_to_port_4500_without_translation_is_answered_there() {
+    let mut nodes = Nodes::new(1);
+    nodes.initiate(0);
+    let moved = |mut ends: Ends, has_moved: bool| {
+        if has_moved {
+            ends.local.set_port(4500);
+            ends.remote.set_port(4500);
+        }
+        ends
+    };
+    for turn in 0..20 {
+        while let Some((ends, transmit)) = nodes.nodes[0].poll_transmit() {
+            assert_eq!(transmit.port, Port::Ike);
+            let (now, mut chance) = (nodes.now, random(&mut nodes.seed));
+            let at = moved(other_way(ends), turn > 0);
+            // Of a sender who proves nothing: the IKE_SA does not follow.
+            let mut forged = transmit.datagram.clone();
+            *forged.last_mut().expect("a checksum") ^= 1;
+            let elsewhere = SocketAddr::from((at.remote.ip(), 40_001));
+            if turn > 0 {
+                nodes.nodes[1].receive(
+                    now,
+                    Ends {
+                        remote: elsewhere,
+                        ..at
+                    },
+                    &forged,
+                    &mut chance,
+                );
+            }
+            nodes.nodes[1].receive(now, at, &transmit.datagram, &mut chance);
+        }
+        while let Some((ends, transmit)) = nodes.nodes[1].poll_transmit() {
+            let port = if turn > 0 { Port::Nat } else { Port::Ike };
+            let to = moved(initiator(0), turn > 0).local;
+            assert_eq!((transmit.port, ends.to(transmit.port)), (port, to), "turn {turn}");
+            let (now, mut chance) = (nodes.now, random(&mut nodes.seed));
+            nodes.nodes[0].receive(now, initiator(0), &transmit.datagram, &mut chance);
+        }
+    }
+    assert!(
+        nodes
+            .nodes
+            .iter()
+            .all(|node| node.sas().all(|(_, sa)| sa.is_established()))
+    );
+    assert_eq!([0, 1].map(|node| nodes.nodes[node].count()), [(1, 0); 2]);
+}
+
 #[test]
 fn a_cookie_is_taken_in_its_period_and_the_next_and_not_later() {
     for (age, is_taken) in [(1, true), (61, true), (121, false), (100_000, false)] {

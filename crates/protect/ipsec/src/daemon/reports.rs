@@ -228,7 +228,9 @@ impl Daemon {
     ) {
         let spis = self.endpoint.sa(id).map(IkeSa::spis);
         let by_nat = self.endpoint.sa(id).is_some_and(IkeSa::is_translated);
+        let ends = self.endpoint.sa(id).map(IkeSa::ends);
         let Some(sa) = self.sas.get_mut(&id) else { return };
+        sa.ends = ends.unwrap_or(sa.ends);
         if by_nat {
             sa.ends.remote = sa.ends.to(Port::Nat);
             sa.ends.local.set_port(IKE_NAT);
