@@ -112,11 +112,26 @@ impl Routes {
             .default(Version::V4, number)
             .put()
             .map_err(failed("a route to the device"))?;
-        // Without IPv6 at this host no packet of it is sent.
-        if routes.default(Version::V6, number).put().is_ok() {
-            routes.versions.push(Version::V6);
-        }
+        routes.lead_v6(number);
         Ok(routes)
+    }
+
+    /// Leads IPv6 to the device, where this host has it: without it no packet of it is sent.
+    fn lead_v6(&mut self, device: u32) {
+        if !self.versions.contains(&Version::V6) && self.default(Version::V6, device).put().is_ok() {
+            self.versions.push(Version::V6);
+        }
+    }
+
+    /// Expects no route of IPv6 any more where this host refuses it and no link is of IPv6. Returns
+    /// true where that changed.
+    fn gives_up_v6(&mut self, lost: &Lost) -> bool {
+        let refused = |route: &Route| route.version() == Version::V6 && route.put().is_err();
+        let gone = lost.routes.iter().any(refused) && self.rules.iter().all(Rule::is_v4);
+        if gone {
+            self.versions.retain(|version| *version == Version::V4);
+        }
+        gone
     }
 
     fn table(&self) -> u32 {
@@ -154,6 +169,9 @@ impl Routes {
     pub(super) fn add(&mut self, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         let mut new = rules(local, remote);
         new.retain(|rule| !self.rules.contains(rule));
+        if !new.iter().all(Rule::is_v4) {
+            self.lead_v6(self.interface()?.number);
+        }
         for rule in new {
             self.install(rule)?;
             if rule.is_v4() {
@@ -222,7 +240,13 @@ impl Routes {
         }
         // Routes of a device that was down are gone too, and those to networks need none of the
         // others.
-        let again = self.lost()?;
+        let mut again = self.lost()?;
+        if self.gives_up_v6(&again) {
+            again = self.lost()?;
+            if lost.link.is_none() && again.sentences().is_empty() {
+                return Ok(false);
+            }
+        }
         // Each is tried, whatever became of the others: a rule is not lost for want of a route of the
         // other family.
         let put = again.routes.iter().map(Route::put);
@@ -348,5 +372,38 @@ mod tests {
         let long = device_name("near-rt-ric-of-the-north");
         assert!(long.starts_with("esp_") && long.len() <= NAME, "{long}");
         assert_ne!(long, device_name("near-rt-ric-of-the-south"));
+    }
+
+    mod as_root {
+        use bartizan_host::Namespace;
+
+        use super::*;
+
+        /// It was installed again in vain every two seconds, and `status` found a fault.
+        #[test]
+        fn ipv6_that_is_disabled_later_costs_links_of_ipv4_nothing() {
+            let host = Namespace::create("routes").unwrap();
+            let test = || {
+                let device = "esp-x";
+                let ip = Program::new("ip").arguments(["tuntap", "add", "dev", device, "mode", "tun"]);
+                ip.run(PATIENCE).unwrap();
+                let mut routes = Routes::lay(device, 1400).unwrap();
+                assert_eq!(routes.versions, Version::BOTH);
+                let disable =
+                    |value| fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), value).unwrap();
+                disable("1");
+                assert!(!routes.keep().unwrap());
+                assert_eq!((&routes.versions[..], routes.restored), (&[Version::V4][..], 0));
+                assert_eq!(routes.differences().unwrap(), Vec::<String>::new());
+                disable("0");
+                let selector = |address: &str| Selector::of(address.parse().unwrap(), address.parse().unwrap());
+                routes.add(&[selector("fd00:1::1")], &[selector("fd00:2::1")]).unwrap();
+                assert_eq!(routes.versions, Version::BOTH);
+                // A link of IPv6 that cannot be is a fault.
+                disable("1");
+                assert!(routes.keep().is_err());
+            };
+            host.enter(test).unwrap();
+        }
     }
 }
