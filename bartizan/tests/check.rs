@@ -247,6 +247,29 @@ fn a_certificate_that_ends_soon_is_found() {
         found.len() == 1 && found[0].starts_with("out/nrf.crt.pem: ends with 2"),
         "{found:?}"
     );
+    assert!(
+        !place
+            .bartizan("check core.yaml --node nrf")
+            .out
+            .contains("associations")
+    );
+    // Associations end with it too.
+    let gateway = NETWORK
+        .replace("function: NRF", "function: gNB")
+        .replace("127.0.0.1:8000 }", "127.0.0.1:8000, path: sctp }")
+        .replace("to: nrf }", "to: nrf, path: sctp }")
+        .replace(
+            "kind: SBI, between: [amf, nrf], with: sidecar",
+            "kind: N2, between: [amf, nrf], with: gateway",
+        );
+    place.write(&gateway);
+    let said = place.bartizan("check core.yaml --node nrf");
+    assert!(
+        said.out.contains("\n  associations     end with 2"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 #[test]

@@ -26,6 +26,10 @@ pub(super) struct CredentialsInEffect {
     pub(super) chain: Vec<CertificateInEffect>,
     /// The day before which a newer revocation list is due.
     pub(super) crl_due: Option<String>,
+    /// The last day of SCTP associations that no renewed certificate carries on; none where there
+    /// are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) associations_end: Option<String>,
 }
 
 /// One certificate of the chain.
@@ -48,7 +52,10 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
         let about = format!("nodes.{}", node.name);
         return (None, vec![Finding::new(about, "names no certificate files", hint)]);
     };
-    let shown = |chain, crl_due| CredentialsInEffect {
+    let peers = peers(deployment, node.name.as_str());
+    let has_associations = peers.iter().any(|peer| peer.interface.over_sctp());
+    let shown = |chain: Vec<CertificateInEffect>, crl_due| CredentialsInEffect {
+        associations_end: first_end(&chain).filter(|_| has_associations),
         node: node.name.to_string(),
         certificate: files.certificate.display().to_string(),
         key: files.key.display().to_string(),
@@ -68,7 +75,6 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     }
     let crl_due = credentials.revocation_due().map(|due| day_of(due).to_string());
     let chain = chain(&credentials, now);
-    let peers = peers(deployment, node.name.as_str());
     let flaws = credentials.flaws(&peers, now);
     let refused = Endpoint::new(credentials, peers)
         .err()
@@ -83,6 +89,12 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     );
     findings.extend(refused);
     (Some(shown(chain, crl_due)), findings)
+}
+
+/// The last day of the certificate of a chain that ends first.
+fn first_end(chain: &[CertificateInEffect]) -> Option<String> {
+    let first = chain.iter().min_by_key(|certificate| certificate.days_left);
+    first.map(|certificate| certificate.ends.clone())
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.

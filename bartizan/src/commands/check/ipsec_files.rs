@@ -25,6 +25,7 @@ pub(super) fn of(
         crl: files.crl.as_deref().map(shown),
         chain: Vec::new(),
         crl_due: None,
+        associations_end: None,
     };
     let read = Credentials::read(files);
     let credentials = match read.and_then(|read| read.with_ppks(deployment, node.name.as_str())) {

@@ -184,6 +184,12 @@ impl Text {
             let due = credentials.crl_due.as_ref().map(|due| format!(", due by {due}"));
             self.field("revocation", &format!("{crl}{}", due.unwrap_or_default()));
         }
+        if let Some(end) = &credentials.associations_end {
+            self.field(
+                "associations",
+                &format!("end with {end}, unless the certificate is renewed before"),
+            );
+        }
     }
 
     fn findings(&mut self, kind: &str, findings: &[Finding]) {
