@@ -93,6 +93,8 @@ pub struct Bound {
 /// Everything that listens, before anything is served.
 #[derive(Debug)]
 struct Ports {
+    /// systemd may keep the sockets.
+    kept: bool,
     inbound: Vec<InboundPorts>,
     outbound: Vec<(Outbound, TcpListener)>,
     /// Outbound listeners of the `sctp` path.
@@ -217,7 +219,7 @@ impl Bound {
             seats: AllSeats::default(),
             patience: RwLock::new(patience(&deployment, node.name.as_str())),
             recorder: ledger.recorder(),
-            drain: Drain::new(),
+            drain: Drain::new(ports.kept),
             failure_log: FailureLog::default(),
             refusing: Refusing::default(),
             ticks: Ticks::default(),
@@ -316,6 +318,7 @@ impl Ports {
             })
         };
         let mut bound = Self {
+            kept: notify.is_heard(),
             inbound: Vec::new(),
             outbound: Vec::new(),
             associations: Vec::new(),
