@@ -236,7 +236,9 @@ impl Slot {
             Self::Closed { again, .. } if *again > now => *again,
             Self::Closed { setting, left, .. } => {
                 let mut before = left.take();
-                before.iter_mut().for_each(|left| left.end_in_time(now));
+                if let Some(left) = &mut before {
+                    left.end_in_time(now);
+                }
                 *self = open((**setting).clone(), endpoint, recorder, now);
                 match (self, before) {
                     (Self::Open { link, .. }, Some(before)) => link.follow_on(*before),

@@ -259,8 +259,7 @@ impl Link {
             &self.setting,
             self.secy.interface().mtu,
             state.as_ref(),
-            &self.keyer,
-            self.proven.as_ref(),
+            (&self.keyer, self.proven.as_ref()),
             self.answers(),
             now,
         )

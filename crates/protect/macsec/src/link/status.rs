@@ -346,8 +346,7 @@ impl Seen {
         setting: &Setting,
         mtu: u32,
         state: Option<&State>,
-        keyer: &Keyer,
-        proven: Option<&Proven>,
+        (keyer, proven): (&Keyer, Option<&Proven>),
         answers: bool,
         now: Instant,
     ) -> Status {
