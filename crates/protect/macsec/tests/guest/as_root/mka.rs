@@ -304,7 +304,7 @@ fn switch_with_a_cak_of_a_file_takes_part_and_a_file_that_changes_changes_the_ke
             write_cak(&stage, "02", &other);
             switch.start("02", &other);
             stage.until(0, "another key", |status| {
-                status.up && ckn(status) == "02" && key(status) != key(&outlived) && !status.outlived
+                status.up && ckn(status) == "02" && key(status) != key(&outlived)
             });
         });
         let kinds: BTreeSet<u16> = sent.iter().map(|frame| ethertype(frame)).collect();
