@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::io::{self, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -18,15 +19,28 @@ pub struct GuestTests {
     pub at_once: &'static str,
     /// How long all of them may take.
     pub patience: Duration,
-    /// What came of each: filled in by the first that asks.
+    /// What came of them: filled in by the first that asks.
     pub results: Results,
 }
 
-/// Of each test whether it passed, and what it wrote.
-pub type Results = OnceLock<BTreeMap<String, (bool, String)>>;
+/// What came of the one boot, and of a second where the first was cut short.
+pub type Results = OnceLock<Ran>;
+
+/// What a guest said of its tests.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// Of each test that has a verdict whether it passed, and what it wrote.
+    verdicts: BTreeMap<String, (bool, String)>,
+    /// The end of everything else, where not all of them have one.
+    said: String,
+    /// Whether the kernel died before libtest had said what came of all, and none had failed.
+    is_cut_short: bool,
+}
 
 /// Set in the guest only.
 const INSIDE: &str = "BARTIZAN_GUEST_TEST";
+/// Lines that are kept of tests that were cut short.
+const SHOWN: usize = 150;
 /// Before everything that the tests wrote, once more and in one piece: libtest writes a line in pieces as tests end, and of an emulated
 /// machine some of them have come out of order.
 const AGAIN: &str = "=== all of it again ===";
@@ -48,38 +62,52 @@ impl GuestTests {
             "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
         );
         let name = format!("as_root::{name}");
-        match self.results.get_or_init(|| self.run_all()).get(&name) {
+        let Ran { verdicts, said, .. } = self.results.get_or_init(|| self.run_all());
+        match verdicts.get(&name) {
             Some((true, _)) => {}
             Some((false, said)) => panic!("in the guest:\n{said}"),
-            None => panic!("{name} was not run in the guest"),
+            None => panic!("{name} has no verdict of the guest:\n{said}"),
         }
         false
     }
 
-    fn run_all(&self) -> BTreeMap<String, (bool, String)> {
-        let guest = Guest::ensure(self.kernel, &mut |progress| eprintln!("{progress:?}"));
-        let threads = format!("--test-threads={}", self.at_once);
-        let finished = guest
-            .unwrap_or_else(|error| panic!("{error}"))
-            .program("sh")
-            .arguments(["-c", TWICE, "twice", AGAIN])
-            .argument(env::current_exe().expect("a path"))
-            // Standard output of a guest can be a terminal.
-            .arguments(["as_root::", &threads, "--color=never"])
-            .arguments(skipped(env::args()))
-            .environment(INSIDE, "1")
-            .environment("RUST_BACKTRACE", "0")
-            .start()
-            .and_then(|guest| guest.finish(self.patience))
-            .unwrap_or_else(|error| panic!("{error}"));
-        let text = finished.text();
-        let results = read(text.rsplit_once(AGAIN).map_or(text.as_str(), |(_, again)| again));
-        assert!(
-            !results.is_empty(),
-            "{text}{}",
-            String::from_utf8_lossy(&finished.stderr)
+    /// Boots once, and once more where the kernel died under tests of which none has failed.
+    ///
+    /// It does not panic: another test that asks would have all of them run again.
+    fn run_all(&self) -> Ran {
+        let first = self.boot();
+        if !first.is_cut_short {
+            return first;
+        }
+        // Past libtest, which shows what a test prints only where the test fails.
+        let _ = writeln!(
+            io::stderr(),
+            "WARNING: the kernel of a guest died before its tests had ended; they run once more.\n{}",
+            first.said
         );
-        results
+        self.boot()
+    }
+
+    fn boot(&self) -> Ran {
+        let finished = Guest::ensure(self.kernel, &mut |progress| eprintln!("{progress:?}")).and_then(|guest| {
+            let guest = guest
+                .program("sh")
+                .arguments(["-c", TWICE, "twice", AGAIN])
+                .argument(env::current_exe().expect("a path"))
+                // Standard output of a guest can be a terminal.
+                .arguments(["as_root::", "--test-threads", self.at_once, "--color=never"])
+                .arguments(skipped(env::args()))
+                .environment(INSIDE, "1")
+                .environment("RUST_BACKTRACE", "0");
+            guest.start()?.finish(self.patience)
+        });
+        match finished {
+            Ok(finished) => Ran::read(&finished.text(), &String::from_utf8_lossy(&finished.stderr)),
+            Err(error) => Ran {
+                said: error.to_string(),
+                ..Ran::default()
+            },
+        }
     }
 }
 
@@ -94,27 +122,50 @@ fn skipped(mut arguments: impl Iterator<Item = String>) -> Vec<String> {
     kept
 }
 
-/// What libtest prints: a line for each test, and of those that failed what they wrote.
-fn read(text: &str) -> BTreeMap<String, (bool, String)> {
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
-    let mut results: BTreeMap<_, _> = lines
-        .map(|(name, result)| (name.to_owned(), (result == "ok", String::new())))
-        .collect();
-    for section in text.split("\n---- ").skip(1) {
-        if let Some((name, said)) = section.split_once(" stdout ----")
-            && let Some((_, kept)) = results.get_mut(name)
-        {
-            said.clone_into(kept);
+impl Ran {
+    /// Of standard output and error of the guest: a line of libtest for each test, of those that failed what they wrote, the kernel's words.
+    fn read(text: &str, console: &str) -> Self {
+        let all = text.rsplit_once(AGAIN).map_or(text, |(_, again)| again);
+        let lines = all
+            .lines()
+            .filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+        let mut verdicts: BTreeMap<_, _> = lines
+            // The line of another test may have come in between.
+            .filter(|(_, result)| ["ok", "FAILED"].contains(result))
+            .map(|(name, result)| (name.to_owned(), (result == "ok", String::new())))
+            .collect();
+        for section in all.split("\n---- ").skip(1) {
+            if let Some((name, said)) = section.split_once(" stdout ----")
+                && let Some((_, kept)) = verdicts.get_mut(name)
+            {
+                said.clone_into(kept);
+            }
+        }
+        if all.contains("\ntest result: ") {
+            return Self {
+                verdicts,
+                ..Self::default()
+            };
+        }
+        let died = console.contains("Kernel panic - not syncing");
+        Self {
+            verdicts,
+            said: tail(&format!("{text}\n{console}")),
+            // A verdict is never asked for again.
+            is_cut_short: died && !text.contains("FAILED"),
         }
     }
-    results
+}
+
+/// Its last lines.
+fn tail(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN)..].join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{read, skipped};
+    use super::{Ran, skipped};
 
     #[test]
     fn tests_that_this_run_skips_are_skipped_in_the_guest() {
@@ -126,10 +177,34 @@ mod tests {
     #[test]
     fn results_of_the_guest_are_read_by_name() {
         let text = "running 2 tests\ntest as_root::a ... ok\ntest as_root::b ... FAILED\n\nfailures:\n\n---- as_root::b stdout ----\n\
-                    it went wrong\n\nfailures:\n    as_root::b\n";
-        let results = read(text);
-        assert_eq!(results["as_root::a"], (true, String::new()));
-        let (passed, said) = &results["as_root::b"];
+                    it went wrong\n\nfailures:\n    as_root::b\n\ntest result: FAILED. 1 passed; 1 failed\n";
+        let ran = Ran::read(text, "");
+        assert_eq!(ran.verdicts["as_root::a"], (true, String::new()));
+        let (passed, said) = &ran.verdicts["as_root::b"];
         assert!(!passed && said.contains("it went wrong"), "{said}");
+        assert_eq!((ran.said.as_str(), ran.is_cut_short), ("", false));
+    }
+
+    /// A kernel whose code was patched on one emulated processor while another ran what it was before.
+    #[test]
+    fn tests_run_again_where_the_kernel_died_before_any_had_failed_and_nowhere_else() {
+        let died = "[62.4] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n[62.4] Kernel panic - not syncing: Fatal exception in interrupt\n";
+        let begun = "running 2 tests\ntest as_root::a ... ok\n";
+        let ran = Ran::read(begun, died);
+        assert!(ran.is_cut_short && ran.said.contains("Oops: int3"), "{ran:?}");
+        for (text, console) in [
+            ("running 2 tests\ntest as_root::a ... FAILED\n", died),
+            (
+                "running 2 tests\ntest as_root::a ... test as_root::b ... FAILED\n",
+                died,
+            ),
+            (
+                "running 1 test\ntest as_root::a ... ok\n\ntest result: ok. 1 passed\n",
+                died,
+            ),
+            (begun, "a program of the tests was killed\n"),
+        ] {
+            assert!(!Ran::read(text, console).is_cut_short, "{text}");
+        }
     }
 }

@@ -14,7 +14,7 @@ mod tshark;
 mod wait;
 
 pub use discovery::Discovery;
-pub use guest_tests::{GuestTests, Results};
+pub use guest_tests::{GuestTests, Ran, Results};
 pub use memory::resident;
 pub use program::copy_program;
 pub use socket::{connect_from, free_port, is_closed, is_open};
