@@ -40,6 +40,10 @@ fn main() {
     for path in &found.watch {
         println!("cargo:rerun-if-changed={}", path.display());
     }
+    // Tests start this program thousands of times, and a quarter of a million addresses would be written each time.
+    if variable("PROFILE") == "debug" && variable("TARGET") == variable("HOST") {
+        println!("cargo:rustc-link-arg-bins=-no-pie");
+    }
     let set = |name: &str, value: &str| println!("cargo:rustc-env=BARTIZAN_BUILD_{name}={value}");
     match &found.commit {
         Ok(commit) => set("COMMIT", commit),

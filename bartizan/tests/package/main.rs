@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -10,17 +11,34 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The binary of this build without its symbols, which are most of it.
-fn stripped(folder: &Path) -> PathBuf {
-    let binary = folder.join("bartizan");
-    let done = Command::new("strip")
-        .arg("-o")
-        .arg(&binary)
-        .arg(env!("CARGO_BIN_EXE_bartizan"))
-        .status();
-    assert!(done.unwrap().success());
-    binary
+/// What all tests of a run share: packing takes seconds.
+struct Packed {
+    /// The binary of this build without its symbols, which are most of it.
+    binary: PathBuf,
+    /// Packages of this version, for both kinds of distribution.
+    of_now: PathBuf,
+    /// Debian's of version 99.0.
+    of_later: PathBuf,
 }
+
+static PACKED: LazyLock<Packed> = LazyLock::new(|| {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+    // Those of the run before.
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    let [binary, of_now, of_later] = ["bartizan", "now", "later"].map(|name| place.join(name));
+    said(
+        "strip",
+        &["-o", binary.to_str().unwrap(), env!("CARGO_BIN_EXE_bartizan")],
+    );
+    packed(&binary, &of_now, &["deb", "rpm"]);
+    packed(&binary, &of_later, &["--version", "99.0", "deb"]);
+    Packed {
+        binary,
+        of_now,
+        of_later,
+    }
+});
 
 fn package(binary: &Path, out: &Path, arguments: &[&str]) -> Output {
     let mut script = Command::new(repository().join("scripts/package"));
@@ -54,13 +72,10 @@ fn said(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn the_same_binary_gives_packages_of_the_same_bytes() {
-    let place = tempfile::tempdir().unwrap();
-    let binary = stripped(place.path());
-    let (one, other) = (place.path().join("one"), place.path().join("other"));
-    packed(&binary, &one, &["deb", "rpm"]);
-    packed(&binary, &other, &["deb", "rpm"]);
+    let again = tempfile::tempdir().unwrap();
+    packed(&PACKED.binary, again.path(), &["deb", "rpm"]);
     for ending in [".deb", ".rpm", ".cdx.json", "SHA256SUMS"] {
-        let (one, other) = (file(&one, ending), file(&other, ending));
+        let (one, other) = (file(&PACKED.of_now, ending), file(again.path(), ending));
         assert_eq!(one.file_name(), other.file_name());
         assert!(
             fs::read(&one).unwrap() == fs::read(&other).unwrap(),
@@ -70,24 +85,24 @@ fn the_same_binary_gives_packages_of_the_same_bytes() {
     }
     let sums = said(
         "sh",
-        &["-c", &format!("cd {} && sha256sum --check SHA256SUMS", one.display())],
+        &[
+            "-c",
+            &format!("cd {} && sha256sum --check SHA256SUMS", PACKED.of_now.display()),
+        ],
     );
     assert_eq!(sums.lines().count(), 3, "{sums}");
 }
 
 #[test]
 fn packages_have_units_pages_completions_and_a_bill_of_materials() {
-    let place = tempfile::tempdir().unwrap();
-    let binary = stripped(place.path());
-    let out = place.path().join("out");
-    packed(&binary, &out, &["deb", "rpm"]);
-    let deb = said("dpkg-deb", &["--contents", file(&out, ".deb").to_str().unwrap()]);
+    let out = &PACKED.of_now;
+    let deb = said("dpkg-deb", &["--contents", file(out, ".deb").to_str().unwrap()]);
     let mut of_deb: Vec<&str> = deb
         .lines()
         .filter(|line| line.starts_with('-'))
         .filter_map(|line| line.split_once(" ./").map(|(_, path)| path))
         .collect();
-    let rpm = said("rpm", &["-qpl", "--nosignature", file(&out, ".rpm").to_str().unwrap()]);
+    let rpm = said("rpm", &["-qpl", "--nosignature", file(out, ".rpm").to_str().unwrap()]);
     let mut of_rpm: Vec<&str> = rpm.lines().map(|line| line.trim_start_matches('/')).collect();
     // Where zsh looks is the distribution's choice: Debian's has no site-functions, others have nothing else.
     for (files, folder) in [(&mut of_deb, "vendor-completions"), (&mut of_rpm, "site-functions")] {
@@ -114,7 +129,7 @@ fn packages_have_units_pages_completions_and_a_bill_of_materials() {
         assert!(of_deb.contains(&path), "{path}");
     }
 
-    let materials: Value = serde_json::from_slice(&fs::read(file(&out, ".cdx.json")).unwrap()).unwrap();
+    let materials: Value = serde_json::from_slice(&fs::read(file(out, ".cdx.json")).unwrap()).unwrap();
     let components = materials["components"].as_array().unwrap();
     let lock = fs::read_to_string(repository().join("Cargo.lock")).unwrap();
     for component in components {
@@ -246,10 +261,6 @@ in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
             "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
         );
         let place = tempfile::tempdir().unwrap();
-        let binary = stripped(place.path());
-        let (one, other) = (place.path().join("one"), place.path().join("other"));
-        packed(&binary, &one, &[kind]);
-        packed(&binary, &other, &["--version", "99.0", kind]);
         let scratch = place.path().join("scratch");
         fs::create_dir(&scratch).unwrap();
         let root = bartizan_testing::lab_root();
@@ -258,8 +269,8 @@ in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
         command.args(["--mount", "--propagation", "private", "sh", "-c", script, "install"]);
         command
             .arg(root.directory())
-            .arg(file(&one, &ending))
-            .arg(file(&other, &ending))
+            .arg(file(&PACKED.of_now, &ending))
+            .arg(file(&PACKED.of_later, &ending))
             .arg(&scratch);
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -296,6 +307,7 @@ in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
 
     #[test]
     fn an_rpm_is_installed_upgraded_and_removed_and_leaves_keys_and_ledgers() {
+        packed(&PACKED.binary, &PACKED.of_later, &["--version", "99.0", "rpm"]);
         let after = steps(INSTALL_RPM, "rpm");
         assert_installed(&after);
         assert!(after("upgraded").contains("\nverified\n"), "{}", after("upgraded"));

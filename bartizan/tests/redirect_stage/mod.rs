@@ -5,9 +5,10 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bartizan_host::{Capture, Direction, Error, Facts, Finished, Namespace, Port, Process, Program, connect};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The user that the sidecars run as. It needs no entry anywhere.
@@ -154,20 +155,15 @@ interfaces:
         process
     }
 
-    /// Certificates of both nodes by `bartizan ca`, readable for the sidecars' user.
+    /// Certificates of all nodes, readable for the sidecars' user.
     pub(crate) fn certify(&self) {
-        let ca = self.path("ca").display().to_string();
-        let run = |arguments: &[&str]| {
-            Program::new(env!("CARGO_BIN_EXE_bartizan"))
-                .argument("ca")
-                .arguments(arguments)
-                .run(LONG)
-                .unwrap();
-        };
-        run(&["init", "--dir", &ca, "--algorithm", "ml-dsa-65"]);
+        let options = InitOptions::new(Algorithm::MlDsa65);
+        let mut authority = Authority::init(&self.path("ca"), options, SystemTime::now()).unwrap();
         for node in ["amf", "nrf", "udm"] {
-            let out = self.path(node).display().to_string();
-            run(&["issue", "--dir", &ca, "--name", node, "--dns", node, "--out", &out]);
+            let out = self.path(node);
+            let leaf = Leaf::new(node).unwrap().dns(node).unwrap();
+            let issued = authority.issue(&leaf, SystemTime::now()).unwrap();
+            issued.write_to(&out, Overwrite::Replace).unwrap();
             chown(&out, Some(SIDECAR), Some(SIDECAR)).unwrap();
             for entry in fs::read_dir(&out).unwrap() {
                 chown(entry.unwrap().path(), Some(SIDECAR), Some(SIDECAR)).unwrap();

@@ -25,8 +25,8 @@ fn patience() -> Duration {
 }
 
 const PAUSE: Duration = Duration::from_millis(20);
-/// Longest pause. A look that starts a program in an emulated guest takes long: half of the time is
-/// left to what is waited for.
+/// Longest pause. A look that starts a program takes long, in an emulated guest for seconds: most of
+/// the time is left to what is waited for.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Polls until the condition holds.
@@ -51,6 +51,6 @@ pub fn eventually<T>(what: &str, mut value: impl FnMut() -> Option<T>) -> T {
         }
         let now = Instant::now();
         assert!(now < deadline, "{what}: not within {patience:?}");
-        sleep((now - began).clamp(PAUSE, LONGEST));
+        sleep((3 * (now - began)).clamp(PAUSE, LONGEST));
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::{Capture, Direction, Finished, FrameSocket, Namespace, Port, Process, Program, connect};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC, PTP};
+use bartizan_testing::{eventually, until};
 use bartizan_wire::capture::CaptureReader;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -35,28 +37,20 @@ impl Fronthaul {
             place: tempfile::tempdir().expect("a directory"),
         };
         let text = format!(
-            "policy: hybrid\ntrust: {{ roots: root.crt.pem }}\nnodes:\n  \
+            "policy: hybrid\ntrust: {{ roots: ca.crt.pem }}\nnodes:\n  \
              odu: {{ function: O-DU, address: 10.77.0.1, certificate: odu.crt.pem, key: odu.key.pem }}\n  \
              oru: {{ function: O-RU, address: 10.77.0.2, certificate: oru.crt.pem, key: oru.key.pem }}\ninterfaces:\n  \
              - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ port: {{ odu: eth0, oru: eth0 }}, {options} }} }}\n"
         );
         std::fs::write(fronthaul.file(), text).expect("a file");
-        let ca = fronthaul.place.path().join("ca");
         let out = fronthaul.place.path();
-        let bartizan = || Program::new(env!("CARGO_BIN_EXE_bartizan"));
-        bartizan()
-            .arguments(["ca", "init", "--algorithm", "ml-dsa-65", "--dir"])
-            .argument(&ca)
-            .run(LONG)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let options = InitOptions::new(Algorithm::MlDsa65);
+        let mut authority = Authority::init(&out.join("ca"), options, SystemTime::now()).expect("a CA");
         for node in NODES {
-            let issue = bartizan()
-                .arguments(["ca", "issue", "--name", node, "--dns", node, "--dir"])
-                .argument(&ca);
-            let issue = issue.argument("--out").argument(out);
-            issue.run(LONG).unwrap_or_else(|error| panic!("{error}"));
+            let leaf = Leaf::new(node).and_then(|leaf| leaf.dns(node)).expect("a name");
+            let issued = authority.issue(&leaf, SystemTime::now()).expect("a certificate");
+            issued.write_to(out, Overwrite::Replace).expect("files");
         }
-        std::fs::copy(ca.join("root.crt.pem"), out.join("root.crt.pem")).expect("a root");
         let programs = out.join("programs");
         std::fs::create_dir(&programs).expect("a directory");
         let script = bartizan_testing::lab_root().write_script("wpa_supplicant", &programs.join("wpa_supplicant"));
@@ -112,35 +106,23 @@ impl Fronthaul {
     }
 
     fn until_well(&self, end: usize) -> Value {
-        let deadline = Instant::now() + LONG;
-        loop {
+        eventually(&format!("{} is well", NODES[end]), || {
             let (code, status) = self.status(end);
-            if code == Some(0) {
-                return status;
-            }
-            let said = self.controllers[end].as_ref().map(Process::stderr).unwrap_or_default();
-            assert!(Instant::now() < deadline, "{}: {status:#} {said}", NODES[end]);
-        }
+            (code == Some(0)).then_some(status)
+        })
     }
 
     fn until_trouble(&self, end: usize, words: &str) {
-        let deadline = Instant::now() + LONG;
-        loop {
+        until(words, || {
             let (code, status) = self.status(end);
             let trouble = status["links"][0]["trouble"].as_str().unwrap_or_default();
-            if code == Some(1) && trouble.contains(words) {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{words}: {status:#}");
-        }
+            code == Some(1) && trouble.contains(words)
+        });
     }
 
     /// What the host's own stack sends before then is not held.
     fn until_guarded(&self, end: usize) {
-        let deadline = Instant::now() + LONG;
-        while self.status(end).1["guard"]["guard"] != "installed" {
-            assert!(Instant::now() < deadline);
-        }
+        until("it is guarded", || self.status(end).1["guard"]["guard"] == "installed");
     }
 
     fn dropped(&self, end: usize, side: &str) -> u64 {
@@ -404,16 +386,12 @@ fn port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_i
     let mut fronthaul = Fronthaul::new("keying: mka, cipher: gcm-aes-128");
     let ckn = |status: &Value| status["links"][0]["mka"]["ckn"].clone();
     let other = |fronthaul: &Fronthaul, end: usize, before: &Value| {
-        let deadline = Instant::now() + LONG;
-        loop {
+        eventually("another CAK", || {
             let (code, status) = fronthaul.status(end);
             // None is there between two: frames still pass under the last key.
             let now = ckn(&status);
-            if code == Some(0) && !now.is_null() && now != *before {
-                return now;
-            }
-            assert!(Instant::now() < deadline, "{status:#}");
-        }
+            (code == Some(0) && !now.is_null() && now != *before).then_some(now)
+        })
     };
     fronthaul.up(0);
     fronthaul.until_guarded(0);
@@ -495,19 +473,11 @@ fn port_keyed_after_eap_tls_passes_eapol_and_macsec_alone_while_it_is_rekeyed_an
     let mut fronthaul = Fronthaul::new("keying: eap-tls, cipher: gcm-aes-128");
     let key = |status: &Value| status["links"][0]["sends"]["key_id"].clone();
     let other = |fronthaul: &Fronthaul, before: &Value| {
-        let deadline = Instant::now() + LONG;
-        loop {
+        eventually("another key", || {
             let [(one, status), (two, peers)] = [0, 1].map(|end| fronthaul.status(end));
             let keys = [key(&status), key(&peers)];
-            if [one, two] == [Some(0); 2] && keys[0] == keys[1] && keys[0] != *before {
-                return [status, peers];
-            }
-            let said = fronthaul
-                .controllers
-                .each_ref()
-                .map(|one| one.as_ref().map(Process::stderr));
-            assert!(Instant::now() < deadline, "{status:#} {peers:#} {said:#?}");
-        }
+            ([one, two] == [Some(0); 2] && keys[0] == keys[1] && keys[0] != *before).then_some([status, peers])
+        })
     };
     fronthaul.up(0);
     fronthaul.until_guarded(0);

@@ -25,10 +25,6 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
         "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
     );
     let place = tempfile::tempdir().unwrap();
-    let binary = stripped(place.path());
-    let (one, other) = (place.path().join("one"), place.path().join("other"));
-    packed(&binary, &one, &["deb"]);
-    packed(&binary, &other, &["--version", "99.0", "deb"]);
     let scratch = place.path().join("scratch");
     fs::create_dir(&scratch).unwrap();
     let root = bartizan_testing::lab_root();
@@ -39,8 +35,8 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
         .arg(root.directory())
         .arg(&scratch)
         .arg(scripts.join("job.sh"))
-        .arg(file(&one, ".deb"))
-        .arg(file(&other, ".deb"))
+        .arg(file(&PACKED.of_now, ".deb"))
+        .arg(file(&PACKED.of_later, ".deb"))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
