@@ -140,10 +140,27 @@ fn a_finding_names_the_file_the_command_and_who_asks_in_text_and_json_and_sarif(
                 .iter()
                 .map(|one| one["name"].as_str().unwrap())
                 .collect();
-            assert!(
-                names.is_empty() || text.contains(&format!("    asked by: {}\n", names.join(", "))),
-                "{text}"
-            );
+            for one in finding["frameworks"].as_array().unwrap() {
+                let field = |name: &str| one[name].as_str().unwrap().to_owned();
+                let said = format!("{} ({}, {})", field("name"), field("edition"), field("place"));
+                assert!(text.contains(&said), "{said}: {text}");
+            }
+            let names_of = |side: &Value| {
+                let names = side.as_array().into_iter().flatten().map(|name| name.as_str().unwrap());
+                names.collect::<Vec<_>>().join(", ")
+            };
+            if let Value::Array(sides) = &finding["meets"] {
+                let said = format!(
+                    "    this remedy meets {}; not {}\n",
+                    names_of(&sides[0]),
+                    names_of(&sides[1])
+                );
+                assert!(text.contains(&said), "{said}: {text}");
+            }
+            if let Some(clause) = finding["clause"].as_str() {
+                assert!(text.contains(&format!("    asked by: {clause}\n")), "{text}");
+                assert!(names.is_empty(), "what is in plaintext: {names:?}");
+            }
             asked += usize::from(names.contains(&"CNSA 2.0"));
         }
     }

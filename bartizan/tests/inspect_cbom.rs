@@ -41,6 +41,41 @@ fn every_capture_in_the_tree_makes_a_document_that_meets_the_published_schema() 
 }
 
 #[test]
+fn version_1_6_has_no_field_that_is_newer() {
+    fn fields(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => object.iter().for_each(|(name, value)| {
+                assert_ne!(*value, Value::Null, "{name}");
+                found.insert(name.clone());
+                fields(value, found);
+            }),
+            Value::Array(list) => list.iter().for_each(|value| fields(value, found)),
+            _ => {}
+        }
+    }
+    let newer = [
+        "algorithmFamily",
+        "ellipticCurve",
+        "tlsGroups",
+        "tlsSignatureSchemes",
+        "relatedCryptographicAssets",
+        "fingerprint",
+    ];
+    let mut found = BTreeSet::new();
+    for file in ["openssl-3.5.7.pcap", "strongswan-6.1.0.pcap", "dtls-1.2-in-sctp.pcap"] {
+        let document = document(&[file, "--cbom-version", "1.6"], &[]);
+        assert_eq!(document["specVersion"], "1.6");
+        fields(&document, &mut found);
+    }
+    assert!(newer.iter().all(|field| !found.contains(*field)), "{found:?}");
+    assert!(
+        ["curve", "oid", "signatureAlgorithmRef"]
+            .iter()
+            .all(|field| found.contains(*field))
+    );
+}
+
+#[test]
 fn the_schema_refuses_what_it_does_not_know() {
     let mut wrong = document(&["openssl-3.5.7.pcap"], &[]);
     wrong["components"][1]["cryptoProperties"]["algorithmProperties"]["primitive"] = "magic".into();

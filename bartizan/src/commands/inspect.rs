@@ -29,7 +29,7 @@ use std::time::SystemTime;
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::{self, Colour};
 use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json, reads};
-use bartizan_page::cbom::Inventory;
+use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
 use crate::output::{is_coloured, print, said};
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["interface", "reads"], value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (*.jsonl); may be given more than once
+    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (by content); may be given more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 
@@ -108,6 +108,10 @@ pub(crate) struct Args {
     /// Write a cryptographic bill of materials of what was observed: CycloneDX 1.7, JSON (docs/cbom.md)
     #[arg(long, value_name = "OUT")]
     cbom: Option<PathBuf>,
+
+    /// Write `--cbom` in this version of CycloneDX, for tools that take no newer one
+    #[arg(long, value_name = "VERSION", requires = "cbom", value_parser = ["1.6", "1.7"])]
+    cbom_version: Option<String>,
 
     /// Write a page with the network drawn as a map and the evidence of each link: one HTML file that needs nothing else
     #[arg(long, value_name = "OUT")]
@@ -290,7 +294,11 @@ fn conclude(
         report.not_seen(unseen.clone().unwrap_or_default());
     }
     if let (Some(path), Some(inventory)) = (&args.cbom, inventory) {
-        output::write(path, &format!("{:#}\n", inventory.document()))?;
+        let version = match args.cbom_version.as_deref() {
+            Some("1.6") => Version::V1_6,
+            _ => Version::V1_7,
+        };
+        output::write(path, &format!("{:#}\n", version.write(inventory.document())))?;
     }
     if let Some(path) = &args.html {
         output::write(path, &page::render(reports, deployment))?;
@@ -316,9 +324,11 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>, out: &
         } else {
             Colour::No
         };
-        let tables = reports
+        let joint = (reports.len() > 1).then(|| text::joint(reports, output::width()));
+        let each = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour, output::width()));
+        let tables = joint.into_iter().chain(each);
         out.write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     }
 }

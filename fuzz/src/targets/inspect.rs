@@ -29,10 +29,15 @@ pub(super) fn capture(bytes: &[u8]) {
     lost.remove(place);
     let mut doubled = packets.clone();
     doubled.insert(place, packets[place].clone());
+    // Another packet with the same headers: an answer of another protocol, another nonce's or another key's bytes.
+    let mut altered = doubled.clone();
+    if let Some(last) = altered[place].data.last_mut() {
+        *last ^= 1 << (chosen >> 11 & 7);
+    }
     let mut cut = packets.clone();
     let data = &mut cut[place].data;
     data.truncate(data.len() * (chosen >> 8 & 7) / 8);
-    for (what, packets) in [("lost", lost), ("doubled", doubled), ("cut", cut)] {
+    for (what, packets) in [("lost", lost), ("doubled", doubled), ("altered", altered), ("cut", cut)] {
         let after = Answered::of_packets(&packets, &nothing);
         after.assert_accounted(what);
         after.assert_no_better(&before, what);

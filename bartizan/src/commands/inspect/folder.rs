@@ -1,14 +1,17 @@
 //! Ledgers by the folder that they are in.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::read::unreadable_ledger;
 use crate::Failure;
 
-/// How the names of ledgers end, behind which rotation writes a number.
-const ENDING: &str = "jsonl";
+/// Endings of ledgers that may have no record yet; rotation writes a number behind them.
+const ENDINGS: [&str; 2] = ["ledger", "jsonl"];
+/// The beginning of each record.
+const RECORD: &[u8] = b"{\"v\":";
 
 /// These ledgers, with those of each folder among them in the order of their names.
 pub(super) fn ledgers(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
@@ -33,19 +36,34 @@ fn within(folder: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
             .extension()
             .and_then(|number| number.to_str())
             .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()));
-        let ledger = if numbered { path.with_extension("") } else { path };
-        if ledger.extension().is_some_and(|ending| ending == ENDING) && !ledger.is_dir() {
-            found.insert(ledger);
+        if is_ledger(&path, numbered) {
+            found.insert(if numbered { path.with_extension("") } else { path });
         }
     }
     if found.is_empty() {
         return Err(
-            Failure::new(format!("{}: no ledger is in this folder", folder.display())).hint(format!(
-                "its files that end in .{ENDING} are read, or name one by itself"
-            )),
+            Failure::new(format!("{}: no ledger is in this folder", folder.display()))
+                .hint("files that begin with a record are ledgers, whatever their names; or name one by itself"),
         );
     }
     Ok(found)
+}
+
+/// Recognises a ledger by its content, and by its name where it is empty. A part that was rotated away may be packed.
+fn is_ledger(path: &Path, numbered: bool) -> bool {
+    let named = match numbered {
+        true => path.file_stem().map(Path::new),
+        false => Some(path),
+    };
+    let ending = named.and_then(Path::extension);
+    let named = ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    if !path.is_file() {
+        return false;
+    }
+    let mut begins = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(RECORD.len() as u64).read_to_end(&mut begins));
+    // What cannot be read is reported where it is read.
+    named && (read.is_err() || begins.is_empty()) || begins == RECORD
 }
 
 #[cfg(test)]
@@ -65,10 +83,27 @@ mod tests {
         ] {
             fs::write(folder.path().join(name), "").unwrap();
         }
+        for (name, content) in [
+            ("gnb.ledger", "{\"v\":1,\"at_us\":1}\n"),
+            ("old.ledger.000002", "{\"v\":1,\"at_us\":1}\n"),
+            ("records", "{\"v\":1,\"at_us\":1}\n"),
+            ("accounts.ledger", "2026-01-01 * opening balance\n"),
+            ("logs.jsonl", "{\"level\":\"info\"}\n"),
+        ] {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
         fs::create_dir(folder.path().join("old.jsonl")).unwrap();
         let other = PathBuf::from("upf.log");
         let found = ledgers(&[folder.path().to_owned(), other.clone()]).unwrap();
-        let names = ["amf.jsonl", "nrf.jsonl", "smf.jsonl"].map(|name| folder.path().join(name));
+        let names = [
+            "amf.jsonl",
+            "gnb.ledger",
+            "nrf.jsonl",
+            "old.ledger",
+            "records",
+            "smf.jsonl",
+        ];
+        let names = names.map(|name| folder.path().join(name));
         assert_eq!(found, [&names[..], &[other]].concat());
         let empty = tempfile::tempdir().unwrap();
         assert!(ledgers(&[empty.path().to_owned()]).is_err());

@@ -15,6 +15,16 @@ pub enum Subject {
     Signature,
 }
 
+/// Algorithms that a remedy brings in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    /// A classical key exchange and ML-KEM-768 together: X25519MLKEM768, or an additional key exchange of IKE or SSH.
+    HybridMlKem768,
+    /// ML-DSA-65 alone.
+    MlDsa65,
+}
+
 /// A document that operators are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Framework {
@@ -24,6 +34,9 @@ pub struct Framework {
     pub edition: &'static str,
     key_exchange: &'static str,
     signature: &'static str,
+    /// Where it says so, of key exchanges and of signatures.
+    places: [&'static str; 2],
+    met_by: &'static [Means],
 }
 
 impl Framework {
@@ -35,6 +48,21 @@ impl Framework {
             Subject::Signature => self.signature,
         }
     }
+
+    /// The part of the document that says so.
+    #[must_use]
+    pub const fn place(&self, subject: Subject) -> &'static str {
+        match subject {
+            Subject::KeyExchange => self.places[0],
+            Subject::Signature => self.places[1],
+        }
+    }
+
+    /// True where these algorithms are what it asks for.
+    #[must_use]
+    pub fn is_met_by(&self, means: Means) -> bool {
+        self.met_by.contains(&means)
+    }
 }
 
 /// What a framework asks for that something falls short of.
@@ -44,6 +72,8 @@ pub struct Asked {
     pub name: &'static str,
     /// Its edition.
     pub edition: &'static str,
+    /// The part of it that says so.
+    pub place: &'static str,
     /// What it asks for, and until when.
     pub asks: &'static str,
 }
@@ -53,6 +83,7 @@ pub fn asked(subject: Subject) -> impl Iterator<Item = Asked> {
     FRAMEWORKS.iter().map(move |framework| Asked {
         name: framework.name,
         edition: framework.edition,
+        place: framework.place(subject),
         asks: framework.asks(subject),
     })
 }
@@ -64,30 +95,40 @@ pub const FRAMEWORKS: &[Framework] = &[
         edition: "FAQ 2.1, 2024-12",
         key_exchange: "ML-KEM-1024 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
         signature: "ML-DSA-87 (policy `cnsa2`): new acquisitions from 2027, network equipment by 2030",
+        places: ["table of algorithms"; 2],
+        met_by: &[],
     },
     Framework {
         name: "NIST IR 8547",
         edition: "draft, 2024-11",
         key_exchange: "classical key exchange of 112 bits is deprecated after 2030, any is disallowed after 2035",
         signature: "classical signatures of 112 bits are deprecated after 2030, any are disallowed after 2035",
+        places: ["table 4", "table 2"],
+        met_by: &[Means::HybridMlKem768, Means::MlDsa65],
     },
     Framework {
         name: "BSI TR-02102-1",
         edition: "2026-01",
         key_exchange: "classical key agreement alone until the end of 2031 (very high protection: 2030), then hybrid",
         signature: "classical signatures alone until the end of 2035",
+        places: ["key agreement", "signatures"],
+        met_by: &[Means::HybridMlKem768],
     },
     Framework {
         name: "ANSSI",
         edition: "views on the transition",
         key_exchange: "hybrid key establishment is strongly recommended",
         signature: "hybrid signatures are strongly recommended; hash-based ones may stand alone",
+        places: ["hybridation"; 2],
+        met_by: &[Means::HybridMlKem768],
     },
     Framework {
         name: "GSMA PQ.03",
         edition: "1.0, 2024-02",
         key_exchange: "guidance for operators: find and replace classical key exchange; dates are national",
         signature: "guidance for operators: find and replace classical signatures; dates are national",
+        places: ["guidance"; 2],
+        met_by: &[Means::HybridMlKem768, Means::MlDsa65],
     },
 ];
 
@@ -101,6 +142,11 @@ mod tests {
             for asks in [Subject::KeyExchange, Subject::Signature].map(|subject| framework.asks(subject)) {
                 assert!(!asks.is_empty() && asks.len() <= 100 && !asks.contains('\n'), "{asks}");
             }
+            let places = [Subject::KeyExchange, Subject::Signature].map(|subject| framework.place(subject));
+            assert!(
+                places.iter().all(|place| !place.is_empty() && place.len() <= 30),
+                "{places:?}"
+            );
             let once = FRAMEWORKS.iter().filter(|other| other.name == framework.name).count();
             assert_eq!(once, 1, "{}", framework.name);
         }
@@ -111,6 +157,12 @@ mod tests {
         let cnsa = FRAMEWORKS[0];
         for (subject, name) in [(Subject::KeyExchange, "ML-KEM-1024"), (Subject::Signature, "ML-DSA-87")] {
             assert!(cnsa.asks(subject).starts_with(name));
+            // The smaller parameter sets are not what it asks for.
+            assert!(
+                ![Means::HybridMlKem768, Means::MlDsa65]
+                    .into_iter()
+                    .any(|means| cnsa.is_met_by(means))
+            );
             let note = crate::primitive(name).and_then(|primitive| primitive.note);
             assert!(note.is_some_and(|note| note.contains(cnsa.name)), "{name}");
         }

@@ -47,18 +47,17 @@ pub static SCTP_APPLICATIONS: &[SctpApplication] = applications! {
     "E2" "E2AP" 70 -  36421 "no port is assigned; 36421 is that of FlexRIC and srsRAN, and FlexRIC sends PPID 0";
 };
 
-/// The application with this payload protocol identifier, and whether that announces DTLS.
+/// The application with this payload protocol identifier, and whether that announces DTLS. Some stacks write the identifier in the other
+/// byte order: SCTP passes it through as it is given (RFC 6458, section 5.3.2).
 #[must_use]
 pub fn sctp_application(payload_protocol: u32) -> Option<(&'static SctpApplication, bool)> {
-    SCTP_APPLICATIONS.iter().find_map(|known| {
-        if known.payload_protocol == Some(payload_protocol) {
-            Some((known, false))
-        } else if known.over_dtls == Some(payload_protocol) {
-            Some((known, true))
-        } else {
-            None
-        }
-    })
+    let named = |identifier: u32| {
+        SCTP_APPLICATIONS.iter().find_map(|known| {
+            let over_dtls = known.over_dtls == Some(identifier);
+            (over_dtls || known.payload_protocol == Some(identifier)).then_some((known, over_dtls))
+        })
+    };
+    named(payload_protocol).or_else(|| named(payload_protocol.swap_bytes()))
 }
 
 /// The application that usually listens on this port.

@@ -40,9 +40,30 @@ pub struct Step {
 
 impl Answer {
     pub(crate) fn of(report: &Report, findings: &[Finding]) -> Self {
-        let links = &report.network().links;
+        Self::from(std::slice::from_ref(report), findings)
+    }
+
+    /// The one answer of several captures: what one of them shows is so, whatever others show. A finding that several have is one.
+    #[must_use]
+    pub fn joint(reports: &[Report]) -> Self {
+        let mut findings: Vec<Finding> = Vec::new();
+        for finding in reports.iter().flat_map(Report::findings) {
+            let alike = |known: &&mut Finding| {
+                (known.concern, known.unit, &known.because) == (finding.concern, finding.unit, &finding.because)
+            };
+            match findings.iter_mut().find(alike) {
+                Some(known) => known.count += finding.count,
+                None => findings.push(finding),
+            }
+        }
+        findings.sort_by_key(|finding| (finding.severity(), finding.concern));
+        Self::from(reports, &findings)
+    }
+
+    fn from(reports: &[Report], findings: &[Finding]) -> Self {
+        let links = || reports.iter().flat_map(|report| &report.network().links);
         let (mut confidentiality, mut authenticity) = (Tally::default(), Tally::default());
-        for link in links.iter().filter(|link| link.carried()) {
+        for link in links().filter(|link| link.carried()) {
             confidentiality.count(link.confidentiality.verdict());
             authenticity.count(link.authenticity.verdict());
         }
@@ -63,11 +84,14 @@ impl Answer {
             }
         }
         Self {
-            links: links.len() as u64,
-            without_data: links.iter().filter(|link| !link.carried()).count() as u64,
+            links: links().count() as u64,
+            without_data: links().filter(|link| !link.carried()).count() as u64,
             confidentiality,
             authenticity,
-            coverage: report.coverage(),
+            coverage: reports
+                .iter()
+                .map(Report::coverage)
+                .fold(Coverage::default(), Coverage::and),
             severities,
             steps,
         }

@@ -153,7 +153,12 @@ impl Conversation {
             Content::Tls(seen) => tls = Some(TlsFacts::new(seen)),
             Content::Http2(seen) => http2 = Some((**seen).clone()),
             Content::Ssh(seen) => ssh = Some(seen.clone()),
-            Content::Proxy(_) | Content::Http1(_) | Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => {}
+            Content::Proxy(_)
+            | Content::Http1(_)
+            | Content::Nothing
+            | Content::Unknown(_)
+            | Content::IkeInTcp(_)
+            | Content::Plaintext(_) => {}
         }
         Self {
             number: connection.number,
@@ -263,7 +268,7 @@ impl Conversation {
         let JudgedEspSa { sa, posture, .. } = judged;
         let (client, server) = match sa.carrier {
             Carrier::Ip => (End::Host(sa.source), End::Host(sa.destination)),
-            Carrier::Udp { source, destination } => (
+            Carrier::Udp { source, destination } | Carrier::Tcp { source, destination } => (
                 End::Socket(SocketAddr::new(sa.source, source)),
                 End::Socket(SocketAddr::new(sa.destination, destination)),
             ),

@@ -68,6 +68,18 @@ impl Coverage {
         }
     }
 
+    /// Those of both.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            judged: self.judged + other.judged,
+            unproven: self.unproven + other.unproven,
+            without_data: self.without_data + other.without_data,
+            needless: self.needless + other.needless,
+            not_read: self.not_read + other.not_read,
+        }
+    }
+
     /// All bytes.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -34,6 +34,7 @@ pub const SCHEMA: &str = "bartizan-inspect/1";
 pub fn document(reports: &[Report]) -> impl Serialize {
     Document {
         schema: SCHEMA,
+        answer: crate::Answer::joint(reports).into(),
         files: reports.iter().map(File::new).collect(),
     }
 }
@@ -55,6 +56,7 @@ pub fn render(reports: &[Report]) -> io::Result<String> {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    answer: AnswerFacts,
     files: Vec<File<'a>>,
 }
 
@@ -200,6 +202,8 @@ struct Finding {
     changes: &'static [Change],
     command: Option<&'static str>,
     frameworks: Vec<Asked>,
+    clause: Option<&'static str>,
+    meets: Option<[Vec<&'static str>; 2]>,
     example: Option<String>,
 }
 
@@ -455,6 +459,8 @@ impl<'a> File<'a> {
                     changes: finding.remedy.changes,
                     command: finding.remedy.command,
                     frameworks: finding.remedy.asked(),
+                    clause: finding.remedy.clause,
+                    meets: finding.remedy.met(),
                     example: finding.example,
                 })
                 .collect(),

@@ -65,7 +65,7 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::ClearHttp2 => ("TCP", "HTTP/2".into(), Read, STRUCTURE.into()),
         Kind::ClearHttp1 => ("TCP", "HTTP/1".into(), Read, STRUCTURE.into()),
         Kind::Ssh | Kind::SshNotAgreed | Kind::SshNotSeen => ("TCP", "SSH".into(), Read, STRUCTURE.into()),
-        Kind::Plaintext(named) => {
+        Kind::Plaintext(named) | Kind::Protected(named) => {
             let sign = match named.goes_over_to_tls() {
                 true => "structure; followed into TLS",
                 false => STRUCTURE,
@@ -76,6 +76,7 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
             let sign = format!("{}; followed into what is behind it", protocol.recognised_by());
             ("TCP", protocol.name().to_owned(), Read, sign)
         }
+        Kind::IkeInTcp => ("TCP", "IKE and ESP".into(), Read, "the prefix IKETCP".into()),
         Kind::Unknown | Kind::Silent => ("TCP", "anything else".into(), Unread, "nothing above".into()),
         Kind::Ike | Kind::IkeNotAgreed | Kind::IkeNotSeen => ("UDP", "IKEv2".into(), Read, ike_ports()),
         Kind::IkeV1 => ("UDP", "IKEv1".into(), Read, ike_ports()),
@@ -122,7 +123,7 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
             ("UDP", name, Reading::Read, sign)
         }
         DatagramProtocol::Quic | DatagramProtocol::Dtls => ("UDP", name, Reading::Read, STRUCTURE.into()),
-        DatagramProtocol::Eapol => {
+        DatagramProtocol::Eapol | DatagramProtocol::EapInRadius => {
             let sign = format!("EtherType 0x{:04x}; TLS in EAP read", eapol::ETHERTYPE);
             ("frames", name, Reading::Read, sign)
         }

@@ -1,7 +1,7 @@
 //! How bad a finding is, what to do about it, and who asks for that.
 
 use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
-use bartizan_registry::{Asked, Subject, asked};
+use bartizan_registry::{Asked, FRAMEWORKS, Means, Subject, asked};
 use serde::Serialize;
 
 /// How soon a finding wants something to be done.
@@ -69,6 +69,10 @@ pub struct Remedy {
     pub command: Option<&'static str>,
     /// What the frameworks say something about, where they do.
     pub subject: Option<Subject>,
+    /// Algorithms that it brings in, where it names some.
+    pub means: Option<Means>,
+    /// The standard that asks for protection of this interface, with its clause.
+    pub clause: Option<&'static str>,
 }
 
 impl Remedy {
@@ -78,6 +82,8 @@ impl Remedy {
             changes: &[],
             command: None,
             subject: None,
+            means: None,
+            clause: None,
         }
     }
 
@@ -97,6 +103,52 @@ impl Remedy {
             subject: Some(subject),
             ..self
         }
+    }
+
+    const fn by(self, means: Means) -> Self {
+        Self {
+            means: Some(means),
+            ..self
+        }
+    }
+
+    const fn asked_by(self, clause: &'static str) -> Self {
+        Self {
+            clause: Some(clause),
+            ..self
+        }
+    }
+
+    /// The frameworks among those that ask that the remedy meets, and those that it does not; none where it names no algorithms.
+    #[must_use]
+    pub fn met(&self) -> Option<[Vec<&'static str>; 2]> {
+        let means = self.means.filter(|_| self.subject.is_some())?;
+        let named = |met: bool| {
+            let frameworks = FRAMEWORKS.iter().filter(|framework| framework.is_met_by(means) == met);
+            frameworks.map(|framework| framework.name).collect()
+        };
+        Some([named(true), named(false)])
+    }
+
+    /// Each document that asks for it, in one line: name, edition and place; and what the remedy meets.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let asked = self.asked().into_iter();
+        let asked = asked.map(|asked| format!("{} ({}, {})", asked.name, asked.edition, asked.place));
+        let asked: Vec<String> = self.clause.map(str::to_owned).into_iter().chain(asked).collect();
+        let mut lines = Vec::new();
+        if !asked.is_empty() {
+            lines.push(format!("asked by: {}", asked.join("; ")));
+        }
+        if let Some([met, others]) = self.met() {
+            let others = if others.is_empty() {
+                String::new()
+            } else {
+                format!("; not {}", others.join(", "))
+            };
+            lines.push(format!("this remedy meets {}{others}", met.join(", ")));
+        }
+        lines
     }
 
     /// The frameworks that the finding touches, and what each asks for.
@@ -174,17 +226,20 @@ pub(crate) const OTHERS: Remedy = Remedy::new("mend the others first");
 /// What to do about a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for what is exposed above the transport.
 pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
     match concern {
-        Concern::ReadableNow => readable(kind).about(Subject::KeyExchange),
-        Concern::Confidentiality => classical(kind).about(Subject::KeyExchange),
-        Concern::Authenticity => forgeable(kind).about(Subject::Signature),
+        // The frameworks are about algorithms: none says anything of what is sent in plaintext.
+        Concern::ReadableNow => readable(kind),
+        Concern::Confidentiality => classical(kind).about(Subject::KeyExchange).by(Means::HybridMlKem768),
+        Concern::Authenticity => forgeable(kind),
         Concern::Regression => Remedy::new("propose the additional key exchange for CHILD_SAs too")
             .writing(ESP_PROPOSALS)
             .run(LOAD)
-            .about(Subject::KeyExchange),
+            .about(Subject::KeyExchange)
+            .by(Means::HybridMlKem768),
         Concern::Downgrade => Remedy::new("refuse what is weaker at both ends, as the policy `hybrid` does")
             .writing(HYBRID)
             .run(CHECK)
-            .about(Subject::KeyExchange),
+            .about(Subject::KeyExchange)
+            .by(Means::HybridMlKem768),
         Concern::Policy => Remedy::new("let both ends negotiate what the policy names, or change it").run(CHECK),
         Concern::Unlisted => Remedy::new("add the link to the deployment file, or stop it")
             .writing(LISTED)
@@ -202,20 +257,19 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
 /// What to do about what is exposed above the transport.
 pub(crate) fn of_hole(kind: HoleKind) -> Remedy {
     match kind {
-        HoleKind::Suci => {
-            Remedy::new("protect the link that carries it, and use no null scheme").about(Subject::KeyExchange)
-        }
+        HoleKind::Suci => Remedy::new("protect the link that carries it, and use no null scheme"),
         HoleKind::Token => {
             Remedy::new("sign tokens with ML-DSA, or keep their lifetimes short").about(Subject::Signature)
         }
-        HoleKind::ProxyCredentials => PROXY_BY_TLS.about(Subject::KeyExchange),
+        HoleKind::ProxyCredentials => PROXY_BY_TLS,
         HoleKind::Tunnel => Remedy::new("capture behind the proxy too: what is in its streams passes there"),
         HoleKind::BehindProxy => Remedy::new("let the ends behind the proxy require X25519MLKEM768")
             .writing(&[Change {
                 file: OPENSSL,
                 entry: "Groups = X25519MLKEM768",
             }])
-            .about(Subject::KeyExchange),
+            .about(Subject::KeyExchange)
+            .by(Means::HybridMlKem768),
     }
 }
 
@@ -233,23 +287,28 @@ fn readable(kind: Option<Kind>) -> Remedy {
     match kind {
         Some(Kind::ClearHttp1 | Kind::ClearHttp2) => Remedy::new("run a sidecar at both ends (`bartizan sidecar`)")
             .writing(SIDECAR)
-            .run(RUN_SIDECAR),
+            .run(RUN_SIDECAR)
+            .asked_by("TS 33.501 (13.1: SBI)"),
         Some(Kind::ClearSctp) => by_ipsec(&[Change {
             file: DEPLOYMENT,
             entry: "{ kind: N2, between: [A, B], with: ipsec }",
-        }]),
+        }])
+        .asked_by("TS 33.501 (9.2: N2; 9.4: Xn; 9.8: E1, F1); O-RAN SRCS (5.2.4: E2)"),
         Some(Kind::GtpU) => by_ipsec(&[Change {
             file: DEPLOYMENT,
             entry: "{ kind: N3, between: [A, B], with: ipsec }",
-        }]),
+        }])
+        .asked_by("TS 33.501 (9.3: N3; 9.4: Xn; 9.8: F1; 9.9: N9)"),
         Some(Kind::Pfcp) => by_ipsec(&[Change {
             file: DEPLOYMENT,
             entry: "{ kind: N4, between: [A, B], with: ipsec }",
-        }]),
+        }])
+        .asked_by("TS 33.501 (9.9: N4)"),
         Some(Kind::GtpC) => by_ipsec(&[Change {
             file: DEPLOYMENT,
             entry: "{ kind: N26, between: [A, B], with: ipsec }",
-        }]),
+        }])
+        .asked_by("TS 33.501 (9.5: N26)"),
         Some(Kind::Esp | Kind::EspUnencrypted) => Remedy::new("propose AES-256-GCM for the CHILD_SA, and no NULL")
             .writing(ESP_PROPOSALS)
             .run(LOAD),
@@ -326,6 +385,8 @@ fn forgeable(kind: Option<Kind>) -> Remedy {
         Some(Kind::Tls13 | Kind::TlsLegacy(_)) => {
             Remedy::new("give both ends ML-DSA certificates (`bartizan ca`), by TLS 1.3")
                 .run("bartizan ca issue --dir ca --name A --dns A --out certificates")
+                .about(Subject::Signature)
+                .by(Means::MlDsa65)
         }
         Some(Kind::Ike | Kind::IkeNotSeen | Kind::IkeV1 | Kind::Esp) => Remedy::new(
             "use ML-DSA certificates as soon as both daemons take them",
@@ -334,16 +395,19 @@ fn forgeable(kind: Option<Kind>) -> Remedy {
             file: DEPLOYMENT,
             entry: "engine: bartizan",
         }])
-        .run(
-            "bartizan ca issue --dir ca --profile ipsec --key-algorithm ml-dsa-65 --name A --dns A --out certificates",
-        ),
-        Some(Kind::Ssh) => Remedy::new("carry it in TLS or IPsec: SSH has no post-quantum host keys"),
+        .run("bartizan ca issue --dir ca --profile ipsec --key-algorithm ml-dsa-65 --name A --dns A --out certificates")
+        .about(Subject::Signature)
+        .by(Means::MlDsa65),
+        Some(Kind::Ssh) => {
+            Remedy::new("carry it in TLS or IPsec: SSH has no post-quantum host keys").about(Subject::Signature)
+        }
         Some(Kind::DtlsOverSctp) => Remedy::new("carry it in IPsec (`bartizan up`)")
             .writing(&[Change {
                 file: DEPLOYMENT,
                 entry: "{ kind: N2, between: [A, B], with: ipsec }",
             }])
-            .run(RUN_UP),
+            .run(RUN_UP)
+            .about(Subject::Signature),
         _ => Remedy::new("authenticate both ends: sidecars and IPsec do"),
     }
 }
@@ -422,6 +486,24 @@ mod tests {
         // That the capture lacks something falls short of no framework.
         assert!(remedy(Concern::Unproven, Some(Kind::TlsNotSeen)).asked().is_empty());
         assert!(remedy(Concern::Contradiction, None).asked().is_empty());
+    }
+
+    #[test]
+    fn what_is_in_plaintext_is_asked_by_no_framework_about_algorithms_and_a_remedy_says_what_it_meets() {
+        for kind in Kind::all() {
+            assert!(remedy(Concern::ReadableNow, Some(kind)).asked().is_empty(), "{kind:?}");
+        }
+        let n4 = remedy(Concern::ReadableNow, Some(Kind::Pfcp)).lines();
+        assert_eq!(n4, ["asked by: TS 33.501 (9.9: N4)"]);
+        let [asked, meets] = &remedy(Concern::Confidentiality, Some(Kind::Tls13)).lines()[..] else {
+            panic!("two lines");
+        };
+        assert!(asked.contains("NIST IR 8547 (draft, 2024-11, table 4)"), "{asked}");
+        assert!(meets.ends_with("; not CNSA 2.0"), "{meets}");
+        let [_, meets] = &remedy(Concern::Authenticity, Some(Kind::Tls13)).lines()[..] else {
+            panic!("two lines");
+        };
+        assert!(meets.contains("not CNSA 2.0"), "{meets}");
     }
 
     #[test]

@@ -35,6 +35,19 @@ pub enum Colour {
     No,
 }
 
+/// The answer of several captures as text, which their reports follow.
+#[must_use]
+pub fn joint(reports: &[Report], width: usize) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width,
+    };
+    page.line(counted(reports.len() as u64, "capture"));
+    page.line("");
+    page.answer(&Answer::joint(reports));
+    page.text
+}
+
 /// One report as text, in lines of at most `width` characters: the answer, what is wrong and what to do about it, then the rest.
 pub fn render(
     report: &Report,
@@ -311,9 +324,8 @@ impl Page {
         if let Some(command) = remedy.command {
             self.indented(format_args!("    command: {command}"), 13);
         }
-        let asked: Vec<&str> = remedy.asked().iter().map(|asked| asked.name).collect();
-        if !asked.is_empty() {
-            self.indented(format_args!("    asked by: {}", asked.join(", ")), 14);
+        for line in remedy.lines() {
+            self.indented(format_args!("    {line}"), 14);
         }
     }
 }

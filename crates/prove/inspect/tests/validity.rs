@@ -1,9 +1,10 @@
 //! Evidence must be valid, not just the right size: captures whose packets have the lengths, numbers and headers of something safe, and
 //! are not; and next to them those that are. `data/README.md` says of each what it is.
 
-use bartizan_posture::{Concern, Kind, Verdict};
+use bartizan_inspect::{Answer, json, text};
+use bartizan_posture::{self as posture, Concern, Kind, Verdict};
 
-use crate::rule::answered::{Answered, Known};
+use crate::rule::answered::{Answered, Known, Owned, packets};
 
 /// A capture of the folder.
 macro_rules! inspected {
@@ -78,9 +79,19 @@ fn a_key_share_whose_coefficients_are_not_reduced_contradicts_its_group() {
 }
 
 #[test]
-fn one_nonce_for_two_packets_under_one_key_is_readable_now_and_copies_are_not() {
+fn one_nonce_used_twice_is_a_contradiction_and_several_are_readable_now_and_copies_are_neither() {
+    // One may be that of an injected message.
+    let once = inspected!("ike-iv-reused");
+    assert!(once.reports(Concern::Contradiction) && !once.reports(Concern::ReadableNow));
+    assert_eq!(once.safe(), 0);
+    let mut frames = packets(include_bytes!("data/macsec-no-restart.pcap"));
+    let mut injected = frames[4].clone();
+    let last = injected.data.len() - 1;
+    injected.data[last] ^= 1;
+    frames.insert(5, injected);
+    let once = Answered::of_packets(&frames, &Known::nothing());
+    assert!(once.reports(Concern::Contradiction) && !once.reports(Concern::ReadableNow));
     for (name, answered) in [
-        ("IKE", inspected!("ike-iv-reused")),
         ("MACsec", inspected!("macsec-nonce-reused")),
         ("MACsec, restarted", inspected!("macsec-static-key-restart")),
     ] {
@@ -140,4 +151,201 @@ fn cooked_frames_of_version_two_have_lost_their_tags_and_that_is_noted() {
     let kept = inspected!("vlan-two-networks-ethernet");
     assert!(!kept.report.notes().iter().any(|note| note.contains("LINUX_SLL2")));
     assert_eq!(kept.report.network().links.len(), 2);
+}
+
+#[test]
+fn a_fragment_behind_a_payload_in_plaintext_is_read_and_its_room_is_not_that_of_the_plaintext() {
+    let answered = inspected!("ike-intermediate-clear-payload");
+    assert_eq!(worth(&answered), [(Kind::Ike, Verdict::QuantumSafe)]);
+    // The bytes of the key exchange in plaintext instead: their number alone says nothing.
+    let mut packets = packets(include_bytes!("data/ike-intermediate-clear-payload.pcap"));
+    for packet in &mut packets {
+        // Behind the headers of Ethernet, IP, UDP and IKE, whose exchange is IKE_INTERMEDIATE (43).
+        let (header, body) = (&packet.data[42..70], &packet.data[70..]);
+        if header[18] != 43 || header[16] != 53 && header[16] != 41 {
+            continue;
+        }
+        let notify = body.len() - 100;
+        packet.data[42 + 16] = 41;
+        packet.data[70] = 46;
+        packet.data[72..74].copy_from_slice(&(notify as u16).to_be_bytes());
+        packet.data[40..42].fill(0);
+    }
+    assert_eq!(Answered::of_packets(&packets, &Known::nothing()).safe(), 0);
+}
+
+#[test]
+fn an_ike_sa_whose_responder_asked_first_was_made_by_the_rekey_before_it() {
+    let capture = include_bytes!("data/ike-rekey-responder-first.pcap");
+    let answered = inspected!("ike-rekey-responder-first");
+    assert!(answered.has_no_finding(), "{:?}", worth(&answered));
+    // Without the rekey, or with no end of the IKE_SA before it, there is no telling.
+    for (missing, what) in [(12..17, "rekey"), (17..19, "deletion")] {
+        let mut packets = packets(capture);
+        packets.drain(missing.start - 1..missing.end - 1);
+        let answered = Answered::of_packets(&packets, &Known::nothing());
+        let ike = answered
+            .report
+            .conversations()
+            .iter()
+            .rfind(|one| one.posture().kind == Kind::IkeNotSeen);
+        let because = ike.unwrap().posture().confidentiality.because();
+        assert!(because.starts_with("no message shows whether"), "{what}: {because}");
+    }
+}
+
+#[test]
+fn an_sa_whose_end_moved_is_the_same_sa() {
+    let before = packets(include_bytes!("data/ike-rekey-responder-first.pcap"));
+    let move_to = |packet: &Owned| {
+        let mut packet = packet.clone();
+        for at in [26, 30] {
+            if packet.data[at..at + 4] == [10, 99, 0, 1] {
+                packet.data[at + 3] = 77;
+            }
+        }
+        packet.data[40..42].fill(0);
+        packet
+    };
+    // The exchanges from packet 12 on, and then the second packet of either ESP association, from another address.
+    let with = |exchanges: std::ops::Range<usize>| {
+        let moved = before[exchanges].iter().chain(&before[9..11]).map(move_to);
+        let packets: Vec<Owned> = before[..9].iter().cloned().chain(moved).collect();
+        Answered::of_packets(&packets, &Known::nothing())
+    };
+    let safe = worth(&with(11..18));
+    assert_eq!(
+        safe,
+        [
+            (Kind::Ike, Verdict::QuantumSafe),
+            (Kind::Esp, Verdict::QuantumSafe),
+            (Kind::Esp, Verdict::QuantumSafe)
+        ]
+    );
+    // Without messages of both ends between the new addresses these are associations of their own.
+    for exchanges in [11..12, 18..18] {
+        assert!(worth(&with(exchanges.clone())).len() > 3, "{exchanges:?}");
+    }
+}
+
+#[test]
+fn identities_are_readable_where_an_ike_sa_does_not_encrypt() {
+    let answered = inspected!("ike-sa-encr-null");
+    let posture = answered.report.conversations()[0].posture();
+    assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
+    assert!(posture.confidentiality.because().contains("identities"));
+    assert!(
+        !posture.authenticity.because().contains("encrypts"),
+        "{}",
+        posture.authenticity.because()
+    );
+}
+
+#[test]
+fn ike_and_esp_in_tcp_are_read_and_bytes_that_are_missing_from_it_are_not_safe() {
+    for (answered, expected) in [
+        (inspected!("ike-over-tcp-x25519"), Verdict::Vulnerable),
+        (inspected!("ike-over-tcp-mlkem"), Verdict::QuantumSafe),
+    ] {
+        let worth = worth(&answered);
+        assert_eq!(worth[0], (Kind::IkeInTcp, Verdict::NotSeen));
+        assert!(worth.len() > 2, "{worth:?}");
+        assert!(worth[1..].iter().all(|(_, verdict)| *verdict == expected), "{worth:?}");
+    }
+    let packets = packets(include_bytes!("data/ike-over-tcp-mlkem.pcap"));
+    // Of what an end sends last nothing behind it shows that it is missing.
+    let data: Vec<usize> = (0..packets.len())
+        .filter(|place| packets[*place].data.len() > 54)
+        .collect();
+    for &missing in &data[..data.len() - 4] {
+        let mut packets = packets.clone();
+        packets.remove(missing);
+        let answered = Answered::of_packets(&packets, &Known::nothing());
+        assert!(!answered.has_no_finding(), "packet {missing}: {:?}", worth(&answered));
+    }
+}
+
+#[test]
+fn eap_tls_in_radius_is_judged_like_that_at_a_port() {
+    let mut worth = worth(&inspected!("radius-eap-tls-x25519"));
+    worth.sort_unstable_by_key(|(kind, _)| *kind);
+    assert_eq!(worth.len(), 2, "{worth:?}");
+    assert_eq!(worth[0].1, Verdict::ReadableNow);
+    assert_eq!(worth[1], (Kind::EapTls, Verdict::Vulnerable));
+}
+
+#[test]
+fn mka_that_takes_macsec_back_says_so() {
+    let answered = inspected!("mka-switched-off");
+    let mka = answered
+        .report
+        .conversations()
+        .iter()
+        .find(|one| one.posture().kind == Kind::Mka);
+    let posture = mka.unwrap().posture();
+    assert!(posture.confidentiality.because().contains("took MACsec back"));
+    assert_eq!(posture.clear.answer(), posture::Answer::Yes);
+}
+
+#[test]
+fn a_payload_protocol_identifier_in_the_other_byte_order_names_its_interface() {
+    let answered = inspected!("sctp-ppid-byte-order");
+    let named = answered.report.conversations()[0].posture().interface;
+    assert_eq!(named.map(|interface| interface.name), Some("N2"));
+}
+
+#[test]
+fn what_a_security_layer_wraps_is_neither_readable_nor_safe() {
+    let answered = inspected!("ldap-sasl-sealed");
+    let [(_, Verdict::NotObservable)] = worth(&answered)[..] else {
+        panic!("{:?}", worth(&answered));
+    };
+    // A token of Kerberos that is not encrypted says so.
+    let mut packets = packets(include_bytes!("data/ldap-sasl-sealed.pcap"));
+    for packet in &mut packets {
+        if let Some([_, _, _, _, 5, 4, flags, ..]) = packet.data.get_mut(54..) {
+            *flags &= !2;
+            packet.data[50..52].fill(0);
+        }
+    }
+    let answered = Answered::of_packets(&packets, &Known::nothing());
+    assert!(answered.reports(Concern::ReadableNow), "{:?}", worth(&answered));
+}
+
+#[test]
+fn a_pre_shared_key_that_packets_do_not_show_makes_nothing_vulnerable_or_safe() {
+    let answered = inspected!("wireguard-psk-unknown");
+    assert!(
+        worth(&answered)
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::NotObservable)
+    );
+}
+
+#[test]
+fn shares_are_of_bytes_that_are_in_the_capture() {
+    let coverage = inspected!("share-claimed-length").report.coverage();
+    assert_eq!(coverage.total(), 8961);
+}
+
+#[test]
+fn several_captures_have_one_answer_in_which_nothing_is_better_than_in_each() {
+    let answered = [
+        inspected!("tls-wellformed-mlkem-share"),
+        inspected!("tls-openssl30-classical"),
+        inspected!("ike-over-tcp-x25519"),
+    ];
+    let reports = answered.map(|answered| answered.report);
+    let each = reports.each_ref().map(bartizan_inspect::Report::answer);
+    let joint = Answer::joint(&reports);
+    assert_eq!(joint.links, each.iter().map(|answer| answer.links).sum::<u64>());
+    assert_eq!(
+        joint.confidentiality.vulnerable,
+        each.iter().map(|answer| answer.confidentiality.vulnerable).sum::<u64>()
+    );
+    assert_eq!(joint.severities[0].0, each[1].severities[0].0, "the worst of all");
+    let text = text::joint(&reports, 80);
+    assert!(text.starts_with("3 captures\n\nanswer\n"), "{text}");
+    let document: serde_json::Value = serde_json::from_str(&json::render(&reports).unwrap()).unwrap();
+    assert_eq!(document["answer"]["links"], joint.links);
 }

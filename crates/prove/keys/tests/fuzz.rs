@@ -25,8 +25,19 @@ fn folder(place: &str) -> PathBuf {
 /// The files of a target's corpus, by name.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let place = folder("fuzz/corpus").join(target);
-    let mut files: Vec<_> = fs::read_dir(&place)
-        .unwrap_or_else(|error| panic!("{}: {error}", place.display()))
+    // Captures whose evidence is not valid are inputs of the whole as well.
+    let invalid = (target == "inspect").then(|| folder("crates/prove/inspect/tests/data"));
+    let entries = |place: &PathBuf| fs::read_dir(place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
+    let mut files: Vec<_> = entries(&place)
+        .chain(invalid.iter().flat_map(entries))
+        .filter(|entry| {
+            entry
+                .as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_none_or(|ending| ending != "md")
+        })
         .map(|entry| {
             let path = entry.unwrap().path();
             (path.display().to_string(), fs::read(&path).unwrap())

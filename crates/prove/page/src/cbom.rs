@@ -10,5 +10,7 @@ mod evidence;
 mod inventory;
 mod protocol;
 mod service;
+mod version;
 
 pub use inventory::Inventory;
+pub use version::Version;

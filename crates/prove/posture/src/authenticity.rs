@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
+use bartizan_wire::plaintext::Spoken;
 use bartizan_wire::tls::{Certificates, ClientHello, Opened, Tls, Version, alert_name};
 use bartizan_wire::{Content, Seen, Side, keys};
 
-use crate::confidentiality::not_agreed;
+use crate::confidentiality::{in_tcp, not_agreed};
 use crate::evidence::disputed;
 use crate::ledgers::Entry;
 use crate::{Answer, Evidence, Judgement, Source, Verdict, ssh};
@@ -38,10 +39,14 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let all = || vec![Source::all(connection)];
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
+        Content::Plaintext(Spoken { own: Some(_), .. }) => {
+            Judgement::new(Verdict::NotObservable, "its own protection is not read", all())
+        }
         Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) | Content::Proxy(_) => {
             let because = "none: sent unencrypted, neither end proves who it is";
             Judgement::new(Verdict::Vulnerable, because, all())
         }
+        Content::IkeInTcp(lost) => in_tcp(*lost, all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Ssh(carried) => ssh::posture(&connection.into(), carried).authenticity,
         Content::Tls(tls) => refused(evidence).unwrap_or_else(|| {

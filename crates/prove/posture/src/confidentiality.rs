@@ -1,8 +1,9 @@
 //! Can someone who records a connection today read it with a quantum computer?
 
 use bartizan_registry::NamedGroup;
+use bartizan_wire::plaintext::Own;
 use bartizan_wire::tls::{self, Fault, Tls, Version};
-use bartizan_wire::{Content, Seen, Start};
+use bartizan_wire::{Content, Moment, Seen, Start};
 
 use crate::established::Progress;
 use crate::negotiation::by_group;
@@ -26,16 +27,50 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
         Content::Http1(_) => Judgement::new(Verdict::ReadableNow, "sent unencrypted: HTTP/1 without TLS", all()),
         Content::Plaintext(spoken) => {
             let name = spoken.protocol.name();
+            if let Some((own, at)) = spoken.own {
+                let (verdict, because) = own_protection(own);
+                return Judgement::new(verdict, format!("{name} {because}"), vec![Source::between(at, at)]);
+            }
             let because = match spoken.asked {
                 Some(_) => format!("sent unencrypted: {name}, whose client asked for TLS and went on without it"),
                 None => format!("sent unencrypted: {name} without TLS"),
             };
             Judgement::new(Verdict::ReadableNow, because, all())
         }
+        Content::IkeInTcp(lost) => in_tcp(*lost, all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Proxy(hop) => proxy::confidentiality(connection, hop),
         Content::Tls(tls) => judge_tls(evidence, tls),
         Content::Ssh(carried) => ssh::posture(&connection.into(), carried).confidentiality,
+    }
+}
+
+/// The judgement of a stream of IKE and ESP, which are judged by themselves as far as they could be found in it.
+pub(crate) fn in_tcp(lost: Option<Moment>, all: Vec<Source>) -> Judgement {
+    match lost {
+        Some(at) => {
+            let because = "bytes of IKE and ESP in TCP are missing from the capture: what follows cannot be read";
+            Judgement::new(Verdict::NotObservable, because, vec![Source::between(at, at)])
+        }
+        None => Judgement::new(Verdict::NotSeen, "IKE and ESP in TCP, judged by themselves", all),
+    }
+}
+
+/// The worth of a protocol's protection of its own.
+fn own_protection(own: Own) -> (Verdict, &'static str) {
+    match own {
+        Own::SecurityLayer => {
+            let because = "in a security layer of SASL or GSSAPI: its keys, and whether it encrypts, are not shown";
+            (Verdict::NotObservable, because)
+        }
+        Own::Rsa => (
+            Verdict::Vulnerable,
+            "with its own encryption: a secret that RSA transports",
+        ),
+        Own::NotShown => {
+            let because = "without TLS: whether it encrypts by itself, with a secret that RSA transports, is not shown";
+            (Verdict::NotObservable, because)
+        }
     }
 }
 
@@ -129,10 +164,10 @@ pub(crate) fn stray_bytes(tls: &Tls) -> Option<&Seen<Fault>> {
 
 /// No version before 1.3 has a post-quantum key exchange; a pre-shared key alone is another matter.
 fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sources: Vec<Source>) -> Judgement {
-    if is_plain_psk(suite) {
+    if is_psk(suite) {
         return Judgement::new(
             Verdict::NotObservable,
-            format!("{version} keyed by a pre-shared key: how it was made is not shown here"),
+            format!("{version} keyed by a pre-shared key: {UNSHOWN_KEY}"),
             sources,
         );
     }
@@ -148,29 +183,27 @@ fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sourc
     )
 }
 
-/// Suites of RFC 4279, 5487, 6655, 6209, 6367 and 7905 whose only secret is the pre-shared key.
-pub(crate) fn is_plain_psk(suite: u16) -> bool {
+/// The rule for keys that packets do not show: where a key that both ends were given takes part, or may without a trace, a recorder may
+/// lack it, and nothing shows that. So it is neither safe nor vulnerable. WireGuard, IKEv1, TLS, SNMP and EAPOL follow it.
+pub(crate) const UNSHOWN_KEY: &str = "how it was made is not shown here";
+
+/// Suites of RFC 4279, 4785, 5487, 5489, 6209, 6367, 6655, 7905 and 8442 with a pre-shared key, alone or with a key exchange.
+pub(crate) fn is_psk(suite: u16) -> bool {
     matches!(
         suite,
-        0x008a
-            ..=0x008d
-                | 0x00a8
-                | 0x00a9
-                | 0x00ae
-                | 0x00af
-                | 0xc064
-                | 0xc065
-                | 0xc06a
-                | 0xc06b
-                | 0xc08e
-                | 0xc08f
-                | 0xc094
-                | 0xc095
-                | 0xc0a4
-                | 0xc0a5
-                | 0xc0a8
-                | 0xc0a9
-                | 0xccab
+        0x002c..=0x002e
+            | 0x008a..=0x0095
+            | 0x00a8..=0x00b9
+            | 0xc033..=0xc03b
+            | 0xc064..=0xc06f
+            | 0xc070
+            | 0xc071
+            | 0xc08e..=0xc093
+            | 0xc094..=0xc09b
+            | 0xc0a4..=0xc0ab
+            | 0xccab..=0xccae
+            | 0xd001..=0xd003
+            | 0xd005
     )
 }
 

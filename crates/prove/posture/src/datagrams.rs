@@ -20,10 +20,12 @@ pub fn datagrams_posture(datagrams: &Datagrams, ledgers: &Ledgers) -> Posture {
             Some(dtls) => dtls_posture(datagrams, dtls),
             None => not_read(datagrams),
         },
-        DatagramProtocol::Eapol | DatagramProtocol::Mka | DatagramProtocol::MacSec => match datagrams.port.as_deref() {
-            Some(port) => port::posture(datagrams, port),
-            None => not_read(datagrams),
-        },
+        DatagramProtocol::Eapol | DatagramProtocol::EapInRadius | DatagramProtocol::Mka | DatagramProtocol::MacSec => {
+            match datagrams.port.as_deref() {
+                Some(port) => port::posture(datagrams, port),
+                None => not_read(datagrams),
+            }
+        }
         DatagramProtocol::Named(named) if !named.is_plaintext() => closed(datagrams, named),
         DatagramProtocol::Udp
         | DatagramProtocol::Ip(_)
@@ -180,8 +182,8 @@ fn closed(datagrams: &Datagrams, named: Named) -> Posture {
     let name = named.name();
     let (verdict, answer, because) = match named {
         Named::WireGuard => {
-            let because = "WireGuard keyed by X25519: a pre-shared key mixed in would not show";
-            (Verdict::Vulnerable, Answer::No, because.to_owned())
+            let because = "WireGuard keyed by X25519: whether a pre-shared key takes part is not shown";
+            (Verdict::NotObservable, Answer::NotObservable, because.to_owned())
         }
         Named::Snmp3Private => {
             let because = format!("{name}, keyed by passwords: how they came to its ends is not shown");

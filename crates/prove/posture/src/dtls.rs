@@ -8,7 +8,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::tls::{self, Version};
 
 use crate::authenticity::{End, Unencrypted, both};
-use crate::confidentiality::is_plain_psk;
+use crate::confidentiality::is_psk;
 use crate::established::Progress;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::uniform;
@@ -186,7 +186,7 @@ fn finished(dtls: &Dtls, judgement: Judgement) -> Judgement {
 fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
     let Carried { dtls, over, .. } = carried;
     match &dtls.server_hello {
-        Some(server) if carried.older && is_plain_psk(server.value.cipher_suite) => {
+        Some(server) if carried.older && is_psk(server.value.cipher_suite) => {
             let name = name(version(dtls));
             let because = format!("{name}{over} keyed by a pre-shared key: how it was made is not shown here");
             Judgement::new(Verdict::NotObservable, because, source.to_vec())

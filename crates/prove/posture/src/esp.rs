@@ -1,17 +1,14 @@
 //! What an ESP security association is worth: its own packets show little, so it is judged by the IKE_SA that keyed
 //! it.
 
+use bartizan_wire::Reuse;
 use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::Fault;
 
 use crate::ipsec::JudgedIkeSa;
 use crate::keying::Made;
 use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
 
-/// The verdict's reason for packets that share a nonce, whatever made their key.
-pub(crate) const NONCE_REUSED: &str =
-    "two different packets have one nonce under one key: a recorder of both reads them now";
-const INJECTED: &str =
-    "two different packets have one nonce under one key: its sender used it twice, or one of them was injected";
 const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
 
 /// What follows for an association; `ike` are the IKE_SAs of the capture, of which `made` names what may have keyed it.
@@ -36,17 +33,7 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
             Judgement::new(Verdict::NotObservable, because.clone(), sources)
         }
     };
-    let safe = confidentiality.verdict() == Verdict::QuantumSafe;
-    let confidentiality = match reused.map(|at| vec![Source::between(at, at)]) {
-        Some(sources) if sa.reuses_several_nonces() => Judgement::new(Verdict::ReadableNow, NONCE_REUSED, sources),
-        Some(sources) if safe => Judgement::new(Verdict::NotObservable, INJECTED, sources),
-        _ => confidentiality,
-    };
-    let injected = reused.filter(|_| !sa.reuses_several_nonces());
-    let contradictions = injected.map(|at| Contradiction {
-        what: INJECTED.into(),
-        sources: vec![Source::between(at, at)],
-    });
+    let (confidentiality, contradiction) = nonces(reused, confidentiality);
     let authenticity = match &keyed_by {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;
@@ -84,9 +71,29 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         client_authenticated: reply(|posture| &posture.client_authenticated),
         stayed: reply(|posture| &posture.stayed),
         clear,
-        contradictions: contradictions.into_iter().collect(),
+        contradictions: contradiction.into_iter().collect(),
         ..Posture::bare(kind, confidentiality, authenticity)
     }
+}
+
+/// The rest of a judgement of packets that share nonces, whatever made their key: two nonces or more used twice are their sender's doing,
+/// and one alone may be an injected packet's.
+pub(crate) fn nonces(reuse: Option<Reuse>, judgement: Judgement) -> (Judgement, Option<Contradiction>) {
+    let Some(reuse) = reuse else {
+        return (judgement, None);
+    };
+    let fault = if reuse.several {
+        Fault::NoncesReused
+    } else {
+        Fault::NonceReused
+    };
+    let (what, sources) = (fault.to_string(), vec![Source::between(reuse.first, reuse.first)]);
+    let judgement = match judgement.verdict() {
+        _ if reuse.several => return (Judgement::new(Verdict::ReadableNow, what, sources), None),
+        Verdict::QuantumSafe => Judgement::new(Verdict::NotObservable, what.as_str(), sources.clone()),
+        _ => judgement,
+    };
+    (judgement, Some(Contradiction { what, sources }))
 }
 
 /// The IKE_SA that keyed it, or why none can be named.

@@ -334,7 +334,7 @@ fn clear(sa: &IkeSa) -> Reply {
     match null {
         Some(cipher) => Reply::new(
             Answer::Yes,
-            format!("sent unencrypted: {cipher} does not encrypt"),
+            format!("sent unencrypted: {cipher} does not encrypt, identities in IKE_AUTH included"),
             all(sa),
         ),
         None => Reply::new(Answer::No, "only IKE_SA_INIT, which must be", all(sa)),
@@ -356,7 +356,16 @@ fn authenticity(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     let auth = sa.exchanges_of(ExchangeType::IKE_AUTH).next();
     match auth.as_ref().and_then(source) {
         Some(source) => {
-            let because = "IKE_AUTH encrypts how each end proves who it is, and no ledger tells of it";
+            let because = match sa
+                .chosen
+                .as_ref()
+                .and_then(|chosen| choice::cipher(&chosen.value.transforms, &[]))
+            {
+                Some(judgement) if judgement.verdict() == Verdict::ReadableNow => {
+                    "IKE_AUTH is not encrypted, and how each end proves who it is in it is not read"
+                }
+                _ => "IKE_AUTH encrypts how each end proves who it is, and no ledger tells of it",
+            };
             Judgement::new(Verdict::NotObservable, because, vec![source])
         }
         None => {

@@ -136,7 +136,9 @@ pub(crate) fn shown(connection: &Connection) -> Shown {
             "TLS"
         }
         Content::Ssh(_) => "SSH",
-        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) | Content::Proxy(_) => return shown,
+        Content::Nothing | Content::Unknown(_) | Content::IkeInTcp(_) | Content::Plaintext(_) | Content::Proxy(_) => {
+            return shown;
+        }
     };
     // Behind a proxy the port that it was asked for counts, not its own.
     let asked = connection

@@ -27,11 +27,17 @@ pub(crate) fn hosts(one: IpAddr, other: IpAddr, path: &Path) -> Hosts {
 
 /// The hosts of an IKE_SA, in each of what its messages are carried in: each way may have tags and labels of its own.
 pub(crate) fn host_pairs(sa: &IkeSa) -> Vec<Hosts> {
-    let [one, other] = [sa.initiator.ip(), sa.responder.ip()];
-    let mut host_pairs: Vec<Hosts> = sa.paths.iter().flatten().map(|path| hosts(one, other, path)).collect();
-    host_pairs.dedup();
-    if host_pairs.is_empty() {
-        host_pairs.push(hosts(one, other, &Path::NONE));
+    let ends = std::iter::once([sa.initiator.ip(), sa.responder.ip()]).chain(sa.moved.iter().copied());
+    let paths: Vec<&Path> = sa.paths.iter().flatten().collect();
+    let paths = if paths.is_empty() { vec![&Path::NONE] } else { paths };
+    let mut host_pairs: Vec<Hosts> = Vec::new();
+    for [one, other] in ends {
+        for path in &paths {
+            let pair = hosts(one, other, path);
+            if !host_pairs.contains(&pair) {
+                host_pairs.push(pair);
+            }
+        }
     }
     host_pairs
 }
@@ -86,6 +92,56 @@ struct Pair {
     doubtful: Option<u64>,
     /// The order of packets is not that of their times: what came before what is not known.
     disordered: bool,
+}
+
+/// Determines of IKE_SAs whose responder asked first whether a rekey in the capture made them: the initiator's message 0, which would say
+/// so, is not there. One did where an exchange between the same hosts made no other IKE_SA, and the IKE_SA that it was made in was
+/// deleted behind it. `ike` are in the order of first packets.
+pub(crate) fn rekeyed(ike: &mut [IkeSa]) {
+    /// IKE_SAs before it between the same hosts that are looked at.
+    const BEFORE: usize = 16;
+    let mut between: HashMap<Hosts, Vec<usize>> = HashMap::new();
+    for index in 0..ike.len() {
+        let pairs = host_pairs(&ike[index]);
+        if ike[index].origin == Origin::Midstream && ike[index].responder_first {
+            let before = pairs
+                .iter()
+                .find_map(|pair| between.get(pair))
+                .map_or(&[][..], Vec::as_slice);
+            let before: Vec<&IkeSa> = before.iter().rev().take(BEFORE).map(|&index| &ike[index]).collect();
+            if is_rekey(&ike[index], &before) {
+                ike[index].origin = Origin::Rekey;
+            }
+        }
+        for pair in pairs {
+            between.entry(pair).or_default().push(index);
+        }
+    }
+}
+
+/// True where one of the IKE_SAs before it, the newest first, can only have made this one.
+fn is_rekey(sa: &IkeSa, before: &[&IkeSa]) -> bool {
+    let makers = before.iter().filter_map(|parent| {
+        let creates = parent.exchanges_of(ExchangeType::CREATE_CHILD_SA);
+        let create = creates
+            .last()
+            .filter(|_| parent.origin != Origin::Midstream && parent.exchanges.omitted == 0)?;
+        let asked = match create.requester {
+            Party::Initiator => parent.initiator.ip(),
+            Party::Responder => parent.responder.ip(),
+        };
+        let done = done(&create).filter(|_| may_make(&create, SMALLEST_CREATE))?;
+        // What follows is INFORMATIONAL, such as its deletion, and then nothing.
+        let deleted =
+            parent.informational > 0 && parent.last.packet > done.packet && parent.last.packet < sa.first.packet;
+        (deleted && asked == sa.initiator.ip()).then_some(done)
+    });
+    let mut makers = makers.peekable();
+    let Some(done) = makers.next() else { return false };
+    let another = before
+        .iter()
+        .any(|other| other.first.packet > done.packet && other.origin != Origin::Init);
+    makers.peek().is_none() && !another
 }
 
 /// All of a capture.

@@ -31,8 +31,12 @@ pub enum Kind {
     SshNotSeen,
     /// A protocol over TCP that is known by name, in plaintext.
     Plaintext(Plaintext),
+    /// The same with protection of its own, without TLS: a security layer of SASL or GSSAPI, or Standard RDP Security.
+    Protected(Plaintext),
     /// A negotiation with a proxy, behind which nothing is, or nothing is read.
     Proxy(ProxyProtocol),
+    /// IKE and ESP in TCP, which are conversations of their own.
+    IkeInTcp,
     /// A protocol that is not read.
     Unknown,
     /// No data.
@@ -118,7 +122,9 @@ one_of_each!(
     SshNotAgreed,
     SshNotSeen,
     Plaintext(Plaintext::Diameter),
+    Protected(Plaintext::Ldap),
     Proxy(ProxyProtocol::Socks5),
+    IkeInTcp,
     Unknown,
     Silent,
     Ike,
@@ -157,6 +163,10 @@ impl Kind {
     pub fn all() -> impl Iterator<Item = Self> {
         ONE_OF_EACH.iter().flat_map(|kind| match kind {
             Self::Plaintext(_) => Plaintext::ALL.iter().copied().map(Self::Plaintext).collect(),
+            Self::Protected(_) => {
+                let layered = Plaintext::ALL.iter().filter(|named| named.goes_over_to_tls());
+                layered.copied().map(Self::Protected).collect()
+            }
             Self::Proxy(_) => ProxyProtocol::ALL.iter().copied().map(Self::Proxy).collect(),
             Self::Named(_) => Named::ALL.iter().copied().map(Self::Named).collect(),
             one => vec![*one],
@@ -187,18 +197,16 @@ impl Kind {
             Self::Mka => &[NotObservable, Vulnerable],
             Self::MacSec => &[NotObservable, Vulnerable, ReadableNow],
             Self::DtlsNotSeen | Self::DtlsNotAgreed => &[NotObservable, NotSeen, ReadableNow],
-            Self::SshNotAgreed | Self::QuicNotAgreed | Self::Silent | Self::SctpSilent => &[NotSeen],
-            Self::ClearHttp2
-            | Self::ClearHttp1
-            | Self::Plaintext(_)
-            | Self::EspUnencrypted
-            | Self::ClearSctp
-            | Self::Pfcp
-            | Self::GtpC => &[ReadableNow],
+            Self::SshNotAgreed | Self::QuicNotAgreed | Self::IkeInTcp | Self::Silent | Self::SctpSilent => &[NotSeen],
+            Self::ClearHttp2 | Self::ClearHttp1 | Self::EspUnencrypted | Self::ClearSctp | Self::Pfcp | Self::GtpC => {
+                &[ReadableNow]
+            }
+            Self::Plaintext(_) => &[ReadableNow],
+            Self::Protected(Plaintext::Rdp) => &[NotObservable, Vulnerable],
+            Self::Protected(_) => &[NotObservable],
             // PDCP may encrypt what is in tunnels; what is behind a negotiation may be encrypted as well.
             Self::GtpU | Self::Proxy(_) => &[NotObservable, ReadableNow],
             Self::Named(named) if named.is_plaintext() => &[ReadableNow],
-            Self::Named(Named::WireGuard) => &[Vulnerable],
             Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::Eap | Self::NotRead(_) => &[NotObservable],
         }
     }
@@ -209,9 +217,11 @@ impl Kind {
             Content::Nothing => Self::Silent,
             Content::Http2(_) => Self::ClearHttp2,
             Content::Http1(_) => Self::ClearHttp1,
+            Content::Plaintext(spoken) if spoken.own.is_some() => Self::Protected(spoken.protocol),
             Content::Plaintext(spoken) => Self::Plaintext(spoken.protocol),
             Content::Proxy(hop) => Self::Proxy(hop.protocol),
-            Content::Unknown(_) => Self::Unknown,
+            Content::IkeInTcp(None) => Self::IkeInTcp,
+            Content::IkeInTcp(Some(_)) | Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls, connection, refused),
             Content::Ssh(ssh) => crate::ssh::kind(&connection.into(), ssh),
         }
@@ -234,6 +244,7 @@ impl Kind {
         !matches!(
             self,
             Self::Silent
+                | Self::IkeInTcp
                 | Self::TlsNotAgreed
                 | Self::SshNotAgreed
                 | Self::IkeNotAgreed
@@ -258,8 +269,10 @@ impl Kind {
             Self::SshNotAgreed => "SSH, not established".into(),
             Self::SshNotSeen => "SSH, key exchange not seen".into(),
             Self::Plaintext(named) => format!("{} in plaintext", named.name()),
+            Self::Protected(named) => format!("{} without TLS", named.name()),
             Self::Proxy(protocol) => protocol.name().into(),
             Self::Unknown => "unknown protocol".into(),
+            Self::IkeInTcp => "IKE and ESP in TCP".into(),
             Self::Silent => "no data".into(),
             Self::Ike => "IKEv2".into(),
             Self::IkeNotAgreed => "IKEv2, not established".into(),

@@ -2,7 +2,7 @@
 
 use bartizan_registry::{Safety, macsec_suite};
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named, Port};
-use bartizan_wire::eap::{Agreed, Eap, method_name};
+use bartizan_wire::eap::{Agreed, EAP_TLS, Eap, method_name};
 use bartizan_wire::macsec::MacSec;
 use bartizan_wire::mka::Mka;
 use bartizan_wire::path::Encapsulation;
@@ -10,7 +10,7 @@ use bartizan_wire::tls::Version;
 use bartizan_wire::{End, Moment};
 
 use crate::datagrams::{all, uniform};
-use crate::esp::NONCE_REUSED;
+use crate::esp::nonces;
 use crate::negotiation::group_safety;
 use crate::{Answer, Contradiction, Evidence, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
 
@@ -39,6 +39,16 @@ fn eap_posture(datagrams: &Datagrams, eap: &Eap) -> Posture {
         Kind::TlsNotSeen => Kind::EapTlsNotSeen,
         _ => Kind::EapTls,
     };
+    // In a tunnel of TLS a refusal comes behind what was said in it.
+    if let (Some(at), None, [EAP_TLS]) = (eap.failure, eap.success, &eap.methods[..])
+        && posture.kind == Kind::EapTls
+    {
+        let because = "not established: refused (EAP-Failure)";
+        posture.kind = Kind::EapTlsNotAgreed;
+        posture.confidentiality = Judgement::new(Verdict::NotSeen, because, vec![Source::between(at, at)]);
+        posture.authenticity = posture.confidentiality.clone();
+        posture.group = None;
+    }
     if let Some(at) = eap.contradicted {
         let what = "a packet of EAP was sent again with other bytes: which of the two was taken is not shown";
         let sources = vec![Source::between(at, at)];
@@ -96,6 +106,15 @@ fn mka_posture(datagrams: &Datagrams, mka: &Mka) -> Posture {
     let suite = mka.latest().map(|given| suite_name(given.suite));
     let suite = suite.map_or_else(String::new, |suite| format!(", {suite}"));
     let because = format!("MKA{under}{suite}: as safe as its CAK, whose origin it does not show");
+    let withdrew = mka
+        .ends
+        .iter()
+        .filter_map(|end| end.withdrew)
+        .max_by_key(|at| at.packet);
+    let because = match withdrew {
+        Some(_) => format!("{because}; it took MACsec back, and frames go without it from then on"),
+        None => because,
+    };
     let mut posture = same(
         datagrams,
         Kind::Mka,
@@ -103,6 +122,12 @@ fn mka_posture(datagrams: &Datagrams, mka: &Mka) -> Posture {
         Answer::NotObservable,
         &because,
     );
+    if let Some(at) = withdrew {
+        let sources = vec![Source::between(at, at)];
+        posture.confidentiality = Judgement::new(Verdict::NotObservable, because.as_str(), sources.clone());
+        posture.clear = Reply::new(Answer::Yes, "MKA took MACsec back: frames go without it", sources);
+        return posture;
+    }
     posture.clear = Reply::new(Answer::No, "MKA wraps the keys that it carries", all(datagrams));
     posture
 }
@@ -115,15 +140,17 @@ fn macsec_posture(datagrams: &Datagrams, seen: &MacSec) -> Posture {
     if let Some(at) = seen.first_readable.filter(|_| seen.is_readable()) {
         return readable(datagrams, seen, at);
     }
-    if let Some(at) = seen.reuses_nonce() {
-        let sources = vec![Source::between(at, at)];
-        let confidentiality = Judgement::new(Verdict::ReadableNow, NONCE_REUSED, sources.clone());
-        let because = "MACsec whose packet numbers are used twice under one key proves nothing";
-        let authenticity = Judgement::new(Verdict::NotObservable, because, sources.clone());
-        let reply = Reply::new(Answer::No, NONCE_REUSED, sources);
-        let clear = Reply::new(Answer::No, "MACsec says that all frames are encrypted", all(datagrams));
-        return uniform(Kind::MacSec, confidentiality, authenticity, &reply, clear);
+    let posture = encrypted(datagrams, seen);
+    let (confidentiality, contradiction) = nonces(seen.reuses_nonce(), posture.confidentiality);
+    Posture {
+        confidentiality,
+        contradictions: contradiction.into_iter().collect(),
+        ..posture
     }
+}
+
+/// Frames that say they are encrypted, and show nothing against it.
+fn encrypted(datagrams: &Datagrams, seen: &MacSec) -> Posture {
     if seen.irregular > 0 {
         let because =
             "MACsec that is changed without being encrypted, or encrypted without being changed, which is not read";

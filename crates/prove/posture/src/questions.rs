@@ -14,11 +14,23 @@ fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
     let all = vec![Source::all(evidence.connection())];
     match &evidence.connection().content {
         Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
+        Content::Plaintext(Spoken { own: Some(_), .. }) => {
+            let judged = confidentiality::judge(evidence);
+            let answer = match judged.verdict() {
+                Verdict::Vulnerable => Answer::No,
+                _ => Answer::NotObservable,
+            };
+            Some(Reply::new(answer, judged.because(), all))
+        }
         Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) => Some(Reply::new(Answer::No, clear, all)),
         Content::Proxy(_) => Some(match confidentiality::judge(evidence) {
             judged if judged.verdict() == Verdict::ReadableNow => Reply::new(Answer::No, clear, all),
             judged => Reply::new(Answer::NotObservable, judged.because(), all),
         }),
+        Content::IkeInTcp(lost) => {
+            let judged = confidentiality::in_tcp(*lost, all);
+            Some(Reply::new(Answer::NotSeen, judged.because(), judged.sources().to_vec()))
+        }
         Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
         Content::Tls(_) | Content::Ssh(_) => None,
     }
@@ -237,14 +249,20 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
             Reply::new(Answer::Yes, format!("HTTP/1, {bytes} bytes"), all)
         }
         Content::Plaintext(spoken) => {
-            let because = format!("{}, {} bytes", spoken.protocol.name(), spoken.bytes);
+            let because = match spoken.own {
+                Some(_) => format!("{}, what precedes its own protection", spoken.protocol.name()),
+                None => format!("{}, {} bytes", spoken.protocol.name(), spoken.bytes),
+            };
             Reply::new(Answer::Yes, because, all)
         }
         Content::Proxy(hop) => {
             let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
             Reply::new(Answer::Yes, format!("{}, {bytes} bytes", hop.protocol.name()), all)
         }
-        Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
+        Content::IkeInTcp(None) => Reply::new(Answer::No, "IKE and ESP in TCP", all),
+        Content::IkeInTcp(Some(_)) | Content::Unknown(_) => {
+            Reply::new(Answer::NotObservable, "a protocol that is not read", all)
+        }
         Content::Ssh(carried) => ssh::posture(&connection.into(), carried).clear,
         Content::Tls(tls) => match &tls.server_hello {
             Some(hello) if tls::is_null_cipher(hello.value.cipher_suite) => Reply::new(

@@ -104,8 +104,201 @@ fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
     wireguard.resize(148, 7);
     let wireguard = udp(&wireguard);
     assert_eq!(wireguard.kind, Kind::Named(Named::WireGuard));
-    assert_eq!(wireguard.confidentiality.verdict(), Verdict::Vulnerable);
+    assert_eq!(wireguard.confidentiality.verdict(), Verdict::NotObservable);
     assert_eq!(wireguard.clear.answer(), Answer::No);
+}
+
+/// First messages of client and server of each protocol that is named over TCP, and of others; and whether they are text.
+const SPOKEN: &[(&str, &[u8], &[u8], bool)] = &[
+    (
+        "Diameter",
+        b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02",
+        b"\x01\x00\x00\x14\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02",
+        false,
+    ),
+    (
+        "LDAP",
+        b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03\x04\x00\x80\x00",
+        b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x00\x04\x00\x04\x00",
+        false,
+    ),
+    (
+        "MySQL",
+        b"\x20\x00\x00\x01\x85\xa6\xff\x19\x00\x00\x00\x01",
+        b"\x4a\x00\x00\x00\x0a8.0.36\x00\x08\x00\x00\x00",
+        false,
+    ),
+    ("PostgreSQL", b"\x00\x00\x00\x08\x04\xd2\x16\x2f", b"N", false),
+    (
+        "RDP",
+        b"\x03\x00\x00\x13\x0e\xe0\x00\x00\x00\x00\x00\x01\x00\x08\x00\x03\x00\x00\x00",
+        b"\x03\x00\x00\x13\x0e\xd0\x00\x00\x12\x34\x00\x02\x00\x08\x00\x00\x00\x00\x00",
+        false,
+    ),
+    (
+        "DNS",
+        b"\x00\x1d\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03amf\x04test\x00\x00\x01\x00\x01",
+        b"\x00\x1d\x12\x34\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00\x03amf\x04test\x00\x00\x01\x00\x01",
+        false,
+    ),
+    ("Redis", b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n", true),
+    (
+        "MongoDB",
+        b"\x3a\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00\x00\x00\x00\x00",
+        b"\x3a\x00\x00\x00\x09\x00\x00\x00\x01\x00\x00\x00\xdd\x07\x00\x00\x00\x00\x00\x00",
+        false,
+    ),
+    (
+        "BGP",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x1d\x01\x04",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x1d\x01\x04",
+        false,
+    ),
+    (
+        "Telnet",
+        b"\xff\xfd\x18\xff\xfd\x20",
+        b"\xff\xfb\x18\xff\xfb\x20",
+        false,
+    ),
+    (
+        "SIP",
+        b"REGISTER sip:ims.test SIP/2.0\r\n\r\n",
+        b"SIP/2.0 200 OK\r\n\r\n",
+        true,
+    ),
+    ("FTP", b"USER anonymous\r\n", b"220 ProFTPD ready\r\n", true),
+    ("SMTP", b"EHLO here\r\n", b"220 mail.example ESMTP\r\n", true),
+    ("IMAP", b"a1 CAPABILITY\r\n", b"* OK IMAP4rev1\r\n", true),
+    ("POP3", b"CAPA\r\n", b"+OK ready\r\n", true),
+    ("XMPP", b"<stream:stream xmlns='x'>", b"<stream:stream xmlns='x'>", true),
+    // Of others: Modbus, PPTP, a PLC's connection (COTP), an iSCSI login, AMQP, ciphertext.
+    (
+        "",
+        b"\x00\x01\x00\x00\x00\x06\x01\x03\x00\x00\x00\x0a",
+        b"\x00\x01\x00\x00\x00\x17\x01\x03\x14\x00\x01",
+        false,
+    ),
+    (
+        "",
+        b"\x00\x9c\x00\x01\x1a\x2b\x3c\x4d\x00\x01\x00\x00\x01\x00\x00\x00",
+        b"\x00\x9c\x00\x01\x1a\x2b\x3c\x4d\x00\x02\x00\x00\x01\x00\x01\x00",
+        false,
+    ),
+    (
+        "",
+        b"\x03\x00\x00\x16\x11\xe0\x00\x00\x00\x01\x00\xc0\x01\x0a\xc1\x02\x01\x00\xc2\x02\x01\x02",
+        b"\x03\x00\x00\x16\x11\xd0\x00\x01\x00\x02\x00\xc0\x01\x0a\xc1\x02\x01\x00\xc2\x02\x01\x02",
+        false,
+    ),
+    (
+        "",
+        b"\x43\x87\x00\x00\x00\x00\x01\x9c\x40\x00\x01\x37\x00\x00\x00\x00",
+        b"\x23\x87\x00\x00\x00\x00\x01\x9c\x40\x00\x01\x37\x00\x00\x00\x00",
+        false,
+    ),
+    (
+        "",
+        b"AMQP\x00\x00\x09\x01",
+        b"\x01\x00\x00\x00\x00\x01\xf0\x00\x0a\x00\x0a",
+        false,
+    ),
+    (
+        "",
+        b"\x9c\x41\xe2\x07\x55\xb0\x13\xfe\x68\x2d\x91\xc4\x0a\x77\xd8\x3e\x14\xa9",
+        b"\x5f\x88\x21\xd3\xbe\x46\x09\xf7\x30\xec\x1b\x94\x72\x0d\xa5\xc8\x6e\x17",
+        false,
+    ),
+];
+
+#[test]
+fn a_protocol_is_named_by_its_own_answer_and_by_no_other_one() {
+    use Side::{Client, Server};
+    let named = |said: Vec<(Side, Vec<u8>)>| match observe(&connection(&said))[0].kind {
+        Kind::Plaintext(named) | Kind::Protected(named) => named.name(),
+        _ => "",
+    };
+    let opens = |name: &str| ["MySQL", "FTP", "SMTP", "IMAP", "POP3"].contains(&name);
+    for (name, client, server, text) in SPOKEN {
+        let mut said = vec![(Client, client.to_vec()), (Server, server.to_vec())];
+        if opens(name) {
+            said.reverse();
+        }
+        assert_eq!(named(said), *name);
+        for (other, _, answer, text_of_other) in SPOKEN.iter().filter(|(other, ..)| other != name || other.is_empty()) {
+            let with_telnet = *name == "Telnet" && *text_of_other || *other == "Telnet" && *text;
+            if *text && *text_of_other || with_telnet || answer == server {
+                // Text is readable whatever it is called, and Telnet carries any.
+                continue;
+            }
+            for opened in [Client, Server] {
+                let mut said = vec![(Client, client.to_vec()), (Server, answer.to_vec())];
+                if opened == Server {
+                    said.reverse();
+                }
+                assert_eq!(named(said), "", "{name} answered by {other}, {opened} first");
+            }
+        }
+    }
+}
+
+#[test]
+fn protection_of_a_protocol_s_own_is_neither_plaintext_nor_safe() {
+    use Side::{Client, Server};
+    let sealed = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes(), bytes].concat();
+    let token = sealed(&[&[5, 4, 6, 0xff][..], &[0x9c; 60]].concat());
+    let mut imap = lines(&[
+        (Server, "* OK\r\n"),
+        (Client, "a1 AUTHENTICATE GSSAPI\r\n"),
+        (Server, "+ \r\n"),
+        (Client, "YIIC\r\n"),
+        (Server, "a1 OK\r\n"),
+    ]);
+    let plain_imap = imap.clone();
+    imap.extend([(Client, token.clone()), (Server, token.clone())]);
+    let postgresql = |answer: &[u8]| {
+        vec![
+            (Client, b"\x00\x00\x00\x08\x04\xd2\x16\x30".to_vec()),
+            (Server, answer.to_vec()),
+            (Client, token.clone()),
+            (Server, token.clone()),
+        ]
+    };
+    let rdp = |method: u8| {
+        let connect = b"\x03\x00\x00\x13\x0e\xe0\x00\x00\x00\x00\x00\x01\x00\x08\x00\x00\x00\x00\x00";
+        let confirm = b"\x03\x00\x00\x0b\x06\xd0\x00\x00\x12\x34\x00";
+        let security = [2, 0x0c, 0x0c, 0, method, 0, 0, 0, 2, 0, 0, 0];
+        let server = [
+            &b"\x03\x00\x00\x60\x02\xf0\x80\x7f\x66McDn"[..],
+            &[0; 20],
+            &security,
+            &[0; 60],
+        ]
+        .concat();
+        let client = [&b"\x03\x00\x00\x60\x02\xf0\x80\x7f\x65"[..], &[0; 100]].concat();
+        vec![
+            (Client, connect.to_vec()),
+            (Server, confirm.to_vec()),
+            (Client, client),
+            (Server, server),
+        ]
+    };
+    for (what, said, expected) in [
+        ("IMAP in GSSAPI", imap, Verdict::NotObservable),
+        ("IMAP", plain_imap, Verdict::ReadableNow),
+        ("PostgreSQL in GSSAPI", postgresql(b"G"), Verdict::NotObservable),
+        ("PostgreSQL, refused", postgresql(b"N"), Verdict::ReadableNow),
+        ("RDP with RC4", rdp(2), Verdict::Vulnerable),
+        ("RDP without encryption", rdp(0), Verdict::ReadableNow),
+        ("RDP, not shown", rdp(7), Verdict::NotObservable),
+    ] {
+        let judged = observe(&connection(&said));
+        assert_eq!(
+            judged[0].confidentiality.verdict(),
+            expected,
+            "{what}: {:?}",
+            judged[0].confidentiality
+        );
+    }
 }
 
 #[test]

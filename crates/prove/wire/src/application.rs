@@ -5,7 +5,7 @@ use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::proxy::{self, Ended, Hop, ProxyProtocol, Rest};
 use crate::tcp::Delivery;
-use crate::{Content, Moment, Roles, Side, Start, http1, http2, plaintext, ssh, tls};
+use crate::{Content, Moment, Roles, Side, Start, http1, http2, ike, plaintext, ssh, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 #[derive(Clone)]
@@ -22,6 +22,7 @@ pub(crate) enum Application {
     Http2(Box<http2::Session>),
     Http1(Box<http1::Session>),
     Ssh(Box<ssh::Session>),
+    IkeInTcp(Box<ike::Stream>),
     Plaintext(Box<plaintext::Session>),
     Unknown(Box<[Known; 2]>),
 }
@@ -81,6 +82,7 @@ impl Application {
             Self::Http2(session) => allocated(size_of::<http2::Session>()) + session.held(),
             Self::Http1(session) => allocated(size_of::<http1::Session>()) + session.held(),
             Self::Ssh(session) => allocated(size_of::<ssh::Session>()) + session.held(),
+            Self::IkeInTcp(stream) => allocated(size_of::<ike::Stream>()) + stream.held(),
             Self::Plaintext(session) => allocated(size_of::<plaintext::Session>()) + session.held(),
             Self::Unknown(_) => allocated(size_of::<[Known; 2]>()),
         }
@@ -98,7 +100,9 @@ impl Application {
     /// Whether all that a key exchange in plaintext rests on has been said, or there is none.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) | Self::Plaintext(_) => false,
+            Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) | Self::Plaintext(_) | Self::IkeInTcp(_) => {
+                false
+            }
             Self::Behind(behind) => behind.application.is_settled(),
             Self::Tls(session) => session.is_settled(),
             Self::Ssh(session) => session.is_settled(),
@@ -185,6 +189,8 @@ impl Application {
         }
         match (self, delivery) {
             (Self::Plaintext(session), Delivery::Gap { at, .. }) => session.gap(side, at),
+            (Self::IkeInTcp(stream), Delivery::Data { bytes, at }) => stream.data(side, bytes, at),
+            (Self::IkeInTcp(stream), Delivery::Gap { at, .. }) => stream.gap(at),
             (Self::Tls(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at, keys),
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
@@ -203,6 +209,24 @@ impl Application {
             }
             (Self::Unknown(known), Delivery::Gap { .. }) => known[direction].broken = true,
             _ => {}
+        }
+    }
+
+    /// True where messages of IKE and ESP came since they were taken.
+    pub(crate) fn has_messages(&self) -> bool {
+        match self {
+            Self::IkeInTcp(stream) => stream.has_messages(),
+            Self::Behind(behind) => behind.application.has_messages(),
+            _ => false,
+        }
+    }
+
+    /// Messages of IKE and ESP that came since the last call, by their senders.
+    pub(crate) fn messages(&mut self) -> Vec<(Side, Vec<u8>)> {
+        match self {
+            Self::IkeInTcp(stream) => stream.take(),
+            Self::Behind(behind) => behind.application.messages(),
+            _ => Vec::new(),
         }
     }
 
@@ -305,6 +329,7 @@ impl Application {
             },
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
+            Self::IkeInTcp(stream) => Content::IkeInTcp(stream.lost()),
             Self::Plaintext(session) if session.is_answered() => Content::Plaintext(session.outcome()),
             Self::Plaintext(session) => Content::Unknown(session.opening()),
             Self::Silent(..) => unknown(Default::default(), zero),
@@ -339,6 +364,7 @@ impl Application {
             Protocol::Http2 => Self::Http2(Box::new(http2::Session::new())),
             Protocol::Http1 => Self::Http1(Box::new(http1::Session::new())),
             Protocol::Ssh => Self::Ssh(Box::new(ssh::Session::new())),
+            Protocol::IkeInTcp => Self::IkeInTcp(Box::default()),
             Protocol::Plaintext(named) => Self::Plaintext(Box::new(plaintext::Session::new(named))),
             Protocol::Proxy(named) => {
                 Self::Negotiating(start, Box::new(proxy::Session::new(named, proxies.0.unwrap_or(0))))

@@ -5,7 +5,7 @@ mod clear;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use crate::nonce::Nonces;
+use crate::nonce::{Nonces, Reuse};
 use crate::path::Path;
 use crate::reduce::Hole;
 use crate::{Captured, Moment};
@@ -62,6 +62,13 @@ pub enum Carrier {
         /// Receiver's port.
         destination: u16,
     },
+    /// TCP, between these ports (RFC 9329).
+    Tcp {
+        /// Sender's port.
+        source: u16,
+        /// Receiver's port.
+        destination: u16,
+    },
 }
 
 /// One ESP security association: one direction between two hosts.
@@ -102,8 +109,6 @@ pub struct EspSa {
     pub repeated: u64,
     /// Packets that came behind a later one.
     pub late: u64,
-    /// The first packet whose initialization vector came before under this SPI, in a packet with other bytes.
-    nonce_reused: Option<Moment>,
     nonces: Nonces,
     looked: Looked,
     window: u64,
@@ -154,7 +159,6 @@ impl EspSa {
             missing: 0,
             repeated: 0,
             late: 0,
-            nonce_reused: None,
             nonces: Nonces::default(),
             looked: Looked::default(),
             window: 0,
@@ -182,17 +186,11 @@ impl EspSa {
         self.nonces.held()
     }
 
-    /// The first packet under a nonce that another packet had. Without encryption the bytes in its place are no nonce.
+    /// Nonces that two packets have. Without encryption the bytes in their place are none.
     #[must_use]
-    pub fn reuses_nonce(&self) -> Option<Moment> {
-        self.nonce_reused
-            .filter(|_| self.looked.first.is_none() && self.looks_encrypted() != Some(false))
-    }
-
-    /// True where several nonces are used twice: a packet that another sender injected has one.
-    #[must_use]
-    pub fn reuses_several_nonces(&self) -> bool {
-        self.nonces.several()
+    pub fn reuses_nonce(&self) -> Option<Reuse> {
+        let encrypted = self.looked.first.is_none() && self.looks_encrypted() != Some(false);
+        self.nonces.reuse().filter(|_| encrypted)
     }
 
     /// Whether the bytes of its packets are spread as encrypted ones are; none where they are too few to tell.
@@ -210,10 +208,8 @@ impl EspSa {
             self.looked.add(found, clear::is_skewed(packet), at);
         }
         // The vectors of AEADs and of counter mode have eight bytes; of longer ones these are random.
-        if let Some(vector) = packet.get(HEADER..).and_then(|body| body.first_chunk())
-            && self.nonces.take(u64::from_be_bytes(*vector), packet, missing)
-        {
-            self.nonce_reused.get_or_insert(at);
+        if let Some(vector) = packet.get(HEADER..).and_then(|body| body.first_chunk()) {
+            self.nonces.take(u64::from_be_bytes(*vector), packet, missing, at);
         }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;

@@ -13,6 +13,7 @@ mod payload;
 mod proposal;
 mod sa;
 mod session;
+mod stream;
 mod v1;
 
 pub use code::{ExchangeType, KeyExchangeMethod, PayloadType};
@@ -27,6 +28,7 @@ pub use sa::{
     Fault, FirstOffer, IkeSa, Kept, KeyExchangeData, Negotiation, Notified, Origin, Party, PartyTraffic, Retry,
 };
 pub use session::{Arrival, Session};
+pub(crate) use stream::{STREAM_PREFIX, Stream};
 pub use v1::{Mode, Phase1};
 
 /// Why a message could not be read.

@@ -81,6 +81,7 @@ pub use decapsulation::Mark;
 pub use end::{Address, End};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};
+pub use nonce::Reuse;
 pub use observer::{Before, FlowKind, Holding, Limits, Observer, Omission, Omitted, Sink, Totals, Unread};
 pub use share::NotAKey;
 pub use side::{Side, Start};

@@ -6,7 +6,7 @@ use crate::Moment;
 use crate::allocation::allocated;
 use crate::eap::Agreed;
 use crate::frames::Station;
-use crate::nonce::Nonces;
+use crate::nonce::{Nonces, Reuse};
 
 /// Secure associations that are distinguished between two stations: four of each channel.
 const ASSOCIATIONS: usize = 16;
@@ -109,8 +109,6 @@ pub struct Association {
     pub restarted: u32,
     /// Frames with a number that is not above the highest.
     pub late: u64,
-    /// The first frame whose number came before in another frame, and no packet shows another key between them.
-    pub nonce_reused: Option<Moment>,
     nonces: Nonces,
     /// Its newest frame.
     last: u64,
@@ -161,11 +159,11 @@ impl MacSec {
         self.readable > 1 + (self.looked >> 16)
     }
 
-    /// The first frame under a packet number that another frame had under the same key.
+    /// Packet numbers that two frames have, and no packet shows another key between them.
     #[must_use]
-    pub fn reuses_nonce(&self) -> Option<Moment> {
-        let reused = self.associations.iter().filter_map(|known| known.nonce_reused);
-        reused.min_by_key(|at| at.packet)
+    pub fn reuses_nonce(&self) -> Option<Reuse> {
+        let reused = self.associations.iter().filter_map(|known| known.nonces.reuse());
+        reused.min_by_key(|reuse| (!reuse.several, reuse.first.packet))
     }
 
     /// Takes what is known of the keys now.
@@ -212,7 +210,6 @@ impl MacSec {
                 highest_number: 0,
                 restarted: 0,
                 late: 0,
-                nonce_reused: None,
                 nonces: Nonces::default(),
                 last: 0,
             };
@@ -240,10 +237,7 @@ impl Association {
         if behind >= BEHIND {
             self.nonces.forget();
         }
-        let reused = self.nonces.take(number.into(), body, missing);
-        if reused {
-            self.nonce_reused.get_or_insert(at);
-        }
+        let reused = self.nonces.take(number.into(), body, missing, at);
         if number > self.highest_number || self.frames == 1 {
             self.highest_number = number;
         } else if behind > 0 && (reused || behind >= BEHIND || (number < 64 && self.highest_number > 4096)) {

@@ -130,6 +130,8 @@ pub struct Participant {
     pub distributed: Vec<Distributed>,
     /// It said that frames go without MACsec too (plain transmit or receive).
     pub plain: bool,
+    /// The MKPDU from which on it wants no MACsec, after one in which it did.
+    pub withdrew: Option<Moment>,
     /// Names or keys beyond those that are kept.
     pub more: bool,
     /// The key that it gave out last, and the first MKPDU with it.
@@ -192,6 +194,11 @@ impl Participant {
         self.pdus += 1;
         self.priority = body[1];
         self.key_server |= flags & 0x80 != 0;
+        match (self.desires, flags & 0x40 != 0) {
+            (true, false) => self.withdrew = self.withdrew.or(Some(at)),
+            (_, true) => self.withdrew = None,
+            (false, false) => {}
+        }
         self.desires |= flags & 0x40 != 0;
         self.capability = (flags >> 4) & 0x03;
         self.channel = Some(channel);
@@ -254,6 +261,9 @@ impl Participant {
         let Some((number, behind)) = set.split_first_chunk::<4>() else {
             // A key server that wants no MACsec gives an empty one.
             self.plain = true;
+            if !self.distributed.is_empty() {
+                self.withdrew = self.withdrew.or(Some(at));
+            }
             return;
         };
         let suite = match (set.len(), behind.first_chunk::<8>()) {

@@ -1,8 +1,12 @@
 //! Nonces of recent packets under one key. Two different packets under one key and nonce are readable by a recorder of both, without
 //! the key (SP 800-38D, section 8). Identical packets are copies that the network made.
+//!
+//! One rule for ESP, IKE and MACsec: one nonce used twice is a contradiction, because either packet may be injected; from two on it is
+//! the sender. Of a longer flow the first and the newest [`PLACES`] packets are compared, in bounded memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::Moment;
 use crate::allocation::allocated;
 
 /// Places of a table at first and at most; half of them keep the first packet that came there, the others the last.
@@ -30,6 +34,16 @@ impl Digest {
     }
 }
 
+/// Nonces that came before with other packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reuse {
+    /// The first packet under a nonce that another packet had.
+    pub first: Moment,
+    /// True for two nonces or more: one alone may be that of an injected packet.
+    pub several: bool,
+}
+
 /// Packets under one key, within a bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Nonces {
@@ -37,13 +51,13 @@ pub(crate) struct Nonces {
     packets: u64,
     /// The first nonce that came before with another packet.
     reused: Option<u64>,
-    several: bool,
+    reuse: Option<Reuse>,
 }
 
 impl Nonces {
     /// Takes a packet from its nonce on, of which `missing` more bytes were sent; says whether its nonce came before with another
     /// packet.
-    pub(crate) fn take(&mut self, nonce: u64, packet: &[u8], missing: usize) -> bool {
+    pub(crate) fn take(&mut self, nonce: u64, packet: &[u8], missing: usize, at: Moment) -> bool {
         let Some(head) = packet.get(..HEAD.min(packet.len() + missing)) else {
             return false;
         };
@@ -59,19 +73,24 @@ impl Nonces {
         }
         let reused = self.put(digest);
         if reused {
-            self.several |= *self.reused.get_or_insert(nonce) != nonce;
+            let several = *self.reused.get_or_insert(nonce) != nonce;
+            let first = Reuse { first: at, several };
+            self.reuse.get_or_insert(first).several |= several;
         }
         reused
     }
 
-    /// True where two nonces or more came before with other packets: one alone may be a packet that another sender injected.
-    pub(crate) fn several(&self) -> bool {
-        self.several
+    /// Nonces used twice, under this key or one before it.
+    pub(crate) fn reuse(&self) -> Option<Reuse> {
+        self.reuse
     }
 
     /// Another key protects what comes.
     pub(crate) fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            reuse: self.reuse,
+            ..Self::default()
+        };
     }
 
     /// Bytes it holds on the heap.
@@ -111,6 +130,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Timestamp;
+
+    fn at(packet: u64) -> Moment {
+        Moment {
+            packet,
+            time: Timestamp(0),
+        }
+    }
 
     fn packet(nonce: u64, content: u8) -> Vec<u8> {
         [&nonce.to_be_bytes()[..], &[content; 90]].concat()
@@ -120,34 +147,35 @@ mod tests {
     fn copies_are_none_and_another_packet_under_the_nonce_is_one() {
         let mut nonces = Nonces::default();
         for nonce in 1..40 {
-            assert!(!nonces.take(nonce, &packet(nonce, 1), 0));
-            assert!(!nonces.take(nonce, &packet(nonce, 1), 0), "a copy");
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0, at(1)));
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0, at(1)), "a copy");
         }
-        assert!(nonces.take(1, &packet(1, 2), 0));
-        assert!(nonces.take(1, &packet(1, 3), 0));
-        assert!(!nonces.several(), "one nonce");
-        assert!(nonces.take(2, &packet(2, 2), 0));
-        assert!(nonces.several());
+        assert!(nonces.take(1, &packet(1, 2), 0, at(1)));
+        assert!(nonces.take(1, &packet(1, 3), 0, at(1)));
+        assert!(!nonces.reuse().unwrap().several, "one nonce");
+        assert!(nonces.take(2, &packet(2, 2), 0, at(1)));
+        assert!(nonces.reuse().unwrap().several);
         nonces.forget();
-        assert!(!nonces.take(1, &packet(1, 3), 0), "under another key");
+        assert!(!nonces.take(1, &packet(1, 3), 0, at(1)), "under another key");
+        assert!(nonces.reuse().unwrap().several, "it stays so");
     }
 
     #[test]
     fn a_copy_captured_in_part_is_a_copy_and_another_packet_is_none() {
         let mut nonces = Nonces::default();
-        assert!(!nonces.take(7, &packet(7, 1), 0));
-        assert!(!nonces.take(7, &packet(7, 1)[..40], 58));
-        assert!(nonces.take(7, &packet(7, 2)[..40], 58));
-        assert!(!nonces.take(7, &packet(7, 2)[..10], 88), "too little is left");
+        assert!(!nonces.take(7, &packet(7, 1), 0, at(1)));
+        assert!(!nonces.take(7, &packet(7, 1)[..40], 58, at(1)));
+        assert!(nonces.take(7, &packet(7, 2)[..40], 58, at(1)));
+        assert!(!nonces.take(7, &packet(7, 2)[..10], 88, at(1)), "too little is left");
     }
 
     #[test]
     fn a_counter_that_begins_again_behind_many_packets_is_noticed() {
         let mut nonces = Nonces::default();
         for nonce in 1..100_000u64 {
-            assert!(!nonces.take(nonce, &packet(nonce, 1), 0));
+            assert!(!nonces.take(nonce, &packet(nonce, 1), 0, at(1)));
         }
-        assert!((1..100).any(|nonce| nonces.take(nonce, &packet(nonce, 2), 0)));
+        assert!((1..100).any(|nonce| nonces.take(nonce, &packet(nonce, 2), 0, at(1))));
         assert!(nonces.held() <= 40 * PLACES[1]);
     }
 
@@ -155,8 +183,8 @@ mod tests {
         #[test]
         fn no_packet_panics(packet in prop::collection::vec(any::<u8>(), 0..120), missing in 0usize..2000, nonce: u64) {
             let mut nonces = Nonces::default();
-            nonces.take(nonce, &packet, missing);
-            prop_assert!(!nonces.take(nonce, &packet, missing));
+            nonces.take(nonce, &packet, missing, at(1));
+            prop_assert!(!nonces.take(nonce, &packet, missing, at(1)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::plaintext::{self, Plaintext};
 use crate::proxy::{self, ProxyProtocol};
-use crate::{Side, Start};
+use crate::{Side, Start, ike};
 
 /// Bytes that decide: the length of HTTP/2's connection preface.
 pub const LONGEST: usize = 24;
@@ -38,6 +38,8 @@ pub enum Protocol {
     Http1,
     /// SSH.
     Ssh,
+    /// IKE and ESP in TCP (RFC 9329).
+    IkeInTcp,
     /// One that is named, and followed to where it goes over to TLS.
     Plaintext(Plaintext),
     /// What precedes another protocol because a proxy is on the way.
@@ -138,6 +140,7 @@ pub(crate) fn recognise_direct(prefix: &[u8], start: Start) -> Recognition {
         http2(prefix, start),
         http1(prefix),
         ssh(prefix),
+        ike_in_tcp(prefix),
         plaintext::recognise(prefix),
     ];
     if let Some(found) = candidates
@@ -238,6 +241,14 @@ fn ssh(prefix: &[u8]) -> Recognition {
         return Recognition::Protocol(Protocol::Ssh, None);
     }
     more_if(IDENTIFICATION.starts_with(prefix))
+}
+
+/// The end that connects begins so (RFC 9329, section 4).
+fn ike_in_tcp(prefix: &[u8]) -> Recognition {
+    if prefix.starts_with(ike::STREAM_PREFIX) {
+        return Recognition::Protocol(Protocol::IkeInTcp, Some(Side::Client));
+    }
+    more_if(ike::STREAM_PREFIX.starts_with(prefix))
 }
 
 fn more_if(possible: bool) -> Recognition {

@@ -95,6 +95,17 @@ impl Plaintext {
     }
 }
 
+/// Protection that a protocol has of its own, without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// A security layer of SASL (RFC 4422, section 3.7) or GSSAPI: each message behind its length, in whatever the mechanism agreed on.
+    SecurityLayer,
+    /// Standard RDP Security: symmetric keys made from a secret that RSA transports ([MS-RDPBCGR], section 5.3).
+    Rsa,
+    /// The same, whose choice of a cipher, or of none, is not in the capture.
+    NotShown,
+}
+
 /// What was said in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -105,6 +116,8 @@ pub struct Spoken {
     pub asked: Option<Moment>,
     /// Where the client sent what it proves itself with.
     pub credentials: Option<Moment>,
+    /// Protection of its own, with the first packet that shows it.
+    pub own: Option<(Own, Moment)>,
     /// Bytes of both ends.
     pub bytes: u64,
     /// The first bytes of the client that are missing from the capture: they may have held a ClientHello.
@@ -117,6 +130,7 @@ impl Spoken {
             protocol,
             asked: None,
             credentials: None,
+            own: None,
             bytes: 0,
             gap: None,
         }

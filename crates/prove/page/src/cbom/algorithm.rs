@@ -6,7 +6,7 @@ mod naming;
 use bartizan_registry::{self as registry, Category, CipherSuite, Kind, NamedGroup, Safety, SignatureScheme, X509Use};
 use serde_json::{Map, Value, json};
 
-use self::naming::{Naming, encryption, key_exchange, signature};
+use self::naming::{Naming, encryption, key_exchange, oid, signature};
 
 /// An algorithm as a component of the document.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub(super) struct Algorithm {
     pub(super) name: String,
     /// `algorithmProperties`.
     pub(super) properties: Value,
+    /// Its object identifier, where one exists.
+    pub(super) oid: Option<&'static str>,
     /// What it is made of.
     pub(super) parts: Vec<Algorithm>,
 }
@@ -24,10 +26,11 @@ pub(super) struct Algorithm {
 type Role = (&'static str, &'static [&'static str]);
 
 const KEM: Role = ("kem", &["encapsulate", "decapsulate"]);
-const KEY_AGREEMENT: Role = ("key-agree", &["keyderive"]);
-const COMBINER: Role = ("combiner", &["keyderive"]);
+// Both ends make a key pair. Evaluators take `keyderive` for a derivation from keys, which no quantum computer breaks.
+const KEY_AGREEMENT: Role = ("key-agree", &["keygen"]);
+const COMBINER: Role = ("combiner", &["keygen"]);
 const SIGNATURE: Role = ("signature", &["sign", "verify"]);
-const AUTHENTICATED: Role = ("ae", &["encrypt", "decrypt", "tag"]);
+const AUTHENTICATED: Role = ("ae", &["encrypt", "decrypt"]);
 const CIPHER: Role = ("block-cipher", &["encrypt", "decrypt"]);
 const HASH: Role = ("hash", &["digest"]);
 const MAC: Role = ("mac", &["tag"]);
@@ -37,6 +40,7 @@ const UNKNOWN: Role = ("unknown", &["unknown"]);
 
 impl Algorithm {
     fn new(reference: String, name: String, (primitive, functions): Role, naming: Naming, level: Option<u8>) -> Self {
+        let oid = oid(&name, &naming);
         let mut properties = Map::new();
         properties.insert("primitive".into(), json!(primitive));
         properties.insert("cryptoFunctions".into(), json!(functions));
@@ -53,6 +57,7 @@ impl Algorithm {
             reference,
             name,
             properties: Value::Object(properties),
+            oid,
             parts: Vec::new(),
         }
     }

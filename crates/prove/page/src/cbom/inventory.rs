@@ -276,7 +276,10 @@ impl Inventory {
                 continue;
             }
             let parts = self.algorithms(&algorithm.parts, places);
-            let properties = json!({ "assetType": "algorithm", "algorithmProperties": algorithm.properties });
+            let mut properties = json!({ "assetType": "algorithm", "algorithmProperties": algorithm.properties });
+            if let Some(oid) = algorithm.oid {
+                properties["oid"] = json!(oid);
+            }
             self.asset(&algorithm.reference, &algorithm.name, properties, parts, places);
         }
         references

@@ -164,15 +164,20 @@ fn findings(title: &str, reported: &[Reported]) -> Markup {
 }
 
 fn remedy(remedy: &Remedy) -> Markup {
-    let asked = remedy.asked();
+    let (asked, clause) = (remedy.asked(), remedy.clause);
+    let met = remedy.met().map(|sides| sides.map(|side| side.join(", ")));
     markup! {
         span.remedy { "Remedy: " (remedy.what) }
         @for change in remedy.changes { br; span.change { "in " (change.file) ": " code { (change.entry) } } }
         @if let Some(command) = remedy.command { br; span.change { "command: " code { (command) } } }
+        @if let Some(clause) = clause { br; span.places { "asked by: " (clause) } }
         @if !asked.is_empty() {
             br; span.places { "asked by: " @for (place, one) in asked.iter().enumerate() {
-                @if place > 0 { ", " } span title=(one.asks) { (one.name) }
+                @if place > 0 { "; " } span title=(one.asks) { (one.name) " (" (one.edition) ", " (one.place) ")" }
             } }
+        }
+        @if let Some([met, others]) = met {
+            br; span.places { "this remedy meets " (met) @if !others.is_empty() { "; not " (others) } }
         }
     }
 }

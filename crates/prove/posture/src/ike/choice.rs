@@ -12,7 +12,7 @@ use crate::{Contradiction, Judgement, Posture, Source, Verdict};
 
 /// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
 pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
-    if let Some(seen) = sa.faults.first.iter().find(|seen| seen.value == Fault::NonceReused) {
+    if let Some(seen) = sa.faults.first.iter().find(|seen| seen.value == Fault::NoncesReused) {
         return Judgement::new(Verdict::ReadableNow, seen.value.to_string(), vec![Source::seen(seen)]);
     }
     if let Some(judgement) = refused(sa) {
@@ -85,7 +85,12 @@ pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
     let doubtful = |fault: &Fault| {
         matches!(
             fault,
-            Fault::TwoAnswers | Fault::TwoRequests | Fault::TwoMessages | Fault::NonceReused | Fault::Corrupt
+            Fault::TwoAnswers
+                | Fault::TwoRequests
+                | Fault::TwoMessages
+                | Fault::NonceReused
+                | Fault::NoncesReused
+                | Fault::Corrupt
         )
     };
     let faults = sa.faults.first.iter().filter(move |seen| doubtful(&seen.value));
@@ -247,7 +252,13 @@ pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement 
             let because = "resumed from an IKE_SA that is not shown here: its keys are as safe as those of that one";
             Judgement::new(Verdict::NotObservable, because, all(sa))
         }
-        (Origin::Midstream, _) => Judgement::new(Verdict::NotSeen, "its IKE_SA_INIT was before the capture", all(sa)),
+        (Origin::Midstream, _) => {
+            let because = match sa.responder_first {
+                true => "no message shows whether it was set up before the capture, or by a rekey in it",
+                false => "its IKE_SA_INIT was before the capture",
+            };
+            Judgement::new(Verdict::NotSeen, because, all(sa))
+        }
         (Origin::Init, _) => Judgement::new(Verdict::NotSeen, not_agreed(sa), all(sa)),
     }
 }
@@ -280,7 +291,8 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
                     (Verdict::Vulnerable, because)
                 }
                 false => {
-                    let because = format!("sent unencrypted: {cipher} does not encrypt");
+                    let because =
+                        format!("sent unencrypted: {cipher} does not encrypt, identities in IKE_AUTH included");
                     (Verdict::ReadableNow, because)
                 }
             };

@@ -28,6 +28,8 @@ pub enum DatagramProtocol {
     Named(Named),
     /// EAP over LANs (IEEE 802.1X), without MKA.
     Eapol,
+    /// EAP in RADIUS (RFC 3579): what a port passes on between its peer and the server.
+    EapInRadius,
     /// MACsec Key Agreement (IEEE 802.1X).
     Mka,
     /// MACsec (IEEE 802.1AE) that encrypts.
@@ -58,6 +60,7 @@ impl DatagramProtocol {
             Self::Dtls => "DTLS".into(),
             Self::Named(named) => named.name().into(),
             Self::Eapol => "EAPOL".into(),
+            Self::EapInRadius => "EAP in RADIUS".into(),
             Self::Mka => "MKA".into(),
             Self::MacSec => "MACsec".into(),
             Self::Udp => "UDP".into(),

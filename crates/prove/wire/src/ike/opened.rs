@@ -455,10 +455,11 @@ struct Sealed {
 
 /// The payload that a message behind IKE_SA_INIT has; none where it is not encrypted or not whole.
 fn sealed(next: PayloadType, message: &[u8]) -> Option<Sealed> {
-    let rest = message.get(Header::LENGTH..)?;
-    let [first, _, high, low] = *rest.first_chunk::<4>()?;
-    let end = Header::LENGTH + usize::from(u16::from_be_bytes([high, low]));
-    let body = message.get(Header::LENGTH + 4..end)?;
+    let (next, clear) = super::session::sealed(next, message.get(Header::LENGTH..)?);
+    let begin = Header::LENGTH + clear;
+    let [first, _, high, low] = *message.get(begin..)?.first_chunk::<4>()?;
+    let end = begin + usize::from(u16::from_be_bytes([high, low]));
+    let body = message.get(begin + 4..end)?;
     let (fragment, header) = match next {
         PayloadType::ENCRYPTED => (None, 4),
         PayloadType::ENCRYPTED_FRAGMENT => {
@@ -474,7 +475,7 @@ fn sealed(next: PayloadType, message: &[u8]) -> Option<Sealed> {
     Some(Sealed {
         first: PayloadType(first),
         fragment,
-        start: Header::LENGTH + header,
+        start: begin + header,
         end,
     })
 }

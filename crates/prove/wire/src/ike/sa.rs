@@ -1,7 +1,7 @@
 //! An IKE_SA as packets showed it.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::{
     Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1, Proposal, Rekey,
@@ -112,8 +112,13 @@ pub enum Fault {
     #[error("a message was sent again with other bytes")]
     TwoMessages,
     /// Two messages of one end under one key have the same initialization vector.
-    #[error("two different messages have one initialization vector under one key: a recorder of both reads them now")]
+    #[error(
+        "two different messages have one nonce under one key: its sender used it twice, or one of them was injected"
+    )]
     NonceReused,
+    /// The same of several initialization vectors: an injected message has one.
+    #[error("different messages have one nonce under one key, several times: a recorder of both reads them now")]
+    NoncesReused,
     /// The checksum of a message is wrong, and right in others of the same end: its receiver drops it.
     #[error("a checksum is wrong among right ones: forged, or damaged on the way")]
     Corrupt,
@@ -221,6 +226,10 @@ pub struct IkeSa {
     pub version: (u8, u8),
     /// What it began with.
     pub origin: Origin,
+    /// True where its first message in the capture is of the responder's request 0: it was there before, or a rekey made it.
+    pub responder_first: bool,
+    /// Further addresses of initiator and responder between which both ends sent messages: it moved (RFC 4555). Four at most.
+    pub moved: Vec<[IpAddr; 2]>,
     /// First packet.
     pub first: Moment,
     /// Last packet.
@@ -295,6 +304,7 @@ impl IkeSa {
             + self.tightest_rekey.as_ref().map_or(0, |_| list::<Rekey>(1))
             + list::<Seen<Retry>>(self.retries.first.capacity())
             + list::<Seen<Fault>>(self.faults.first.capacity())
+            + list::<[IpAddr; 2]>(self.moved.capacity())
     }
 
     /// The key exchanges it was made with: those of the chosen proposal, the KE payload's first.

@@ -66,6 +66,8 @@ pub struct Session {
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
     creating: [Option<Box<Rekey>>; 2],
     opener: Option<Box<Opener>>,
+    /// Addresses to which it may be moving, and the end that sent between them.
+    moving: Option<([IpAddr; 2], Party)>,
 }
 
 /// An exchange that may still go on.
@@ -113,6 +115,8 @@ impl Session {
             captured: Captured::default(),
             version: (header.major, header.minor),
             origin: Origin::Midstream,
+            responder_first: header.major == 2 && header.message_id == 0 && requester(header) == Party::Responder,
+            moved: Vec::new(),
             first: arrival.first,
             last: arrival.at,
             offered: None,
@@ -146,6 +150,7 @@ impl Session {
             nonces: Default::default(),
             creating: [None, None],
             opener: None,
+            moving: None,
         }
     }
 
@@ -218,6 +223,7 @@ impl Session {
         if !arrival.whole {
             self.fault(Fault::Snapped, arrival);
         }
+        self.follow(from, arrival);
         let rest = message.get(Header::LENGTH..).unwrap_or_default();
         if header.exchange == ExchangeType::IKE_SA_INIT {
             self.init(header, rest, message, arrival);
@@ -229,24 +235,53 @@ impl Session {
         {
             self.sa.origin = Origin::Rekey;
         }
-        let fragment = match fragment(header.next, rest) {
-            Ok(fragment) => fragment,
-            Err(fault) => {
-                self.fault(fault, arrival);
-                None
-            }
-        };
+        let (kind, clear) = sealed(header.next, rest);
+        if clear > 0 {
+            self.fault(Fault::Clear, arrival);
+        }
+        let sealed = rest.get(clear..).unwrap_or_default();
+        let fragment = fragment(kind, sealed).unwrap_or_else(|fault| {
+            self.fault(fault, arrival);
+            None
+        });
         if fragment.is_some() {
             self.traffic(from).ike_fragments += 1;
         }
-        self.encrypted(header, rest, from, arrival);
-        let repeated = self.take(header, arrival, false, fragment);
+        self.encrypted(kind, sealed, from, arrival);
+        let repeated = self.take(header, arrival, (false, clear as u64), fragment);
         self.compare(header, message, repeated, fragment, arrival);
     }
 
+    /// Follows it to other addresses, once both ends sent messages between them: a message of one end may be forged.
+    fn follow(&mut self, from: Party, arrival: &Arrival) {
+        /// Pairs of addresses that are kept.
+        const MOVES: usize = 4;
+        let ends = match from {
+            Party::Initiator => [arrival.source.ip(), arrival.destination.ip()],
+            Party::Responder => [arrival.destination.ip(), arrival.source.ip()],
+        };
+        if ends == self.hosts() || self.sa.moved.contains(&ends) {
+            return;
+        }
+        match self.moving {
+            Some((known, by)) if known == ends => {
+                if by != from && self.sa.moved.len() < MOVES {
+                    self.sa.moved.push(ends);
+                }
+            }
+            _ => self.moving = Some((ends, from)),
+        }
+    }
+
+    /// Further addresses of initiator and responder, in the order in which it moved to them.
+    #[must_use]
+    pub fn moved(&self) -> &[[IpAddr; 2]] {
+        &self.sa.moved
+    }
+
     /// Looks at the initialization vector of a message: two messages never have one.
-    fn encrypted(&mut self, header: &Header, rest: &[u8], from: Party, arrival: &Arrival) {
-        let start = match header.next {
+    fn encrypted(&mut self, sealed: PayloadType, rest: &[u8], from: Party, arrival: &Arrival) {
+        let start = match sealed {
             PayloadType::ENCRYPTED => 4,
             PayloadType::ENCRYPTED_FRAGMENT => 8,
             _ => return,
@@ -262,9 +297,17 @@ impl Session {
         };
         let nonces = &mut self.nonces[index(from)];
         if let Some(vector) = sealed.first_chunk()
-            && nonces.take(u64::from_be_bytes(*vector), sealed, 0)
+            && nonces.take(u64::from_be_bytes(*vector), sealed, 0, arrival.at)
         {
-            self.fault(Fault::NonceReused, arrival);
+            let several = nonces.reuse().is_some_and(|reuse| reuse.several);
+            self.fault(
+                if several {
+                    Fault::NoncesReused
+                } else {
+                    Fault::NonceReused
+                },
+                arrival,
+            );
         }
     }
 
@@ -404,7 +447,7 @@ impl Session {
             }
             self.retries = retries;
         }
-        let repeated = self.take(header, arrival, another, None);
+        let repeated = self.take(header, arrival, (another, 0), None);
         let response = header.flags.is_response();
         if repeated && !response || !arrival.whole {
             return;
@@ -518,9 +561,15 @@ impl Session {
         }
     }
 
-    /// Takes a message, or a fragment of it, into its exchange; `another` asks for an exchange of its own. Says whether all of
-    /// the message was there before.
-    fn take(&mut self, header: &Header, arrival: &Arrival, another: bool, fragment: Option<(u16, u16)>) -> bool {
+    /// Takes a message, or a fragment of it, into its exchange; `another` asks for an exchange of its own, and `clear` bytes of it are
+    /// in plaintext before what is encrypted. Says whether all of the message was there before.
+    fn take(
+        &mut self,
+        header: &Header,
+        arrival: &Arrival,
+        (another, clear): (bool, u64),
+        fragment: Option<(u16, u16)>,
+    ) -> bool {
         let requester = requester(header);
         let place = self.open.iter().rposition(|open| {
             open.kind == header.exchange && open.message_id == header.message_id && open.requester == requester
@@ -541,7 +590,7 @@ impl Session {
                 &mut exchange.request
             };
             let half = half.get_or_insert_with(|| Half::new(arrival));
-            half.take(header.length.into(), step, arrival);
+            half.take(u64::from(header.length).saturating_sub(clear), step, arrival);
         };
         match &mut open.kept {
             Where::Listed(place) => self.sa.exchanges.change(*place, change),
@@ -656,6 +705,24 @@ fn digest(message: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.hash(&mut hasher);
     hasher.finish()
+}
+
+/// The encrypted payload of a message, or what is in its place, and bytes of payloads in plaintext before it (RFC 7383, section 2.5.3).
+pub(super) fn sealed(first: PayloadType, rest: &[u8]) -> (PayloadType, usize) {
+    /// Payloads in plaintext that are passed over.
+    const PAYLOADS: usize = 8;
+    let (mut kind, mut at) = (first, 0);
+    for _ in 0..PAYLOADS {
+        if matches!(kind, PayloadType::ENCRYPTED | PayloadType::ENCRYPTED_FRAGMENT) {
+            return (kind, at);
+        }
+        let Some(&[next, _, high, low]) = rest.get(at..).and_then(|payload| payload.first_chunk()) else {
+            break;
+        };
+        kind = PayloadType(next);
+        at += usize::from(u16::from_be_bytes([high, low])).max(4);
+    }
+    (first, 0)
 }
 
 /// Number and total, where the message is an IKE fragment. Reads no further than the first payload: what is behind it

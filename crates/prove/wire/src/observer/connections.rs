@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::descent::Parts;
 use super::flow::{self, Flow, Rest};
 use super::paths::PathId;
 use super::{Arrived, FlowKind, Observer, Unread};
@@ -59,11 +60,13 @@ impl Observer {
         let source = SocketAddr::new(arrived.datagram.source, segment.source_port);
         let destination = SocketAddr::new(arrived.datagram.destination, segment.destination_port);
         let ends = self.ends_of(source, destination, segment, arrived.path);
+        let mut in_stream = false;
         let ended = match self.slots.get_mut(&ends) {
             Some(Slot::Live(flow)) if !flow.is_replaced_by(source, segment) => {
                 let (before, half) = (flow.held(), flow.is_half());
                 let ended = flow.segment(source, segment, arrived, &mut self.budget, self.keys.as_deref());
                 let after = flow.held();
+                in_stream = flow.has_messages();
                 self.memory.changed(before, after);
                 if half && !flow.is_half() {
                     let path = flow.path();
@@ -86,9 +89,33 @@ impl Observer {
             }
             None => self.begin(ends, (source, destination), segment, arrived, &mut give),
         };
+        if in_stream {
+            self.in_stream(&ends, arrived);
+        }
         if let Some(ending) = ended {
             let reset = segment.flags.rst().then_some(source);
             self.close(ends, ending, reset, &mut give);
+        }
+    }
+
+    /// Takes the messages of IKE and ESP that a segment completed; the packet is counted with the first of them.
+    fn in_stream(&mut self, ends: &Ends, arrived: &Arrived<'_>) {
+        let Some(Slot::Live(flow)) = self.slots.get_mut(ends) else {
+            return;
+        };
+        let messages = flow.messages();
+        if messages.is_empty() {
+            return;
+        }
+        flow.without(arrived.captured);
+        let mut captured = arrived.captured;
+        for (ends, message) in messages {
+            let arrived = Arrived {
+                captured: std::mem::take(&mut captured),
+                ..*arrived
+            };
+            let Parts { ipsec, mut bounds, .. } = self.parts();
+            ipsec.in_stream(&message, ends, &arrived, &mut bounds);
         }
     }
 
@@ -152,6 +179,7 @@ impl Observer {
         }
         self.slots.insert(ends, Slot::Live(flow));
         self.slots.grown(&mut self.memory);
+        self.in_stream(&ends, arrived);
         ended
     }
 

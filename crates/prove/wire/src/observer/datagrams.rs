@@ -1,5 +1,6 @@
 //! What belongs to no connection: protocols over UDP, and all that nothing recognises. QUIC and DTLS are read.
 
+mod radius;
 mod stations;
 
 use std::collections::hash_map::Entry;
@@ -26,7 +27,7 @@ pub(super) struct Key {
     pub(super) protocol: DatagramProtocol,
     pub(super) path: PathId,
     pub(super) ends: [End; 2],
-    /// Of QUIC, which of the connections between the same sockets.
+    /// Of QUIC, which of the connections between the same sockets; of EAP in RADIUS whose it is.
     pub(super) connection: u32,
 }
 
@@ -73,7 +74,7 @@ impl Conversation {
             DatagramProtocol::Quic => Reader::Quic(Box::new(quic::Session::new())),
             DatagramProtocol::Dtls => Reader::Dtls(Box::default()),
             DatagramProtocol::Udp => Reader::Udp(Numbered::default()),
-            DatagramProtocol::Eapol => Reader::Eap(Box::default()),
+            DatagramProtocol::Eapol | DatagramProtocol::EapInRadius => Reader::Eap(Box::default()),
             DatagramProtocol::Mka => Reader::Mka(Box::default()),
             DatagramProtocol::MacSec => Reader::MacSec(Box::default()),
             _ => Reader::None,
@@ -157,6 +158,8 @@ pub(super) struct Datagrams {
     places: Places,
     /// The stations of ports.
     stations: Stations,
+    /// Requests of RADIUS with EAP that are not answered.
+    asked: radius::Asked,
 }
 
 impl Datagrams {
@@ -203,6 +206,9 @@ impl Datagrams {
                     conversation.seen.datagram(ends[0], udp, origin.at);
                     let after = conversation.held();
                     bounds.memory.changed(before, after);
+                }
+                if protocol == DatagramProtocol::Named(Named::Radius) {
+                    self.radius(udp, sockets.map(End::Socket), path, &origin, bounds, sink);
                 }
             }
         }
@@ -351,7 +357,10 @@ impl Datagrams {
     /// What a packet belongs to, with it counted; none where there is no room for another.
     fn of(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>) -> Option<&mut Conversation> {
         let promised = match key.protocol {
-            DatagramProtocol::Quic | DatagramProtocol::Dtls | DatagramProtocol::Eapol => PROMISED,
+            DatagramProtocol::Quic
+            | DatagramProtocol::Dtls
+            | DatagramProtocol::Eapol
+            | DatagramProtocol::EapInRadius => PROMISED,
             _ => 0,
         };
         let room = bounds.memory.has_room(self.seen.growth() + HELD + promised);
@@ -414,6 +423,7 @@ impl Datagrams {
         let mut seen: Vec<Box<Conversation>> = self.seen.drain().map(|(_, one)| one).collect();
         self.places = Places::default();
         self.stations = Stations::default();
+        self.asked = radius::Asked::default();
         seen.sort_unstable_by_key(|one| one.seen.number);
         for one in seen {
             sink.datagrams(one.outcome());

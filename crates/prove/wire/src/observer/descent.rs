@@ -17,11 +17,11 @@ use crate::path::{Encapsulation, Layer};
 use crate::{Moment, Packet, tcp, udp};
 
 /// What a packet may belong to, and what limits it.
-struct Parts<'a> {
+pub(super) struct Parts<'a> {
     datagrams: &'a mut Datagrams,
-    ipsec: &'a mut Ipsec,
+    pub(super) ipsec: &'a mut Ipsec,
     associations: &'a mut Associations,
-    bounds: Bounds<'a>,
+    pub(super) bounds: Bounds<'a>,
 }
 
 /// The header of a packet's transport is not there, or cannot be right.
@@ -339,7 +339,7 @@ impl Observer {
     }
 
     /// What a packet may belong to, and what limits it.
-    fn parts(&mut self) -> Parts<'_> {
+    pub(super) fn parts(&mut self) -> Parts<'_> {
         Parts {
             datagrams: &mut self.datagrams,
             ipsec: &mut self.ipsec,

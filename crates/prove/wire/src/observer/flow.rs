@@ -243,6 +243,22 @@ impl Flow {
         self.streams.iter().all(Stream::ended).then_some(Ending::Closed)
     }
 
+    /// True where messages of IKE and ESP came since they were taken.
+    pub(super) fn has_messages(&self) -> bool {
+        self.application.has_messages()
+    }
+
+    /// Messages of IKE and ESP that came since the last call, with the sockets of their senders and receivers.
+    pub(super) fn messages(&mut self) -> Vec<([SocketAddr; 2], Vec<u8>)> {
+        let (client, server) = (self.ends[self.client.0], self.ends[1 - self.client.0]);
+        let ends = |side| match side {
+            Side::Client => [client, server],
+            Side::Server => [server, client],
+        };
+        let messages = self.application.messages().into_iter();
+        messages.map(|(side, message)| (ends(side), message)).collect()
+    }
+
     /// The parts of a segment's payload of which only their number matters.
     pub(super) fn counted(
         &self,

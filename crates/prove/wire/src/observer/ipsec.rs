@@ -12,7 +12,7 @@ use super::paths::PathId;
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::Timestamp;
 use crate::allocation::allocated;
-use crate::checksum;
+use crate::checksum::{self, Checksum};
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
 use crate::udp::{self, Encapsulated, Udp};
@@ -36,7 +36,12 @@ pub(super) struct Ipsec {
     half_open: Table<HalfOpen, u64>,
     /// A table has twice the places it needs at times: what is in them is kept elsewhere.
     associations: Table<(PathId, IpAddr, IpAddr, u32), Box<EspSa>>,
+    /// IKE_SAs that moved to other addresses, the newest last: their ESP security associations moved with them.
+    moved: Vec<u64>,
 }
+
+/// IKE_SAs that moved of which ESP security associations are followed.
+const MOVED: usize = 64;
 
 /// Bytes that an ESP security association takes in addition to its place.
 fn held_by_esp() -> usize {
@@ -73,11 +78,68 @@ impl Ipsec {
         } else {
             return false;
         };
+        let checksum = checksum::udp(
+            datagram.source,
+            datagram.destination,
+            datagram.payload,
+            datagram.missing,
+        );
+        let length = datagram.length as u64;
+        self.ike(
+            message,
+            udp.missing,
+            [source, destination],
+            (checksum, length),
+            arrived,
+            bounds,
+        )
+    }
+
+    /// Takes a message of IKE or ESP between these sockets that came in TCP.
+    pub(super) fn in_stream(
+        &mut self,
+        message: &[u8],
+        [source, destination]: [SocketAddr; 2],
+        arrived: &Arrived<'_>,
+        bounds: &mut Bounds<'_>,
+    ) {
+        let taken = match udp::encapsulated(message) {
+            Encapsulated::Ike(ike) => {
+                let length = message.len() as u64;
+                // That of the segment was looked at.
+                let checksum = Checksum::Unknown;
+                self.ike(ike, 0, [source, destination], (checksum, length), arrived, bounds)
+            }
+            Encapsulated::Esp(packet) => {
+                let carrier = Carrier::Tcp {
+                    source: source.port(),
+                    destination: destination.port(),
+                };
+                self.packet(packet, 0, (source, destination), carrier, arrived, bounds)
+                    .is_ok()
+            }
+            Encapsulated::KeepAlive | Encapsulated::Unknown => false,
+        };
+        if !taken {
+            bounds.unread(Unread::KeepAlive, arrived.captured);
+        }
+    }
+
+    /// Takes a message of IKE, of which `missing` more bytes were sent; says whether it is one.
+    fn ike(
+        &mut self,
+        message: &[u8],
+        missing: usize,
+        [source, destination]: [SocketAddr; 2],
+        (checksum, ip_bytes): (Checksum, u64),
+        arrived: &Arrived<'_>,
+        bounds: &mut Bounds<'_>,
+    ) -> bool {
         let Ok(header) = Header::read(message) else {
             return false;
         };
         let length = header.length as usize;
-        if !matches!(header.major, 1 | 2) || length > message.len() + udp.missing {
+        if !matches!(header.major, 1 | 2) || length > message.len() + missing {
             return false;
         }
         let arrival = Arrival {
@@ -86,7 +148,7 @@ impl Ipsec {
             source,
             destination,
             packets: arrived.captured.packets as u32,
-            ip_bytes: datagram.length as u64,
+            ip_bytes,
             whole: length <= message.len(),
         };
         let message = message.get(..length).unwrap_or(message);
@@ -103,22 +165,25 @@ impl Ipsec {
         };
         let before = session.held();
         session.arrived(&header, &arrival, arrived.captured, || bounds.paths.path(arrived.path));
-        let checksum = checksum::udp(
-            datagram.source,
-            datagram.destination,
-            datagram.payload,
-            datagram.missing,
-        );
         if !session.admits(&header, &arrival, checksum) {
             bounds.memory.changed(before, session.held());
             return true;
         }
+        let moves = session.moved().len();
         session.message(&header, message, &arrival);
         if let Some(keys) = keys {
             session.open(&header, message, &arrival, keys);
         }
         let after = session.held();
         bounds.memory.changed(before, after);
+        if session.moved().len() > moves {
+            let number = session.number();
+            self.moved.retain(|known| *known != number);
+            if self.moved.len() == MOVED {
+                self.moved.remove(0);
+            }
+            self.moved.push(number);
+        }
         true
     }
 
@@ -217,7 +282,10 @@ impl Ipsec {
         bounds: &mut Bounds<'_>,
     ) -> Result<(), Unreadable> {
         let header = esp::header(packet).ok_or(Unreadable)?;
-        let key = (arrived.path, source.ip(), destination.ip(), header.spi);
+        let key = self.moved_from(
+            (arrived.path, source.ip(), destination.ip(), header.spi),
+            header.sequence,
+        );
         let room = self.associations.len() < bounds.limits.esp_sas
             && bounds.memory.has_room(self.associations.growth() + held_by_esp());
         let known = self.associations.len();
@@ -252,6 +320,40 @@ impl Ipsec {
             self.associations.grown(bounds.memory);
         }
         Ok(())
+    }
+
+    /// The place of an ESP security association: its own, or that which it had before its IKE_SA moved, where its numbers go on.
+    fn moved_from(&self, key: (PathId, IpAddr, IpAddr, u32), sequence: u32) -> (PathId, IpAddr, IpAddr, u32) {
+        /// Numbers by which an association may be ahead, with packets lost on the way.
+        const AHEAD: u32 = 1 << 20;
+        let (path, source, destination, spi) = key;
+        if self.moved.is_empty() || self.associations.contains_key(&key) {
+            return key;
+        }
+        let sessions = self.moved.iter().rev().filter_map(|number| self.sessions.get(number));
+        for session in sessions {
+            let ends = std::iter::once(session.hosts()).chain(session.moved().iter().copied());
+            let ends: Vec<[IpAddr; 2]> = ends.collect();
+            for turned in [false, true] {
+                let way = |[initiator, responder]: [IpAddr; 2]| match turned {
+                    true => (responder, initiator),
+                    false => (initiator, responder),
+                };
+                if !ends.iter().any(|ends| way(*ends) == (source, destination)) {
+                    continue;
+                }
+                let before = ends.iter().map(|ends| way(*ends)).find_map(|(source, destination)| {
+                    let key = (path, source, destination, spi);
+                    let known = self.associations.get(&key)?;
+                    let ahead = sequence.wrapping_sub(known.highest_sequence);
+                    (ahead < AHEAD || ahead.wrapping_neg() < AHEAD).then_some(key)
+                });
+                if let Some(key) = before {
+                    return key;
+                }
+            }
+        }
+        key
     }
 
     /// The IKE_SA a message belongs to; none where there is no room for another.

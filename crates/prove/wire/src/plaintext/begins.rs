@@ -33,23 +33,41 @@ pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> boo
             .is_some_and(|number| server.get(theirs) == Some(number))
     };
     match protocol {
-        Plaintext::Rdp => both && asks_for_rdp(client),
+        Plaintext::Rdp => both && asks_for_rdp(client) && confirms_rdp(server),
         // The answer names the request, as does that of DNS.
         Plaintext::MongoDb => both && same(4..8, 8..12),
         Plaintext::Dns => both && same(2..4, 2..4),
         Plaintext::Ldap | Plaintext::Bgp | Plaintext::Diameter => both,
         // Its answer is the second packet.
         Plaintext::MySql => begins(Side::Server, server) && matches!(client, [_, _, 0, 1, ..]),
+        // One octet to a request for TLS or GSSAPI, and a message with its length to all others.
         Plaintext::PostgreSql => {
-            begins(Side::Client, client) && matches!(server, [b'S' | b'N' | b'G' | b'R' | b'E', ..])
+            let answers = match server {
+                [b'S' | b'N' | b'G'] | [b'S', 0x16, ..] | [b'G', 0, ..] => true,
+                [b'N', b'S' | b'N' | b'G' | b'R' | b'E' | b'v', ..] => true,
+                [b'R' | b'E' | b'N' | b'v', 0, 0, ..] => true,
+                _ => false,
+            };
+            begins(Side::Client, client) && answers
         }
-        Plaintext::Redis => begins(Side::Client, client) && matches!(server, [b'+' | b'-' | b':' | b'$' | b'*', ..]),
+        Plaintext::Redis => {
+            begins(Side::Client, client) && matches!(server, [b'+' | b'-' | b':' | b'$' | b'*', ..]) && is_line(server)
+        }
         Plaintext::Telnet => [client, server].iter().all(|said| {
             let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
             matches!(said, [0xff, 0xfb..=0xfe, ..]) || !said.is_empty() && said.iter().all(text)
         }),
-        Plaintext::Sip | Plaintext::Ftp | Plaintext::Smtp | Plaintext::Imap | Plaintext::Pop3 | Plaintext::Xmpp => true,
+        Plaintext::Sip | Plaintext::Ftp | Plaintext::Smtp | Plaintext::Imap | Plaintext::Pop3 | Plaintext::Xmpp => {
+            [client, server].iter().all(|said| is_line(said))
+        }
     }
+}
+
+/// True where bytes begin with a line of text, or are the beginning of one.
+fn is_line(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.iter()
+        .all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
 /// Recognises a connection request of X.224 as RDP's, by its cookie or what it negotiates, or else by MCS behind it ([MS-RDPBCGR], sections
@@ -72,6 +90,15 @@ fn asks_for_rdp(client: &[u8]) -> bool {
         Some(varying) => starts(varying, &[b"Cookie: ", b"tsv://"]),
         None => false,
     }
+}
+
+/// Recognises a connection confirm of X.224 as RDP's: nothing behind the header, or what was negotiated ([MS-RDPBCGR], section 2.2.1.2).
+fn confirms_rdp(server: &[u8]) -> bool {
+    let length = server
+        .get(2..4)
+        .map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let varying = server.get(11..length.min(server.len()));
+    matches!(varying, Some([] | [2 | 3, _, 8, 0, ..]))
 }
 
 /// Says whether these bytes are of the protocol, and who sends such.

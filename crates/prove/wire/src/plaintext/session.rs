@@ -1,6 +1,6 @@
 //! What is said before TLS, and where TLS begins.
 
-use super::{Plaintext, Spoken, begins};
+use super::{Own, Plaintext, Spoken, begins};
 use crate::opening::Opening;
 use crate::{Moment, Side};
 
@@ -23,6 +23,13 @@ pub(crate) struct Session {
     lines: [Line; 2],
     /// By side: the first bytes.
     first: [Vec<u8>; 2],
+    /// By side: bytes of the message at hand that are still to come, of LDAP.
+    left: [u64; 2],
+    last: Option<Moment>,
+    /// LDAP's client binds by SASL.
+    sasl: bool,
+    /// RDP's server chooses no encryption.
+    unencrypted: bool,
 }
 
 #[derive(Clone, Default)]
@@ -38,6 +45,10 @@ impl Session {
             spoken: Spoken::new(protocol),
             lines: Default::default(),
             first: Default::default(),
+            left: [0; 2],
+            last: None,
+            sasl: false,
+            unencrypted: false,
         }
     }
 
@@ -70,7 +81,17 @@ impl Session {
         lines.chain(self.first.iter().map(Vec::capacity)).sum()
     }
 
-    pub(crate) fn outcome(self) -> Spoken {
+    pub(crate) fn outcome(mut self) -> Spoken {
+        // What both ends sent behind the request for a connection may be encrypted.
+        let more = |side: Side| self.lines[side.index()].length > FIRST;
+        if let (Plaintext::Rdp, None, true, Some(at)) = (
+            self.spoken.protocol,
+            self.spoken.own,
+            more(Side::Client) && more(Side::Server) && !self.unencrypted,
+            self.last,
+        ) {
+            self.spoken.own = Some((Own::NotShown, at));
+        }
         self.spoken
     }
 
@@ -90,7 +111,10 @@ impl Session {
             self.spoken.bytes += bytes.len() as u64;
             return None;
         }
-        let found = if self.spoken.protocol.is_text() {
+        self.last = Some(at);
+        let found = if matches!(self.spoken.own, Some((Own::SecurityLayer, _))) {
+            None
+        } else if self.spoken.protocol.is_text() {
             self.text(from, bytes, at)
         } else {
             self.binary(from, bytes, at)
@@ -106,6 +130,11 @@ impl Session {
             let line = &mut self.lines[from.index()];
             if line.length == 0 && *byte == HANDSHAKE {
                 return Some(place);
+            }
+            // Lengths of wrapped messages begin with zero: a receiver takes no 16 MB at once.
+            if line.length == 0 && *byte == 0 && self.spoken.credentials.is_some() && is_wrapped(&bytes[place..]) {
+                self.spoken.own = Some((Own::SecurityLayer, at));
+                return None;
             }
             line.length += 1;
             if line.begins.len() < LINE {
@@ -156,6 +185,7 @@ impl Session {
         if self.spoken.asked.is_some() && begins_tls(bytes) {
             return Some(0);
         }
+        self.protects(from, bytes, at);
         if from == Side::Server {
             return None;
         }
@@ -178,6 +208,93 @@ impl Session {
         // The ClientHello may follow at once.
         bytes.get(request..).filter(|rest| begins_tls(rest)).map(|_| request)
     }
+}
+
+impl Session {
+    /// Looks for protection of the protocol's own.
+    fn protects(&mut self, from: Side, bytes: &[u8], at: Moment) {
+        /// Encryption by GSSAPI (PostgreSQL's protocol, section 55.2.11): the request, and the server's consent.
+        const GSSENC_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x30];
+        let [client, server] = &self.first;
+        let own = match self.spoken.protocol {
+            Plaintext::Ldap => self.is_wrapped_ldap(from, bytes).then_some(Own::SecurityLayer),
+            Plaintext::PostgreSql => {
+                (client.starts_with(GSSENC_REQUEST) && server.starts_with(b"G")).then_some(Own::SecurityLayer)
+            }
+            Plaintext::Rdp if from == Side::Server => {
+                let line = &mut self.lines[from.index()];
+                line.length += bytes.len();
+                let room = REQUEST - line.begins.len().min(REQUEST);
+                line.begins.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                let method = rdp_method(&line.begins);
+                self.unencrypted |= method == Some(0);
+                method.filter(|method| *method != 0).map(|_| Own::Rsa)
+            }
+            _ => None,
+        };
+        if let Some(own) = own {
+            self.spoken.own.get_or_insert((own, at));
+        }
+    }
+
+    /// Follows messages of LDAP from one to the next, to where one is in a security layer instead.
+    fn is_wrapped_ldap(&mut self, from: Side, mut bytes: &[u8]) -> bool {
+        /// A bind request with SASL credentials: version 3, an empty or short name, and the choice [3] (RFC 4511, section 4.2).
+        const SASL: u8 = 0xa3;
+        loop {
+            let left = &mut self.left[from.index()];
+            let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+            *left -= passed as u64;
+            bytes = &bytes[passed..];
+            if bytes.is_empty() {
+                return false;
+            }
+            if bytes[0] != 0x30 {
+                return self.sasl && is_wrapped(bytes);
+            }
+            let (header, length) = match *bytes {
+                [_, length @ 0..=0x7f, ..] => (2, u64::from(length)),
+                [_, count @ 0x81..=0x84, ref rest @ ..] if rest.len() >= usize::from(count & 7) => {
+                    let digits = &rest[..usize::from(count & 7)];
+                    let length = digits.iter().fold(0, |length, digit| length << 8 | u64::from(*digit));
+                    (2 + digits.len(), length)
+                }
+                _ => return false,
+            };
+            let message = &bytes[header..];
+            if let [2, digits @ 1..=4, rest @ ..] = message
+                && let Some([0x60, bind @ ..]) = rest.get(usize::from(*digits)..)
+                && bind.iter().take(64).any(|byte| *byte == SASL)
+            {
+                self.sasl = true;
+            }
+            self.left[from.index()] = header as u64 + length;
+        }
+    }
+}
+
+/// True where bytes begin with a length of four octets and what a security layer wraps, unless that says that it is not encrypted: tokens
+/// of Kerberos do (RFC 4121, section 4.2.2).
+fn is_wrapped(bytes: &[u8]) -> bool {
+    /// Of its flags: the token is encrypted.
+    const SEALED: u8 = 0x02;
+    match bytes {
+        [0, _, _, _, 5, 4, flags, ..] => flags & SEALED != 0,
+        [0, ..] => true,
+        _ => false,
+    }
+}
+
+/// The encryption method of Standard RDP Security that a server of RDP chooses, 0 for none: in its security data, behind the key of T.124
+/// ([MS-RDPBCGR], section 2.2.1.4.3).
+fn rdp_method(begins: &[u8]) -> Option<u8> {
+    const KEY: &[u8] = b"McDn";
+    const SECURITY: [u8; 2] = [0x02, 0x0c];
+    let place = begins.windows(KEY.len()).position(|window| window == KEY)?;
+    let sound = |block: &&[u8]| {
+        block[..2] == SECURITY && matches!(block[4..8], [0 | 1 | 2 | 8 | 16, 0, 0, 0]) && block[8..] <= [4, 0, 0, 0][..]
+    };
+    begins[place..].windows(12).find(sound).map(|block| block[4])
 }
 
 /// Whether TLS begins, or may: its first byte came alone.

@@ -172,6 +172,7 @@ impl Detail {
                         changes,
                         command,
                         subject,
+                        ..
                     } = remedy(concern, kind_of(link, concern));
                     ShownObjection {
                         concern: concern.name(),

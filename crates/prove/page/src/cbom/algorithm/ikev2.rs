@@ -23,13 +23,13 @@ impl Algorithm {
         match kind {
             TransformKind::KeyExchange => {
                 let role = if known.category.is_some() { KEM } else { KEY_AGREEMENT };
-                Self::new(
-                    reference,
-                    name,
-                    role,
-                    key_exchange(known.name),
-                    Some(level(known.category)),
-                )
+                let naming = key_exchange(known.name);
+                // "256-bit random ECP" says to no evaluator that it is a key agreement.
+                let name = match naming.family {
+                    Some(family @ ("ECDH" | "FFDH")) => format!("{family}, {name}"),
+                    _ => name,
+                };
+                Self::new(reference, name, role, naming, Some(level(known.category)))
             }
             TransformKind::Encryption => {
                 let plain = known.name.trim_start_matches("ENCR_");

@@ -19,6 +19,114 @@ const GOST_CURVES: [(&str, &str); 7] = [
     ("gc512c", "id-tc26-gost-3410-2012-512-paramSetC"),
 ];
 
+/// Curves of key agreement by their object identifiers (RFC 5480, 5639, 8410), as CycloneDX names them.
+const CURVES: [(&str, &str); 8] = [
+    ("other/Curve25519", "1.3.101.110"),
+    ("other/Curve448", "1.3.101.111"),
+    ("secg/secp256r1", "1.2.840.10045.3.1.7"),
+    ("secg/secp384r1", "1.3.132.0.34"),
+    ("secg/secp521r1", "1.3.132.0.35"),
+    ("brainpool/brainpoolP256r1", "1.3.36.3.3.2.8.1.1.7"),
+    ("brainpool/brainpoolP384r1", "1.3.36.3.3.2.8.1.1.11"),
+    ("brainpool/brainpoolP512r1", "1.3.36.3.3.2.8.1.1.13"),
+];
+
+/// Algorithms by family and parameter set (NIST's register of algorithms, RFC 8410).
+const SETS: [(&str, &str, &str); 23] = [
+    ("ML-KEM", "512", "2.16.840.1.101.3.4.4.1"),
+    ("ML-KEM", "768", "2.16.840.1.101.3.4.4.2"),
+    ("ML-KEM", "1024", "2.16.840.1.101.3.4.4.3"),
+    ("ML-DSA", "44", "2.16.840.1.101.3.4.3.17"),
+    ("ML-DSA", "65", "2.16.840.1.101.3.4.3.18"),
+    ("ML-DSA", "87", "2.16.840.1.101.3.4.3.19"),
+    ("SLH-DSA", "SHA2-128s", "2.16.840.1.101.3.4.3.20"),
+    ("SLH-DSA", "SHA2-128f", "2.16.840.1.101.3.4.3.21"),
+    ("SLH-DSA", "SHA2-192s", "2.16.840.1.101.3.4.3.22"),
+    ("SLH-DSA", "SHA2-192f", "2.16.840.1.101.3.4.3.23"),
+    ("SLH-DSA", "SHA2-256s", "2.16.840.1.101.3.4.3.24"),
+    ("SLH-DSA", "SHA2-256f", "2.16.840.1.101.3.4.3.25"),
+    ("SLH-DSA", "SHAKE-128s", "2.16.840.1.101.3.4.3.26"),
+    ("SLH-DSA", "SHAKE-128f", "2.16.840.1.101.3.4.3.27"),
+    ("SLH-DSA", "SHAKE-192s", "2.16.840.1.101.3.4.3.28"),
+    ("SLH-DSA", "SHAKE-192f", "2.16.840.1.101.3.4.3.29"),
+    ("SLH-DSA", "SHAKE-256s", "2.16.840.1.101.3.4.3.30"),
+    ("SLH-DSA", "SHAKE-256f", "2.16.840.1.101.3.4.3.31"),
+    ("EdDSA", "Ed25519", "1.3.101.112"),
+    ("EdDSA", "Ed448", "1.3.101.113"),
+    ("SHA-2", "256", "2.16.840.1.101.3.4.2.1"),
+    ("SHA-2", "384", "2.16.840.1.101.3.4.2.2"),
+    ("SHA-2", "512", "2.16.840.1.101.3.4.2.3"),
+];
+
+/// Modes of AES under keys of 128, 192 and 256 bits (NIST's register of algorithms).
+const AES: [(&str, [&str; 3]); 3] = [
+    (
+        "CBC",
+        [
+            "2.16.840.1.101.3.4.1.2",
+            "2.16.840.1.101.3.4.1.22",
+            "2.16.840.1.101.3.4.1.42",
+        ],
+    ),
+    (
+        "GCM",
+        [
+            "2.16.840.1.101.3.4.1.6",
+            "2.16.840.1.101.3.4.1.26",
+            "2.16.840.1.101.3.4.1.46",
+        ],
+    ),
+    (
+        "CCM",
+        [
+            "2.16.840.1.101.3.4.1.7",
+            "2.16.840.1.101.3.4.1.27",
+            "2.16.840.1.101.3.4.1.47",
+        ],
+    ),
+];
+
+/// Signatures by what their names contain (RFC 5758, 8017).
+const SIGNATURES: [(&str, &str, &str); 6] = [
+    ("ECDSA", "sha256", "1.2.840.10045.4.3.2"),
+    ("ECDSA", "sha384", "1.2.840.10045.4.3.3"),
+    ("ECDSA", "sha512", "1.2.840.10045.4.3.4"),
+    ("RSASSA-PKCS1", "sha256", "1.2.840.113549.1.1.11"),
+    ("RSASSA-PKCS1", "sha384", "1.2.840.113549.1.1.12"),
+    ("RSASSA-PKCS1", "sha512", "1.2.840.113549.1.1.13"),
+];
+
+/// The object identifier of an algorithm of this name, where one exists: hybrids have none.
+pub(super) fn oid(name: &str, naming: &Naming) -> Option<&'static str> {
+    let (family, parameters) = (naming.family?, naming.parameters.as_deref().unwrap_or_default());
+    let by_name = name.to_ascii_lowercase();
+    match family {
+        "ECDH" => {
+            let curve = naming.curve.as_deref()?;
+            CURVES.iter().find(|(known, _)| *known == curve).map(|(_, oid)| *oid)
+        }
+        "AES" => {
+            let (_, sizes) = AES
+                .iter()
+                .find(|(mode, _)| by_name.contains(&mode.to_ascii_lowercase()))?;
+            let size = ["128", "192", "256"].iter().position(|bits| *bits == parameters)?;
+            sizes.get(size).copied()
+        }
+        "RSASSA-PSS" => Some("1.2.840.113549.1.1.10"),
+        "ECDSA" | "RSASSA-PKCS1" => {
+            let mut known = SIGNATURES.iter();
+            let found = known.find(|(kind, hash, _)| *kind == family && by_name.contains(hash));
+            found.map(|(.., oid)| *oid)
+        }
+        _ => {
+            let mut known = SETS.iter();
+            known
+                .find(|(kind, set, _)| *kind == family && *set == parameters)
+                .map(|(.., oid)| *oid)
+        }
+    }
+}
+
 fn digits(name: &str) -> Option<String> {
     let digits: String = name.chars().filter(char::is_ascii_digit).collect();
     (!digits.is_empty()).then_some(digits)

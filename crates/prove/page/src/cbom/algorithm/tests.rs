@@ -31,6 +31,32 @@ fn a_classical_group_never_has_a_level_above_0() {
 }
 
 #[test]
+fn what_agrees_on_keys_is_no_derivation_and_has_its_object_identifier() {
+    let hybrid = Algorithm::group(NamedGroup::X25519MLKEM768);
+    assert_eq!((of(&hybrid, "cryptoFunctions"), hybrid.oid), (json!(["keygen"]), None));
+    assert_eq!(hybrid.parts[0].oid, Some("2.16.840.1.101.3.4.4.2"));
+    assert_eq!(hybrid.parts[1].oid, Some("1.3.101.110"));
+    for known in registry::GROUPS {
+        let functions = of(&Algorithm::group(known.code), "cryptoFunctions");
+        assert!(!functions.to_string().contains("keyderive"), "{}", known.name);
+    }
+    let suite = Algorithm::of_suite(CipherSuite::AES_256_GCM_SHA384);
+    assert_eq!(suite[0].oid, Some("2.16.840.1.101.3.4.1.46"));
+    assert_eq!(suite[1].oid, Some("2.16.840.1.101.3.4.2.2"));
+    assert_eq!(Algorithm::x509("ecdsa-with-SHA256").oid, Some("1.2.840.10045.4.3.2"));
+    let ecp = |id| {
+        Algorithm::transform(bartizan_wire::ike::Transform {
+            kind: bartizan_wire::ike::Transform::KE,
+            id,
+            key_length: None,
+        })
+    };
+    assert_eq!(ecp(19).name, "ECDH, 256-bit random ECP");
+    assert_eq!(ecp(14).name, "FFDH, 2048-bit MODP Group");
+    assert_eq!(ecp(36).name, "ml-kem-768");
+}
+
+#[test]
 fn a_curve_is_one_that_cyclonedx_lists() {
     let listed = include_str!("../../../../../../bartizan/tests/data/cyclonedx-1.7/cryptography-defs.schema.json");
     for known in registry::GROUPS {

@@ -111,6 +111,19 @@ impl Agreement {
         texts.join(between)
     }
 
+    /// The family of key agreement, where it is the only key exchange: evaluators judge a protocol by its name.
+    fn classical(&self) -> String {
+        let exchanges = self.0.iter().map(|transform| &transform.algorithm);
+        let family = |algorithm: &Algorithm| algorithm.properties["algorithmFamily"].as_str().map(str::to_owned);
+        let is_exchange =
+            |algorithm: &&Algorithm| matches!(algorithm.properties["primitive"].as_str(), Some("key-agree" | "kem"));
+        let mut families = exchanges.filter(is_exchange).map(family);
+        match (families.next().flatten(), families.next()) {
+            (Some(family), None) if family.ends_with("DH") => format!("{family}, "),
+            _ => String::new(),
+        }
+    }
+
     fn algorithms(&self) -> impl Iterator<Item = (Algorithm, Seen)> {
         self.0
             .iter()
@@ -185,7 +198,7 @@ impl Protocol {
         let [slash, comma] = if by.is_empty() { ["", ""] } else { ["/", ", "] };
         Self {
             reference: format!("protocol/ike/{version}/{}{slash}{by}", agreed.text("/")),
-            name: format!("IKE {version}, {}{comma}{by}", agreed.text(", ")),
+            name: format!("IKE {version}, {}{}{comma}{by}", agreed.classical(), agreed.text(", ")),
             properties: json!({ "type": "ike", "version": version, "ikev2TransformTypes": listed }),
             algorithms: agreed.algorithms().chain(proofs.iter().cloned()).collect(),
         }
