@@ -9,7 +9,7 @@ pub(super) fn asked(refused: &SaRefused) -> &'static str {
         (Asked::SetUp, Direction::Inbound) => "the peer's set-up",
         (Asked::ReAuthentication, Direction::Outbound) => "a re-authentication",
         (Asked::ReAuthentication, Direction::Inbound) => "the peer's re-authentication",
-        (Asked::Exchange, _) => "a rekey, or another CHILD_SA,",
+        (Asked::Exchange, _) => "a CHILD_SA, or a rekey,",
     }
 }
 

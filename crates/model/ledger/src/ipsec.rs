@@ -156,7 +156,7 @@ pub enum Asked {
     SetUp,
     /// An IKE_SA in parallel with one to the same peer.
     ReAuthentication,
-    /// An exchange of an IKE_SA that stands: a rekey, or another CHILD_SA.
+    /// An exchange of an IKE_SA that stands: a CHILD_SA, the first included, or a rekey.
     Exchange,
 }
 

@@ -23,6 +23,8 @@ pub struct Answer {
     pub authenticity: Tally,
     /// How much was judged.
     pub coverage: Coverage,
+    /// Packets that were captured in part: they are judged by what is left of them.
+    pub snapped: u64,
     /// Findings by severity, the worst first; none of those there are none of.
     pub severities: Vec<(Severity, u64)>,
     /// What to do first: remedies of the worst findings, each once.
@@ -92,6 +94,7 @@ impl Answer {
                 .iter()
                 .map(Report::coverage)
                 .fold(Coverage::default(), Coverage::and),
+            snapped: reports.iter().map(|report| report.totals().snapped).sum(),
             severities,
             steps,
         }

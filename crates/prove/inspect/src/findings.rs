@@ -134,6 +134,15 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let of_connections = [Concern::AboveTransport, Concern::Contradiction];
     let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
+    // In a capture of beginnings of packets a handshake cannot be read, however often an end is restarted.
+    if report.totals().snapped > report.totals().packets / 8 {
+        for finding in findings
+            .iter_mut()
+            .filter(|finding| finding.concern == Concern::Unproven)
+        {
+            finding.remedy = WHOLE;
+        }
+    }
     let mut unproven = |count: u64, unit: &'static str, because: String, remedy: Remedy| {
         if count > 0 {
             findings.push(Finding {
@@ -266,7 +275,7 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
     note(
         summary.refused_by_size,
         "connection",
-        "refused, by the length of an encrypted record: two octets of data, or a close_notify of an unused connection, look alike",
+        "refused, or perhaps so, by the length of an encrypted record: two octets of data, or a close_notify of an unused connection, look alike",
     );
     note(summary.with_gaps, "connection", "bytes are missing from the capture");
     note(

@@ -114,6 +114,7 @@ struct AnswerFacts {
     confidentiality: Counts,
     authenticity: Counts,
     bytes: Bytes,
+    snapped: u64,
     findings: BTreeMap<&'static str, u64>,
     first: Vec<Step>,
 }
@@ -144,6 +145,7 @@ impl From<crate::Answer> for AnswerFacts {
             links_without_data: answer.without_data,
             confidentiality: answer.confidentiality.into(),
             authenticity: answer.authenticity.into(),
+            snapped: answer.snapped,
             bytes: Bytes {
                 judged: coverage.judged,
                 unproven: coverage.unproven,

@@ -236,6 +236,10 @@ impl Page {
             ),
             4,
         );
+        if answer.snapped > 0 {
+            let packets = counted(answer.snapped, "packet");
+            self.indented(format_args!("  {packets} captured in part, judged by what is left"), 4);
+        }
         let severities: Vec<String> = answer
             .severities
             .iter()

@@ -1,7 +1,8 @@
 //! Evidence must be valid, not just the right size: captures whose packets have the lengths, numbers and headers of something safe, and
 //! are not; and next to them those that are. `data/README.md` says of each what it is.
 
-use bartizan_inspect::{Answer, json, text};
+use bartizan_inspect::text::Colour;
+use bartizan_inspect::{Answer, Detail, json, text};
 use bartizan_posture::{self as posture, Concern, Kind, Verdict};
 
 use crate::rule::answered::{Answered, Known, Owned, packets};
@@ -348,4 +349,46 @@ fn several_captures_have_one_answer_in_which_nothing_is_better_than_in_each() {
     assert!(text.starts_with("3 captures\n\nanswer\n"), "{text}");
     let document: serde_json::Value = serde_json::from_str(&json::render(&reports).unwrap()).unwrap();
     assert_eq!(document["answer"]["links"], joint.links);
+}
+
+#[test]
+fn a_capture_of_beginnings_is_judged_by_them_and_labelled_and_accuses_nobody() {
+    for (name, capture, plain) in [
+        (
+            "N2",
+            &include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap")[..],
+            true,
+        ),
+        (
+            "IKE",
+            &include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap")[..],
+            false,
+        ),
+    ] {
+        let whole = packets(capture);
+        let mut snapped = whole.clone();
+        snapped.iter_mut().for_each(|packet| packet.data.truncate(96));
+        let answered = Answered::of_packets(&snapped, &Known::nothing());
+        assert!(!answered.reports(Concern::Contradiction), "{name}");
+        assert_eq!(answered.reports(Concern::ReadableNow), plain, "{name}");
+        assert_eq!(answered.safe(), 0, "{name}");
+        let answer = answered.report.answer();
+        assert!(
+            answer.snapped > 0 && answer.coverage.total() < 96 * whole.len() as u64 + 1,
+            "{name}"
+        );
+        let text = text::render(&answered.report, None, Detail::Links, Colour::No, 100);
+        assert!(text.contains("captured in part, judged by what is left"), "{text}");
+        let unproven = answered
+            .report
+            .findings()
+            .into_iter()
+            .filter(|one| one.concern == Concern::Unproven);
+        assert!(
+            unproven
+                .clone()
+                .all(|one| one.remedy.what.starts_with("capture whole packets")),
+            "{name}"
+        );
+    }
 }

@@ -133,6 +133,7 @@ impl Carried<'_> {
         let because = confidentiality.because().to_owned();
         let posture = Posture {
             group: group(dtls).filter(|_| refused(dtls).is_none()),
+            refused_by_size: dtls.finished == [true; 2] && dtls.answered == Some(false),
             ..Posture::bare(kind, confidentiality, authenticity)
         };
         let posture = uniform(posture, answer, &because, &source);

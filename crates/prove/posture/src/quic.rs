@@ -163,6 +163,7 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers
         client_signature: recorded_scheme(entries.iter().copied(), Side::Client).map(|(scheme, _)| scheme),
         contradictions: doubts.into_iter().chain(wrong_keys(quic)).chain(contradicted).collect(),
         in_ledger: !entries.is_empty(),
+        refused_by_size: finished && !quic.answered && !entries.iter().any(served),
         ..Posture::bare(Kind::Quic, confidentiality, authenticity)
     }
 }

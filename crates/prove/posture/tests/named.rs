@@ -225,8 +225,13 @@ fn a_protocol_is_named_by_its_own_answer_and_by_no_other_one() {
         }
         assert_eq!(named(said), *name);
         for (other, _, answer, text_of_other) in SPOKEN.iter().filter(|(other, ..)| other != name || other.is_empty()) {
-            let with_telnet = *name == "Telnet" && *text_of_other || *other == "Telnet" && *text;
-            if *text && *text_of_other || with_telnet || answer == server {
+            let is_text = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+            };
+            let text_of = |text: &bool, name: &str, said: &[u8]| (*text || name == "Telnet") && is_text(said);
+            if text_of(text, name, answer) || text_of(text_of_other, other, client) || answer == server {
                 // Text is readable whatever it is called, and Telnet carries any.
                 continue;
             }

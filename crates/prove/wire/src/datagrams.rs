@@ -168,10 +168,10 @@ impl Datagrams {
             }
         }
         if self.protocol == DatagramProtocol::GtpU
-            && let Some((_, carried)) = carried(udp.payload)
+            && let Some((_, carried, missing)) = carried(udp)
         {
             self.user_packets += 1;
-            if is_ip(carried, udp.missing) {
+            if is_ip(carried, missing) {
                 self.user_packets_in_plaintext += 1;
                 self.first_in_plaintext.get_or_insert(at);
             }
@@ -193,15 +193,19 @@ impl Datagrams {
     }
 }
 
-/// The tunnel of a user's packet in a datagram of GTP-U, and what is carried in it.
-pub(crate) fn carried_by<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8])> {
-    (recognise(udp) == Some(DatagramProtocol::GtpU)).then(|| carried(udp.payload))?
+/// The tunnel of a user's packet in a datagram of GTP-U, what is carried in it, and bytes of that which were not captured.
+pub(crate) fn carried_by<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8], usize)> {
+    (recognise(udp) == Some(DatagramProtocol::GtpU)).then(|| carried(udp))?
 }
 
-/// The tunnel of a G-PDU, and what it carries behind its header and extension headers (TS 29.281, sections 5.1 and 5.2).
-fn carried(message: &[u8]) -> Option<(u32, &[u8])> {
+/// The tunnel of a G-PDU, what it carries behind its header and extension headers (TS 29.281, sections 5.1 and 5.2), and bytes of that
+/// which were not captured.
+fn carried<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8], usize)> {
     const G_PDU: u8 = 255;
     const EXTENSIONS: usize = 8;
+    let length = 8 + usize::from(u16::from_be_bytes(*udp.payload.get(2..)?.first_chunk()?));
+    let message = &udp.payload[..length.min(udp.payload.len())];
+    let missing = length - message.len();
     let (header, mut rest) = message.split_first_chunk::<8>()?;
     if header[1] != G_PDU {
         return None;
@@ -221,7 +225,7 @@ fn carried(message: &[u8]) -> Option<(u32, &[u8])> {
             rest = &rest[length..];
         }
     }
-    Some((tunnel, rest))
+    Some((tunnel, rest, missing))
 }
 
 /// Whether bytes are an IP packet, of which `missing` more were sent.

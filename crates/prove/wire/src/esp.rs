@@ -50,6 +50,38 @@ pub fn header(packet: &[u8]) -> Option<Header> {
     })
 }
 
+/// Bytes of a UDP payload that cross most links; more are several packets that a host sends at once (UDP_SEGMENT), of one length each but
+/// the last.
+const LARGEST: usize = 1500;
+
+/// The packets in a payload, each of which goes on from the one before it at a fixed stride.
+pub(crate) fn packets(payload: &[u8], missing: usize) -> impl Iterator<Item = (&[u8], usize)> {
+    let stride = stride(payload, missing).unwrap_or(payload.len().max(1));
+    let last = payload.len().saturating_sub(1) / stride;
+    payload.chunks(stride).enumerate().map(move |(place, packet)| {
+        let missing = if place == last { missing } else { 0 };
+        (packet, missing)
+    })
+}
+
+/// The distance at which one association's packets follow each other, as far as they were captured.
+fn stride(payload: &[u8], missing: usize) -> Option<usize> {
+    let first = header(payload).filter(|_| payload.len() + missing > LARGEST)?;
+    let at = |place: usize| payload.get(place..).and_then(header);
+    let is = |place: usize, number: u32| {
+        let next = Header {
+            sequence: first.sequence.wrapping_add(number),
+            ..first
+        };
+        at(place) == Some(next)
+    };
+    // Packets of ESP are whole words (RFC 4303, section 2.4).
+    let stride = (2 * HEADER..payload.len()).step_by(4).find(|stride| is(*stride, 1))?;
+    let places = (2..).map(|number: u32| (number as usize * stride, number));
+    let mut places = places.take_while(|(place, _)| place + HEADER <= payload.len());
+    places.all(|(place, number)| is(place, number)).then_some(stride)
+}
+
 /// What an association's packets are carried in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
@@ -243,7 +275,10 @@ impl EspSa {
 pub(crate) fn counted(packet: &[u8], missing: usize, source: IpAddr, destination: IpAddr) -> Option<Range<usize>> {
     /// Bytes at both ends that stay: headers of what is not encrypted, padding, checks.
     const ENDS: usize = 64;
-    let end = packet.len().checked_sub(ENDS).filter(|end| *end > ENDS)?;
+    let end = packet
+        .len()
+        .checked_sub(ENDS)
+        .filter(|end| *end > ENDS && packet.len() + missing <= LARGEST)?;
     let hole = Hole::of(packet, ENDS..end)?;
     let mut other = packet.to_vec();
     hole.write(&mut other);

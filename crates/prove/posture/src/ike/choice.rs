@@ -93,7 +93,11 @@ pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
                 | Fault::Corrupt
         )
     };
-    let faults = sa.faults.first.iter().filter(move |seen| doubtful(&seen.value));
+    // An answer that was captured in part may have asked for another request.
+    let snapped = sa.chosen.is_none() && sa.faults.first.iter().any(|seen| seen.value == Fault::Snapped);
+    let asked = move |fault: &Fault| snapped && *fault == Fault::TwoRequests;
+    let faults = sa.faults.first.iter();
+    let faults = faults.filter(move |seen| doubtful(&seen.value) && !asked(&seen.value));
     let doubts = faults.map(|seen| Contradiction {
         what: seen.value.to_string(),
         sources: vec![Source::seen(seen)],

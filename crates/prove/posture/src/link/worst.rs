@@ -36,9 +36,12 @@ impl<const YES: bool> Statement for Wanted<YES> {
     }
 }
 
-/// Sources by the first packet of their part. Most links have one part, and need no list: it is kept apart.
+/// A source by the first packet of its part, with the reason that it is for.
+type Cited = (u64, Source, Arc<str>);
+
+/// Sources of several parts. Most links have one part, and need no list: it is kept apart.
 #[derive(Debug, Clone)]
-struct Sources(Vec<(u64, Source)>);
+struct Sources(Vec<Cited>);
 
 /// The worst of the statements added, in whatever order they came.
 #[derive(Debug, Clone)]
@@ -73,7 +76,7 @@ impl<S: Statement> Worst<S> {
             let full = self.sources.as_ref().filter(|sources| sources.0.len() == SOURCES);
             let late = full
                 .and_then(|sources| sources.0.last())
-                .is_some_and(|(last, _)| at >= *last);
+                .is_some_and(|(last, ..)| at >= *last);
             if worst.rank() < said.rank() || (agrees && late) {
                 self.agree += u64::from(agrees);
                 self.total += 1;
@@ -107,8 +110,8 @@ impl<S: Statement> Worst<S> {
             let mut sources = self.sources.take().map_or_else(|| self.own(), |sources| sources.0);
             sources.extend(theirs);
             // Stable: the sources of one part keep their order.
-            sources.sort_by_key(|(at, _)| *at);
-            sources.dedup_by(|one, other| one.1 == other.1);
+            sources.sort_by_key(|(at, ..)| *at);
+            sources.dedup_by(|one, other| one.1 == other.1 && one.2 == other.2);
             sources.truncate(SOURCES);
             self.sources = Some(Box::new(Sources(sources)));
             if other.at < self.at {
@@ -133,29 +136,34 @@ impl<S: Statement> Worst<S> {
             .map_or(0, |(_, basis)| super::held(2 + basis.sources.len(), 24));
         let more = self.sources.as_ref();
         own + more.map_or(0, |more| {
-            super::held(1, size_of::<Sources>()) + super::held(more.0.capacity(), size_of::<(u64, Source)>())
+            super::held(1, size_of::<Sources>()) + super::held(more.0.capacity(), size_of::<Cited>())
         })
     }
 
-    fn sources(&self) -> Vec<(u64, Source)> {
+    fn sources(&self) -> Vec<Cited> {
         self.sources
             .as_ref()
             .map_or_else(|| self.own(), |sources| sources.0.clone())
     }
 
-    fn own(&self) -> Vec<(u64, Source)> {
-        let sources = self.worst.iter().flat_map(|(_, basis)| basis.sources.iter());
-        sources.take(SOURCES).map(|source| (self.at, source.clone())).collect()
+    fn own(&self) -> Vec<Cited> {
+        let cited = |basis: &Basis, source: &Source| (self.at, source.clone(), Arc::clone(&basis.because));
+        let bases = self.worst.iter().map(|(_, basis)| basis);
+        let sources = bases.flat_map(|basis| basis.sources.iter().map(move |source| cited(basis, source)));
+        sources.take(SOURCES).collect()
     }
 
     /// The worst, with how many of them say so where not all do; none where there were none.
     pub(super) fn finish(self) -> Option<(S, Basis)> {
         let (worst, mut basis) = self.worst?;
+        // A reason cites what supports it, and nothing that says the same for another reason.
+        let because = Arc::clone(&basis.because);
         if self.agree < self.total {
             basis.because = format!("{} ({} of {})", basis.because, self.agree, self.total).into();
         }
         if let Some(sources) = self.sources {
-            let sources = sources.0.into_iter().map(|(_, source)| source).collect();
+            let sources = sources.0.into_iter().filter(|(.., reason)| *reason == because);
+            let sources = sources.map(|(_, source, _)| source).collect();
             basis = Basis::new(basis.because, sources);
         } else if basis.sources.len() > SOURCES {
             basis.sources = basis.sources[..SOURCES].into();
@@ -183,5 +191,34 @@ impl<const YES: bool> Worst<Wanted<YES>> {
     /// The reply, if there was one.
     pub(super) fn reply(self) -> Option<Reply> {
         self.finish().map(|(wanted, basis)| Reply::on(wanted.0, basis))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_cites_the_packets_that_support_it_and_those_of_no_other_reason() {
+        let said = |because: &str, packet| Judgement::new(Verdict::Vulnerable, because, vec![Source::packet(packet)]);
+        let parts = [
+            ("x25519 negotiated", 6),
+            ("TLS 1.2 negotiated", 24),
+            ("x25519 negotiated", 42),
+        ];
+        for turned in [false, true] {
+            let mut parts = parts;
+            if turned {
+                parts.reverse();
+            }
+            let mut worst = Worst::default();
+            let mut reasons = Reasons::default();
+            for (because, packet) in parts {
+                worst.judged(&said(because, packet), packet, &mut reasons);
+            }
+            let judgement = worst.judgement().unwrap();
+            assert_eq!(judgement.because(), "x25519 negotiated");
+            assert_eq!(judgement.sources(), [Source::packet(6), Source::packet(42)]);
+        }
     }
 }

@@ -111,7 +111,9 @@ impl DatagramProtocol {
         // The message's length counts from behind its first eight (GTP-U) or four octets.
         match self {
             // Version 1, protocol type GTP (TS 29.281, section 5.1).
-            Self::GtpU => first & 0xf0 == 0x30 && length + 8 == sent,
+            Self::GtpU => {
+                first & 0xf0 == 0x30 && (length + 8 == sent || is_padded(udp.payload, kind, length + 8, sent))
+            }
             // Version 1; two messages may follow each other where bit 3 says so (TS 29.244, section 7.2.2.2).
             Self::Pfcp => first & 0xe0 == 0x20 && kind != 0 && fits(first & 0x04 != 0, length + 4, sent),
             // Version 2, and piggybacking (TS 29.274, section 5.1).
@@ -156,6 +158,14 @@ fn ip_name(number: u8) -> Cow<'static, str> {
         Some((_, name)) => (*name).into(),
         None => format!("IP protocol {number}").into(),
     }
+}
+
+/// True where a message of GTP-U that is known by its type has a few bytes behind it: padding of a sender or of a link.
+fn is_padded(payload: &[u8], kind: u8, message: usize, sent: usize) -> bool {
+    /// Bytes of padding at most: those of the least frame of Ethernet.
+    const PADDING: usize = 46;
+    let known = matches!(kind, 1 | 2 | 26 | 31 | 254 | 255);
+    known && payload[0] & 0x08 == 0 && (message..=message + PADDING).contains(&sent)
 }
 
 /// Whether a message takes the whole datagram, or leaves room for the one that follows it.

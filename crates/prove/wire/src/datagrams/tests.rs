@@ -69,6 +69,20 @@ fn protocols_are_recognised_by_port_and_header_together() {
 }
 
 #[test]
+fn bytes_behind_a_message_of_gtp_u_are_no_part_of_it() {
+    let mut tunnel = g_pdu(&ipv4());
+    let message = tunnel.len();
+    for padding in [1, 6, 46] {
+        tunnel.resize(message + padding, 0);
+        assert_eq!(recognise(&on(2152, &tunnel)), Some(DatagramProtocol::GtpU), "{padding}");
+        let (_, carried, missing) = carried_by(&on(2152, &tunnel)).unwrap();
+        assert!(is_ip(carried, missing) && carried == ipv4(), "{padding}");
+    }
+    tunnel.resize(message + 47, 0);
+    assert_eq!(recognise(&on(2152, &tunnel)), None);
+}
+
+#[test]
 fn a_users_packet_in_a_tunnel_is_distinguished_from_one_that_is_encrypted_above() {
     let source = end("10.0.0.1:2152");
     let destination = end("10.0.0.2:2152");

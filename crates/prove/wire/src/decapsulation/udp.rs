@@ -202,9 +202,9 @@ fn l2tp(payload: &[u8]) -> Option<Tunnel<'_>> {
 
 /// A user's packet (TS 29.281, section 5.1), or the frame of a user's Ethernet.
 fn gtp_u<'a>(udp: &Udp<'a>) -> Option<Tunnel<'a>> {
-    let (tunnel, carried) = datagrams::carried_by(udp)?;
+    let (tunnel, carried, missing) = datagrams::carried_by(udp)?;
     let layer = Layer::new(Encapsulation::GtpU, tunnel);
-    if datagrams::is_ip(carried, udp.missing) {
+    if datagrams::is_ip(carried, missing) {
         return Some(Tunnel::new(layer, Carried::Ip(carried)));
     }
     // PDCP, of F1-U and Xn-U, may be anything: a frame of the user's is one that leads to a whole packet.
@@ -215,7 +215,7 @@ fn gtp_u<'a>(udp: &Udp<'a>) -> Option<Tunnel<'a>> {
     };
     let is_whole = match packet.first()? >> 4 {
         4 => looks_like_ip(packet),
-        _ => datagrams::is_ip(packet, udp.missing),
+        _ => datagrams::is_ip(packet, missing),
     };
     is_whole.then(|| Tunnel::new(layer, Carried::Ethernet(carried)))
 }

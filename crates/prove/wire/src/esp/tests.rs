@@ -34,6 +34,37 @@ fn packets_in_order_have_no_gaps() {
 }
 
 #[test]
+fn packets_that_a_host_sends_at_once_are_read_one_by_one() {
+    let packet = |sequence: u32, length: usize| {
+        let header = Header { spi: 0x1234, sequence };
+        [&header.encode()[..], &vec![0x5a; length - HEADER]].concat()
+    };
+    let at_once: Vec<u8> = (1..=40)
+        .flat_map(|sequence| packet(sequence, if sequence < 40 { 88 } else { 40 }))
+        .collect();
+    let read: Vec<_> = super::packets(&at_once, 0)
+        .filter_map(|(packet, _)| header(packet))
+        .collect();
+    assert_eq!(read.len(), 40);
+    assert!((1..).zip(&read).all(|(sequence, header)| header.sequence == sequence));
+    // Captured in part: the last of those that are there lacks bytes.
+    let read: Vec<_> = super::packets(&at_once[..1000], at_once.len() - 1000).collect();
+    assert_eq!((read.len(), read[10].1, read[11].1), (12, 0, at_once.len() - 1000));
+    // Of one packet, of one that a link takes, and of others among them, nothing is cut.
+    for whole in [
+        packet(7, 9000),
+        at_once[..88 * 10].to_vec(),
+        [packet(1, 800), packet(2, 808), packet(9, 808)].concat(),
+    ] {
+        assert_eq!(super::packets(&whole, 0).count(), 1);
+        assert!(
+            super::counted(&whole, 0, Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()).is_none()
+                || whole.len() <= LARGEST
+        );
+    }
+}
+
+#[test]
 fn lost_late_and_repeated_packets_are_distinguished() {
     let sa = packets(&[1, 2, 5, 4, 4, 5, 9]);
     assert_eq!((sa.missing, sa.late, sa.repeated), (1 + 3, 1, 2));

@@ -68,8 +68,18 @@ impl Ipsec {
                         source: udp.source_port,
                         destination: udp.destination_port,
                     };
-                    let ends = (source, destination);
-                    return self.packet(packet, udp.missing, ends, carrier, arrived, bounds).is_ok();
+                    let mut captured = arrived.captured;
+                    for (packet, missing) in esp::packets(packet, udp.missing) {
+                        let arrived = Arrived {
+                            captured: std::mem::take(&mut captured),
+                            ..*arrived
+                        };
+                        let ends = (source, destination);
+                        if self.packet(packet, missing, ends, carrier, &arrived, bounds).is_err() {
+                            return false;
+                        }
+                    }
+                    return true;
                 }
                 Encapsulated::Unknown => return false,
             }

@@ -107,18 +107,38 @@ struct Open {
 struct Waiting {
     tsn: u32,
     at: Moment,
-    /// Of what was captured of its bytes.
-    digest: u32,
+    /// Of what was captured of its bytes, how many these are, and whether they are all.
+    said: Said,
     /// Sent again, so that nobody can tell which of the two was acknowledged.
     again: bool,
     acknowledged: bool,
 }
 
 /// Tells chunks apart that have one TSN: by chance alone two are alike.
-fn digest(data: &Data<'_>) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    data.payload.hash(&mut hasher);
-    hasher.finish() as u32
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Said {
+    digest: u32,
+    captured: u16,
+    whole: bool,
+}
+
+impl Said {
+    fn of(data: &Data<'_>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        data.payload.hash(&mut hasher);
+        Self {
+            digest: hasher.finish() as u32,
+            // A chunk has a length of two octets.
+            captured: data.payload.len() as u16,
+            whole: data.missing == 0,
+        }
+    }
+
+    /// True where two chunks cannot be one: more of one than of the other may have been captured.
+    fn differs(&self, other: &Self) -> bool {
+        let comparable = self.captured == other.captured || self.whole && other.whole;
+        comparable && self.digest != other.digest
+    }
 }
 
 /// One direction of an association while it lives.
@@ -169,7 +189,7 @@ impl Direction {
             work::steps(self.waiting.len());
             if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.tsn == data.tsn) {
                 waiting.again = true;
-                if waiting.digest != digest(data) {
+                if waiting.said.differs(&Said::of(data)) {
                     self.sent.contradicted.get_or_insert(at);
                 }
             }
@@ -186,7 +206,7 @@ impl Direction {
         self.waiting.push_back(Waiting {
             tsn: data.tsn,
             at,
-            digest: digest(data),
+            said: Said::of(data),
             again: false,
             acknowledged: false,
         });

@@ -156,7 +156,7 @@ fn what_is_known_is_not_given_again_and_what_went_is_named() {
         .unwrap();
     assert_eq!(critical["command"], "bartizan sidecar FILE --node A");
     assert_eq!(critical["changes"][0]["file"], "the deployment file");
-    assert_eq!(critical["about"], "key-exchange");
+    assert_eq!(critical["about"], json!(null), "plaintext is no matter of algorithms");
     assert_eq!(whole["frameworks"]["key-exchange"][0]["name"], "CNSA 2.0");
 
     source.packet(Timestamp(BEGUN + 1), RAW, &readable(2));

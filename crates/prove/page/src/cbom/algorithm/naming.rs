@@ -134,7 +134,7 @@ fn digits(name: &str) -> Option<String> {
 
 /// What CycloneDX calls a key exchange by.
 pub(super) fn key_exchange(name: &str) -> Naming {
-    let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let plain = name.to_ascii_lowercase().replace(['-', '_', ' '], "");
     let elliptic = |curve: String| Naming {
         family: Some("ECDH"),
         parameters: curve.rsplit('/').next().map(str::to_owned),
@@ -157,7 +157,8 @@ pub(super) fn key_exchange(name: &str) -> Naming {
         return elliptic(format!("secg/{plain}"));
     }
     if plain.contains("bitrandomecp") {
-        return elliptic(format!("secg/secp{}r1", plain.trim_end_matches("bitrandomecp")));
+        let bits = plain.split("bit").next().unwrap_or_default();
+        return elliptic(format!("secg/secp{bits}r1"));
     }
     if plain.starts_with("brainpoolp") {
         return elliptic(format!("brainpool/{}", name.trim_end_matches("tls13")));
