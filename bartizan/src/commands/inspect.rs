@@ -68,7 +68,8 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["interface", "reads"], value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (by content); may be given more than once
+    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (by content); may be given
+    /// more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 

@@ -29,7 +29,8 @@ pub(super) fn capture(bytes: &[u8]) {
     lost.remove(place);
     let mut doubled = packets.clone();
     doubled.insert(place, packets[place].clone());
-    // Another packet with the same headers: an answer of another protocol, another nonce's or another key's bytes.
+    // Another packet with the same headers: an answer of another protocol, another nonce's or
+    // another key's bytes.
     let mut altered = doubled.clone();
     if let Some(last) = altered[place].data.last_mut() {
         *last ^= 1 << (chosen >> 11 & 7);

@@ -49,7 +49,8 @@ fn within(folder: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// Recognises a ledger by its content, and by its name where it is empty. A part that was rotated away may be packed.
+/// Recognises a ledger by its content, and by its name where it is empty. A part that was rotated
+/// away may be packed.
 fn is_ledger(path: &Path, numbered: bool) -> bool {
     let named = match numbered {
         true => path.file_stem().map(Path::new),

@@ -19,7 +19,8 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Means {
-    /// A classical key exchange and ML-KEM-768 together: X25519MLKEM768, or an additional key exchange of IKE or SSH.
+    /// A classical key exchange and ML-KEM-768 together: X25519MLKEM768, or an additional key
+    /// exchange of IKE or SSH.
     HybridMlKem768,
     /// ML-DSA-65 alone.
     MlDsa65,

@@ -47,8 +47,9 @@ pub static SCTP_APPLICATIONS: &[SctpApplication] = applications! {
     "E2" "E2AP" 70 -  36421 "no port is assigned; 36421 is that of FlexRIC and srsRAN, and FlexRIC sends PPID 0";
 };
 
-/// The application with this payload protocol identifier, and whether that announces DTLS. Some stacks write the identifier in the other
-/// byte order: SCTP passes it through as it is given (RFC 6458, section 5.3.2).
+/// The application with this payload protocol identifier, and whether that announces DTLS. Some
+/// stacks write the identifier in the other byte order: SCTP passes it through as it is given (RFC
+/// 6458, section 5.3.2).
 #[must_use]
 pub fn sctp_application(payload_protocol: u32) -> Option<(&'static SctpApplication, bool)> {
     let named = |identifier: u32| {

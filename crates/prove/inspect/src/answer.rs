@@ -45,7 +45,8 @@ impl Answer {
         Self::from(std::slice::from_ref(report), findings)
     }
 
-    /// The one answer of several captures: what one of them shows is so, whatever others show. A finding that several have is one.
+    /// The one answer of several captures: what one of them shows is so, whatever others show. A
+    /// finding that several have is one.
     #[must_use]
     pub fn joint(reports: &[Report]) -> Self {
         let mut findings: Vec<Finding> = Vec::new();

@@ -134,7 +134,8 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let of_connections = [Concern::AboveTransport, Concern::Contradiction];
     let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
-    // In a capture of beginnings of packets a handshake cannot be read, however often an end is restarted.
+    // In a capture of beginnings of packets a handshake cannot be read, however often an end is
+    // restarted.
     if report.totals().snapped > report.totals().packets / 8 {
         for finding in findings
             .iter_mut()

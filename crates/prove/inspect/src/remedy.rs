@@ -119,7 +119,8 @@ impl Remedy {
         }
     }
 
-    /// The frameworks among those that ask that the remedy meets, and those that it does not; none where it names no algorithms.
+    /// The frameworks among those that ask that the remedy meets, and those that it does not; none
+    /// where it names no algorithms.
     #[must_use]
     pub fn met(&self) -> Option<[Vec<&'static str>; 2]> {
         let means = self.means.filter(|_| self.subject.is_some())?;
@@ -130,7 +131,8 @@ impl Remedy {
         Some([named(true), named(false)])
     }
 
-    /// Each document that asks for it, in one line: name, edition and place; and what the remedy meets.
+    /// Each document that asks for it, in one line: name, edition and place; and what the remedy
+    /// meets.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let asked = self.asked().into_iter();

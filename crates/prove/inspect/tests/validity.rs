@@ -208,7 +208,8 @@ fn an_sa_whose_end_moved_is_the_same_sa() {
         packet.data[40..42].fill(0);
         packet
     };
-    // The exchanges from packet 12 on, and then the second packet of either ESP association, from another address.
+    // The exchanges from packet 12 on, and then the second packet of either ESP association, from
+    // another address.
     let with = |exchanges: std::ops::Range<usize>| {
         let moved = before[exchanges].iter().chain(&before[9..11]).map(move_to);
         let packets: Vec<Owned> = before[..9].iter().cloned().chain(moved).collect();

@@ -45,7 +45,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-/// The judgement of a stream of IKE and ESP, which are judged by themselves as far as they could be found in it.
+/// The judgement of a stream of IKE and ESP, which are judged by themselves as far as they could be
+/// found in it.
 pub(crate) fn in_tcp(lost: Option<Moment>, all: Vec<Source>) -> Judgement {
     match lost {
         Some(at) => {
@@ -183,11 +184,13 @@ fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sourc
     )
 }
 
-/// The rule for keys that packets do not show: where a key that both ends were given takes part, or may without a trace, a recorder may
-/// lack it, and nothing shows that. So it is neither safe nor vulnerable. WireGuard, IKEv1, TLS, SNMP and EAPOL follow it.
+/// The rule for keys that packets do not show: where a key that both ends were given takes part, or
+/// may without a trace, a recorder may lack it, and nothing shows that. So it is neither safe nor
+/// vulnerable. WireGuard, IKEv1, TLS, SNMP and EAPOL follow it.
 pub(crate) const UNSHOWN_KEY: &str = "how it was made is not shown here";
 
-/// Suites of RFC 4279, 4785, 5487, 5489, 6209, 6367, 6655, 7905 and 8442 with a pre-shared key, alone or with a key exchange.
+/// Suites of RFC 4279, 4785, 5487, 5489, 6209, 6367, 6655, 7905 and 8442 with a pre-shared key,
+/// alone or with a key exchange.
 pub(crate) fn is_psk(suite: u16) -> bool {
     matches!(
         suite,

@@ -76,8 +76,8 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     }
 }
 
-/// The rest of a judgement of packets that share nonces, whatever made their key: two nonces or more used twice are their sender's doing,
-/// and one alone may be an injected packet's.
+/// The rest of a judgement of packets that share nonces, whatever made their key: two nonces or
+/// more used twice are their sender's doing, and one alone may be an injected packet's.
 pub(crate) fn nonces(reuse: Option<Reuse>, judgement: Judgement) -> (Judgement, Option<Contradiction>) {
     let Some(reuse) = reuse else {
         return (judgement, None);

@@ -94,9 +94,10 @@ struct Pair {
     disordered: bool,
 }
 
-/// Determines of IKE_SAs whose responder asked first whether a rekey in the capture made them: the initiator's message 0, which would say
-/// so, is not there. One did where an exchange between the same hosts made no other IKE_SA, and the IKE_SA that it was made in was
-/// deleted behind it. `ike` are in the order of first packets.
+/// Determines of IKE_SAs whose responder asked first whether a rekey in the capture made them: the
+/// initiator's message 0, which would say so, is not there. One did where an exchange between the
+/// same hosts made no other IKE_SA, and the IKE_SA that it was made in was deleted behind it. `ike`
+/// are in the order of first packets.
 pub(crate) fn rekeyed(ike: &mut [IkeSa]) {
     /// IKE_SAs before it between the same hosts that are looked at.
     const BEFORE: usize = 16;

@@ -31,7 +31,8 @@ pub enum Kind {
     SshNotSeen,
     /// A protocol over TCP that is known by name, in plaintext.
     Plaintext(Plaintext),
-    /// The same with protection of its own, without TLS: a security layer of SASL or GSSAPI, or Standard RDP Security.
+    /// The same with protection of its own, without TLS: a security layer of SASL or GSSAPI, or
+    /// Standard RDP Security.
     Protected(Plaintext),
     /// A negotiation with a proxy, behind which nothing is, or nothing is read.
     Proxy(ProxyProtocol),

@@ -108,7 +108,8 @@ fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
     assert_eq!(wireguard.clear.answer(), Answer::No);
 }
 
-/// First messages of client and server of each protocol that is named over TCP, and of others; and whether they are text.
+/// First messages of client and server of each protocol that is named over TCP, and of others; and
+/// whether they are text.
 const SPOKEN: &[(&str, &[u8], &[u8], bool)] = &[
     (
         "Diameter",

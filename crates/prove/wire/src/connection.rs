@@ -85,7 +85,8 @@ pub enum Content {
     Http1(Box<Http1>),
     /// SSH.
     Ssh(Box<Ssh>),
-    /// IKE and ESP in TCP, which are given by themselves; with the packet from which on they could not be found.
+    /// IKE and ESP in TCP, which are given by themselves; with the packet from which on they could
+    /// not be found.
     IkeInTcp(Option<Moment>),
     /// A protocol that is known by name, in plaintext to its end.
     Plaintext(Spoken),

@@ -193,13 +193,14 @@ impl Datagrams {
     }
 }
 
-/// The tunnel of a user's packet in a datagram of GTP-U, what is carried in it, and bytes of that which were not captured.
+/// The tunnel of a user's packet in a datagram of GTP-U, what is carried in it, and bytes of that
+/// which were not captured.
 pub(crate) fn carried_by<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8], usize)> {
     (recognise(udp) == Some(DatagramProtocol::GtpU)).then(|| carried(udp))?
 }
 
-/// The tunnel of a G-PDU, what it carries behind its header and extension headers (TS 29.281, sections 5.1 and 5.2), and bytes of that
-/// which were not captured.
+/// The tunnel of a G-PDU, what it carries behind its header and extension headers (TS 29.281,
+/// sections 5.1 and 5.2), and bytes of that which were not captured.
 fn carried<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8], usize)> {
     const G_PDU: u8 = 255;
     const EXTENSIONS: usize = 8;

@@ -50,8 +50,8 @@ pub fn header(packet: &[u8]) -> Option<Header> {
     })
 }
 
-/// Bytes of a UDP payload that cross most links; more are several packets that a host sends at once (UDP_SEGMENT), of one length each but
-/// the last.
+/// Bytes of a UDP payload that cross most links; more are several packets that a host sends at once
+/// (UDP_SEGMENT), of one length each but the last.
 const LARGEST: usize = 1500;
 
 /// The packets in a payload, each of which goes on from the one before it at a fixed stride.

@@ -1,8 +1,9 @@
 //! Nonces of recent packets under one key. Two different packets under one key and nonce are readable by a recorder of both, without
 //! the key (SP 800-38D, section 8). Identical packets are copies that the network made.
 //!
-//! One rule for ESP, IKE and MACsec: one nonce used twice is a contradiction, because either packet may be injected; from two on it is
-//! the sender. Of a longer flow the first and the newest [`PLACES`] packets are compared, in bounded memory.
+//! One rule for ESP, IKE and MACsec: one nonce used twice is a contradiction, because either packet
+//! may be injected; from two on it is the sender. Of a longer flow the first and the newest
+//! [`PLACES`] packets are compared, in bounded memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -98,9 +98,11 @@ impl Plaintext {
 /// Protection that a protocol has of its own, without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
-    /// A security layer of SASL (RFC 4422, section 3.7) or GSSAPI: each message behind its length, in whatever the mechanism agreed on.
+    /// A security layer of SASL (RFC 4422, section 3.7) or GSSAPI: each message behind its length,
+    /// in whatever the mechanism agreed on.
     SecurityLayer,
-    /// Standard RDP Security: symmetric keys made from a secret that RSA transports ([MS-RDPBCGR], section 5.3).
+    /// Standard RDP Security: symmetric keys made from a secret that RSA transports ([MS-RDPBCGR],
+    /// section 5.3).
     Rsa,
     /// The same, whose choice of a cipher, or of none, is not in the capture.
     NotShown,

@@ -26,7 +26,8 @@ pub(super) struct Algorithm {
 type Role = (&'static str, &'static [&'static str]);
 
 const KEM: Role = ("kem", &["encapsulate", "decapsulate"]);
-// Both ends make a key pair. Evaluators take `keyderive` for a derivation from keys, which no quantum computer breaks.
+// Both ends make a key pair. Evaluators take `keyderive` for a derivation from keys, which no
+// quantum computer breaks.
 const KEY_AGREEMENT: Role = ("key-agree", &["keygen"]);
 const COMBINER: Role = ("combiner", &["keygen"]);
 const SIGNATURE: Role = ("signature", &["sign", "verify"]);

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 /// A version of CycloneDX that documents are written in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Version {
-    /// 1.6, for tools that take no other. Groups and signature schemes of suites are in names alone.
+    /// 1.6, for tools that take no other. Groups and signature schemes of suites are in names
+    /// alone.
     V1_6,
     /// 1.7.
     #[default]

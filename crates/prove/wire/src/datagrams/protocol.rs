@@ -160,7 +160,8 @@ fn ip_name(number: u8) -> Cow<'static, str> {
     }
 }
 
-/// True where a message of GTP-U that is known by its type has a few bytes behind it: padding of a sender or of a link.
+/// True where a message of GTP-U that is known by its type has a few bytes behind it: padding of a
+/// sender or of a link.
 fn is_padded(payload: &[u8], kind: u8, message: usize, sent: usize) -> bool {
     /// Bytes of padding at most: those of the least frame of Ethernet.
     const PADDING: usize = 46;

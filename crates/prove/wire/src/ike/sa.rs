@@ -226,9 +226,11 @@ pub struct IkeSa {
     pub version: (u8, u8),
     /// What it began with.
     pub origin: Origin,
-    /// True where its first message in the capture is of the responder's request 0: it was there before, or a rekey made it.
+    /// True where its first message in the capture is of the responder's request 0: it was there
+    /// before, or a rekey made it.
     pub responder_first: bool,
-    /// Further addresses of initiator and responder between which both ends sent messages: it moved (RFC 4555). Four at most.
+    /// Further addresses of initiator and responder between which both ends sent messages: it moved
+    /// (RFC 4555). Four at most.
     pub moved: Vec<[IpAddr; 2]>,
     /// First packet.
     pub first: Moment,

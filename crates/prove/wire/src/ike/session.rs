@@ -252,7 +252,8 @@ impl Session {
         self.compare(header, message, repeated, fragment, arrival);
     }
 
-    /// Follows it to other addresses, once both ends sent messages between them: a message of one end may be forged.
+    /// Follows it to other addresses, once both ends sent messages between them: a message of one
+    /// end may be forged.
     fn follow(&mut self, from: Party, arrival: &Arrival) {
         /// Pairs of addresses that are kept.
         const MOVES: usize = 4;
@@ -561,8 +562,9 @@ impl Session {
         }
     }
 
-    /// Takes a message, or a fragment of it, into its exchange; `another` asks for an exchange of its own, and `clear` bytes of it are
-    /// in plaintext before what is encrypted. Says whether all of the message was there before.
+    /// Takes a message, or a fragment of it, into its exchange; `another` asks for an exchange of
+    /// its own, and `clear` bytes of it are in plaintext before what is encrypted. Says whether all
+    /// of the message was there before.
     fn take(
         &mut self,
         header: &Header,
@@ -707,7 +709,8 @@ fn digest(message: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The encrypted payload of a message, or what is in its place, and bytes of payloads in plaintext before it (RFC 7383, section 2.5.3).
+/// The encrypted payload of a message, or what is in its place, and bytes of payloads in plaintext
+/// before it (RFC 7383, section 2.5.3).
 pub(super) fn sealed(first: PayloadType, rest: &[u8]) -> (PayloadType, usize) {
     /// Payloads in plaintext that are passed over.
     const PAYLOADS: usize = 8;

@@ -70,7 +70,8 @@ impl Stream {
         std::mem::take(&mut self.ready)
     }
 
-    /// The packet from which on messages cannot be found, or with a part of one that never became whole.
+    /// The packet from which on messages cannot be found, or with a part of one that never became
+    /// whole.
     pub(crate) fn lost(&self) -> Option<Moment> {
         let whole = self.partial.iter().all(Vec::is_empty);
         self.lost.or(self.last.filter(|_| !whole))

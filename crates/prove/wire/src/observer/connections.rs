@@ -98,7 +98,8 @@ impl Observer {
         }
     }
 
-    /// Takes the messages of IKE and ESP that a segment completed; the packet is counted with the first of them.
+    /// Takes the messages of IKE and ESP that a segment completed; the packet is counted with the
+    /// first of them.
     fn in_stream(&mut self, ends: &Ends, arrived: &Arrived<'_>) {
         let Some(Slot::Live(flow)) = self.slots.get_mut(ends) else {
             return;

@@ -248,7 +248,8 @@ impl Flow {
         self.application.has_messages()
     }
 
-    /// Messages of IKE and ESP that came since the last call, with the sockets of their senders and receivers.
+    /// Messages of IKE and ESP that came since the last call, with the sockets of their senders and
+    /// receivers.
     pub(super) fn messages(&mut self) -> Vec<([SocketAddr; 2], Vec<u8>)> {
         let (client, server) = (self.ends[self.client.0], self.ends[1 - self.client.0]);
         let ends = |side| match side {

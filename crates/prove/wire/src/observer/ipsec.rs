@@ -36,7 +36,8 @@ pub(super) struct Ipsec {
     half_open: Table<HalfOpen, u64>,
     /// A table has twice the places it needs at times: what is in them is kept elsewhere.
     associations: Table<(PathId, IpAddr, IpAddr, u32), Box<EspSa>>,
-    /// IKE_SAs that moved to other addresses, the newest last: their ESP security associations moved with them.
+    /// IKE_SAs that moved to other addresses, the newest last: their ESP security associations
+    /// moved with them.
     moved: Vec<u64>,
 }
 
@@ -332,7 +333,8 @@ impl Ipsec {
         Ok(())
     }
 
-    /// The place of an ESP security association: its own, or that which it had before its IKE_SA moved, where its numbers go on.
+    /// The place of an ESP security association: its own, or that which it had before its IKE_SA
+    /// moved, where its numbers go on.
     fn moved_from(&self, key: (PathId, IpAddr, IpAddr, u32), sequence: u32) -> (PathId, IpAddr, IpAddr, u32) {
         /// Numbers by which an association may be ahead, with packets lost on the way.
         const AHEAD: u32 = 1 << 20;

@@ -92,7 +92,8 @@ fn asks_for_rdp(client: &[u8]) -> bool {
     }
 }
 
-/// Recognises a connection confirm of X.224 as RDP's: nothing behind the header, or what was negotiated ([MS-RDPBCGR], section 2.2.1.2).
+/// Recognises a connection confirm of X.224 as RDP's: nothing behind the header, or what was
+/// negotiated ([MS-RDPBCGR], section 2.2.1.2).
 fn confirms_rdp(server: &[u8]) -> bool {
     let length = server
         .get(2..4)

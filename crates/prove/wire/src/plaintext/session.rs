@@ -213,7 +213,8 @@ impl Session {
 impl Session {
     /// Looks for protection of the protocol's own.
     fn protects(&mut self, from: Side, bytes: &[u8], at: Moment) {
-        /// Encryption by GSSAPI (PostgreSQL's protocol, section 55.2.11): the request, and the server's consent.
+        /// Encryption by GSSAPI (PostgreSQL's protocol, section 55.2.11): the request, and the
+        /// server's consent.
         const GSSENC_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x30];
         let [client, server] = &self.first;
         let own = match self.spoken.protocol {
@@ -239,7 +240,8 @@ impl Session {
 
     /// Follows messages of LDAP from one to the next, to where one is in a security layer instead.
     fn is_wrapped_ldap(&mut self, from: Side, mut bytes: &[u8]) -> bool {
-        /// A bind request with SASL credentials: version 3, an empty or short name, and the choice [3] (RFC 4511, section 4.2).
+        /// A bind request with SASL credentials: version 3, an empty or short name, and the choice
+        /// [3] (RFC 4511, section 4.2).
         const SASL: u8 = 0xa3;
         loop {
             let left = &mut self.left[from.index()];
@@ -273,8 +275,8 @@ impl Session {
     }
 }
 
-/// True where bytes begin with a length of four octets and what a security layer wraps, unless that says that it is not encrypted: tokens
-/// of Kerberos do (RFC 4121, section 4.2.2).
+/// True where bytes begin with a length of four octets and what a security layer wraps, unless that
+/// says that it is not encrypted: tokens of Kerberos do (RFC 4121, section 4.2.2).
 fn is_wrapped(bytes: &[u8]) -> bool {
     /// Of its flags: the token is encrypted.
     const SEALED: u8 = 0x02;
@@ -285,8 +287,8 @@ fn is_wrapped(bytes: &[u8]) -> bool {
     }
 }
 
-/// The encryption method of Standard RDP Security that a server of RDP chooses, 0 for none: in its security data, behind the key of T.124
-/// ([MS-RDPBCGR], section 2.2.1.4.3).
+/// The encryption method of Standard RDP Security that a server of RDP chooses, 0 for none: in its
+/// security data, behind the key of T.124 ([MS-RDPBCGR], section 2.2.1.4.3).
 fn rdp_method(begins: &[u8]) -> Option<u8> {
     const KEY: &[u8] = b"McDn";
     const SECURITY: [u8; 2] = [0x02, 0x0c];

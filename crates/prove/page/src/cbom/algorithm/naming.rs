@@ -19,7 +19,8 @@ const GOST_CURVES: [(&str, &str); 7] = [
     ("gc512c", "id-tc26-gost-3410-2012-512-paramSetC"),
 ];
 
-/// Curves of key agreement by their object identifiers (RFC 5480, 5639, 8410), as CycloneDX names them.
+/// Curves of key agreement by their object identifiers (RFC 5480, 5639, 8410), as CycloneDX names
+/// them.
 const CURVES: [(&str, &str); 8] = [
     ("other/Curve25519", "1.3.101.110"),
     ("other/Curve448", "1.3.101.111"),

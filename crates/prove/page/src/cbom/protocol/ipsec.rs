@@ -111,7 +111,8 @@ impl Agreement {
         texts.join(between)
     }
 
-    /// The family of key agreement, where it is the only key exchange: evaluators judge a protocol by its name.
+    /// The family of key agreement, where it is the only key exchange: evaluators judge a protocol
+    /// by its name.
     fn classical(&self) -> String {
         let exchanges = self.0.iter().map(|transform| &transform.algorithm);
         let family = |algorithm: &Algorithm| algorithm.properties["algorithmFamily"].as_str().map(str::to_owned);

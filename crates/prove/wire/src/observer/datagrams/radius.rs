@@ -1,4 +1,5 @@
-//! EAP in RADIUS (RFC 3579): the handshakes that key ports, between the authenticator and the server.
+//! EAP in RADIUS (RFC 3579): the handshakes that key ports, between the authenticator and the
+//! server.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
