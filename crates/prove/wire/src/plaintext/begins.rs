@@ -39,7 +39,10 @@ pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> boo
         Plaintext::Dns => both && same(2..4, 2..4),
         Plaintext::Ldap | Plaintext::Bgp | Plaintext::Diameter => both,
         // Its answer is the second packet.
-        Plaintext::MySql => begins(Side::Server, server) && matches!(client, [_, _, 0, 1, ..]),
+        Plaintext::MySql => {
+            let length = |a: u8, b: u8| u16::from_le_bytes([a, b]);
+            begins(Side::Server, server) && matches!(client, &[a, b, 0, 1, ..] if (32..=4096).contains(&length(a, b)))
+        }
         // One octet to a request for TLS or GSSAPI, and a message with its length to all others.
         Plaintext::PostgreSql => {
             let answers = match server {
