@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// Where the authority is, and how its key is opened.
+/// Directory of the authority and the passphrase of its key.
 #[derive(clap::Args)]
 struct AuthorityArgs {
     /// Directory of the authority

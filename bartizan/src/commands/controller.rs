@@ -91,19 +91,19 @@ pub(crate) struct Args {
     /// Kind of the keys that the issuer certifies: ecdsa-p256, ecdsa-p384, ed25519, and ml-dsa-44, -65, -87 where it is not cert-manager's own
     #[arg(long, value_name = "ALGORITHM", requires = "issuer", default_value = "ecdsa-p256")]
     key_algorithm: Algorithm,
-    /// Namespace to keep; may be repeated. All, where it is left out: whoever may write a Network anywhere then gets certificates for any name
+    /// Namespace to keep; may be repeated. Default: all. Every user who may write a Network anywhere then gets certificates for any name
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
-    /// How long certificates are valid: 90d, 12h
+    /// Lifetime of certificates: 90d, 12h
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = lifetime)]
     lifetime: Duration,
-    /// How long before their end they are renewed, at most two thirds of their lifetime. Default: a third
+    /// Time from renewal to expiry, at most two thirds of the lifetime. Default: a third
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     renew_before: Option<Duration>,
     /// ConfigMap with the deployment file under the key `deployment.yaml`
     #[arg(long, value_name = "NAME", default_value = "bartizan")]
     config_map: String,
-    /// What comes before the node's name in the name of its Secret
+    /// Prefix of the node's name in the name of its Secret
     #[arg(long, value_name = "PREFIX", default_value = "bartizan-")]
     secret_prefix: String,
     /// Do not ask sidecars what they carry: Networks have no condition `Protected`

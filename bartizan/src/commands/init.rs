@@ -23,7 +23,7 @@ use crate::{Failure, Outcome};
     bartizan init e2 --file ran.yaml | sh       make the certificates as well\n  \
     bartizan init fronthaul --file -            print the file, write nothing")]
 pub(crate) struct Args {
-    /// What kind of network it is.
+    /// Kind of network.
     #[arg(value_name = "KIND")]
     kind: Kind,
     /// The file to write; `-` prints it instead, without the commands.

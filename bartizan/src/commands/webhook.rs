@@ -31,7 +31,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
     bartizan webhook --certificate tls.crt --key tls.key --image registry.5gc/bartizan-sidecar:0.1.0 --redirect-image registry.5gc/bartizan-redirect:0.1.0\n\n\
     Served by HTTPS: POST /inject (AdmissionReview of admission.k8s.io/v1), GET /live, GET /ready.")]
 pub(crate) struct Args {
-    /// Where to listen
+    /// Address to listen at
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9443))]
     listen: SocketAddr,
     /// Certificate for the name of the Service, PEM, leaf first: ECDSA, since API servers verify no ML-DSA
@@ -49,22 +49,22 @@ pub(crate) struct Args {
     /// ConfigMap in the namespace of each pod: its key `deployment.yaml` is the deployment file
     #[arg(long, value_name = "NAME", default_value = "bartizan", value_parser = name)]
     config_map: String,
-    /// What comes before the node's name in the name of the Secret with tls.crt, tls.key, ca.crt and, where there is one, ca.crl
+    /// Prefix of the node's name in the name of the Secret with tls.crt, tls.key, ca.crt and, where there is one, ca.crl
     #[arg(long, value_name = "PREFIX", default_value = "bartizan-", value_parser = prefix)]
     secret_prefix: String,
     /// Port of the sidecars' admin listeners, as the deployment file has it
     #[arg(long, value_name = "PORT", default_value_t = ADMIN_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     admin_port: u16,
-    /// What each of the two containers requests: cpu=50m,memory=64Mi
+    /// Requests of each of the two containers: cpu=50m,memory=64Mi
     #[arg(long, value_name = "QUANTITIES", value_delimiter = ',', value_parser = quantity)]
     requests: Vec<(String, String)>,
-    /// What each of the two containers is limited to: memory=256Mi
+    /// Limits of each of the two containers: memory=256Mi
     #[arg(long, value_name = "QUANTITIES", value_delimiter = ',', value_parser = quantity)]
     limits: Vec<(String, String)>,
     /// Refuse pods that their annotation leaves out
     #[arg(long)]
     mandatory: bool,
-    /// How long to go on serving after SIGTERM, until nobody is led here any more, in seconds
+    /// Time to serve after SIGTERM, until no API server connects any more, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(..=300))]
     drain: u64,
 }

@@ -38,7 +38,7 @@ pub(super) struct Args {
     /// Country in every certificate, two capital letters
     #[arg(long, value_name = "CC")]
     country: Option<String>,
-    /// Where relying parties find the revocation list; written into every certificate
+    /// URL of the revocation list for relying parties; written into every certificate
     #[arg(long, value_name = "URL")]
     crl_url: Option<String>,
     /// Days the root is valid

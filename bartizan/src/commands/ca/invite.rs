@@ -28,12 +28,12 @@ pub(super) struct Args {
     name: Name,
     #[command(flatten)]
     names: NameArgs,
-    /// What the certificate is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    /// Use of the certificate: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
     #[arg(long, value_name = "PROFILE", default_value_t)]
     profile: Profile,
     #[command(flatten)]
     lifetime: LifetimeArgs,
-    /// How long the invitation is open, such as 12h or 7d
+    /// Lifetime of the invitation, such as 12h or 7d
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
     open_for: Duration,
     /// Come by a vendor's certificate instead of a secret: the vendor's root, PEM or DER

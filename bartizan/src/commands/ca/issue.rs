@@ -23,7 +23,7 @@ pub(super) struct Args {
     name: Name,
     #[command(flatten)]
     names: NameArgs,
-    /// What it is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    /// Use of the certificate: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
     #[arg(long, value_name = "PROFILE", default_value_t)]
     profile: Profile,
     /// Kind of the key; the issuer's where none is given

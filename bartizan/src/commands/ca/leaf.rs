@@ -38,7 +38,7 @@ impl NameArgs {
     }
 }
 
-/// How long a certificate is valid.
+/// Lifetime of a certificate.
 #[derive(clap::Args)]
 pub(super) struct LifetimeArgs {
     /// Days the certificate is valid
@@ -67,7 +67,7 @@ impl LifetimeArgs {
     }
 }
 
-/// Where the files go and how they are reported.
+/// Output folder, owner of the files and format of the report.
 #[derive(clap::Args)]
 pub(super) struct OutputArgs {
     /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
@@ -76,7 +76,7 @@ pub(super) struct OutputArgs {
     /// Replace files that are there
     #[arg(long)]
     force: bool,
-    /// Whose the files are, as names or numbers; whom they replace the files of, or this user's, where it is left out. Takes root
+    /// Owner of the files, as names or numbers; defaults to the owner of the replaced files, else this user. Needs root
     #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
     owner: Option<(u32, u32)>,
     /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out

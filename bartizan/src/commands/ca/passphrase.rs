@@ -18,7 +18,7 @@ const PIN_VARIABLE: &str = "BARTIZAN_CA_PIN";
 /// Most octets of a passphrase file.
 const LARGEST: u64 = 4096;
 
-/// Where passphrase and PIN come from; without these the environment, then the terminal.
+/// Sources of passphrase and PIN; the default is the environment, then the terminal.
 #[derive(clap::Args)]
 pub(crate) struct PassphraseArgs {
     /// File whose first line is the passphrase of the authority's keys; without it BARTIZAN_CA_PASSPHRASE, then the

@@ -90,7 +90,7 @@ struct Retire {
     json: bool,
 }
 
-/// What the next one is like.
+/// Properties of the next certificate.
 #[derive(clap::Args)]
 struct Next {
     /// Kind of its key; without it that of the one whose place it takes

@@ -39,10 +39,10 @@ const ROUND: Duration = Duration::from_secs(60);
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
-    /// Where to listen
+    /// Address to listen at
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8829))]
     listen: SocketAddr,
-    /// Where to listen for EST as well: TLS 1.3 with quantum-safe groups
+    /// Address to listen at for EST too: TLS 1.3 with quantum-safe groups
     #[arg(long, value_name = "ADDRESS:PORT")]
     est: Option<SocketAddr>,
     /// DNS name in the certificate by which answers are signed

@@ -26,7 +26,7 @@ pub(super) struct Args {
     name: Option<Name>,
     #[command(flatten)]
     names: NameArgs,
-    /// What the certificate is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    /// Use of the certificate: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
     #[arg(long, value_name = "PROFILE", default_value_t)]
     profile: Profile,
     /// Take the subject alternative names of the request; nothing else of it is ever taken

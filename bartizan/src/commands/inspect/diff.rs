@@ -11,7 +11,7 @@ use super::read::{Known, inspect_file, read_ledgers};
 use super::{damage, deployment_file, keys};
 use crate::{Failure, Outcome};
 
-/// What became of each link between two dates: what appeared, disappeared, got better and got worse.
+/// Compare links between two dates: which appeared, disappeared, got better and got worse.
 ///
 /// A link is known again by its interface and its ends: the nodes of the deployment file, or else addresses. Worse is a
 /// verdict or an answer that fell, from whatever it was, and what is no longer shown; a vulnerable link that appeared counts as well.

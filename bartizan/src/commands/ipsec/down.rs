@@ -31,7 +31,7 @@ use crate::{Failure, Outcome};
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
-    /// How long a peer may take to answer, in seconds.
+    /// Time allowed for a peer's answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// In the end, let packets of these links leave unencrypted: what `up` installed against it is removed.

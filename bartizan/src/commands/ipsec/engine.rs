@@ -14,7 +14,7 @@ use crate::{Failure, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  bartizan ike-engine --directory /run/bartizan/ipsec/cu")]
 pub(crate) struct Args {
-    /// Where its socket and its log are: a directory of this user alone.
+    /// Directory of its socket and log. Only this user may have access to it.
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
     /// Peers that may begin at the same time without a cookie.

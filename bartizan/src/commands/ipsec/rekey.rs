@@ -28,10 +28,10 @@ pub(crate) struct Args {
     /// Rekey the IKE_SAs instead of the CHILD_SAs.
     #[arg(long)]
     ike: bool,
-    /// Of MACsec links: by another exchange with the peer, which gives the peer another key as well.
+    /// Rekey MACsec links by a new exchange with the peer, which gives the peer a new key too.
     #[arg(long, conflicts_with = "ike")]
     exchange: bool,
-    /// How long the new SAs are waited for, in seconds.
+    /// Time allowed for the new SAs, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// Print JSON instead of text.

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Let packets of these links leave and arrive unencrypted wherever charon does not keep them: no rules are set.
     #[arg(long)]
     no_guard: bool,
-    /// How long each link may take, in seconds.
+    /// Time allowed for each link, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
     /// Print JSON instead of text.

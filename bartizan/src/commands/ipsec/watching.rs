@@ -19,10 +19,10 @@ use crate::Failure;
 use crate::commands::endpoint::{self, Endpoint, Serving};
 use crate::output::is_coloured;
 
-/// How a watch writes.
+/// Output of a watch.
 #[derive(clap::Args)]
 pub(super) struct WatchArgs {
-    /// Where the ledger is written, instead of the place in the file.
+    /// Path of the ledger, instead of the one in the deployment file.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Serve /metrics for Prometheus at this address.

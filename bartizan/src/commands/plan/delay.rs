@@ -25,14 +25,15 @@ const SCHEMA: &str = "bartizan-plan-delay/1";
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan delay --size 1425 --distance 20km --protect esp:aes256gcm16\n  \
-    bartizan plan delay --size 62 --protect esp:aes256-cbc-sha256 --delay-curve experiments/e2-delay-by-size/records/RUN.jsonl.gz\n  \
+    bartizan plan delay --size 62 --protect esp:aes256-cbc-sha256 --delay-curve lab/experiments/e2-delay-by-size/records/RUN.jsonl.gz\n  \
     bartizan plan delay --size 7678 --protect macsec:gcm-aes-128 --delay-curve published --out plan\n  \
     bartizan plan delay --size 1425 --rate 1Gb/s --load 40% --processing 82us --json | jq .rows")]
 pub(crate) struct Args {
     /// Bytes of the frame with its Ethernet header, without check sequence.
     #[arg(long, value_name = "BYTES", default_value = "1425")]
     size: Bytes,
-    /// What protects it: none, esp:PROPOSAL[,transport][,udp][,ipv6], macsec:SUITE[,no-sci], tls:SUITE; may be given more than once.
+    /// Protection: `none`, `esp:PROPOSAL[,transport][,udp][,ipv6]`, `macsec:SUITE[,no-sci]`, `tls:SUITE`;
+    /// may be repeated.
     #[arg(long, value_name = "PROTECTION", default_values = ["esp:aes256-sha256", "esp:aes256gcm16", "macsec:gcm-aes-128"])]
     protect: Vec<Protection>,
     /// Rate of the line.
@@ -44,10 +45,10 @@ pub(crate) struct Args {
     /// Share of the rate that other traffic takes, without protection.
     #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
     load: Share,
-    /// How sizes of that traffic are distributed.
+    /// Distribution of packet sizes of that traffic.
     #[arg(long, value_enum, default_value_t = Sizes::Varied)]
     sizes: Sizes,
-    /// What both ends together need to process the packet, whatever protects it; added to what a curve says.
+    /// Processing time of both ends together, independent of the protection; added to the value of a curve.
     #[arg(long, value_name = "TIME", default_value = "0us", allow_hyphen_values = true)]
     processing: Microseconds,
     /// Processing delay by size: `published`, a table of commas, or records of e2-delay-by-size.

@@ -75,9 +75,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Which {
-    /// What the best units of the two categories can do, as table 4 prints.
+    /// Best units of the two categories, as table 4 prints.
     Best,
-    /// What any units of the two categories do.
+    /// Values that every unit of the two categories meets.
     Guaranteed,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// MTU of the link: bytes behind the Ethernet header.
     #[arg(long, value_name = "BYTES", default_value = "1500", allow_hyphen_values = true)]
     mtu: Bytes,
-    /// What is nested on it, the innermost first: gtp-u, esp:PROPOSAL[,udp], macsec:SUITE; may be given more than once.
+    /// Encapsulations, innermost first: `gtp-u`, `esp:PROPOSAL[,udp]`, `macsec:SUITE`; may be repeated.
     #[arg(long, value_name = "LAYER")]
     within: Vec<Protection>,
     /// A payload of fixed size that is to be split, of eCPRI.
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Signatures of certificates and handshakes; may be given more than once.
     #[arg(long, value_name = "SCHEME", default_values = ["ecdsa_secp256r1_sha256", "mldsa44", "mldsa65", "mldsa87"], value_parser = signature)]
     signature: Vec<&'static Signature>,
-    /// How many certificates an end sends, the root not among them; may be given more than once.
+    /// Number of certificates an end sends, without the root; may be repeated.
     #[arg(long, value_name = "N", default_values_t = [1, 2], value_parser = clap::value_parser!(u8).range(1..=16))]
     chain: Vec<u8>,
     /// Bytes of a certificate that are neither key nor signature [default: 371, as captured of `bartizan ca`].

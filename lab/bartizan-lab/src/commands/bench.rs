@@ -32,7 +32,7 @@ enum Bench {
     /// The server behind everything that is measured; started by the bench itself.
     #[command(hide = true)]
     Server {
-        /// Where it listens.
+        /// Address to listen at.
         #[arg(long)]
         listen: SocketAddr,
     },

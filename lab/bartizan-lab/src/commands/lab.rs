@@ -46,7 +46,7 @@ pub(crate) enum Lab {
     Responder(responder::Args),
 }
 
-/// Where experiments are looked for.
+/// Folders of experiments.
 #[derive(clap::Args)]
 pub(super) struct Where {
     /// The folder of experiments [default: ./experiments, else those built into this binary]

@@ -28,7 +28,7 @@ pub(in super::super) struct FollowArgs {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub(super) window: Duration,
 
-    /// How late the word of a ledger may come, and an interface of the deployment file first be seen
+    /// Time allowed for a ledger record to arrive, and for an interface of the deployment file to be seen first
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(super) grace: Duration,
 

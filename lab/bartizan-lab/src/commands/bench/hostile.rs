@@ -21,7 +21,7 @@ use crate::{Failure, Outcome};
 
 /// Measure what hostile others do to the latency of requests that share sidecars with them.
 ///
-/// A consumer's requests to a producer, one after the other, next to nobody, a hostile consumer, a hostile producer, unauthenticated clients and a
+/// A consumer's requests to a producer, one after the other, alone, next to a hostile consumer, a hostile producer, unauthenticated clients and a
 /// hostile peer of another interface, in random order in every repetition. Three sidecars as shipped; what is hostile has processors of
 /// its own where there are two.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Paths of the sidecar: splice, http2
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', default_value = "http2,splice", value_parser = path)]
     path: Vec<Proxy>,
-    /// How often each is repeated, from 1 to 10000; judged from 20 on
+    /// Repetitions of each, from 1 to 10000; judged from 20 on
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repetitions: u16,
     /// Requests of a trial, of which the 99th percentile is taken, from 100 to 100000
@@ -52,16 +52,16 @@ pub(super) struct Args {
     file: Option<PathBuf>,
 }
 
-/// What is hostile, until it is killed.
+/// A hostile party, until it is killed.
 #[derive(clap::Args)]
 pub(super) struct AttackArgs {
-    /// Who
+    /// Kind of hostile party
     #[arg(long = "as", value_parser = hostility)]
     who: Hostility,
-    /// Towards whom
+    /// Address to attack
     #[arg(long)]
     to: SocketAddr,
-    /// Where a hostile producer stands
+    /// Address of a hostile producer
     #[arg(long)]
     listen: Option<SocketAddr>,
 }

@@ -40,10 +40,9 @@ const HOSTILE: u64 = 100_000_000;
     bartizan bench inspect --what mixed --size 200MB\n  \
     bartizan bench inspect --what mixed,wrapped --tshark none --compare-with /opt/older/bartizan")]
 pub(super) struct Args {
-    /// What to measure: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in VXLAN and GTP-U), bulk (ESP and
-    /// TLS records), flows (memory of very
-    /// many at once), idle (memory of one, by kind), hostile (time for ten times as much of what was made to keep a reader busy)
-    /// [default: all]
+    /// Subjects: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in VXLAN
+    /// and GTP-U), bulk (ESP and TLS records), flows (memory of very many at once), idle (memory of
+    /// one, by kind), hostile (time for ten times as much of an input made to keep a reader busy) [default: all]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = Subject::parse)]
     what: Vec<Subject>,
 
@@ -55,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=10_000_000))]
     flows: u32,
 
-    /// How often each is repeated
+    /// Repetitions of each
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repetitions: u16,
 

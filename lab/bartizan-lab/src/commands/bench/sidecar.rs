@@ -31,15 +31,15 @@ pub(super) struct Args {
     #[arg(long, value_name = "PROXY,...", value_delimiter = ',', value_parser = peer)]
     peer: Vec<Peers>,
 
-    /// What to measure: latency, throughput, new-connection, handshakes, memory [default: all]
+    /// Subjects: latency, throughput, new-connection, handshakes, memory [default: all]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = what)]
     what: Vec<What>,
 
-    /// Where it runs: one-core, unpinned [default: both, one after the other]
+    /// Placement: one-core, unpinned [default: both, one after the other]
     #[arg(long, value_name = "PLACEMENT,...", value_delimiter = ',', value_parser = placement)]
     placement: Vec<Placement>,
 
-    /// How often each is repeated, from 1 to 10000; the ratio of post-quantum to classical is judged from 100 on
+    /// Repetitions of each, from 1 to 10000; the ratio of post-quantum to classical is judged from 100 on
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repetitions: u16,
 

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_name = "B")]
     after: String,
 
-    /// What changed by no more than this share of the value before counts as the same, in per cent
+    /// Changes up to this share of the earlier value count as no change, in per cent
     #[arg(long, value_name = "PER CENT", default_value_t = 3.0, value_parser = per_cent)]
     threshold: f64,
 

@@ -9,7 +9,7 @@ use crate::{Failure, Outcome};
 /// ML-KEM-768 and ML-DSA-65 behind HTTP/1.1, for measurements; started by them.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where it listens, unencrypted: keys pass in its answers, so on loopback.
+    /// Address to listen at, unencrypted. Its answers contain keys: use loopback.
     #[arg(long)]
     listen: SocketAddr,
 }

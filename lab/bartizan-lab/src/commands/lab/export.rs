@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID|FILE", required = true)]
     names: Vec<String>,
 
-    /// Of what shape
+    /// Format
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
 

@@ -13,7 +13,7 @@ use crate::{Failure, Outcome};
 /// The NRF behind the workloads; started by them. No subscriptions, no access tokens.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where it listens: HTTP/2 unencrypted, unless a deployment is given.
+    /// Address to listen at: HTTP/2 unencrypted, unless a deployment is given.
     #[arg(long)]
     listen: SocketAddr,
 

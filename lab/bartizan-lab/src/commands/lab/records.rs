@@ -12,10 +12,10 @@ use crate::Failure;
 use crate::commands::lab::refused;
 use crate::output::errln;
 
-/// Where records are looked for.
+/// Folders of records.
 #[derive(clap::Args)]
 pub(super) struct Sources {
-    /// Where runs put their records
+    /// Folder of the records of runs
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
 }

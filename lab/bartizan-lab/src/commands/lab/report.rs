@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// What to write
+    /// Formats to write
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Format::Html, Format::Md])]
     format: Vec<Format>,
 

@@ -10,16 +10,16 @@ use crate::{Failure, Outcome};
 /// IKE_SAs that stand at a responder in memory, for measurements; started by them. What they take is printed as JSON.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where certificates go.
+    /// Folder for certificates.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// In strongSwan's words.
     #[arg(long)]
     key_exchange: String,
-    /// What both ends sign with.
+    /// Signature algorithm of both ends.
     #[arg(long)]
     authentication: String,
-    /// How many.
+    /// Number of SAs.
     #[arg(long)]
     sas: usize,
     /// Keep the ESP of their CHILD_SAs too, as user space has it.

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// How often each combination is taken, instead of what the experiment says
+    /// Repetitions of each combination, instead of those of the experiment
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repetitions: Option<u32>,
 
@@ -70,16 +70,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
-    /// Whose kernel trials run on: auto takes a guest's for parts that need what this machine's lacks
+    /// Kernel that trials run on: auto takes a guest's for parts that need what this machine's lacks
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Kernel::Auto)]
     kernel: Kernel,
 
-    /// What is taken twice in each repetition, to see what two of the same differ by: first takes the first combination of every
-    /// part without a control of its own, all makes an A/A experiment of it
+    /// Combinations to measure twice in each repetition, to show the difference between two equal ones:
+    /// first takes the first combination of every part without a control of its own, all makes an A/A
+    /// experiment of it
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Twice::Declared)]
     controls: Twice,
 
-    /// Where records go
+    /// Folder for records
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 

@@ -6,14 +6,14 @@ use crate::{Failure, Outcome};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the runner listens [default: the runner is at standard input and output]
+    /// Socket of the runner [default: the runner is at standard input and output]
     #[arg(long)]
     socket: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct GuardArgs {
-    /// What is removed when the run was killed.
+    /// Folder to remove after the run was killed.
     #[arg(long)]
     scratch: PathBuf,
 }

@@ -16,19 +16,19 @@ const ENGINES: &str = include_str!("../../../../experiments/crypto-cost/engines.
 /// Longest record that is read.
 const LONGEST: u64 = 16 << 20;
 
-/// Where costs come from.
+/// Sources of costs.
 #[derive(clap::Args)]
 pub(super) struct CostArgs {
     /// The record of primitives, as `bartizan plan calibrate` writes it [default: the one built into this binary]
     #[arg(long, value_name = "FILE")]
     cost: Option<PathBuf>,
-    /// What set-ups of engines cost, as `bartizan plan engines` writes it [default: what is built into this binary]
+    /// Costs of set-ups by engine, as `bartizan plan engines` writes them [default: those built into this binary]
     #[arg(long, value_name = "FILE")]
     engine_cost: Option<PathBuf>,
-    /// How many times longer the gateways' machine takes than that of the records; needs --scale-source
+    /// Processor time on the gateways' machine, as a multiple of that of the records; needs --scale-source
     #[arg(long, value_name = "RATIO", requires = "scale_source")]
     scale: Option<f64>,
-    /// Who published or measured that ratio: authors and title, or a record
+    /// Source of that ratio: authors and title, or a record
     #[arg(long, value_name = "TEXT", requires = "scale")]
     scale_source: Option<String>,
 }

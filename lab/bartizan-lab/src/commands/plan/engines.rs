@@ -18,7 +18,7 @@ use bartizan_terminal::answer::number;
 /// metrics. Of several runs of one experiment the newest counts. What no record has is left out: plans then say that nothing is known of it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan plan engines experiments/{sa-setup,sa-memory,peers,scale}/records/*.gz\n  \
+    bartizan plan engines lab/experiments/{sa-setup,sa-memory,peers,scale}/records/*.gz\n  \
     bartizan plan engines results/sa-setup/RUN.jsonl --file engines.json && bartizan plan storm --engine-cost engines.json")]
 pub(crate) struct Args {
     /// Records (.jsonl, .jsonl.gz)

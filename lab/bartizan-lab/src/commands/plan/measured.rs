@@ -34,8 +34,8 @@ const TARGET: f64 = 0.15;
 /// median absolute error is above 15 %.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan plan measured experiments/sa-setup-path/records/RUN.jsonl.gz\n  \
-    bartizan plan measured experiments/{paper4-tls,e2-delay-by-size,e2-throughput}/records/*.gz --out plan\n  \
+    bartizan plan measured lab/experiments/sa-setup-path/records/RUN.jsonl.gz\n  \
+    bartizan plan measured lab/experiments/{paper4-tls,e2-delay-by-size,e2-throughput}/records/*.gz --out plan\n  \
     bartizan plan measured results/sa-setup-path/RUN.jsonl --json | jq .comparisons[].median_absolute_error")]
 pub(crate) struct Args {
     /// Records (.jsonl, .jsonl.gz) of sa-setup-path, e2-delay-by-size, e2-throughput, fh-mtu, paper4-tls, handshake-storm, or of any experiment with the same factors and

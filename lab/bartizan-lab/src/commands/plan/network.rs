@@ -80,7 +80,7 @@ pub(super) struct NetworkArgs {
         default_value = "0%..0.1%"
     )]
     loss: Between<Share>,
-    /// What measured processor times are multiplied by: one, or A..B of which each seed draws one
+    /// Factor of measured processor times: one number, or A..B of which each seed draws one
     #[arg(
         long,
         allow_hyphen_values = true,
@@ -94,10 +94,10 @@ pub(super) struct NetworkArgs {
     /// Rate of a gateway's link, each direction
     #[arg(long, allow_hyphen_values = true, value_name = "RATE", default_value = "10Gb/s")]
     gateway_rate: BitsPerSecond,
-    /// Whose processor time: strongswan (IKEv2), bartizan (TLS 1.3 between sidecars)
+    /// Engine whose processor time is used: strongswan (IKEv2), bartizan (TLS 1.3 between sidecars)
     #[arg(long, value_name = "ENGINE", default_value = "strongswan")]
     engine: String,
-    /// What is compared: KEY-EXCHANGE/AUTHENTICATION[/CHAIN], as in x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA,
+    /// Suites to compare: KEY-EXCHANGE/AUTHENTICATION[/CHAIN], as in x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA,
     /// then with ML-DSA]
     #[arg(long, value_name = "SUITE,...", value_delimiter = ',')]
     suite: Vec<String>,
@@ -140,7 +140,7 @@ pub(super) struct NetworkArgs {
     /// Entries of the CRL [default: as many as a storm revokes]
     #[arg(long, value_name = "N")]
     crl_entries: Option<u32>,
-    /// How long the network is simulated
+    /// Simulated time
     #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "1h")]
     horizon: Microseconds,
 }

@@ -27,7 +27,7 @@ use crate::{Failure, Outcome};
     bartizan plan storm --storm revocation --share 10% --suite x25519/ecdsa-p256,x25519-ke1_mlkem768/ml-dsa-65 --html storm.html\n  \
     bartizan plan storm --sites 50000 --gateways 200 --seeds 40..80 --part part-2.json")]
 pub(crate) struct Args {
-    /// What happens: reattach, rollover, revocation, none (steady state)
+    /// Event: reattach, rollover, revocation, none (steady state)
     #[arg(long, value_name = "KIND", default_value = "reattach", value_parser = kind)]
     storm: StormKind,
     /// Share of the sites that it concerns
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     output: OutputArgs,
 }
 
-/// How it is shown.
+/// Output.
 #[derive(clap::Args)]
 pub(super) struct OutputArgs {
     /// Write a page with a plot to this file

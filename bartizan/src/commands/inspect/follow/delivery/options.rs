@@ -9,7 +9,7 @@ use bartizan_terminal::size;
 /// A batch on its way and the records that come meanwhile have room in it.
 const LEAST: f64 = 4_194_304.0;
 
-/// Where events and metrics go besides standard output and `--metrics`.
+/// Destinations of events and metrics besides standard output and `--metrics`.
 #[derive(clap::Args)]
 pub(in super::super) struct DeliveryArgs {
     /// With --follow: send events and metrics to an OpenTelemetry collector, as OTLP over HTTP: http://127.0.0.1:4318 (docs/follow-delivery.md)
@@ -20,11 +20,11 @@ pub(in super::super) struct DeliveryArgs {
     #[arg(long, value_name = "FILE", requires = "otlp")]
     pub(super) otlp_ca: Option<PathBuf>,
 
-    /// Let --otlp send to another host by http://, without TLS: whoever is on the way reads what is vulnerable here, and can change it
+    /// Let --otlp send to another host by http://, without TLS. Attackers on the path can then read and change what is reported
     #[arg(long, requires = "otlp")]
     pub(super) otlp_allow_plaintext: bool,
 
-    /// How often metrics go to the collector
+    /// Interval at which metrics go to the collector
     #[arg(long, value_name = "DURATION", requires = "otlp", default_value = "10s", value_parser = interval)]
     pub(super) otlp_interval: Duration,
 
