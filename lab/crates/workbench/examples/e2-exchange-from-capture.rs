@@ -4,7 +4,7 @@
 //!
 //! Packets, chunks and their order are read by the wire crate; what a message is called, by tshark. A message that is not whole,
 //! comes twice or has no name is an error, so that nothing is left out in silence. How the file in this repository was
-//! made: experiments/e2-kpm/README.md.
+//! made: lab/experiments/e2-kpm/README.md.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,7 +4,7 @@
 //!
 //! The capture is dissected by tshark, which also decodes HPACK. Anything in it that the file could not tell (a
 //! stream without answer and without GOAWAY, trailers, an unknown server) is an error, so that nothing is left out
-//! in silence. How the file in this repository was made: experiments/ue-registration/README.md.
+//! in silence. How the file in this repository was made: lab/experiments/ue-registration/README.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;
