@@ -101,7 +101,7 @@ fn deployment_files_of_documents_are_accepted_by_check_and_by_the_schema() {
         }
     }
     for page in [
-        "README.md",
+        "docs/first-file.md",
         "docs/deployment-file.md",
         "docs/ipsec.md",
         "docs/redirect.md",
@@ -111,8 +111,8 @@ fn deployment_files_of_documents_are_accepted_by_check_and_by_the_schema() {
 }
 
 #[test]
-fn the_file_of_the_readme_is_complete_and_without_findings() {
-    let text = fs::read_to_string(super::root().join("README.md")).unwrap();
+fn the_first_file_is_complete_and_without_findings() {
+    let text = fs::read_to_string(super::root().join("docs/first-file.md")).unwrap();
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("core.yaml"), blocks(&text)[0]).unwrap();
     // The page's own commands make the files that it names.
