@@ -82,3 +82,51 @@ fn every_page_of_docs_is_in_the_index() {
     let missing: Vec<String> = pages.filter(|name| !named.contains(name)).collect();
     assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
 }
+
+#[test]
+fn every_decision_is_in_the_index_with_the_same_status() {
+    let folder = root().join("docs/decisions");
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut pages = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name == "README.md" {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let status = text.lines().find_map(|line| line.strip_prefix("Status: "));
+        let status = status
+            .unwrap_or_else(|| panic!("{name} has no status"))
+            .trim_end_matches('.');
+        let row = index.lines().find(|line| line.contains(&format!("({name})")));
+        let row = row.unwrap_or_else(|| panic!("docs/decisions/README.md does not name {name}"));
+        assert!(row.ends_with(&format!("| {status} |")), "{name} is {status}: {row}");
+        for heading in ["## Context", "## Decision", "## Reason"] {
+            assert!(text.contains(heading), "{name}: no {heading}");
+        }
+        pages += 1;
+    }
+    assert_eq!(
+        index.matches("](0").count(),
+        pages,
+        "the index names a page twice or one that is not there"
+    );
+}
+
+#[test]
+fn pages_that_newcomers_read_first_are_short() {
+    for (page, most) in [("README.md", 90), ("RELEASING.md", 60), ("ARCHITECTURE.md", 150)] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let lines = text.lines().count();
+        assert!(lines <= most, "{page}: {lines} lines, at most {most}");
+        // Rows of tables cannot be wrapped.
+        let long: Vec<usize> = prose(&text)
+            .into_iter()
+            .enumerate()
+            .filter(|(_, line)| line.is_some_and(|line| !line.starts_with('|') && line.chars().count() > 100))
+            .map(|(number, _)| number + 1)
+            .collect();
+        assert!(long.is_empty(), "{page}: more than 100 columns in lines {long:?}");
+    }
+}

@@ -167,6 +167,41 @@ fn help_uses_the_words_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Descriptions of a help page that begin with a relative clause, or have a pronoun for a party.
+fn clauses(help: &str) -> Vec<&str> {
+    const FIRST: [&str; 9] = [
+        "What", "How", "Who", "Whose", "Whom", "Where", "Whether", "Whatever", "Of",
+    ];
+    let said = |line: &&str| {
+        let begins = line.split("  ").any(|piece| {
+            let first = piece.trim_start().split(' ').next();
+            first.is_some_and(|word| FIRST.contains(&word))
+        });
+        let text = words(line);
+        let party = |word| text.contains(&format!(" {word} "));
+        begins || ["nobody", "somebody", "whoever", "whom"].into_iter().any(party)
+    };
+    help.lines().filter(said).collect()
+}
+
+#[test]
+fn help_begins_with_a_noun_or_a_verb_and_names_parties() {
+    let mut all = Vec::new();
+    help(&[], &mut all);
+    let mut wrong = Vec::new();
+    for (command, text) in &all {
+        wrong.extend(
+            clauses(text)
+                .into_iter()
+                .map(|line| format!("bartizan {command}: {line}")),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let text = "  --one <N>   How often\n    Where it is\n  - any:   What is it\nHowever, Off, by nobody\n";
+    assert_eq!(clauses(text).len(), 4);
+    assert!(clauses("However, Off\n  one where it is\n").is_empty());
+}
+
 #[test]
 fn a_banned_word_is_found_in_prose_and_not_in_code() {
     let text = "Sent in\nclear, `in clear` and [it](in-clear.md).\n\n```\nin clear\n```\nA stranger.\n";

@@ -39,5 +39,11 @@ fn every_command_has_an_example_and_exit_codes() {
         for code in ["  0   ", "  2   ", "  64  "] {
             assert!(codes.contains(code), "{words}: {page}");
         }
+        // Each description begins with a noun or a verb.
+        let clause = page.lines().flat_map(|line| line.split("  ")).find(|piece| {
+            let first = piece.trim_start().split(' ').next().unwrap_or_default();
+            ["What", "How", "Who", "Whose", "Where", "Whether", "Whatever", "Of"].contains(&first)
+        });
+        assert_eq!(clause, None, "bartizan {words}");
     }
 }
