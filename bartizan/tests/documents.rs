@@ -130,3 +130,27 @@ fn pages_that_newcomers_read_first_are_short() {
         assert!(long.is_empty(), "{page}: more than 100 columns in lines {long:?}");
     }
 }
+
+#[test]
+fn figures_of_the_readme_are_those_of_the_reports_they_link_to() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut compared = 0;
+    for row in readme.lines().filter(|line| line.starts_with('|')) {
+        let mut reports = links::of(row).into_iter().map(|(_, target)| target);
+        let Some(report) = reports.find(|target| target.ends_with("/report.md")) else {
+            continue;
+        };
+        let text = fs::read_to_string(root().join(&report)).unwrap().replace('\\', "");
+        // Intervals, as in `54.2 µs [53.6–54.8]`.
+        for interval in row.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
+            if interval.contains('–') {
+                assert!(text.contains(&format!("[{interval}]")), "{report} has no [{interval}]");
+                compared += 1;
+            }
+        }
+    }
+    assert!(
+        compared >= 7,
+        "only {compared} intervals of the README are in a row with its report"
+    );
+}
