@@ -24,8 +24,8 @@ const SCHEMA: &str = "bartizan-algorithms/1";
 
 /// List the algorithms Bartizan knows: code points, sizes, categories, names.
 ///
-/// Sizes are bytes. An `=` repeats the name at the row's beginning, a `-` is a value that does not exist or is
-/// unconfirmed. Nothing found: exit code 1.
+/// Sizes are bytes. An `=` repeats the name at the row's beginning, a `-` is a value that does not
+/// exist or is unconfirmed. Nothing found: exit code 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan algorithms mlkem768                everything whose name has ML-KEM-768 in it\n  \

@@ -91,7 +91,8 @@ pub(crate) struct Args {
     /// Kind of the keys that the issuer certifies: ecdsa-p256, ecdsa-p384, ed25519, and ml-dsa-44, -65, -87 where it is not cert-manager's own
     #[arg(long, value_name = "ALGORITHM", requires = "issuer", default_value = "ecdsa-p256")]
     key_algorithm: Algorithm,
-    /// Namespace to keep; may be repeated. Default: all. Every user who may write a Network anywhere then gets certificates for any name
+    /// Namespace to keep; may be repeated. Default: all. Every user who may write a Network
+    /// anywhere then gets certificates for any name
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
     /// Lifetime of certificates: 90d, 12h

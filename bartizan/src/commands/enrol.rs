@@ -29,7 +29,8 @@ const LARGEST: usize = 1024;
     The key never leaves this host. Without --secret-file the secret is taken from BARTIZAN_ENROL_SECRET.\n\
     A run that breaks off is run again: it goes on with the same key.")]
 pub(crate) struct Args {
-    /// The authority: `http://HOST[:PORT][/PATH]`; the path is /.well-known/cmp where it is left out
+    /// The authority: `http://HOST[:PORT][/PATH]`; the path is /.well-known/cmp where it is left
+    /// out
     #[arg(long, value_name = "URL")]
     server: Server,
     /// Stem of the files, and common name that is asked for
@@ -53,7 +54,8 @@ pub(crate) struct Args {
     /// Kind of the key; for a renewal that of the old one where it is left out
     #[arg(long, value_name = "ALGORITHM")]
     key_algorithm: Option<Algorithm>,
-    /// Owner of the files, as names or numbers; defaults to the owner of the replaced files, else this user. Needs root
+    /// Owner of the files, as names or numbers; defaults to the owner of the replaced files, else
+    /// this user. Needs root
     #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
     owner: Option<(u32, u32)>,
     /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out

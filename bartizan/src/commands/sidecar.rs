@@ -58,12 +58,13 @@ struct Serve {
     /// The user to become once the ports are open, where it is started as root: a name or an id, with USER:GROUP a group of its own.
     #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
     user: Option<String>,
-    /// Unix socket for a hand-over, in a folder that no other user may write to. A running sidecar of
-    /// this node that waits there passes its listening sockets to this one and drains once this one
-    /// serves. Then this one waits there.
+    /// Unix socket for a hand-over, in a folder that no other user may write to. A running sidecar
+    /// of this node that waits there passes its listening sockets to this one and drains once this
+    /// one serves. Then this one waits there.
     #[arg(long, value_name = "SOCKET")]
     hand_over: Option<PathBuf>,
-    /// Number of threads that carry requests, each on a core of its own where there are as many: a number, or `auto` for as many as the process
+    /// Number of threads that carry requests, each on a core of its own where there are as many: a
+    /// number, or `auto` for as many as the process
     /// may use processors. Handshakes of other sidecars get as many threads again, of lower priority.
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     workers: String,
@@ -73,7 +74,8 @@ struct Serve {
     /// Format of the log on standard error.
     #[arg(long, value_enum, default_value_t = LogFormat::Human)]
     log_format: LogFormat,
-    /// Level of the log: error, warn, info, debug, or filters such as `info,bartizan_sidecar=debug`.
+    /// Level of the log: error, warn, info, debug, or filters such as
+    /// `info,bartizan_sidecar=debug`.
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
 }

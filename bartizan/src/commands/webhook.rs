@@ -49,7 +49,8 @@ pub(crate) struct Args {
     /// ConfigMap in the namespace of each pod: its key `deployment.yaml` is the deployment file
     #[arg(long, value_name = "NAME", default_value = "bartizan", value_parser = name)]
     config_map: String,
-    /// Prefix of the node's name in the name of the Secret with tls.crt, tls.key, ca.crt and, where there is one, ca.crl
+    /// Prefix of the node's name in the name of the Secret with tls.crt, tls.key, ca.crt and, where
+    /// there is one, ca.crl
     #[arg(long, value_name = "PREFIX", default_value = "bartizan-", value_parser = prefix)]
     secret_prefix: String,
     /// Port of the sidecars' admin listeners, as the deployment file has it

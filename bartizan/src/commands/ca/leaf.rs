@@ -76,7 +76,8 @@ pub(super) struct OutputArgs {
     /// Replace files that are there
     #[arg(long)]
     force: bool,
-    /// Owner of the files, as names or numbers; defaults to the owner of the replaced files, else this user. Needs root
+    /// Owner of the files, as names or numbers; defaults to the owner of the replaced files, else
+    /// this user. Needs root
     #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
     owner: Option<(u32, u32)>,
     /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out

@@ -26,7 +26,8 @@ const SCHEMA: &str = "bartizan-check-network/1";
 /// The network's view.
 #[derive(clap::Args)]
 pub(super) struct NetworkArgs {
-    /// Compare each interface with the requirements of 3GPP TS 33.501 and O-RAN WG11; reports contradictions and gaps.
+    /// Compare each interface with the requirements of 3GPP TS 33.501 and O-RAN WG11; reports
+    /// contradictions and gaps.
     #[arg(long, conflicts_with_all = ["swanctl", "node"])]
     interfaces: bool,
     /// Predicted delay and set-up of each link against the interface's budget.

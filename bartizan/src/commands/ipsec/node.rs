@@ -32,8 +32,8 @@ pub(super) struct NodeArgs {
     /// The VICI socket of a charon that runs, instead of the one in the file.
     #[arg(long, value_name = "SOCKET")]
     pub(super) vici: Option<PathBuf>,
-    /// Directory of Bartizan's own charon [default: /run/bartizan/ipsec/NODE], or of the controller of
-    /// MACsec links [default: /run/bartizan/macsec/NODE].
+    /// Directory of Bartizan's own charon [default: /run/bartizan/ipsec/NODE], or of the controller
+    /// of MACsec links [default: /run/bartizan/macsec/NODE].
     #[arg(long, value_name = "DIR", conflicts_with = "vici")]
     pub(super) directory: Option<PathBuf>,
     /// Which links, where the node has both.

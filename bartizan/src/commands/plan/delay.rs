@@ -32,8 +32,8 @@ pub(crate) struct Args {
     /// Bytes of the frame with its Ethernet header, without check sequence.
     #[arg(long, value_name = "BYTES", default_value = "1425")]
     size: Bytes,
-    /// Protection: `none`, `esp:PROPOSAL[,transport][,udp][,ipv6]`, `macsec:SUITE[,no-sci]`, `tls:SUITE`;
-    /// may be repeated.
+    /// Protection: `none`, `esp:PROPOSAL[,transport][,udp][,ipv6]`, `macsec:SUITE[,no-sci]`,
+    /// `tls:SUITE`; may be repeated.
     #[arg(long, value_name = "PROTECTION", default_values = ["esp:aes256-sha256", "esp:aes256gcm16", "macsec:gcm-aes-128"])]
     protect: Vec<Protection>,
     /// Rate of the line.
@@ -48,7 +48,8 @@ pub(crate) struct Args {
     /// Distribution of packet sizes of that traffic.
     #[arg(long, value_enum, default_value_t = Sizes::Varied)]
     sizes: Sizes,
-    /// Processing time of both ends together, independent of the protection; added to the value of a curve.
+    /// Processing time of both ends together, independent of the protection; added to the value of
+    /// a curve.
     #[arg(long, value_name = "TIME", default_value = "0us", allow_hyphen_values = true)]
     processing: Microseconds,
     /// Processing delay by size: `published`, a table of commas, or records of e2-delay-by-size.

@@ -36,7 +36,8 @@ pub(crate) struct Args {
     /// MTU of the link: bytes behind the Ethernet header.
     #[arg(long, value_name = "BYTES", default_value = "1500", allow_hyphen_values = true)]
     mtu: Bytes,
-    /// Encapsulations, innermost first: `gtp-u`, `esp:PROPOSAL[,udp]`, `macsec:SUITE`; may be repeated.
+    /// Encapsulations, innermost first: `gtp-u`, `esp:PROPOSAL[,udp]`, `macsec:SUITE`; may be
+    /// repeated.
     #[arg(long, value_name = "LAYER")]
     within: Vec<Protection>,
     /// A payload of fixed size that is to be split, of eCPRI.

@@ -39,7 +39,8 @@ pub(super) struct TracesArgs {
     /// Roots by which the certificate of an https:// collector is judged, PEM.
     #[arg(long, value_name = "FILE", requires = "traces")]
     traces_ca: Option<PathBuf>,
-    /// Let --traces send to another host by http://, without TLS. Attackers on the path can then read and change which function asks which.
+    /// Let --traces send to another host by http://, without TLS. Attackers on the path can then
+    /// read and change which function asks which.
     #[arg(long, requires = "traces")]
     traces_allow_plaintext: bool,
 }

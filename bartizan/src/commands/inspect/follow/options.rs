@@ -28,7 +28,8 @@ pub(in super::super) struct FollowArgs {
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub(super) window: Duration,
 
-    /// Time allowed for a ledger record to arrive, and for an interface of the deployment file to be seen first
+    /// Time allowed for a ledger record to arrive, and for an interface of the deployment file to
+    /// be seen first
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(super) grace: Duration,
 

@@ -1,10 +1,11 @@
 //! Listening sockets that outlive a process, so that a sidecar is restarted without a moment in which nobody listens.
 //!
 //! A connection that is established while no process accepts waits in the queue of its listening socket, for as long as any process
-//! holds that socket. Two routes keep it held. systemd passes sockets that it opened itself, or that the previous process gave it to
-//! keep ([`passed_by_systemd`], `Notify::keep`). A running sidecar passes its own sockets to its successor through a Unix socket
-//! ([`ask`], [`Post`]). Both serve until the predecessor has drained. Sockets that were not passed are opened, so a start after
-//! `kill -9` needs nothing that was left behind.
+//! holds that socket. Two routes keep it held. systemd passes sockets that it opened itself, or
+//! that the previous process gave it to keep ([`passed_by_systemd`], `Notify::keep`). A running
+//! sidecar passes its own sockets to its successor through a Unix socket ([`ask`], [`Post`]). Both
+//! serve until the predecessor has drained. Sockets that were not passed are opened, so a start
+//! after `kill -9` needs nothing that was left behind.
 
 mod pass;
 mod post;

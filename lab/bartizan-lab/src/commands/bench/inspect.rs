@@ -40,9 +40,10 @@ const HOSTILE: u64 = 100_000_000;
     bartizan bench inspect --what mixed --size 200MB\n  \
     bartizan bench inspect --what mixed,wrapped --tshark none --compare-with /opt/older/bartizan")]
 pub(super) struct Args {
-    /// Subjects: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in VXLAN
-    /// and GTP-U), bulk (ESP and TLS records), flows (memory of very many at once), idle (memory of
-    /// one, by kind), hostile (time for ten times as much of an input made to keep a reader busy) [default: all]
+    /// Subjects: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in
+    /// VXLAN and GTP-U), bulk (ESP and TLS records), flows (memory of very many at once), idle
+    /// (memory of one, by kind), hostile (time for ten times as much of an input made to keep a
+    /// reader busy) [default: all]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = Subject::parse)]
     what: Vec<Subject>,
 

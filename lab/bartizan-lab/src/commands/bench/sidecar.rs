@@ -39,7 +39,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "PLACEMENT,...", value_delimiter = ',', value_parser = placement)]
     placement: Vec<Placement>,
 
-    /// Repetitions of each, from 1 to 10000; the ratio of post-quantum to classical is judged from 100 on
+    /// Repetitions of each, from 1 to 10000; the ratio of post-quantum to classical is judged from
+    /// 100 on
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     repetitions: u16,
 

@@ -70,13 +70,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
-    /// Kernel that trials run on: auto takes a guest's for parts that need what this machine's lacks
+    /// Kernel that trials run on: auto takes a guest's for parts that need what this machine's
+    /// lacks
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Kernel::Auto)]
     kernel: Kernel,
 
-    /// Combinations to measure twice in each repetition, to show the difference between two equal ones:
-    /// first takes the first combination of every part without a control of its own, all makes an A/A
-    /// experiment of it
+    /// Combinations to measure twice in each repetition, to show the difference between two equal
+    /// ones: first takes the first combination of every part without a control of its own, all
+    /// makes an A/A experiment of it
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Twice::Declared)]
     controls: Twice,
 

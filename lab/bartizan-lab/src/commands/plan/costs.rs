@@ -22,10 +22,12 @@ pub(super) struct CostArgs {
     /// The record of primitives, as `bartizan plan calibrate` writes it [default: the one built into this binary]
     #[arg(long, value_name = "FILE")]
     cost: Option<PathBuf>,
-    /// Costs of set-ups by engine, as `bartizan plan engines` writes them [default: those built into this binary]
+    /// Costs of set-ups by engine, as `bartizan plan engines` writes them [default: those built
+    /// into this binary]
     #[arg(long, value_name = "FILE")]
     engine_cost: Option<PathBuf>,
-    /// Processor time on the gateways' machine, as a multiple of that of the records; needs --scale-source
+    /// Processor time on the gateways' machine, as a multiple of that of the records; needs
+    /// --scale-source
     #[arg(long, value_name = "RATIO", requires = "scale_source")]
     scale: Option<f64>,
     /// Source of that ratio: authors and title, or a record

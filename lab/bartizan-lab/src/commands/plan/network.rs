@@ -97,7 +97,8 @@ pub(super) struct NetworkArgs {
     /// Engine whose processor time is used: strongswan (IKEv2), bartizan (TLS 1.3 between sidecars)
     #[arg(long, value_name = "ENGINE", default_value = "strongswan")]
     engine: String,
-    /// Suites to compare: KEY-EXCHANGE/AUTHENTICATION[/CHAIN], as in x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA,
+    /// Suites to compare: KEY-EXCHANGE/AUTHENTICATION[/CHAIN], as in
+    /// x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA,
     /// then with ML-DSA]
     #[arg(long, value_name = "SUITE,...", value_delimiter = ',')]
     suite: Vec<String>,

@@ -144,7 +144,8 @@ impl Exchange {
         Self::parse(&text)
     }
 
-    /// The two registrations that Bartizan brings along: `lab/experiments/ue-registration/exchange.json`.
+    /// The two registrations that Bartizan brings along:
+    /// `lab/experiments/ue-registration/exchange.json`.
     #[must_use]
     pub fn two_registrations() -> Self {
         Self::parse(include_str!("../../../../experiments/ue-registration/exchange.json"))

@@ -20,7 +20,8 @@ pub(in super::super) struct DeliveryArgs {
     #[arg(long, value_name = "FILE", requires = "otlp")]
     pub(super) otlp_ca: Option<PathBuf>,
 
-    /// Let --otlp send to another host by http://, without TLS. Attackers on the path can then read and change what is reported
+    /// Let --otlp send to another host by http://, without TLS. Attackers on the path can then read
+    /// and change what is reported
     #[arg(long, requires = "otlp")]
     pub(super) otlp_allow_plaintext: bool,
 

@@ -121,7 +121,8 @@ pub enum Error {
 }
 
 impl Exchange {
-    /// The exchange that Bartizan brings along: `lab/experiments/e2-kpm/exchange.json`, FlexRIC and an emulated gNB.
+    /// The exchange that Bartizan brings along: `lab/experiments/e2-kpm/exchange.json`, FlexRIC and
+    /// an emulated gNB.
     #[must_use]
     pub fn flexric() -> Self {
         Self::parse(include_str!("../../../../../experiments/e2-kpm/exchange.json"))

@@ -63,7 +63,8 @@ struct Piece {
 }
 
 impl Exchange {
-    /// The exchange that Bartizan brings along: `lab/experiments/n2-registrations/n2.pcap`, UERANSIM's gNB and the AMF of free5GC.
+    /// The exchange that Bartizan brings along: `lab/experiments/n2-registrations/n2.pcap`,
+    /// UERANSIM's gNB and the AMF of free5GC.
     #[must_use]
     pub fn free5gc() -> Self {
         Self::read(include_bytes!("../../../../../experiments/n2-registrations/n2.pcap"))

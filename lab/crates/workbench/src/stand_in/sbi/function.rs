@@ -14,7 +14,8 @@ pub struct Function {
 }
 
 /// Every type of the matrix. That AMF looks for AUSF, AUSF for UDM, UDM and PCF for UDR was recorded from free5GC
-/// (lab/experiments/ue-registration); SMF needs a UDM for its sessions; UDR and NSSF need nobody, and look for who calls them.
+/// (lab/experiments/ue-registration); SMF needs a UDM for its sessions; UDR and NSSF need nobody,
+/// and look for who calls them.
 const ALL: [Function; 7] = [
     function("AMF", "namf-comm", "AUSF"),
     function("SMF", "nsmf-pdusession", "UDM"),
