@@ -64,8 +64,8 @@ struct Serve {
     #[arg(long, value_name = "SOCKET")]
     hand_over: Option<PathBuf>,
     /// Number of threads that carry requests, each on a core of its own where there are as many: a
-    /// number, or `auto` for as many as the process
-    /// may use processors. Handshakes of other sidecars get as many threads again, of lower priority.
+    /// number, or `auto` for as many as the process may use processors. Handshakes of other
+    /// sidecars get as many threads again, of lower priority.
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     workers: String,
     /// Keep every right it was started with: no Landlock, no seccomp, no capabilities dropped.

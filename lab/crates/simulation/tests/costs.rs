@@ -58,8 +58,8 @@ fn median(values: &[f64]) -> f64 {
     bartizan_stats::Sample::new(values.iter().copied()).unwrap().median()
 }
 
-/// The file of records that a source names: `lab/experiments/sa-setup, run 2026-11-24T172800Z, part
-/// exchanges`.
+/// The file of records that a source names:
+/// `lab/experiments/sa-setup, run 2026-11-24T172800Z, part exchanges`.
 fn file_of(record: &str) -> String {
     let mut words = record.split(", ");
     let experiment = words.next().and_then(|word| word.strip_prefix("experiments/")).unwrap();

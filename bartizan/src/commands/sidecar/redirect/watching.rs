@@ -19,10 +19,11 @@ const BELIEVED: u32 = 5;
 
 /// Install redirect, guard and fence, compare them with the file again and again, and install again what was changed.
 ///
-/// A changed file is read again, and every turn looks at the date: an exception that has ended is closed in all three. Each difference is logged. The guard answers the sidecar, which may not read the rules itself, that they are what they should be, for
-/// as long as that was found a moment ago: `/ready` is 503 where they are not, and where no watch
-/// compares them any more. SIGTERM and SIGINT
-/// end it and leave the rules.
+/// A changed file is read again, and every turn looks at the date: an exception that has ended is
+/// closed in all three. Each difference is logged. The guard answers the sidecar, which may not
+/// read the rules itself, that they are what they should be, for as long as that was found a moment
+/// ago: `/ready` is 503 where they are not, and where no watch compares them any more. SIGTERM and
+/// SIGINT end it and leave the rules.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan sidecar redirect watch core.yaml --node amf")]

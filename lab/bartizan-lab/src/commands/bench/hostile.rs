@@ -22,9 +22,9 @@ use crate::{Failure, Outcome};
 /// Measure what hostile others do to the latency of requests that share sidecars with them.
 ///
 /// A consumer's requests to a producer, one after the other, alone, next to a hostile consumer, a
-/// hostile producer, unauthenticated clients and a
-/// hostile peer of another interface, in random order in every repetition. Three sidecars as shipped; what is hostile has processors of
-/// its own where there are two.
+/// hostile producer, unauthenticated clients and a hostile peer of another interface, in random
+/// order in every repetition. Three sidecars as shipped; what is hostile has processors of its own
+/// where there are two.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan bench hostile --repetitions 20\n  \

@@ -98,8 +98,8 @@ pub(super) struct NetworkArgs {
     #[arg(long, value_name = "ENGINE", default_value = "strongswan")]
     engine: String,
     /// Suites to compare: KEY-EXCHANGE/AUTHENTICATION[/CHAIN], as in
-    /// x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA,
-    /// then with ML-DSA]
+    /// x25519-ke1_mlkem768/ml-dsa-65/2 [default: classical, pure and hybrid with ECDSA, then with
+    /// ML-DSA]
     #[arg(long, value_name = "SUITE,...", value_delimiter = ',')]
     suite: Vec<String>,
     /// Compare each suite without and with sessions that are resumed (engine bartizan)
