@@ -189,7 +189,9 @@ fn help_begins_with_a_noun_or_a_verb_and_names_parties() {
     let mut all = Vec::new();
     help(&[], &mut all);
     let mut wrong = Vec::new();
-    for (command, text) in &all {
+    // Pages of bartizan-lab are checked in its workspace: the program here may be of another build.
+    let of_lab = |text: &str| text.contains("Usage: bartizan-lab");
+    for (command, text) in all.iter().filter(|(_, text)| !of_lab(text)) {
         wrong.extend(
             clauses(text)
                 .into_iter()
