@@ -366,7 +366,7 @@ fn the_roots_key_may_be_taken_away() {
     fs::rename(place.path("ca/root.key.pem"), place.path("safe")).expect("moved");
     place.ca_works(&format!("issue --dir ca {NRF} --out out"));
     place.ca_works("revoke --dir ca nrf");
-    place.ca_works("crl --dir ca --out lists.pem");
+    place.ca_works("crl --dir ca --file lists.pem");
     assert_eq!(place.text("lists.pem").matches("BEGIN X509 CRL").count(), 2);
     let said = place.ca("revoke --dir ca intermediate");
     assert_eq!(said.code, 2);

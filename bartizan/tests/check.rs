@@ -89,7 +89,7 @@ impl Place {
     }
 
     fn list(&self) {
-        self.works("ca crl --dir ca --out out/ca.crl.pem");
+        self.works("ca crl --dir ca --file out/ca.crl.pem");
     }
 
     /// What is found, as JSON, with the exit code that goes with it.

@@ -67,7 +67,7 @@ fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
 fn what_is_not_ready_says_why_and_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
     let asked = ["redirect", "demo", "ipsec", "ike-engine", "guest", "lab-root", "lab"];
-    let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--for", feature]).collect();
+    let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--feature", feature]).collect();
     let (code, report) = json(&arguments, Some(empty.path()));
     assert_eq!(code, Some(1));
     for readiness in report["features"].as_array().unwrap() {
@@ -83,7 +83,7 @@ fn what_is_not_ready_says_why_and_how_to_get_it() {
 #[test]
 fn with_an_empty_path_each_program_is_named_with_the_command_that_brings_it() {
     let empty = tempfile::tempdir().unwrap();
-    let said = doctor(&["--for", "demo"], Some(empty.path()));
+    let said = doctor(&["--feature", "demo"], Some(empty.path()));
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.out.contains("apt-get install curl"), "{}", said.out);
     // Where /usr/sbin has it, the command is another.
@@ -95,7 +95,7 @@ fn with_an_empty_path_each_program_is_named_with_the_command_that_brings_it() {
 fn the_sidecar_needs_no_program_at_all() {
     let empty = tempfile::tempdir().unwrap();
     let (code, report) = json(
-        &["--for", "sidecar", "--for", "ca", "--for", "inspect"],
+        &["--feature", "sidecar", "--feature", "ca", "--feature", "inspect"],
         Some(empty.path()),
     );
     assert_eq!(code, Some(0));
@@ -154,7 +154,7 @@ fn a_program_that_does_not_run_is_not_there() {
         "echo cannot load libnghttp2.so.14 >&2; exit 127",
     );
     fs::write(folder.path().join("curl"), "not a program").unwrap();
-    let (_, report) = json(&["--for", "demo"], Some(folder.path()));
+    let (_, report) = json(&["--feature", "demo"], Some(folder.path()));
     let tools = report["tools"].as_array().unwrap();
     let of = |name: &str| tools.iter().find(|tool| tool["program"] == name).unwrap();
     assert_eq!(of("nghttpd")["is"], "absent");
@@ -165,7 +165,7 @@ fn a_program_that_does_not_run_is_not_there() {
 
 #[test]
 fn an_unknown_feature_is_a_usage_error_that_names_those_there_are() {
-    let said = doctor(&["--for", "warp"], None);
+    let said = doctor(&["--feature", "warp"], None);
     assert_eq!(said.code, Some(64));
     assert!(said.err.contains("redirect"), "{}", said.err);
 }
@@ -216,7 +216,7 @@ mod as_root {
         old_strongswan(folder.path());
         // The attempt itself needs programs of the system.
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-        let (_, report) = json(&["--for", "ipsec"], Some(Path::new(&path)));
+        let (_, report) = json(&["--feature", "ipsec"], Some(Path::new(&path)));
         let charon = tool(&report, "charon-systemd", folder.path());
         assert_eq!(charon["is"], "absent");
         assert!(
@@ -230,7 +230,7 @@ mod as_root {
     #[test]
     fn strongswan_of_the_lab_root_speaks_ml_kem_and_knows_no_ml_dsa() {
         let root = bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-        let (code, report) = json(&["--for", "ipsec"], None);
+        let (code, report) = json(&["--feature", "ipsec"], None);
         let tools = report["tools"].as_array().unwrap();
         let of = root.directory().to_str().unwrap();
         let charon = tools
@@ -256,7 +256,7 @@ mod as_root {
     /// Root tries with all rights, and with none: the same binary as a user who owns nothing.
     #[test]
     fn rights_are_those_of_who_asks() {
-        let (_, report) = json(&["--for", "redirect"], None);
+        let (_, report) = json(&["--feature", "redirect"], None);
         let right = |report: &serde_json::Value, thing: &str| {
             let rights = report["rights"].as_array().unwrap().clone();
             rights.into_iter().find(|one| one["thing"] == thing).unwrap()["is"].clone()
@@ -281,7 +281,7 @@ mod as_root {
             .args(nobody)
             .arg("--")
             .arg(&binary)
-            .args(["doctor", "--for", "redirect", "--json"])
+            .args(["doctor", "--feature", "redirect", "--json"])
             .env("HOME", place.path())
             .current_dir(place.path())
             .output()

@@ -37,7 +37,7 @@ const SCHEMA: &str = "bartizan-doctor/1";
     bartizan doctor --json | jq '.features[] | select(.ready | not)'")]
 pub(crate) struct Args {
     /// Only what these features need; may be given more than once.
-    #[arg(long = "feature", alias = "for", value_enum, value_name = "FEATURE")]
+    #[arg(long = "feature", value_enum, value_name = "FEATURE")]
     features: Vec<Feature>,
     /// Print JSON instead of text.
     #[arg(long)]

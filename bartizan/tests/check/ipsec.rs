@@ -46,7 +46,7 @@ fn e2_with_files() -> Place {
             "ca issue --dir ca --profile ipsec --name {node} --dns {node} --out ."
         ));
     }
-    place.works("ca crl --dir ca --out ca.crl.pem");
+    place.works("ca crl --dir ca --file ca.crl.pem");
     place
 }
 

@@ -47,7 +47,7 @@ fn level<'a>(record: &'a Value, factor: &str) -> &'a str {
 fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("trials.jsonl");
-    let output = run(&["--quick", "--json", "--seed", "5", "--out", out.to_str().unwrap()]);
+    let output = run(&["--quick", "--json", "--seed", "5", "--file", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 
     let records = records(&out);
@@ -148,7 +148,7 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
             "latency",
             "--placement",
             "one-core",
-            "--out",
+            "--file",
             out.to_str().unwrap(),
         ]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
@@ -259,7 +259,7 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
         "latency",
         "--repetitions",
         "10000",
-        "--out",
+        "--file",
     ])
     .arg(&out)
     .env("TMPDIR", temporary.path())

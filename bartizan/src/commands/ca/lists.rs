@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
     /// File for the lists, PEM, besides DIR/crl.pem; - is standard output
-    #[arg(long = "file", alias = "out", value_name = "FILE")]
+    #[arg(long = "file", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print what was written as JSON
     #[arg(long)]

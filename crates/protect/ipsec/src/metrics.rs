@@ -142,16 +142,10 @@ impl Default for Metrics {
             "SAs that broke their policy and are gone",
             metrics.taken_down.clone(),
         );
-        // Each under its name of earlier releases too, for this one.
         for (name, help, gauge) in [
             (
                 "ike_sas_established",
                 "IKE_SAs that are established",
-                &metrics.ike_established,
-            ),
-            (
-                "ike_sas_standing",
-                "ike_sas_established, its name before",
                 &metrics.ike_established,
             ),
             (
@@ -160,16 +154,10 @@ impl Default for Metrics {
                 &metrics.child_installed,
             ),
             (
-                "child_sas_standing",
-                "child_sas_installed, its name before",
-                &metrics.child_installed,
-            ),
-            (
                 "guard_installed",
                 "1 while packets of the links that no SA protects are dropped",
                 &metrics.guarded,
             ),
-            ("guard_standing", "guard_installed, its name before", &metrics.guarded),
         ] {
             registry.register(name, help, gauge.clone());
         }

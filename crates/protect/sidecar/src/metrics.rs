@@ -166,11 +166,6 @@ impl Metrics {
             metrics.rules_installed.clone(),
         );
         sidecar.register(
-            "rules_standing",
-            "rules_installed, its name in earlier releases; it goes with the next one",
-            metrics.rules_installed.clone(),
-        );
-        sidecar.register(
             "client_errors",
             "Connections of clients that ended in an error of HTTP/2, by error code",
             metrics.client_errors.clone(),
@@ -299,12 +294,6 @@ impl Metrics {
     /// A bound was reached.
     pub(crate) fn limit_reached(&self, limit: &'static str) {
         self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
-        if limit == UNAUTHENTICATED {
-            // The label of earlier releases; it goes with the next one.
-            self.limits_reached
-                .get_or_create(&LimitLabels { limit: "strangers" })
-                .inc();
-        }
     }
 
     /// Certificates and policies were read again.

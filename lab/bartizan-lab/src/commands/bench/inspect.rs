@@ -69,7 +69,7 @@ pub(super) struct Args {
 
     /// Another build of bartizan that reads mixed and bulk in turn with this one, which must stay within 10 % of its speed and
     /// memory
-    #[arg(long = "compare-with", alias = "beside", value_name = "FILE")]
+    #[arg(long = "compare-with", value_name = "FILE")]
     other: Option<PathBuf>,
 
     /// Decides contents and order

@@ -54,7 +54,7 @@ pub(super) struct Args {
 
     /// Another build of bartizan, measured in the same run: what this one adds to a request must stay within 3 % of
     /// what that one does
-    #[arg(long = "compare-with", alias = "beside", value_name = "FILE")]
+    #[arg(long = "compare-with", value_name = "FILE")]
     other: Option<PathBuf>,
 
     /// Decides the order of trials; the same seed gives the same order [default: taken from the clock, and recorded]
@@ -66,7 +66,7 @@ pub(super) struct Args {
     json: bool,
 
     /// Write every trial to this file, one JSON line each (schema `bartizan-lab-trial/1`)
-    #[arg(long = "file", alias = "out", value_name = "FILE.jsonl")]
+    #[arg(long = "file", value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
 }
 

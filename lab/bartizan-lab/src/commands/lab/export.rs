@@ -34,7 +34,7 @@ pub(crate) struct Args {
     plot: Option<String>,
 
     /// Write to this file [default: standard output]
-    #[arg(long = "file", alias = "out", value_name = "FILE")]
+    #[arg(long = "file", value_name = "FILE")]
     out: Option<PathBuf>,
 
     #[command(flatten)]
