@@ -278,7 +278,7 @@ fn files_of_a_ledger_that_were_rotated_are_read_and_refusals_it_counts_are_repor
     write("nrf.jsonl.000001", &ledger_line(random, "inbound"));
     let counted = |count: u64| {
         let record = json!({
-            "v": 3, "at_us": 1_763_000_000_000_000_u64, "node": "nrf", "event": "refusals", "protocol": "tls",
+            "v": 1, "at_us": 1_763_000_000_000_000_u64, "node": "nrf", "event": "refusals", "protocol": "tls",
             "interface": "SBI", "direction": "inbound", "peer": null, "reason": "malformed", "from": "10.0.0.66/32",
             "count": count, "since_us": 0, "until_us": 1,
         });

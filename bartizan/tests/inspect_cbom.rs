@@ -226,7 +226,7 @@ fn ledger_of_situation_3() -> String {
     let cipher = json!({ "code": 20, "name": "AES_GCM_16", "bits": 256 });
     let accepted = json!({ "verdict": "accepted" });
     let ike = json!({
-        "v": 2, "at_us": 1_795_252_095_000_000u64, "node": "cu", "event": "ike-sa", "key": key, "replaces": null, "cause": "rekey",
+        "v": 1, "at_us": 1_795_252_095_000_000u64, "node": "cu", "event": "ike-sa", "key": key, "replaces": null, "cause": "rekey",
         "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
         "local_address": "10.77.3.1:500", "peer_address": "10.77.3.2:500", "key_exchanges": exchanges, "ppk": false,
         "encryption": cipher, "integrity": null, "prf": { "code": 6, "name": "PRF_HMAC_SHA2_384" },
@@ -234,7 +234,7 @@ fn ledger_of_situation_3() -> String {
         "messages": null, "established_s": 0, "set_up_us": null, "verdict": accepted,
     });
     let child = json!({
-        "v": 2, "at_us": 1_795_252_096_000_000u64, "node": "cu", "event": "child-sa", "key": key, "spi_in": spi("10.77.3.2:"),
+        "v": 1, "at_us": 1_795_252_096_000_000u64, "node": "cu", "event": "child-sa", "key": key, "spi_in": spi("10.77.3.2:"),
         "spi_out": spi("10.77.3.1:"), "cause": "rekey", "replaces": null, "connection": "ric", "child": "e2", "interface": "E2",
         "peer": "ric", "mode": "TUNNEL", "udp": true, "extended_sequence_numbers": false, "key_exchanges": exchanges,
         "encryption": cipher, "integrity": null, "local": [], "remote": [], "installed_s": 0, "verdict": accepted,

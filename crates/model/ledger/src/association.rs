@@ -1,4 +1,4 @@
-//! SCTP associations that were carried between two nodes: version 6.
+//! SCTP associations that were carried between two nodes.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Security associations: the records of IKEv2 and ESP, version 2.
+//! Security associations: the records of IKEv2 and ESP.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -209,11 +209,6 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether readers of version 2 know it.
-    pub(crate) const fn is_old(self) -> bool {
-        matches!(self, Self::Replaced | Self::Deleted | Self::Breach | Self::DaemonGone)
-    }
-
     /// The word of it in a ledger.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -28,7 +28,7 @@ pub use macsec::{
 pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{
-    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, LATEST, Lost, Negotiated, Protocol, Random,
-    Record, Refusal, Refusals, Times, VERSION, Verdict,
+    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Protocol, Random, Record,
+    Refusal, Refusals, Times, VERSION, Verdict,
 };
 pub use write::{Error, Ledger, Recorder};

@@ -1,4 +1,4 @@
-//! Keys of MACsec links: version 5; of those that MKA distributed, version 7; of those that EAP-TLS is behind, version 8.
+//! Keys of MACsec links, and exchanges that did not come to their end.
 
 use serde::{Deserialize, Serialize};
 
@@ -139,22 +139,6 @@ pub enum MacsecCak {
     },
 }
 
-impl MacsecKey {
-    pub(crate) const fn is_of_mka(&self) -> bool {
-        matches!(self.origin, MacsecOrigin::Mka { .. })
-    }
-
-    pub(crate) const fn is_of_eap(&self) -> bool {
-        matches!(
-            self.origin,
-            MacsecOrigin::Mka {
-                cak: MacsecCak::EapTls { .. } | MacsecCak::EapTlsSeen { .. },
-                ..
-            }
-        )
-    }
-}
-
 /// The peer of a link was authenticated again, and the key stayed the same: authentication alone does not change what protects frames.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecNotRekeyed {
@@ -211,7 +195,7 @@ mod tests {
     use crate::record::Event;
 
     #[test]
-    fn key_of_mka_is_written_as_version_7_one_of_eap_tls_as_8_and_others_stay_at_5() {
+    fn key_of_mka_is_read_as_it_was_written_wherever_its_cak_is_from() {
         let key = |cak| MacsecKey {
             link: MacsecLink {
                 interface: "FH".to_owned(),
@@ -233,46 +217,24 @@ mod tests {
             },
             verdict: Verdict::Accepted,
         };
+        let code = |code, name: &str| Code {
+            code,
+            name: name.to_owned(),
+        };
         for cak in [
             MacsecCak::Earlier,
             MacsecCak::File {
                 path: "/etc/fh.cak".to_owned(),
             },
+            MacsecCak::EapTlsSeen {
+                group: Some(code(0x11ec, "X25519MLKEM768")),
+                cipher: Some(code(0x1302, "TLS_AES_256_GCM_SHA384")),
+            },
         ] {
             let event = Event::MacsecKey(Box::new(key(cak)));
-            assert_eq!(event.version(), 7);
             let text = serde_json::to_string(&event).unwrap();
             assert!(text.contains(r#""keying":"mka""#), "{text}");
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
         }
-        let code = |code, name: &str| Code {
-            code,
-            name: name.to_owned(),
-        };
-        let seen = MacsecCak::EapTlsSeen {
-            group: Some(code(0x11ec, "X25519MLKEM768")),
-            cipher: Some(code(0x1302, "TLS_AES_256_GCM_SHA384")),
-        };
-        let not_rekeyed = MacsecNotRekeyed {
-            link: key(MacsecCak::Earlier).link,
-            an: 0,
-            key_id: "00".repeat(16),
-        };
-        for event in [
-            Event::MacsecKey(Box::new(key(seen))),
-            Event::MacsecNotRekeyed(Box::new(not_rekeyed)),
-        ] {
-            assert_eq!(event.version(), 8);
-            let text = serde_json::to_string(&event).unwrap();
-            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
-        }
-        let outlived = Event::MacsecOutlived(Box::new(MacsecOutlived {
-            link: key(MacsecCak::Earlier).link,
-            an: 0,
-            key_id: String::new(),
-            age_s: 1,
-            packets: 1,
-        }));
-        assert_eq!(outlived.version(), 5);
     }
 }

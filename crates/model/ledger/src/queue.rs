@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::record::{Event, Record};
+use crate::record::{Event, Record, VERSION};
 use crate::refusals::{Counting, Noted};
 
 /// Records that may wait for the disk; beyond it they are counted as lost rather than slowing a handshake.
@@ -71,7 +71,7 @@ impl Queue {
     /// An event with the time of now.
     pub(crate) fn record(&self, event: Event) -> Record {
         Record {
-            v: event.version(),
+            v: VERSION,
             at_us: now_us(),
             node: self.node.to_string(),
             event,

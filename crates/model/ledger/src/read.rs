@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use serde::Deserialize;
 
-use crate::record::{LATEST, Record, VERSION};
+use crate::record::{Record, VERSION};
 
 /// A longer line is not a record: the largest holds a chain of ten certificates in a few kilobytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -61,15 +61,13 @@ impl<R: BufRead> Reader<R> {
 
 /// The record of one line; `whole` says whether the line has its end.
 fn record(line: &[u8], whole: bool) -> Result<Record, String> {
-    // A later version may have another shape: what it is comes before whether it fits.
+    // Another version may have another shape: the version is read before the rest.
     #[derive(Deserialize)]
     struct Versioned {
         v: u32,
     }
     match serde_json::from_slice::<Versioned>(line) {
-        Ok(Versioned { v: VERSION..=LATEST }) => {
-            serde_json::from_slice(line).map_err(|error| format!("not a record: {error}"))
-        }
+        Ok(Versioned { v: VERSION }) => serde_json::from_slice(line).map_err(|error| format!("not a record: {error}")),
         Ok(Versioned { v }) => Err(format!("version {v} is not known here")),
         Err(_) if !whole => Err("cut off: the writer stopped in the middle of it".into()),
         Err(error) => Err(format!("not a record: {error}")),

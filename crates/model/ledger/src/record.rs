@@ -1,4 +1,4 @@
-//! The record, and what TLS writes: version 1.
+//! The record, and what TLS writes.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -12,29 +12,8 @@ use crate::macsec::{MacsecKey, MacsecNotRekeyed, MacsecOutlived, MacsecRefused};
 use crate::prefix::Prefix;
 use crate::refusals::Kind;
 
-/// The version that records of TLS are written with, and that of a gap.
+/// The version of the shape of records.
 pub const VERSION: u32 = 1;
-
-/// The version of security associations.
-const OF_IPSEC: u32 = 2;
-
-/// The version of refusals that were counted.
-const OF_COUNTS: u32 = 3;
-
-/// The version of refusals of IKE, and of more reasons why an SA ended.
-const OF_REFUSED_SAS: u32 = 4;
-
-/// The version of MACsec.
-const OF_MACSEC: u32 = 5;
-
-/// The version of SCTP associations.
-const OF_ASSOCIATIONS: u32 = 6;
-
-/// The version of keys that MKA distributed.
-const OF_MKA: u32 = 7;
-
-/// The latest version: that of keys that EAP-TLS is behind. Older ones are read as they are.
-pub const LATEST: u32 = 8;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,23 +62,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// The version its record is written with: the first that has it, so that older readers miss no more than they must.
-    #[must_use]
-    pub const fn version(&self) -> u32 {
-        match self {
-            Self::Handshake(_) | Self::Closed(_) | Self::Lost(_) => VERSION,
-            Self::SaClosed(closed) if !closed.why.is_old() => OF_REFUSED_SAS,
-            Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
-            Self::Refusals(_) => OF_COUNTS,
-            Self::SaRefused(_) => OF_REFUSED_SAS,
-            Self::MacsecNotRekeyed(_) => LATEST,
-            Self::MacsecKey(key) if key.is_of_eap() => LATEST,
-            Self::MacsecKey(key) if key.is_of_mka() => OF_MKA,
-            Self::Association(_) => OF_ASSOCIATIONS,
-            Self::MacsecKey(_) | Self::MacsecOutlived(_) | Self::MacsecRefused(_) => OF_MACSEC,
-        }
-    }
-
     /// What it is a refusal of, and from where; none where it is no refusal.
     pub(crate) fn refusal(&self) -> Option<(Kind, IpAddr)> {
         match self {

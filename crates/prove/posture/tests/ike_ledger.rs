@@ -66,7 +66,7 @@ fn method(code: u16) -> Value {
 fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> Value {
     let methods: Vec<Value> = methods.iter().copied().map(method).collect();
     json!({
-        "v": 2, "at_us": RECORDED, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
+        "v": 1, "at_us": RECORDED, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
         "cause": if replaces.is_null() { "set-up" } else { "rekey" },
         "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
         "local_address": "10.77.0.1:500", "peer_address": "10.77.0.2:500", "key_exchanges": methods, "ppk": false,
@@ -79,7 +79,7 @@ fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> 
 fn child_record(key: &Value, spis: [u32; 2], cause: &str, methods: &[u16], cipher: u16) -> Value {
     let methods: Vec<Value> = methods.iter().copied().map(method).collect();
     json!({
-        "v": 2, "at_us": RECORDED + 1, "node": "cu", "event": "child-sa", "key": key, "spi_in": format!("{:08x}", spis[0]),
+        "v": 1, "at_us": RECORDED + 1, "node": "cu", "event": "child-sa", "key": key, "spi_in": format!("{:08x}", spis[0]),
         "spi_out": format!("{:08x}", spis[1]), "cause": cause, "replaces": null, "connection": "ric", "child": "e2",
         "interface": "E2", "peer": "ric", "mode": "TUNNEL", "udp": false, "extended_sequence_numbers": false,
         "key_exchanges": methods, "encryption": { "code": cipher, "name": "cipher" }, "integrity": null,
@@ -313,7 +313,7 @@ fn a_record_of_another_time_is_none_of_this_sa() {
     }
     // One that its ledger saw end before the packets came, and one that was found established, by a watch begun a day later.
     let ended = json!({
-        "v": 2, "at_us": RECORDED - DAY, "node": "cu", "event": "sa-closed", "key": key(stood), "spi_in": null,
+        "v": 1, "at_us": RECORDED - DAY, "node": "cu", "event": "sa-closed", "key": key(stood), "spi_in": null,
         "why": "deleted", "bytes": { "sent": 0, "received": 0 }, "packets": { "sent": 0, "received": 0 }, "lasted_s": 9,
     });
     let (ike, _) = situation(3, BEHIND, &[at(stood, RECORDED - DAY - 9), ended]);
