@@ -239,7 +239,7 @@ pub enum Error {
     /// The records could not be read or written.
     #[error("records: {0}")]
     Records(#[from] rusqlite::Error),
-    /// The records were written by a newer version.
+    /// The records were written by a program that has other tables.
     #[error("records of version {found}; this program knows version {known}")]
     RecordsVersion {
         /// Version in the database.

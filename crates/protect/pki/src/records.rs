@@ -30,6 +30,8 @@ const BUSY: Duration = Duration::from_secs(10);
 const COLUMNS: &str =
     "serial, role, issuer, name, origin, state, created, revoked, reason, destination, carries_key, replaces";
 
+const CERTIFICATES: &str = "certificate CROSS JOIN certificate_der ON certificate_der.id = certificate.rowid";
+
 const PENDING: &str = "WHERE state = 'pending' ORDER BY created, rowid";
 const UNAUDITED: &str = "WHERE serial IN (SELECT serial FROM unaudited) ORDER BY rowid";
 const UPDATES: &str =
@@ -43,16 +45,13 @@ const LISTS: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct Records {
     connection: Connection,
-    /// Version of its tables: a reader leaves older ones as they are.
-    version: i64,
 }
 
 /// A revocation list as it was signed.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredList {
     pub(crate) number: u64,
-    /// None for a list that an earlier version signed.
-    pub(crate) this_update: Option<OffsetDateTime>,
+    pub(crate) this_update: OffsetDateTime,
     pub(crate) next_update: OffsetDateTime,
     /// Empty where only the times were asked for.
     pub(crate) der: Vec<u8>,
@@ -71,11 +70,10 @@ impl Records {
     pub(crate) fn create(path: &Path, issuance: &Issuance) -> Result<Self, Error> {
         let mut records = Self {
             connection: configure(Connection::open(path)?)?,
-            version: schema::VERSION,
         };
         files::for_owner_alone(path)?;
         let transaction = records.begin()?;
-        schema::migrate(&transaction, 0)?;
+        schema::create(&transaction)?;
         transaction.execute(
             "INSERT INTO issuance (id, organization, country, crl_url) VALUES (1, ?1, ?2, ?3)",
             params![issuance.organization, issuance.country, issuance.crl_url],
@@ -84,37 +82,18 @@ impl Records {
         Ok(records)
     }
 
-    /// Opens the records of an authority for writing; those of an older version become ones of this.
+    /// Opens the records of an authority; they may still be repaired after a crash of a writer.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let mut records = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        if records.version < schema::VERSION {
-            // Invitations have secrets; the first version's records, without them, had the mode of the directory.
-            files::for_owner_alone(path)?;
-            let transaction = records.begin()?;
-            schema::migrate(&transaction, version(&transaction)?)?;
-            transaction.commit()?;
-            records.version = schema::VERSION;
-            // Older versions kept every list.
-            records.connection.execute_batch("VACUUM")?;
-        }
-        Ok(records)
-    }
-
-    /// Opens the records for reading; they may still be repaired after a crash of a writer.
-    pub(crate) fn open_with(path: &Path, access: OpenFlags) -> Result<Self, Error> {
-        let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        let connection = configure(connection)?;
-        let found = version(&connection)?;
-        if !(1..=schema::VERSION).contains(&found) {
+        let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = configure(Connection::open_with_flags(path, access)?)?;
+        let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if found != schema::VERSION {
             return Err(Error::RecordsVersion {
                 found,
                 known: schema::VERSION,
             });
         }
-        Ok(Self {
-            connection,
-            version: found,
-        })
+        Ok(Self { connection })
     }
 
     /// Begins a transaction that holds the right to write from its start.
@@ -185,12 +164,12 @@ impl Records {
 
     /// The newest revocation list of an issuer.
     pub(crate) fn list(&self, issuer: Serial) -> Result<Option<StoredList>, Error> {
-        newest_list(&self.connection, self.version, issuer, "der")
+        newest_list(&self.connection, issuer, "der")
     }
 
     /// Number and times of the newest revocation list of an issuer.
     pub(crate) fn list_times(&self, issuer: Serial) -> Result<Option<StoredList>, Error> {
-        newest_list(&self.connection, self.version, issuer, "x''")
+        newest_list(&self.connection, issuer, "x''")
     }
 
     /// A number that another connection's commit changes.
@@ -206,13 +185,9 @@ impl Records {
     }
 
     fn prepare(&self, condition: &str) -> Result<Statement<'_>, Error> {
-        let from = match self.version {
-            ..5 => "certificate",
-            _ => "certificate CROSS JOIN certificate_der ON certificate_der.id = certificate.rowid",
-        };
         Ok(self
             .connection
-            .prepare(&format!("SELECT {COLUMNS}, der FROM {from} {condition}"))?)
+            .prepare(&format!("SELECT {COLUMNS}, der FROM {CERTIFICATES} {condition}"))?)
     }
 
     fn select(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Entry>, Error> {
@@ -220,10 +195,6 @@ impl Records {
         let rows = statement.query_map(values, raw)?;
         rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
     }
-}
-
-fn version(connection: &Connection) -> Result<i64, Error> {
-    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
 /// Full synchronisation: what was committed survives the loss of power. What is deleted is overwritten: it was a secret.
@@ -316,13 +287,12 @@ pub(crate) fn revoked(
 pub(crate) fn insert_list(transaction: &Transaction<'_>, issuer: Serial, list: &StoredList) -> Result<(), Error> {
     let number = i64::try_from(list.number)
         .map_err(|_| Error::RecordsDamaged("the revocation list number ran out".to_owned()))?;
-    let this_update = list.this_update.map(OffsetDateTime::unix_timestamp);
     transaction.execute(
         "INSERT INTO revocation_list (issuer, number, this_update, next_update, der) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
             issuer.as_bytes(),
             number,
-            this_update,
+            list.this_update.unix_timestamp(),
             list.next_update.unix_timestamp(),
             list.der
         ],
@@ -343,31 +313,28 @@ pub(crate) fn set_list_due(transaction: &Transaction<'_>, issuer: Serial, due: b
 
 /// Number of the newest list of an issuer.
 pub(crate) fn newest_number(connection: &Connection, issuer: Serial) -> Result<u64, Error> {
-    Ok(newest_list(connection, schema::VERSION, issuer, "x''")?.map_or(0, |newest| newest.number))
+    Ok(newest_list(connection, issuer, "x''")?.map_or(0, |newest| newest.number))
 }
 
-fn newest_list(connection: &Connection, version: i64, issuer: Serial, der: &str) -> Result<Option<StoredList>, Error> {
-    let this_update = if version < 5 { "NULL" } else { "this_update" };
+fn newest_list(connection: &Connection, issuer: Serial, der: &str) -> Result<Option<StoredList>, Error> {
     let row = connection
         .query_row(
             &format!(
-                "SELECT number, {this_update}, next_update, {der} FROM revocation_list WHERE issuer = ?1 ORDER BY number DESC LIMIT 1"
+                "SELECT number, this_update, next_update, {der} FROM revocation_list WHERE issuer = ?1 ORDER BY number DESC LIMIT 1"
             ),
             params![issuer.as_bytes()],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )
         .optional()?;
-    row.map(
-        |(number, this_update, next_update, der): (i64, Option<i64>, i64, Vec<u8>)| {
-            Ok(StoredList {
-                number: u64::try_from(number)
-                    .map_err(|_| Error::RecordsDamaged("a negative revocation list number".to_owned()))?,
-                this_update: this_update.map(moment).transpose()?,
-                next_update: moment(next_update)?,
-                der,
-            })
-        },
-    )
+    row.map(|(number, this_update, next_update, der): (i64, i64, i64, Vec<u8>)| {
+        Ok(StoredList {
+            number: u64::try_from(number)
+                .map_err(|_| Error::RecordsDamaged("a negative revocation list number".to_owned()))?,
+            this_update: moment(this_update)?,
+            next_update: moment(next_update)?,
+            der,
+        })
+    })
     .transpose()
 }
 
@@ -452,8 +419,7 @@ mod tests {
             UNAUDITED,
             own::OWN,
         ];
-        let from = "certificate CROSS JOIN certificate_der ON certificate_der.id = certificate.rowid";
-        let entries = entries.map(|condition| format!("SELECT {COLUMNS}, der FROM {from} {condition}"));
+        let entries = entries.map(|condition| format!("SELECT {COLUMNS}, der FROM {CERTIFICATES} {condition}"));
         let others = [UPDATES.to_owned(), REVOKED.to_owned()];
         let vendors = format!("SELECT * FROM invitation {}", invitation::OF_VENDORS);
         for sql in entries.into_iter().chain(others).chain([vendors]) {

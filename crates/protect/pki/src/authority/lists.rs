@@ -197,7 +197,7 @@ impl Authority {
             let newest = self.records.list_times(own.entry.serial)?;
             if newest
                 .as_ref()
-                .is_some_and(|newest| is_fresh(newest, days, own.list_due, now))
+                .is_some_and(|newest| is_fresh(newest, own.list_due, now))
             {
                 continue;
             }
@@ -231,18 +231,17 @@ impl Authority {
 }
 
 /// False past half of a list's time, where it begins in the future, and where a revocation is to be listed.
-fn is_fresh(newest: &StoredList, days: u32, is_due: bool, now: SystemTime) -> bool {
+fn is_fresh(newest: &StoredList, is_due: bool, now: SystemTime) -> bool {
     let now = OffsetDateTime::from(now);
-    let span = time::Duration::days(i64::from(days));
-    let began = newest.this_update.unwrap_or(newest.next_update - span);
+    let began = newest.this_update;
     let half = began + (newest.next_update - began) / 2;
     began <= now && now < half && (!is_due || now - began < PAUSE)
 }
 
 /// True while requesters cause no further list.
 pub(super) fn is_recent(newest: &StoredList, now: SystemTime) -> bool {
-    let age = newest.this_update.map(|began| OffsetDateTime::from(now) - began);
-    age.is_some_and(|age| !age.is_negative() && age < PAUSE)
+    let age = OffsetDateTime::from(now) - newest.this_update;
+    !age.is_negative() && age < PAUSE
 }
 
 /// Signs the next list of an issuer, records it, and gives it, PEM.
@@ -277,7 +276,7 @@ pub(super) fn sign_list(
         key.signing(|key| params.signed_by(&Issuer::from_ca_cert_der(&issuer.certificate.der().into(), key)?))?;
     let stored = StoredList {
         number,
-        this_update: Some(this_update),
+        this_update,
         next_update,
         der: list.der().to_vec(),
     };

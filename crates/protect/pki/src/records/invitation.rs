@@ -43,11 +43,8 @@ impl Records {
             .transpose()
     }
 
-    /// Every invitation, oldest first; none of records that are older than invitations.
+    /// Every invitation, oldest first.
     pub(crate) fn invitations(&self) -> Result<Vec<Stored>, Error> {
-        if self.version < 2 {
-            return Ok(Vec::new());
-        }
         self.chosen("ORDER BY created, rowid")
     }
 

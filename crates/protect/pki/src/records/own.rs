@@ -22,19 +22,8 @@ impl Records {
     /// The authority's own certificates, oldest first.
     pub(crate) fn own(&self) -> Result<Vec<Own>, Error> {
         let entries = self.select(OWN, params![])?;
-        // Whoever only reads them leaves older records as they are.
-        if self.version < 3 {
-            let current = |entry: Entry| Own {
-                phase: Phase::Current,
-                since: entry.created,
-                list_due: false,
-                entry,
-            };
-            return Ok(entries.into_iter().map(current).collect());
-        }
-        let due = if self.version < 5 { "0" } else { "due" };
-        let sql = format!("SELECT phase, since, {due} FROM own WHERE serial = ?1");
-        let mut statement = self.connection.prepare(&sql)?;
+        let sql = "SELECT phase, since, due FROM own WHERE serial = ?1";
+        let mut statement = self.connection.prepare(sql)?;
         let own = |entry: Entry| {
             let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get(2)?));
             let (phase, since, list_due) = statement.query_row(params![entry.serial.as_bytes()], read)?;
@@ -58,9 +47,6 @@ impl Records {
 
     /// The certificate of a root's key by the root whose place it takes, where one was made.
     pub(crate) fn new_with_old(&self, root: Serial) -> Result<Option<Certificate>, Error> {
-        if self.version < 4 {
-            return Ok(None);
-        }
         let sql = "SELECT der FROM new_with_old WHERE root = ?1";
         let der = self
             .connection

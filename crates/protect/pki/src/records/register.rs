@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use rusqlite::OpenFlags;
-
 use super::{Entry, FILE, Phase, Records, Role};
 use crate::authority::{Layout, Trusted, chain_pem};
 use crate::{Certificate, Destination, Error, Invitation, Issued, Published, Serial};
@@ -20,7 +18,7 @@ impl Register {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Layout::new(dir).require_whole()?;
         // Read-write, because SQLite rolls a half-written transaction of a killed writer back on opening.
-        let records = Records::open_with(&dir.join(FILE), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let records = Records::open(&dir.join(FILE))?;
         Ok(Self { records })
     }
 

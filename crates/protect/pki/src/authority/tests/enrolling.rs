@@ -1,7 +1,5 @@
 //! Invitations, what is issued for them, and updates.
 
-use std::os::unix::fs::PermissionsExt;
-
 use super::*;
 use crate::{ForeignCertificate, InvitationState, Invite, Vendor};
 
@@ -201,28 +199,6 @@ fn who_is_invited_again_by_a_vendors_certificate_comes_by_the_newer_invitation()
         come(&mut authority, &another).unwrap().certificate().public_key(),
         &another
     );
-}
-
-#[test]
-fn records_without_invitations_become_ones_with_them() {
-    let (dir, authority) = authority(quick());
-    drop(authority);
-    let path = dir.path().join("ca");
-    let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.execute_batch(UNDO_5).unwrap();
-    records
-        .execute_batch("DROP TABLE invitation; DROP TABLE new_with_old; DROP TABLE own")
-        .unwrap();
-    records.pragma_update(None, "user_version", 1).unwrap();
-    drop(records);
-    fs::set_permissions(path.join("ca.sqlite"), fs::Permissions::from_mode(0o644)).unwrap();
-    // Reading changes nothing.
-    assert!(Register::open(&path).unwrap().invitations().unwrap().is_empty());
-    let mut opened = Authority::open(&path, None, now()).unwrap();
-    opened.invite(&invite("gnb"), now()).unwrap();
-    let mode = fs::metadata(path.join("ca.sqlite")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(Register::open(&path).unwrap().invitations().unwrap().len(), 1);
 }
 
 /// `ca invite` with a clock 30 days ahead closed all other invitations for good.

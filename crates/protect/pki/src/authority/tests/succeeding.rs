@@ -253,49 +253,6 @@ fn what_a_crash_left_between_record_and_file_is_moved_by_the_next_opening() {
 }
 
 #[test]
-fn records_of_before_have_one_of_each() {
-    let (dir, authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
-    drop(authority);
-    let path = dir.path().join("ca");
-    let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.execute_batch(UNDO_5).unwrap();
-    records
-        .execute_batch("DROP TABLE new_with_old; DROP TABLE own")
-        .unwrap();
-    records.pragma_update(None, "user_version", 2).unwrap();
-    drop(records);
-    // Reading changes nothing.
-    assert_eq!(Register::open(&path).unwrap().succession().unwrap().len(), 2);
-    let mut opened = Authority::open(&path, None, now()).unwrap();
-    opened.renew_intermediate(next(), now()).unwrap();
-    drop(opened);
-    let phases = Register::open(&path).unwrap().succession().unwrap();
-    let phases: Vec<_> = phases.into_iter().map(|(_, phase, _)| phase).collect();
-    assert_eq!(phases, [Phase::Current, Phase::Previous, Phase::Current]);
-}
-
-/// Between publishing and activating: the next root was published by a program that made no newWithOld.
-#[test]
-fn records_of_before_new_with_old_go_on_with_their_succession() {
-    let (dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
-    let first = authority.root().der().to_vec();
-    authority.publish_root(next(), now()).unwrap();
-    drop(authority);
-    let path = dir.path().join("ca");
-    let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.execute_batch(UNDO_5).unwrap();
-    records.execute_batch("DROP TABLE new_with_old").unwrap();
-    records.pragma_update(None, "user_version", 3).unwrap();
-    drop(records);
-    assert_eq!(Register::open(&path).unwrap().succession().unwrap().len(), 3);
-    let mut opened = Authority::open(&path, None, now()).unwrap();
-    assert!(opened.root_update(&first).unwrap().unwrap().by_old.is_none());
-    let second = opened.activate_root(below(), Anyway::No, now()).unwrap();
-    opened.publish_root(next(), now()).unwrap();
-    assert!(opened.root_update(second.der()).unwrap().unwrap().by_old.is_some());
-}
-
-#[test]
 fn an_authority_whose_root_signs_has_no_intermediate_to_replace() {
     let (_dir, mut authority) = authority(quick());
     assert!(matches!(
