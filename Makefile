@@ -5,7 +5,7 @@ CARGO_TARGET_DIR ?= $(CURDIR)/target
 # The laboratory is a workspace of its own and builds into the same folder: its binary looks for the product's beside it.
 export CARGO_TARGET_DIR
 
-.PHONY: help demo test test-quick test-full test-unprivileged test-kubernetes test-compose lint deny build lab sidecar dist images reports doc
+.PHONY: help demo test test-quick test-full test-unprivileged test-kubernetes test-compose lint deny build lab sidecar dist images release reports doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
@@ -21,6 +21,7 @@ help:
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make dist    a binary without libraries, and packages of it, in dist/"
 	@echo "make images  images of containers with that binary, by buildah, podman or docker"
+	@echo "make release   all that a release publishes, for both processors, in dist/; RELEASE=--check builds twice"
 	@echo "make lint    formatting, clippy with warnings denied, and the order of crates"
 	@echo "make deny    licences, bans and sources of dependencies"
 
@@ -78,6 +79,10 @@ dist:
 images: dist
 	@scripts/setup images
 	@scripts/images $(IMAGES)
+
+release:
+	@scripts/setup release
+	@scripts/release $(RELEASE)
 
 lint:
 	$(CARGO) fmt --all --check

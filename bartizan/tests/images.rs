@@ -19,7 +19,7 @@ fn where_the_target_is_elsewhere_its_binary_is_looked_for_there() {
 /// Building takes root, or what a user without rights has seldom.
 mod as_root {
     use std::fs;
-    use std::os::unix::fs::chown;
+    use std::os::unix::fs::{PermissionsExt as _, chown};
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
@@ -199,6 +199,30 @@ mod as_root {
             "--print-crds",
         ]);
         assert!(shown.contains("kind: CustomResourceDefinition"), "{shown}");
+    }
+
+    #[test]
+    fn archives_are_the_same_bytes_each_time_and_name_the_processor() {
+        let builder = Builder::new();
+        let binary = builder.folder.path().join("binary");
+        fs::write(&binary, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/images");
+        let archive = |out: &str| {
+            let out = builder.folder.path().join(out);
+            let made = builder.program(script).arguments(["--engine", "buildah", "--binary"]);
+            let made = made.argument(&binary).argument("--oci").argument(&out);
+            let made = made.arguments(["--machine", "aarch64", "--tag", "1.2", "controller"]);
+            made.run(LONG).unwrap_or_else(|error| panic!("{error}"));
+            out.join("bartizan-controller-1.2-aarch64.oci.tar")
+        };
+        let (one, other) = (archive("one"), archive("other"));
+        assert!(fs::read(&one).unwrap() == fs::read(&other).unwrap());
+        let from = format!("oci-archive:{}:1.2", one.display());
+        let pulled = builder.buildah(["pull", &from]);
+        let processor = "{{.OCIv1.Architecture}}";
+        let said = builder.buildah(["inspect", "--type", "image", "--format", processor, &pulled]);
+        assert_eq!(said, "arm64");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Packages: the same bytes each time, and what becomes of keys, ledgers and settings when they are installed, upgraded and removed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -72,10 +73,19 @@ fn said(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn the_same_binary_gives_packages_of_the_same_bytes() {
-    let again = tempfile::tempdir().unwrap();
-    packed(&PACKED.binary, again.path(), &["deb", "rpm"]);
-    for ending in [".deb", ".rpm", ".cdx.json", "SHA256SUMS"] {
-        let (one, other) = (file(&PACKED.of_now, ending), file(again.path(), ending));
+    let place = tempfile::tempdir().unwrap();
+    let (one, other) = (place.path().join("one"), place.path().join("other"));
+    let lab = place.path().join("lab");
+    fs::write(&lab, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&lab, fs::Permissions::from_mode(0o700)).unwrap();
+    let asked = ["deb", "rpm", "chart", "--lab", lab.to_str().unwrap()];
+    packed(&PACKED.binary, &one, &asked);
+    packed(&PACKED.binary, &other, &asked);
+    let version = env!("CARGO_PKG_VERSION");
+    let bill = format!("bartizan-{version}.cdx.json");
+    let bill_of_lab = format!("bartizan-lab-{version}.cdx.json");
+    for ending in [".deb", ".rpm", ".tgz", ".tar.gz", &bill, &bill_of_lab, "SHA256SUMS"] {
+        let (one, other) = (file(&one, ending), file(&other, ending));
         assert_eq!(one.file_name(), other.file_name());
         assert!(
             fs::read(&one).unwrap() == fs::read(&other).unwrap(),
@@ -87,10 +97,50 @@ fn the_same_binary_gives_packages_of_the_same_bytes() {
         "sh",
         &[
             "-c",
-            &format!("cd {} && sha256sum --check SHA256SUMS", PACKED.of_now.display()),
+            &format!("cd {} && sha256sum --check SHA256SUMS", one.display()),
         ],
     );
-    assert_eq!(sums.lines().count(), 3, "{sums}");
+    assert_eq!(sums.lines().count(), 6, "{sums}");
+    let listed = |ending: &str| said("tar", &["--list", "--file", file(&one, ending).to_str().unwrap()]);
+    let chart = listed(".tgz");
+    for path in ["Chart.yaml", "values.yaml", "crds/networks.yaml"] {
+        let path = format!("bartizan/{path}");
+        assert!(chart.lines().any(|listed| listed == path), "{path}: {chart}");
+    }
+    let lab = listed(".tar.gz");
+    assert!(lab.lines().any(|path| path.ends_with("/usr/bin/bartizan-lab")), "{lab}");
+    let bill = fs::read_to_string(file(&one, &bill_of_lab)).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&bill).unwrap()["metadata"]["component"]["name"],
+        "bartizan-lab"
+    );
+}
+
+#[test]
+fn a_chart_of_another_version_and_a_tree_with_changes_are_not_released() {
+    let place = tempfile::tempdir().unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_bartizan"));
+    let chart = package(binary, place.path(), &["--version", "9.9.9", "chart"]);
+    assert_eq!(chart.status.code(), Some(2), "{chart:?}");
+    assert!(
+        String::from_utf8_lossy(&chart.stderr).contains("Chart.yaml"),
+        "{chart:?}"
+    );
+
+    let scripts = place.path().join("tree/scripts");
+    fs::create_dir_all(&scripts).unwrap();
+    fs::copy(repository().join("scripts/release"), scripts.join("release")).unwrap();
+    said("git", &["init", "--quiet", scripts.parent().unwrap().to_str().unwrap()]);
+    let release = |arguments: &[&str]| {
+        let output = Command::new(scripts.join("release")).args(arguments).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), error)
+    };
+    let (code, error) = release(&[]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("scripts/") && error.contains("hint: commit"), "{error}");
+    let (code, error) = release(&["--machine", "pdp11"]);
+    assert_eq!(code, Some(64), "{error}");
 }
 
 #[test]
