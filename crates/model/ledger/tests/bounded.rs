@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bartizan_ledger::{Bounds, Bytes, Direction, Event, Handshake, Ledger, Record, Times, Verdict, files};
+use bartizan_ledger::{Bounds, Bytes, Direction, Event, Handshake, Ledger, Record, Times, VERSION, Verdict, files};
 use bartizan_testing::until;
 use stage::{Victim, closed, example, number, records};
 
@@ -58,7 +58,7 @@ fn unauthenticated_peers_fill_neither_disk_nor_queue() {
             Event::Closed(event) => closed.push(event.bytes.sent),
             Event::Handshake(_) => whole += 1,
             Event::Refusals(refusals) => {
-                assert_eq!((record.v, refusals.interface.as_str()), (3, "SBI"));
+                assert_eq!((record.v, refusals.interface.as_str()), (VERSION, "SBI"));
                 counts.push((refusals.from.to_string(), refusals.reason, refusals.count));
             }
             other => panic!("{other:?}"),
