@@ -30,7 +30,7 @@ const NAK: u8 = 3;
 pub enum Happened {
     /// The other end asks to be authenticated.
     Asked,
-    /// It has proven who it is. It waits for [`Authenticator::succeed`] or [`Authenticator::fail`].
+    /// It has proven who it is. It waits for [`Authenticator::succeed`] or `Authenticator::fail`.
     Authenticated(Box<Authenticated>),
     /// It was refused, or has refused this end.
     Refused(Box<Refused>),

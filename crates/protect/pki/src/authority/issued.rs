@@ -218,7 +218,7 @@ impl Issued {
 
     /// Writes `NAME.crt.pem`, `NAME.key.pem` (0600) where the key is here, and `ca.crt.pem` to a directory.
     ///
-    /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
+    /// A crash half-way is not taken up later; [`Authority::issue_to`](crate::Authority::issue_to) is for that.
     pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
         self.write_as(dir, overwrite, Access::default())
     }

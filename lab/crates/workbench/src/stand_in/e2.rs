@@ -2,7 +2,7 @@
 //! kernel's SCTP at the scale that is asked for, clear or protected by ESP.
 //!
 //! [`exchange`] is the recording, [`script`] what it becomes at a scale. [`node`] and [`ric`] are the two ends without sockets and
-//! without a clock; [`play`] gives them both. [`link`](mod@link) is the cable between two namespaces they meet on, [`protection`] what is set up
+//! without a clock; [`mod@play`] gives them both. [`link`](mod@link) is the cable between two namespaces they meet on, [`protection`] what is set up
 //! on it, [`ike`] the two charons that key it where that is asked.
 
 pub mod exchange;

@@ -124,7 +124,7 @@ pub enum Error {
 }
 
 impl Exchange {
-    /// Reads an exchange from a file of the form that [`file`] describes.
+    /// Reads an exchange from a file of the form that [`mod@file`] describes.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Exchange {
             .expect("the file is part of the program and a test reads it")
     }
 
-    /// Reads an exchange from text of the form that [`file`] describes.
+    /// Reads an exchange from text of the form that [`mod@file`] describes.
     ///
     /// # Errors
     ///
