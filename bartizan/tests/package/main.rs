@@ -95,10 +95,7 @@ fn the_same_binary_gives_packages_of_the_same_bytes() {
     }
     let sums = said(
         "sh",
-        &[
-            "-c",
-            &format!("cd {} && sha256sum --check SHA256SUMS", one.display()),
-        ],
+        &["-c", &format!("cd {} && sha256sum --check SHA256SUMS", one.display())],
     );
     assert_eq!(sums.lines().count(), 6, "{sums}");
     let listed = |ending: &str| said("tar", &["--list", "--file", file(&one, ending).to_str().unwrap()]);

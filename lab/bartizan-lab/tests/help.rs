@@ -47,3 +47,34 @@ fn every_command_has_an_example_and_exit_codes() {
         assert_eq!(clause, None, "bartizan {words}");
     }
 }
+
+#[test]
+fn examples_name_experiments_that_exist() {
+    let listed = Command::new(env!("CARGO_BIN_EXE_bartizan-lab"))
+        .args(["list", "--json"])
+        .output()
+        .unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let experiments = listed["experiments"].as_array().unwrap();
+    let known: Vec<_> = experiments.iter().filter_map(|one| one["id"].as_str()).collect();
+    let mut found = Vec::new();
+    pages(&[], &mut found);
+    let mut named = 0;
+    for (words, page) in found {
+        for line in page.lines() {
+            let Some(rest) = line.trim_start().strip_prefix("bartizan lab ") else {
+                continue;
+            };
+            let mut rest = rest.split_whitespace();
+            if !matches!(rest.next(), Some("run" | "report" | "compare" | "export")) {
+                continue;
+            }
+            if let Some(id) = rest.next().filter(|id| !id.starts_with('-')) {
+                let id = id.split('/').next().unwrap();
+                assert!(id.contains('.') || known.contains(&id), "{words}: {line}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 5, "{named}");
+}

@@ -18,7 +18,7 @@ use crate::{Failure, Outcome};
 /// Exit code 1 says that something got worse by more than the threshold, or that lines of a file were no records.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan lab compare floor/1 floor/2 --threshold 5")]
+    bartizan lab compare peers/1 peers/2 --threshold 5")]
 pub(crate) struct Args {
     /// The run before: a file of records, or EXPERIMENT/RUN
     #[arg(value_name = "A")]

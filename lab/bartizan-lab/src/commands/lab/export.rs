@@ -18,7 +18,7 @@ use crate::{Failure, Outcome};
 /// Exit code 1 says that lines of a file were no records; good records are used.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan lab export floor > floor.csv\n  \
+    bartizan lab export peers > peers.csv\n  \
     bartizan lab export peers --plot latency/bars --file latency.svg")]
 pub(crate) struct Args {
     /// Experiment, run (EXPERIMENT/RUN) or files of records of one experiment

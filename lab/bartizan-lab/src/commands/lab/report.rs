@@ -18,8 +18,8 @@ use crate::{Failure, Outcome};
 /// Exit code 1 says that lines of a file were no records, or that there was no trial to report; good records are used.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan lab report floor\n  \
-    bartizan lab report floor --format html,csv --out reports")]
+    bartizan lab report peers\n  \
+    bartizan lab report peers --format html,csv --out reports")]
 pub(crate) struct Args {
     /// Experiments, runs (EXPERIMENT/RUN) or files of records
     #[arg(value_name = "ID|FILE")]

@@ -25,8 +25,8 @@ use crate::{Failure, Outcome};
 /// Exit code 1 says that a trial failed, a part could not be run, or two of the same differed (see --controls).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan lab run floor --quick\n  \
-    bartizan lab run floor --seed 3 --out results")]
+    bartizan lab run peers --quick\n  \
+    bartizan lab run peers --seed 3 --out results")]
 pub(crate) struct Args {
     /// Experiments, by their ids (`bartizan lab list`)
     #[arg(value_name = "ID", required = true)]
