@@ -402,18 +402,23 @@ fn too_many(path: &Path) -> u64 {
         packets.push(packet.to_vec());
         rest = after;
     }
-    // Ethernet and IPv4 without options stand before TCP.
-    const PORTS: usize = RECORD + 14 + 20;
-    let client = packets[0][PORTS..PORTS + 2].to_vec();
+    // Ethernet and IPv4 without options stand before TCP. The ends are hosts of their own.
+    const ADDRESSES: usize = RECORD + 14 + 12;
+    const PORTS: usize = ADDRESSES + 8;
+    let client: [u8; 2] = packets[0][PORTS..PORTS + 2].try_into().unwrap();
+    let from_client: Vec<bool> = packets
+        .iter()
+        .map(|packet| packet[PORTS..PORTS + 2] == client)
+        .collect();
+    for (packet, from_client) in packets.iter_mut().zip(&from_client) {
+        let [one, other] = if *from_client { [1, 2] } else { [2, 1] };
+        packet[ADDRESSES..PORTS].copy_from_slice(&[10, 9, 0, one, 10, 9, 0, other]);
+    }
     let mut file = std::io::BufWriter::new(File::create(path).unwrap());
     file.write_all(&capture[..HEAD]).unwrap();
     for port in 20_000..24_000_u16 {
-        for packet in &mut packets {
-            let at = if packet[PORTS..PORTS + 2] == client || packet[PORTS..PORTS + 2] == (port - 1).to_be_bytes() {
-                PORTS
-            } else {
-                PORTS + 2
-            };
+        for (packet, from_client) in packets.iter_mut().zip(&from_client) {
+            let at = if *from_client { PORTS } else { PORTS + 2 };
             packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
             file.write_all(packet).unwrap();
         }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "full")]
+use std::{thread, time::Instant};
 
+#[cfg(feature = "full")]
 use crate::Failure;
 
 /// Interval at which files are looked at. A change is acted on once it has stood for that long: a
@@ -14,6 +16,7 @@ use crate::Failure;
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 
 /// Interval at which the end is looked for in between.
+#[cfg(feature = "full")]
 const TURN: Duration = Duration::from_millis(100);
 
 /// State of a file: it may be written in place or replaced by renaming, and it may become readable
@@ -68,6 +71,7 @@ impl Watched {
     }
 
     /// Has them read after each change, until `stop` says so.
+    #[cfg(feature = "full")]
     pub(super) fn each_change(&mut self, stop: &dyn Fn() -> bool, mut read: impl FnMut() -> Result<(), Failure>) {
         let mut looked = Instant::now();
         while !stop() {

@@ -45,12 +45,14 @@ pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> boo
         }
         // One octet to a request for TLS or GSSAPI, and a message with its length to all others.
         Plaintext::PostgreSql => {
-            let answers = match server {
-                [b'S' | b'N' | b'G'] | [b'S', 0x16, ..] | [b'G', 0, ..] => true,
-                [b'N', b'S' | b'N' | b'G' | b'R' | b'E' | b'v', ..] => true,
-                [b'R' | b'E' | b'N' | b'v', 0, 0, ..] => true,
-                _ => false,
-            };
+            let answers = matches!(
+                server,
+                [b'S' | b'N' | b'G']
+                    | [b'S', 0x16, ..]
+                    | [b'G', 0, ..]
+                    | [b'N', b'S' | b'N' | b'G' | b'R' | b'E' | b'v', ..]
+                    | [b'R' | b'E' | b'N' | b'v', 0, 0, ..]
+            );
             begins(Side::Client, client) && answers
         }
         Plaintext::Redis => {

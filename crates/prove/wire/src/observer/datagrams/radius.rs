@@ -20,7 +20,10 @@ const ASKED: usize = 256;
 
 /// Requests by path, ends with ports, and identifier, and whose EAP they have.
 #[derive(Default)]
-pub(super) struct Asked(VecDeque<((PathId, [End; 2], u8), u32)>);
+pub(super) struct Asked(VecDeque<(Request, u32)>);
+
+/// Path, ends with ports, and identifier.
+type Request = (PathId, [End; 2], u8);
 
 /// Codes of RADIUS (RFC 2865, section 3).
 const ACCESS_REQUEST: u8 = 1;
