@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
-	@echo "make test    each claim and each fixed fault once, with the real peers it needs; about 20 minutes"
+	@echo "make test    each claim and each fixed fault once, with the real peers it needs; a quarter of an hour"
 	@echo "make test-quick   tests without processes, namespaces or guests; three minutes"
 	@echo "make test-full    all matrices, Debian's unmodified kernel and the experiments; three quarters of an hour"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
