@@ -93,8 +93,6 @@ pub struct Bound {
 /// Everything that listens, before anything is served.
 #[derive(Debug)]
 struct Ports {
-    /// systemd may keep the sockets.
-    kept: bool,
     inbound: Vec<InboundPorts>,
     outbound: Vec<(Outbound, TcpListener)>,
     /// Outbound listeners of the `sctp` path.
@@ -219,7 +217,7 @@ impl Bound {
             seats: AllSeats::default(),
             patience: RwLock::new(patience(&deployment, node.name.as_str())),
             recorder: ledger.recorder(),
-            drain: Drain::new(ports.kept),
+            drain: Drain::new(),
             failure_log: FailureLog::default(),
             refusing: Refusing::default(),
             ticks: Ticks::default(),
@@ -318,7 +316,6 @@ impl Ports {
             })
         };
         let mut bound = Self {
-            kept: notify.is_heard(),
             inbound: Vec::new(),
             outbound: Vec::new(),
             associations: Vec::new(),

@@ -20,8 +20,6 @@ pub(crate) enum Phase {
 pub(crate) struct Drain {
     phase: Arc<watch::Sender<Phase>>,
     succeeded: Arc<watch::Sender<bool>>,
-    /// A manager may keep the listening sockets for the next process.
-    kept: bool,
 }
 
 /// Held by each task that must be waited for.
@@ -33,10 +31,8 @@ pub(crate) struct Guard {
 }
 
 impl Drain {
-    /// `kept` where a manager may keep the listening sockets.
-    pub(crate) fn new(kept: bool) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            kept,
             phase: Arc::new(watch::Sender::new(Phase::Running)),
             succeeded: Arc::new(watch::Sender::new(false)),
         }
@@ -56,16 +52,6 @@ impl Drain {
     /// Another process serves in its place.
     pub(crate) fn succeed(&self) {
         self.succeeded.send_replace(true);
-    }
-
-    /// Whether another process serves in its place, from the same listening sockets.
-    pub(crate) fn has_successor(&self) -> bool {
-        *self.succeeded.borrow()
-    }
-
-    /// Whether a manager may keep the listening sockets.
-    pub(crate) const fn is_kept(&self) -> bool {
-        self.kept
     }
 
     /// Ends when another process serves in its place.
@@ -139,7 +125,7 @@ mod tests {
 
     #[tokio::test]
     async fn draining_is_over_when_the_last_guard_is_gone() {
-        let drain = Drain::new(false);
+        let drain = Drain::new();
         let mut guard = drain.guard();
         drain.advance(Phase::Draining);
         guard.reached(Phase::Draining).await;

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_local, yield_now};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
 use crate::listening::admission::{Admission, Bound, Eviction, Slot};
-use crate::listening::socket;
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
@@ -68,8 +67,7 @@ impl Accepted<StdTcpStream> {
 
 /// Accepts connections until draining begins, and gives each to `serve`. Beyond its bounds the connection that has been pending for
 /// longest is evicted, or the new one closed where none is pending, and counted; so is one that is pending for `limits.idle`. Connections that were
-/// established before the listener closed are served too, here or by the successor: for those who
-/// made them they were accepted.
+/// established before the listener closed are served too: for those who made them they were accepted.
 pub(crate) async fn accept_all(
     shared: Arc<Shared>,
     listener: TcpListener,
@@ -127,18 +125,6 @@ pub(crate) async fn accept_all(
         take(stream, peer, guard.clone());
         // One in each round of the runtime: requests under way get their turn after each, however many clients connect.
         yield_now().await;
-    }
-    // What waits there is the successor's: here it would have to end at once.
-    if shared.drain.has_successor() {
-        return;
-    }
-    // Where the sockets go with this process. A kernel without such filters completes connections
-    // until then.
-    if !shared.drain.is_kept() && socket::admit_no_more(&listener).is_ok() {
-        // Answers to what was admitted are on their way.
-        while let Ok(Ok((stream, peer))) = timeout(BREATH, listener.accept()).await {
-            take(stream, peer, guard.clone());
-        }
     }
     for (stream, peer) in waiting(listener) {
         take(stream, peer, guard.clone());

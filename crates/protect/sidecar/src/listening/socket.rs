@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use socket2::{SockFilter, SockRef, TcpKeepalive};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Connections that may wait to be accepted.
@@ -63,21 +63,6 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Classic BPF over the TCP header: takes a segment unless it has SYN.
-const WITHOUT_SYN: [SockFilter; 4] = [
-    SockFilter::new((libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, 0, 0, 13),
-    SockFilter::new((libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16, 0, 1, 0x02),
-    SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0),
-    SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX),
-];
-
-/// Has the kernel complete no further connection of a listener that is to be closed: it would be
-/// reset where nobody accepts it any more. Those that wait, and those under way, can be accepted.
-/// A client's SYN is sent again, and finds the port closed or a successor there.
-pub(crate) fn admit_no_more(listener: &TcpListener) -> io::Result<()> {
-    SockRef::from(listener).attach_filter(&WITHOUT_SYN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,33 +78,5 @@ mod tests {
         assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(15));
         assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
         assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
-    }
-
-    /// A connection that was completed after the queue had been emptied was reset.
-    #[tokio::test]
-    async fn a_listener_that_admits_no_more_gives_what_waits_and_completes_nothing() {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        use tokio::time::timeout;
-
-        const SOON: Duration = Duration::from_millis(300);
-        for any in ["127.0.0.1:0", "[::1]:0"] {
-            let listener = listen(any.parse().unwrap()).unwrap();
-            let address = listener.local_addr().unwrap();
-            let mut waits = TcpStream::connect(address).await.unwrap();
-            admit_no_more(&listener).unwrap();
-            let late = timeout(SOON, TcpStream::connect(address)).await;
-            assert!(late.is_err(), "{late:?}");
-            waits.write_all(b"?").await.unwrap();
-            let (mut accepted, _) = listener.accept().await.unwrap();
-            assert!(timeout(SOON, listener.accept()).await.is_err());
-            drop(listener);
-            let mut said = [0];
-            accepted.read_exact(&mut said).await.unwrap();
-            accepted.write_all(b"!").await.unwrap();
-            waits.read_exact(&mut said).await.unwrap();
-            assert_eq!(&said, b"!");
-            let refused = TcpStream::connect(address).await.unwrap_err();
-            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-        }
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     /// A drain of more than a second logged an error on rules that were as they should be: their listener had been closed.
     #[tokio::test]
     async fn the_rules_are_not_asked_for_through_a_listener_that_draining_has_closed() {
-        let (rules, drain) = (Arc::new(Rules::default()), Drain::new(false));
+        let (rules, drain) = (Arc::new(Rules::default()), Drain::new());
         let metrics = Metrics::new(&mut Registry::default(), "0", "none");
         rules.watch(&["127.0.0.1:15001".parse().unwrap()], &metrics, drain.guard());
         drain.advance(Phase::Draining);

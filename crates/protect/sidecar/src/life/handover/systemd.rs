@@ -104,11 +104,6 @@ impl Notify {
         }
     }
 
-    /// True where systemd asked for notifications.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.socket.is_some()
-    }
-
     /// Asks systemd to keep a listening socket across restarts, under this name. Without `FileDescriptorStoreMax=` it keeps none.
     pub(crate) fn keep(&self, name: &str, listener: impl AsFd) {
         self.send(&format!("FDSTORE=1\nFDNAME={name}"), Some(&listener.as_fd()));
