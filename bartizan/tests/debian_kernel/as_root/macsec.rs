@@ -273,7 +273,12 @@ fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controlle
     let down = fronthaul.run(0, &["down", "--json"]);
     assert_eq!(down.status.code(), Some(0), "{}", String::from_utf8_lossy(&down.stderr));
     let arriving = fronthaul.run(1, &["down"]);
-    assert_eq!(arriving.status.code(), Some(0));
+    assert_eq!(
+        arriving.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&arriving.stderr)
+    );
     let after = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
     assert_eq!(after, BTreeMap::new());
     assert_eq!(fronthaul.run(0, &["down", "--unguard"]).status.code(), Some(0));

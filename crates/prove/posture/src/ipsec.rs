@@ -70,7 +70,6 @@ impl Ipsec {
     pub fn judge_ike(mut self, ledgers: &Ledgers) -> JudgedIpsec {
         self.ike.sort_by_key(|sa| sa.first.packet);
         self.esp.sort_by_key(|sa| sa.first.packet);
-        keying::rekeyed(&mut self.ike);
         let keying = Keying::new(&self.ike, &self.esp);
         let mut walk = keying.walk();
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());

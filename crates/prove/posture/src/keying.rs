@@ -94,57 +94,6 @@ struct Pair {
     disordered: bool,
 }
 
-/// Determines of IKE_SAs whose responder asked first whether a rekey in the capture made them: the
-/// initiator's message 0, which would say so, is not there. One did where an exchange between the
-/// same hosts made no other IKE_SA, and the IKE_SA that it was made in was deleted behind it. `ike`
-/// are in the order of first packets.
-pub(crate) fn rekeyed(ike: &mut [IkeSa]) {
-    /// IKE_SAs before it between the same hosts that are looked at.
-    const BEFORE: usize = 16;
-    let mut between: HashMap<Hosts, Vec<usize>> = HashMap::new();
-    for index in 0..ike.len() {
-        let pairs = host_pairs(&ike[index]);
-        if ike[index].origin == Origin::Midstream && ike[index].responder_first {
-            let before = pairs
-                .iter()
-                .find_map(|pair| between.get(pair))
-                .map_or(&[][..], Vec::as_slice);
-            let before: Vec<&IkeSa> = before.iter().rev().take(BEFORE).map(|&index| &ike[index]).collect();
-            if is_rekey(&ike[index], &before) {
-                ike[index].origin = Origin::Rekey;
-            }
-        }
-        for pair in pairs {
-            between.entry(pair).or_default().push(index);
-        }
-    }
-}
-
-/// True where one of the IKE_SAs before it, the newest first, can only have made this one.
-fn is_rekey(sa: &IkeSa, before: &[&IkeSa]) -> bool {
-    let makers = before.iter().filter_map(|parent| {
-        let creates = parent.exchanges_of(ExchangeType::CREATE_CHILD_SA);
-        let create = creates
-            .last()
-            .filter(|_| parent.origin != Origin::Midstream && parent.exchanges.omitted == 0)?;
-        let asked = match create.requester {
-            Party::Initiator => parent.initiator.ip(),
-            Party::Responder => parent.responder.ip(),
-        };
-        let done = done(&create).filter(|_| may_make(&create, SMALLEST_CREATE))?;
-        // What follows is INFORMATIONAL, such as its deletion, and then nothing.
-        let deleted =
-            parent.informational > 0 && parent.last.packet > done.packet && parent.last.packet < sa.first.packet;
-        (deleted && asked == sa.initiator.ip()).then_some(done)
-    });
-    let mut makers = makers.peekable();
-    let Some(done) = makers.next() else { return false };
-    let another = before
-        .iter()
-        .any(|other| other.first.packet > done.packet && other.origin != Origin::Init);
-    makers.peek().is_none() && !another
-}
-
 /// All of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct Keying(HashMap<Hosts, Pair>);

@@ -42,6 +42,8 @@ fn eap_posture(datagrams: &Datagrams, eap: &Eap) -> Posture {
     // In a tunnel of TLS a refusal comes behind what was said in it.
     if let (Some(at), None, [EAP_TLS]) = (eap.failure, eap.success, &eap.methods[..])
         && posture.kind == Kind::EapTls
+        // A failure is not authenticated: it takes a good verdict away, and hides no bad one.
+        && posture.confidentiality.verdict() == Verdict::QuantumSafe
     {
         let because = "not established: refused (EAP-Failure)";
         posture.kind = Kind::EapTlsNotAgreed;

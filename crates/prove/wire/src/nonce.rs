@@ -1,8 +1,8 @@
 //! Nonces of recent packets under one key. Two different packets under one key and nonce are readable by a recorder of both, without
 //! the key (SP 800-38D, section 8). Identical packets are copies that the network made.
 //!
-//! One rule for ESP, IKE and MACsec: one nonce used twice is a contradiction, because either packet
-//! may be injected; from two on it is the sender. Of a longer flow the first and the newest
+//! One rule for ESP, IKE and MACsec: one packet under a nonce that another had is a contradiction, because
+//! either may be injected; from two such packets on it is the sender. Of a longer flow the first and the newest
 //! [`PLACES`] packets are compared, in bounded memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -41,7 +41,7 @@ impl Digest {
 pub struct Reuse {
     /// The first packet under a nonce that another packet had.
     pub first: Moment,
-    /// True for two nonces or more: one alone may be that of an injected packet.
+    /// True for two such packets or more: one alone may be injected.
     pub several: bool,
 }
 
@@ -50,8 +50,8 @@ pub struct Reuse {
 pub(crate) struct Nonces {
     places: Vec<Option<Digest>>,
     packets: u64,
-    /// The first nonce that came before with another packet.
-    reused: Option<u64>,
+    /// Packets under a nonce that another packet had.
+    conflicts: u64,
     reuse: Option<Reuse>,
 }
 
@@ -74,7 +74,8 @@ impl Nonces {
         }
         let reused = self.put(digest);
         if reused {
-            let several = *self.reused.get_or_insert(nonce) != nonce;
+            self.conflicts += 1;
+            let several = self.conflicts > 1;
             let first = Reuse { first: at, several };
             self.reuse.get_or_insert(first).several |= several;
         }
@@ -89,6 +90,7 @@ impl Nonces {
     /// Another key protects what comes.
     pub(crate) fn forget(&mut self) {
         *self = Self {
+            conflicts: self.conflicts,
             reuse: self.reuse,
             ..Self::default()
         };
@@ -110,10 +112,10 @@ impl Nonces {
     fn put(&mut self, digest: Digest) -> bool {
         let half = self.places.len() / 2;
         let place = hash(&digest.nonce) as usize % half;
-        let reused = [place, half + place]
-            .into_iter()
-            .filter_map(|place| self.places[place])
-            .any(|known| known.nonce == digest.nonce && known.differs(&digest));
+        let known = [place, half + place].into_iter().filter_map(|place| self.places[place]);
+        let same_nonce: Vec<Digest> = known.filter(|known| known.nonce == digest.nonce).collect();
+        // A copy of either packet that is kept is no further packet.
+        let reused = !same_nonce.is_empty() && same_nonce.iter().all(|known| known.differs(&digest));
         self.places[place].get_or_insert(digest);
         self.places[half + place] = Some(digest);
         reused
@@ -152,13 +154,24 @@ mod tests {
             assert!(!nonces.take(nonce, &packet(nonce, 1), 0, at(1)), "a copy");
         }
         assert!(nonces.take(1, &packet(1, 2), 0, at(1)));
-        assert!(nonces.take(1, &packet(1, 3), 0, at(1)));
-        assert!(!nonces.reuse().unwrap().several, "one nonce");
-        assert!(nonces.take(2, &packet(2, 2), 0, at(1)));
+        assert!(!nonces.take(1, &packet(1, 2), 0, at(1)), "a copy of the other");
+        assert!(!nonces.reuse().unwrap().several, "one packet");
+        assert!(nonces.take(1, &packet(1, 3), 0, at(1)), "a nonce that never changes");
         assert!(nonces.reuse().unwrap().several);
         nonces.forget();
         assert!(!nonces.take(1, &packet(1, 3), 0, at(1)), "under another key");
         assert!(nonces.reuse().unwrap().several, "it stays so");
+    }
+
+    #[test]
+    fn one_packet_under_each_of_many_keys_is_several() {
+        let mut nonces = Nonces::default();
+        for _ in 0..2 {
+            assert!(!nonces.take(1, &packet(1, 1), 0, at(1)));
+            assert!(nonces.take(1, &packet(1, 2), 0, at(1)));
+            nonces.forget();
+        }
+        assert!(nonces.reuse().unwrap().several);
     }
 
     #[test]

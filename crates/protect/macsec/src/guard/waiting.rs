@@ -27,11 +27,15 @@ impl Guard {
         let deadline = Instant::now() + patience;
         let changes = InterfaceChanges::subscribe();
         loop {
-            // A port that comes behind this look is met by the next.
-            let are_there = !self.places().iter().any(BTreeSet::is_empty);
+            let places = self.places();
+            let are_there = !places.iter().any(BTreeSet::is_empty);
             let open = self.close().and_then(|()| self.unguarded());
-            let closed = matches!(&open, Ok(open) if open.is_empty());
             let left = deadline.saturating_duration_since(Instant::now());
+            // A port that came while the rules were made is in none of them.
+            if open.is_ok() && !left.is_zero() && self.places() != places {
+                continue;
+            }
+            let closed = matches!(&open, Ok(open) if open.is_empty());
             // A failure that no port would change is not waited out.
             if closed || left.is_zero() || are_there {
                 return open;

@@ -105,6 +105,10 @@ impl Keyer {
         keep_addresses(&setting.device);
         let adopted = supplicant.adopt();
         let adopted = adopted.map(|(ckn, age)| (ckn, now.checked_sub(age).unwrap_or(now)));
+        if mka.file.is_none() && adopted.is_none() && secy.state()?.has_keys() {
+            // Without the process that took them in, nothing ends them.
+            secy.flush()?;
+        }
         if let Some(with) = with {
             let mut authentication = Authentication::new(setting.terms, now);
             if let Some((_, since)) = adopted {
