@@ -12,7 +12,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What all tests of a run share: packing takes seconds.
+/// Packages that all tests of a run share: packing takes seconds.
 struct Packed {
     /// The binary of this build without its symbols, which are most of it.
     binary: PathBuf,

@@ -19,21 +19,21 @@ pub struct GuestTests {
     pub at_once: &'static str,
     /// How long all of them may take.
     pub patience: Duration,
-    /// What came of them: filled in by the first that asks.
+    /// Their outcome: filled in by the first that asks.
     pub results: Results,
 }
 
-/// What came of the one boot, and of a second where the first was cut short.
+/// Outcome of the one boot, and of a second where the first was cut short.
 pub type Results = OnceLock<Ran>;
 
-/// What a guest said of its tests.
+/// A guest's report of its tests.
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// Of each test that has a verdict whether it passed, and what it wrote.
+    /// Each test that has a verdict: whether it passed, and its output.
     verdicts: BTreeMap<String, (bool, String)>,
     /// The end of everything else, where not all of them have one.
     said: String,
-    /// Whether the kernel died before libtest had said what came of all, and none had failed.
+    /// True where the kernel died before libtest had said what came of all, and none had failed.
     is_cut_short: bool,
 }
 
@@ -123,7 +123,8 @@ fn skipped(mut arguments: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl Ran {
-    /// Of standard output and error of the guest: a line of libtest for each test, of those that failed what they wrote, the kernel's words.
+    /// Reads both outputs of the guest: libtest's line for each test, the output of failed tests,
+    /// and the kernel's messages.
     fn read(text: &str, console: &str) -> Self {
         let all = text.rsplit_once(AGAIN).map_or(text, |(_, again)| again);
         let lines = all

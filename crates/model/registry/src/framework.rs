@@ -35,7 +35,7 @@ pub struct Framework {
     pub edition: &'static str,
     key_exchange: &'static str,
     signature: &'static str,
-    /// Where it says so, of key exchanges and of signatures.
+    /// Places in the document, for key exchanges and for signatures.
     places: [&'static str; 2],
     met_by: &'static [Means],
 }

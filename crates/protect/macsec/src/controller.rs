@@ -37,7 +37,7 @@ enum Slot {
         setting: Box<Setting>,
         error: Error,
         again: Instant,
-        /// What stood before, whose keys are in the kernel until they end.
+        /// The authentication before, whose keys are in the kernel until they end.
         left: Option<Box<Link>>,
     },
 }

@@ -53,7 +53,7 @@ const GONE: Duration = Duration::from_secs(7);
 const FIRST_AGAIN: Duration = Duration::from_millis(250);
 const LAST_AGAIN: Duration = Duration::from_secs(8);
 
-/// What is said where keys end.
+/// Message for keys that end.
 const UNPROVEN: &str = "the peer has not proven itself again in time";
 
 /// One link of a node.
@@ -73,7 +73,7 @@ pub struct Link {
     beginning: BTreeMap<u64, Beginning>,
     admission: Admission,
     current: Option<Peer>,
-    /// What the keys rest on, where this process saw it.
+    /// Authentication behind the keys, where this process saw it.
     proven: Option<Proven>,
     again: Duration,
     dial_at: Instant,

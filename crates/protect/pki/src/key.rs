@@ -82,8 +82,8 @@ impl PrivateKey {
         Some(PublicKey::from_raw(algorithm, pair.public_key().as_ref()))
     }
 
-    /// What keeps a private key that others have written, DER, from being used; none where it can
-    /// be.
+    /// The reason why a private key that others have written, DER, cannot be used; none where it
+    /// can.
     #[must_use]
     pub fn fault(document: &[u8]) -> Option<String> {
         let error = encoding::read(document).err()?;

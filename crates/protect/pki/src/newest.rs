@@ -51,7 +51,7 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// What to do about it.
+    /// Next step.
     pub const HINT: &str =
         "put the certificate of its issuer next to it, in the same file: `bartizan ca crl` writes both";
 }
@@ -221,7 +221,7 @@ impl NewestLists {
     /// Writes them to the file, whole or not at all, where there is one and they have changed.
     ///
     /// # Errors
-    /// Where the file cannot be written, or would be larger than one that is read: what it holds
+    /// When the file cannot be written, or would be larger than one that is read: what it holds
     /// stays.
     pub fn save(&self) -> Result<(), Error> {
         let Some(path) = self.file.as_deref().filter(|_| !self.lists.is_empty()) else {

@@ -1,4 +1,4 @@
-//! What every help page ends with: the exit codes, the same everywhere.
+//! The end of every help page: the exit codes, the same everywhere.
 
 use clap::Command;
 

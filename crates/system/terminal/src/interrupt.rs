@@ -10,7 +10,7 @@ use signal_hook::flag;
 
 use crate::Failure;
 
-/// Whether a signal asked the command to end.
+/// A flag for signals that ask the command to end.
 #[derive(Debug, Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -30,7 +30,7 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
-    /// Whether one has arrived.
+    /// True once one has arrived.
     #[must_use]
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Failure;
 
-/// What kept standard output from being written, of what was written by macro.
+/// The first error of writing to standard output by macro.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Writes to standard output, as `print!` does, and never panics.

@@ -63,7 +63,7 @@ impl EapPort {
         }
     }
 
-    /// What the peer is judged by; none where wpa_supplicant judges it.
+    /// Terms that the peer is judged by; none where wpa_supplicant judges it.
     pub(super) fn endpoint(&self) -> Option<&Endpoint> {
         match &self.end {
             End::Authenticator(authority) => Some(&authority.endpoint),

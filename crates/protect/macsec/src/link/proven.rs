@@ -20,7 +20,7 @@ pub(super) struct Proven {
     asked: Option<SystemTime>,
 }
 
-/// What becomes of the keys.
+/// Fate of the keys.
 #[derive(Debug)]
 pub(super) enum Judged {
     Stands,

@@ -27,7 +27,7 @@ pub(super) struct Key {
     pub(super) protocol: DatagramProtocol,
     pub(super) path: PathId,
     pub(super) ends: [End; 2],
-    /// Of QUIC, which of the connections between the same sockets; of EAP in RADIUS whose it is.
+    /// The connection among those of the same sockets for QUIC; the supplicant for EAP in RADIUS.
     pub(super) connection: u32,
 }
 

@@ -278,7 +278,7 @@ impl Session {
 /// True where bytes begin with a length of four octets and what a security layer wraps, unless that
 /// says that it is not encrypted: tokens of Kerberos do (RFC 4121, section 4.2.2).
 fn is_wrapped(bytes: &[u8]) -> bool {
-    /// Of its flags: the token is encrypted.
+    /// The flag of an encrypted token.
     const SEALED: u8 = 0x02;
     match bytes {
         [0, _, _, _, 5, 4, flags, ..] => flags & SEALED != 0,

@@ -107,7 +107,7 @@ struct Open {
 struct Waiting {
     tsn: u32,
     at: Moment,
-    /// Of what was captured of its bytes, how many these are, and whether they are all.
+    /// Count of its captured bytes, and whether they are all.
     said: Said,
     /// Sent again, so that nobody can tell which of the two was acknowledged.
     again: bool,

@@ -51,7 +51,7 @@ struct PartEntry {
     repetitions: usize,
     quick_repetitions: usize,
     metrics: Vec<&'static str>,
-    /// What cannot be run on this machine.
+    /// Combinations that cannot be run on this machine.
     lacks: Vec<Lacking>,
 }
 

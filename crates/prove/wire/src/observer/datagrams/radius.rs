@@ -48,7 +48,7 @@ fn attributes(packet: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
 }
 
 impl Asked {
-    /// Whose the EAP in a packet is: as its request says, or that of the request it answers.
+    /// The supplicant of the EAP in a packet: as its request says, or that of the request it answers.
     fn whose(&mut self, code: u8, at: (PathId, [End; 2], u8), packet: &[u8]) -> u32 {
         if code != ACCESS_REQUEST {
             let (path, [server, client], identifier) = at;
