@@ -1,7 +1,7 @@
 //! Nodes whose engine is Bartizan's own: between two of them, against strongSwan in both roles, and with what it refuses. On the ESP of a guest's
 //! kernel, which this machine's may not have.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +9,7 @@ use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use bartizan_host::{Feature, Namespace, Process, Program};
 use bartizan_ledger::{Cause, Direction, Event, Forgery, IkeSa, Refuser, Verdict};
 use bartizan_pki::Algorithm;
+use bartizan_testing::udp_at;
 use serde_json::Value;
 
 use super::egress::{GTP_U, Left, PFCP, leaving};
@@ -71,8 +72,7 @@ pub(super) fn asks(ends: [(&Namespace, IpAddr); 2], port: u16) {
 
 fn asks_from([from, to]: [(&Namespace, IpAddr); 2], [own, port]: [u16; 2]) {
     let bound = |(space, address): (&Namespace, IpAddr), port: u16| {
-        let socket = space.enter(|| UdpSocket::bind((address, port)));
-        let socket = socket.expect("a namespace").expect("a socket");
+        let socket = space.enter(|| udp_at((address, port))).expect("a namespace");
         socket.set_read_timeout(Some(PATIENCE / 8)).expect("set");
         socket
     };

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use bartizan_host::{Capture, Direction, Namespace, Process, Program};
 use bartizan_pki::{Algorithm, Reason};
+use bartizan_testing::udp_at;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
@@ -72,8 +73,7 @@ fn connect(space: &Namespace, [from, to]: [&str; 2]) -> TcpStream {
 /// A socket of UDP.
 pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
-    let socket = space.enter(|| UdpSocket::bind((address, port)));
-    let socket = socket.expect("a namespace").expect("a socket");
+    let socket = space.enter(|| udp_at((address, port))).expect("a namespace");
     socket.set_read_timeout(Some(PATIENCE)).expect("set");
     // For seconds in which whoever receives does not run.
     setsockopt(&socket, RcvBufForce, &ROOM).expect("room");

@@ -17,6 +17,6 @@ pub use discovery::Discovery;
 pub use guest_tests::{GuestTests, Ran, Results};
 pub use memory::resident;
 pub use program::copy_program;
-pub use socket::{connect_from, free_port, is_closed, is_open};
+pub use socket::{connect_from, free_port, is_closed, is_open, udp_at};
 pub use tshark::{Row, Tshark, lab_root, numbers, wireshark};
 pub use wait::{PATIENCE, eventually, until};

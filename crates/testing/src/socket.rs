@@ -1,7 +1,7 @@
 //! TCP connections over the loopback, and what the other end does with them.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind, connect, setsockopt, socket,
 };
+
+use crate::eventually;
 
 /// How long a read or write may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +35,23 @@ pub fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     stream
+}
+
+/// A UDP socket at an address that this process may have used just before.
+///
+/// Every child holds copies of all descriptors until it executes its program. A port therefore stays
+/// taken for a moment after its socket was closed, where another thread starts a child.
+///
+/// # Panics
+/// Where the address is not to be had, for another reason or for longer than a test waits.
+#[must_use]
+pub fn udp_at(address: impl Into<SocketAddr>) -> UdpSocket {
+    let address = address.into();
+    eventually(&format!("{address} is free"), || match UdpSocket::bind(address) {
+        Ok(socket) => Some(socket),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => None,
+        Err(error) => panic!("{address}: {error}"),
+    })
 }
 
 /// Whether the connection is open and nothing has come.

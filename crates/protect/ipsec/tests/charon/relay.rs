@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bartizan_host::{Namespace, Port, connect};
+use bartizan_testing::udp_at;
 
 use crate::stage::End;
 
@@ -52,9 +53,9 @@ impl Relay {
         let (tampered, stop) = (Arc::default(), Arc::<AtomicBool>::default());
         let mut lanes = Vec::new();
         for port in PORTS {
-            let bind = |space: &Namespace, address| space.enter(|| UdpSocket::bind((address, port))).expect("entered");
-            let here = Arc::new(bind(&spaces[0], far.address()).expect("its address"));
-            let there = Arc::new(bind(&spaces[1], near.address()).expect("its address"));
+            let bind = |space: &Namespace, address: Ipv4Addr| space.enter(|| udp_at((address, port))).expect("entered");
+            let here = Arc::new(bind(&spaces[0], far.address()));
+            let there = Arc::new(bind(&spaces[1], near.address()));
             let directions = [(&here, &there, far.address()), (&there, &here, near.address())];
             lanes.extend(directions.map(|(from, to, address)| {
                 let lane = Lane {

@@ -11,7 +11,7 @@ use bartizan_ike::{Acceptor, Admission, Child, Config, Ends, Event, Failure, Ike
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ipsec::xfrm::Installed;
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings};
-use bartizan_testing::PATIENCE;
+use bartizan_testing::{PATIENCE, udp_at};
 use bartizan_wire::checksum::internet;
 use bartizan_wire::ike::{ExchangeType, Header};
 use bartizan_wire::udp::{Encapsulated, encapsulated};
@@ -232,7 +232,7 @@ impl Driver {
     pub(crate) fn inside(namespace: &Namespace, config: Arc<Config>) -> Self {
         let open = || {
             PORTS.map(|port| {
-                let socket = UdpSocket::bind((OURS, port)).expect("a socket");
+                let socket = udp_at((OURS, port));
                 socket.set_nonblocking(true).expect("a socket");
                 socket
             })
