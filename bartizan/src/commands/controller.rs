@@ -2,17 +2,17 @@
 
 mod answers;
 mod api;
-mod asking;
+mod external_issuer;
 mod issuer;
 mod issuing;
-mod leading;
+mod leader_election;
 mod numbers;
 mod objects;
+mod reconcile;
+mod reflector;
 mod requests;
-mod states;
+mod sidecar_status;
 mod store;
-mod turn;
-mod watching;
 mod writing;
 
 use std::net::SocketAddr;
@@ -30,16 +30,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing_subscriber::EnvFilter;
 
 use self::api::Api;
-use self::asking::Asking;
+use self::external_issuer::ExternalIssuer;
 use self::issuer::IssuerReference;
 use self::issuing::Issuing;
-use self::leading::Leading;
+use self::leader_election::LeaderElection;
 use self::numbers::Numbers;
 use self::objects::{Decoder, Kind, Signer};
-use self::states::States;
+use self::reconcile::{Left, Source, Turns};
+use self::reflector::Watch;
+use self::sidecar_status::SidecarStatus;
 use self::store::Store;
-use self::turn::{Left, Source, Turns};
-use self::watching::Watch;
 use self::writing::Writing;
 use crate::commands::ca::passphrase::PassphraseArgs;
 use crate::commands::endpoint::{Answering, Endpoint};
@@ -155,7 +155,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     let api = Api::new(args.server.as_deref(), args.ca_file.clone(), args.token_file.clone())?;
     let source = match (args.issuer.clone(), args.ca.clone()) {
         (Some(issuer), _) => {
-            let asking = Asking::new(issuer, args.issuer_root.clone(), args.key_algorithm, args.lifetime)?;
+            let asking = ExternalIssuer::new(issuer, args.issuer_root.clone(), args.key_algorithm, args.lifetime)?;
             Source::Issuer(Box::new(asking))
         }
         (None, _) if args.issuer_root.is_some() => {
@@ -264,7 +264,7 @@ async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpo
             Failure::usage("this is no pod of a cluster, so it has no namespace for the Lease")
                 .hint("--lease-namespace NAMESPACE")
         })?;
-    let (leading, until) = Leading::new(Arc::clone(&api), Arc::clone(&numbers), lease, &identity());
+    let (leading, until) = LeaderElection::new(Arc::clone(&api), Arc::clone(&numbers), lease, &identity());
     let (end, ended) = watch::channel(false);
     let leading = tokio::spawn(leading.run(ended));
     let mut turns = Turns {
@@ -288,7 +288,7 @@ async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpo
         leading: until,
         first: 0,
     };
-    let states = (!args.no_state && !args.once).then(|| States::new(changes.clone()));
+    let states = (!args.no_state && !args.once).then(|| SidecarStatus::new(changes.clone()));
     let working = work(&mut turns, &mut changed, &life, states, args.once);
     let outcome = tokio::select! {
         outcome = working => outcome,
@@ -304,9 +304,9 @@ async fn serve(args: Args, api: Arc<Api>, source: Source, endpoint: Option<Endpo
 /// Takes changes, and turns; with `once` until nothing is left to do.
 async fn work(
     turns: &mut Turns,
-    changed: &mut mpsc::Receiver<watching::Change>,
+    changed: &mut mpsc::Receiver<reflector::Change>,
     life: &Life,
-    states: Option<States>,
+    states: Option<SidecarStatus>,
     once: bool,
 ) -> Result<Outcome, Failure> {
     let mut store = Store::default();
@@ -360,7 +360,7 @@ async fn work(
                 if let Some(states) = &states {
                     states.ask(&mut store);
                 }
-                ask = Instant::now() + states::PAUSE;
+                ask = Instant::now() + sidecar_status::PAUSE;
                 continue;
             }
             () = sleep_until(next) => {}
@@ -403,7 +403,7 @@ async fn work(
 /// A name that no other process has or had.
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "controller".to_owned());
-    let random = (watching::chance() * f64::from(u32::MAX)) as u32;
+    let random = (reflector::chance() * f64::from(u32::MAX)) as u32;
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     format!("{host}_{}_{random:08x}{:08x}", std::process::id(), since & 0xffff_ffff)
 }

@@ -5,17 +5,17 @@ pub(crate) mod down;
 pub(crate) mod engine;
 pub(crate) mod guarding;
 mod keeping;
+mod messages;
+mod monitor;
 mod node;
 mod own;
 pub(crate) mod rekey;
 mod reloading;
 mod report;
-mod said;
 pub(crate) mod status;
 pub(crate) mod up;
 mod validity;
 pub(crate) mod watch;
-mod watching;
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::output::print;
-pub(super) use watching::start_log;
+pub(super) use monitor::start_log;
 
 /// How long charon may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);

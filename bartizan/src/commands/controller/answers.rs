@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use bartizan_controller::{Cause, Circumstances, Order};
 
-use super::asking::{Asking, Unusable};
+use super::external_issuer::{ExternalIssuer, Unusable};
+use super::reconcile::{Left, Source, Turns};
 use super::store::Store;
-use super::turn::{Left, Source, Turns};
 
 impl Turns {
-    fn asking(&mut self) -> Option<&mut Asking> {
+    fn asking(&mut self) -> Option<&mut ExternalIssuer> {
         match &mut self.source {
             Source::Issuer(asking) => Some(asking),
             Source::Authority(_) => None,

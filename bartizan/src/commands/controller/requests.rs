@@ -99,7 +99,7 @@ impl Writing {
                 answer: Answer::of(&one.status),
             }));
             match list.metadata.more.filter(|token| !token.is_empty()) {
-                Some(token) => at = format!("{}&continue={}", beginning(limit), super::watching::escaped(&token)),
+                Some(token) => at = format!("{}&continue={}", beginning(limit), super::reflector::escaped(&token)),
                 None => return Ok(all),
             }
         }

@@ -8,8 +8,8 @@ use time::{Date, OffsetDateTime};
 use tokio::time::Instant;
 
 use super::objects::{Item, Kind, Named, Pod};
-use super::states::Target;
-use super::watching::Change;
+use super::reflector::Change;
+use super::sidecar_status::Target;
 
 /// For so long a node whose Secret was just written gets no other: what is observed of it may be older.
 const HELD: Duration = Duration::from_secs(60);

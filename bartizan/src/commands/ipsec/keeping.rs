@@ -16,11 +16,11 @@ const TURN: Duration = Duration::from_millis(100);
 /// One that was never installed is nobody's loss, and rules of another state of the file are left: perhaps they are of a newer one.
 pub(super) fn keep(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     let (mut stood, mut lost, mut looked) = (false, false, None::<Instant>);
-    let mut lookout = guard.lookout();
+    let mut monitor = guard.monitor();
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
             looked = Some(Instant::now());
-            let state = lookout.look();
+            let state = monitor.look();
             let mut stands = matches!(state, Ok(GuardState::Installed(..)));
             if let Ok(GuardState::Installed(_, dropped)) = &state {
                 metrics.guard_dropped(dropped);

@@ -16,7 +16,7 @@ use bartizan_ledger::Verdict;
 use serde::Serialize;
 
 use super::guarding::Cleartext;
-use super::said;
+use super::messages;
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 pub(super) const SCHEMA: &str = "bartizan-ipsec/1";
@@ -388,9 +388,9 @@ fn of_refusal(refused: &Refused) -> String {
     let (ago, what) = (ago(refused.at_us).as_secs(), &refused.what);
     format!(
         "{ago} s ago, {} {} ({}, {}): {}",
-        said::asked(what),
-        said::by(what),
-        said::address(what),
+        messages::asked(what),
+        messages::by(what),
+        messages::address(what),
         what.reason,
         what.detail
     )

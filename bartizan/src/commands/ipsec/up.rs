@@ -16,9 +16,9 @@ use bartizan_sidecar::handover::Notify;
 use serde::Serialize;
 
 use super::guarding::{self, Cleartext};
+use super::monitor::{Opened, WatchArgs, start_log};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
-use super::watching::{Opened, WatchArgs, start_log};
 use super::{failed, own, print, print_json, reloading};
 use crate::commands::guard::of_ipsec;
 use crate::commands::macsec;

@@ -3,8 +3,8 @@
 use bartizan_ipsec::Charon;
 
 use super::failed;
+use super::monitor::{Opened, WatchArgs, start_log};
 use super::node::{IpsecHost, NodeArgs};
-use super::watching::{Opened, WatchArgs, start_log};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 

@@ -1,6 +1,6 @@
 //! `bartizan sidecar redirect`: the rules of the host that lead a network function's requests to its sidecar.
 
-mod watching;
+mod monitor;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ enum Action {
     Install(InstallArgs),
     Remove(RemoveArgs),
     Show(ShowArgs),
-    Watch(watching::Args),
+    Watch(monitor::Args),
 }
 
 /// Install redirect, guard and fence in place of those that stand.
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Action::Install(args) => install(args),
         Action::Remove(args) => remove(args),
         Action::Show(args) => show(args),
-        Action::Watch(args) => watching::run(args),
+        Action::Watch(args) => monitor::run(args),
     }
 }
 
@@ -125,15 +125,15 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
         };
         text.push_str(&format!("  {:<12} {address} {to}\n", association.node.as_str()));
     }
-    for bystander in plan.bystanders() {
-        let (node, kind) = (bystander.node.as_str(), bystander.kind.name());
-        let until = match &bystander.until {
+    for unprotected in plan.unprotected_peers() {
+        let (node, kind) = (unprotected.node.as_str(), unprotected.kind.name());
+        let until = match &unprotected.until {
             Some(exception) => format!(" until {} ({})", exception.expires, exception.reason),
             None => String::new(),
         };
         text.push_str(&format!(
             "  {node:<12} left alone, in both directions: {kind} is `with: {}`{until}\n",
-            bystander.protection.name()
+            unprotected.protection.name()
         ));
     }
     if earlier.reset > 0 {
@@ -190,12 +190,12 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .map(|(part, state)| (part.name().to_owned(), json!(words(state))))
             .collect();
         let unprotected: Vec<_> = plan
-            .bystanders()
+            .unprotected_peers()
             .iter()
-            .map(|bystander| {
+            .map(|unprotected| {
                 json!({
-                    "node": bystander.node.as_str(), "interface": bystander.kind.name(), "with": bystander.protection.name(),
-                    "until": bystander.until.as_ref().map(|exception| exception.expires.to_string()),
+                    "node": unprotected.node.as_str(), "interface": unprotected.kind.name(), "with": unprotected.protection.name(),
+                    "until": unprotected.until.as_ref().map(|exception| exception.expires.to_string()),
                 })
             })
             .collect();

@@ -8,7 +8,7 @@
 
 mod action;
 mod asked;
-mod asking;
+mod certificate_requests;
 mod condition;
 mod exception;
 mod lease;

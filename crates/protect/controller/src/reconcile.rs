@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use crate::action::{Action, Budget, Order, Turn, Why};
 use crate::asked::MOST;
-use crate::asking::{answered, lacks, withdraw_others};
+use crate::certificate_requests::{answered, lacks, withdraw_others};
 use crate::objects::{Authority, Circumstances, Observed};
 use crate::reading::{Reading, Source};
 use crate::renewal::due;

@@ -14,12 +14,12 @@ mod data_path;
 mod ended;
 mod log;
 mod reports;
-mod shown;
 mod sockets;
 #[cfg(test)]
 mod tests;
 mod trust;
 mod upkeep;
+mod vici_reports;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -6,7 +6,7 @@
 //! ESP and takes no such table, XFRM policies that rank below charon's.
 
 mod flows;
-mod lookout;
+mod guard_monitor;
 mod nftables;
 mod rules;
 mod xfrm;
@@ -15,7 +15,7 @@ use bartizan_deployment::{DataPath, Deployment};
 use bartizan_host::{Error, Feature, Support};
 
 use crate::Kernel;
-pub use lookout::Lookout;
+pub use guard_monitor::GuardMonitor;
 use nftables::Nftables;
 pub use rules::Known;
 use xfrm::Xfrm;
@@ -155,8 +155,8 @@ impl Guard {
 
     /// For those who look at them again and again.
     #[must_use]
-    pub fn lookout(&self) -> Lookout<'_> {
-        Lookout::new(self)
+    pub fn monitor(&self) -> GuardMonitor<'_> {
+        GuardMonitor::new(self)
     }
 
     /// What is installed of them in this network namespace, compared rule by rule with what should be.

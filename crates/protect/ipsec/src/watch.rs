@@ -2,13 +2,13 @@
 //! the policy is taken down.
 
 mod converging;
+mod dead_peer;
 mod ending;
 mod expectation;
 mod hearing;
 mod judging;
 mod logged;
 mod memory;
-mod silence;
 mod taking_down;
 mod track;
 mod trouble;
@@ -20,13 +20,13 @@ use bartizan_deployment::Breach;
 use bartizan_ledger::{Cause, Recorder, SaClosed, SaRefused, Verdict, Why};
 
 use converging::Doubled;
+use dead_peer::DeadPeers;
 pub(crate) use ending::NOT_ANEW;
 use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use logged::Logged;
 use memory::Memory;
 pub use memory::{Ended, OfLink, Refused, Remembered, remembered};
-use silence::Silences;
 use taking_down::Condemned;
 use track::Tracked;
 use trouble::{Said, Trouble};
@@ -153,7 +153,7 @@ pub struct Watch<'a> {
     /// What ended and waits for charon's log.
     partings: Vec<Parting>,
     /// Who does not answer.
-    silences: Silences,
+    silences: DeadPeers,
     /// Which stand side by side.
     doubled: Doubled,
     memory: Memory,
@@ -188,7 +188,7 @@ impl<'a> Watch<'a> {
             troubles: Vec::new(),
             said: Said::default(),
             partings: Vec::new(),
-            silences: Silences::default(),
+            silences: DeadPeers::default(),
             doubled: Doubled::default(),
             memory: Memory::default(),
             clock: SystemTime::now,

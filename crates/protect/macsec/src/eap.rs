@@ -5,10 +5,10 @@
 //! policy and certificates that every other exchange here has. The peer is wpa_supplicant, or whatever else speaks 802.1X.
 
 mod authenticator;
-mod bystander;
 mod keys;
 mod message;
+mod observer;
 mod packet;
 
 pub use authenticator::{Authenticated, Authenticator, Happened};
-pub use bystander::{Bystander, Hello, Saw};
+pub use observer::{EapObserver, Hello, Saw};

@@ -12,32 +12,32 @@
 //! [`Plan::new`] derives them from the deployment file before anything is written. `docs/redirect.md` lists what each one holds
 //! against and what none does.
 
-mod bystander;
 mod destination;
 mod earlier;
 mod error;
 mod fence;
 mod gateway;
 mod installed;
-mod lookout;
 mod plan;
 mod probe;
 pub(crate) mod readiness;
+mod rules_monitor;
 mod ruleset;
 mod strict;
+mod unprotected_peer;
 mod watch;
 
-pub use bystander::Bystander;
 pub use destination::original_destination;
 pub use earlier::Earlier;
 pub use error::Error;
 pub use gateway::Association;
 pub use installed::{Installed, Options, Part, RuleState, Tables, is_strict, remove};
-pub use lookout::Lookout;
 pub use plan::{Plan, Service};
 pub(crate) use probe::listener as probed;
 pub use probe::{Probed, is_probe, probe};
+pub use rules_monitor::RulesMonitor;
 pub use strict::Refused;
+pub use unprotected_peer::UnprotectedPeer;
 pub use watch::{EVERY, watch};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod associations;
 mod connections;
 mod counted;
 mod datagrams;
-mod descent;
+mod demux;
 mod flow;
 mod halves;
 mod ipsec;

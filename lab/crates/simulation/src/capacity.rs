@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::simulation::{Chance, Exchange, Procedure, ProcedureKind, SECOND, Scenario, ScenarioError};
+use crate::simulation::{Exchange, Procedure, ProcedureKind, Rng, SECOND, Scenario, ScenarioError};
 use crate::storm::{Range, Spread};
 
 /// What one kind of duty asks of one gateway.
@@ -170,7 +170,7 @@ pub fn capacity_spread(
     seed: u64,
 ) -> Result<CapacitySpread, ScenarioError> {
     crate::simulation::Bounds::hold("draws", u64::from(draws), 1, 1_000_000, "draws", "closed forms of each")?;
-    let mut chance = Chance::seeded(seed, 5);
+    let mut chance = Rng::seeded(seed, 5);
     let mut drawn = Vec::with_capacity(draws as usize);
     for _ in 0..draws {
         let mut within = |range: Range| chance.between(range.from, range.to.saturating_add(1));

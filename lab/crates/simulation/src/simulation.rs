@@ -10,19 +10,19 @@
 //! What is not: congestion in the network between, routing, and processors of sites that are slower than the one that was measured.
 
 mod calendar;
-mod chance;
 mod gateway;
 mod outcome;
 mod procedure;
+mod rng;
 mod run;
 mod scenario;
 mod site;
 mod timers;
 
-pub use chance::Chance;
 pub use gateway::{Cores, Link};
 pub use outcome::{Counters, Outcome, QUANTILES};
 pub use procedure::{Exchange, Message, Procedure, ProcedureKind, Procedures};
+pub use rng::Rng;
 pub use run::{Progress, Stop, run};
 pub use scenario::{
     Admission, Bounds, HOUR, MILLISECOND, Network, Retransmission, Retry, SECOND, Scenario, ScenarioError, Steady,

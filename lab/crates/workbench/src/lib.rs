@@ -11,10 +11,10 @@
 
 pub mod calibration;
 pub mod captures;
+mod cpu_time;
 mod error;
 pub mod inspection;
 pub mod runner;
-mod spent;
 pub mod stand_in;
 pub mod workload;
 

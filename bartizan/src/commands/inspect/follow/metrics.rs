@@ -13,7 +13,7 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use super::delivery::Counts;
-use super::teller::since_1970;
+use super::event_writer::since_1970;
 use crate::commands::inspect::stream::Passed;
 use exposition::Exposition;
 

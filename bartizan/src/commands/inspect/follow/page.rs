@@ -15,9 +15,9 @@ use http::StatusCode;
 use http::request::Parts;
 use serde::Serialize;
 
+use super::event_writer::since_1970;
 use super::metrics::Numbers;
 use super::options::FollowArgs;
-use super::teller::since_1970;
 use crate::Failure;
 use crate::commands::endpoint::{Endpoint, Serving};
 use crate::commands::http_answer::{Answer, plain, typed};

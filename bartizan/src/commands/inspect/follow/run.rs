@@ -17,11 +17,11 @@ use bartizan_posture::{Concern, Ledgers};
 use bartizan_wire::Timestamp;
 
 use super::delivery::Delivery;
+use super::event_writer::{EventWriter, Form, since_1970};
 use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
 use super::page::Page;
-use super::patient::Patient;
-use super::teller::{Form, Teller, since_1970};
+use super::stdout_writer::StdoutWriter;
 use crate::commands::deployment_file;
 use crate::commands::endpoint::{self, Endpoint};
 use crate::commands::inspect::progress::Progress;
@@ -84,7 +84,7 @@ pub(super) struct Run<'a> {
     inventory: Option<Inventory>,
     pub(super) watched: Vec<Watched>,
     /// With `--follow`.
-    teller: Option<Teller>,
+    teller: Option<EventWriter>,
     progress: Progress,
     metrics: Arc<Metrics>,
     /// With `--http`.
@@ -143,9 +143,9 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         true => {
             let (interrupt, lasting) = (interrupt.clone(), live.lasting);
             let ending = move || interrupt.asked() || lasting.is_some_and(|lasting| begun.elapsed() >= lasting);
-            let out = Patient::stdout(Box::new(ending));
+            let out = StdoutWriter::stdout(Box::new(ending));
             let out = out.map_err(|error| Failure::new(format!("standard output: {error}")))?;
-            Some(Teller::new(if args.json { Form::Json } else { Form::Text }, out))
+            Some(EventWriter::new(if args.json { Form::Json } else { Form::Text }, out))
         }
         false => None,
     };
@@ -591,7 +591,7 @@ impl Run<'_> {
             (Some(teller), false) => teller.put(|out| show(self.args, &reports, self.deployment, out)),
             (None, _) => said(show(self.args, &reports, self.deployment, &mut io::stdout().lock())),
         };
-        let stalled = self.teller.as_ref().and_then(Teller::left);
+        let stalled = self.teller.as_ref().and_then(EventWriter::left);
         if let Some(left) = self.delivery.and_then(Delivery::finish) {
             errln!("warning: {left}");
         }

@@ -10,7 +10,7 @@ use bartizan_wire::ike::KeyExchangeMethod;
 use super::association::Sa;
 use super::connection::{Connection, Protected};
 use super::control::{Asked, ClientId};
-use super::{Daemon, shown};
+use super::{Daemon, vici_reports};
 use crate::vici::{Message, Packet, Section};
 use crate::xfrm;
 
@@ -264,7 +264,7 @@ impl Daemon {
         let rows = loaded.map(|known| {
             let [local, remote] = [known.ends.local, known.ends.remote].map(|end| end.ip().to_string());
             let children = known.children.iter().fold(Section::new(), |all, child| {
-                let shown = |all: &[Selector]| all.iter().map(shown::selector).collect::<Vec<_>>();
+                let shown = |all: &[Selector]| all.iter().map(vici_reports::selector).collect::<Vec<_>>();
                 let section = Section::new()
                     .with_list("local-ts", shown(&child.local))
                     .with_list("remote-ts", shown(&child.remote));

@@ -10,7 +10,7 @@ use bartizan_wire::udp::IKE_NAT;
 
 use super::association::{ChildSa, Sa, Stage};
 use super::connection::Protected;
-use super::{Daemon, shown, trust};
+use super::{Daemon, trust, vici_reports};
 use crate::vici::Section;
 use crate::xfrm::{Direction, Installed};
 
@@ -471,7 +471,7 @@ impl Daemon {
         let Some(sa) = self.sas.get(&id) else {
             return Section::new();
         };
-        let mut section = shown::ike(sa, self.connection(sa.connection()), now);
+        let mut section = vici_reports::ike(sa, self.connection(sa.connection()), now);
         if let Some(since) = self.endpoint.sa(id).and_then(IkeSa::authenticated) {
             let age = now.saturating_duration_since(since).as_secs();
             section.set("authenticated", age.to_string());
@@ -485,7 +485,7 @@ impl Daemon {
             counted(child.inbound, Direction::In),
             counted(child.outbound, Direction::Out),
         ];
-        shown::child(child, &child.of.name, both, now)
+        vici_reports::child(child, &child.of.name, both, now)
     }
 
     /// One of charon's alerts about an IKE_SA.

@@ -10,7 +10,7 @@ use bartizan_tls::{Endpoint, Refused};
 use super::keyer::Keyer;
 use super::{FIRST_AGAIN, FRAMES, Link, Proven, record};
 use crate::Error;
-use crate::eap::{Authenticated, Authenticator, Bystander, Happened, Saw};
+use crate::eap::{Authenticated, Authenticator, EapObserver, Happened, Saw};
 
 /// Between two runs that the other end asks for: anybody on the wire can ask.
 const ASKED: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(super) struct EapPort {
 enum End {
     Authenticator(Box<Authority>),
     /// wpa_supplicant answers.
-    Peer(Bystander),
+    Peer(EapObserver),
 }
 
 /// This end as the authenticator.
@@ -45,7 +45,7 @@ impl EapPort {
         Ok(Self {
             socket: FrameSocket::open(port, address, ethertype::EAPOL)?,
             end: match endpoint {
-                None => End::Peer(Bystander::default()),
+                None => End::Peer(EapObserver::default()),
                 Some(endpoint) => End::Authenticator(Box::new(Authority {
                     endpoint: endpoint.clone(),
                     authenticator: Authenticator::new(address),
@@ -99,8 +99,8 @@ impl Link {
                         self.happened(happened, now);
                     }
                 }
-                End::Peer(bystander) => {
-                    if let Some(saw) = bystander.receive(frame.payload) {
+                End::Peer(observer) => {
+                    if let Some(saw) = observer.receive(frame.payload) {
                         self.saw(saw, now);
                     }
                 }

@@ -38,9 +38,9 @@ pub(super) fn reset(plan: &Plan) -> Earlier {
             .flatten()
             .any(|listener| known.contains(&(*listener, *local)));
         let let_pass = plan
-            .bystanders
+            .unprotected_peers
             .iter()
-            .any(|bystander| bystander.has(remote.ip()) && bystander.ports.contains(&local.port()));
+            .any(|unprotected| unprotected.has(remote.ip()) && unprotected.ports.contains(&local.port()));
         let to_a_peer = services.contains(remote) && !redirected;
         let to_the_own = plan.ports.contains(&local.port()) && !let_pass;
         !within_this_host && (to_a_peer || to_the_own)

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use bartizan_deployment::{Deployment, Inbound, Interface, Network, Node, NodeName, Path, Protection, Route, Sidecar};
 use bartizan_host::nftables::Table;
 
-use super::bystander::networks;
+use super::unprotected_peer::networks;
 
 /// The table that leads SCTP to the sidecar and refuses what is not led there.
 pub(super) const GATEWAY: &str = "bartizan-gateway";

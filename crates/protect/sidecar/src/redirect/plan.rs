@@ -8,7 +8,7 @@ use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Path, 
 
 use super::gateway::{Association, Gateway};
 use super::strict::Listed;
-use super::{Bystander, Error, probe};
+use super::{Error, UnprotectedPeer, probe};
 
 /// What is redirected and guarded in the network namespace of one node. It can be installed as it is: no listener is
 /// missing, no rule catches the sidecar's own TLS.
@@ -22,7 +22,7 @@ pub struct Plan {
     /// Where the sidecar asks whether the rules are installed; nowhere where it has no transparent listener, and SCTP alone is led to it.
     pub(super) probed: Option<SocketAddrV4>,
     pub(super) services: Vec<Service>,
-    pub(super) bystanders: Vec<Bystander>,
+    pub(super) unprotected_peers: Vec<UnprotectedPeer>,
     /// What else may leave, where nothing else may.
     pub(super) listed: Listed,
     /// Where the sidecar hands requests to the node's own function.
@@ -82,7 +82,7 @@ impl Plan {
             listener_v6,
             probed,
             services: Vec::new(),
-            bystanders: Vec::new(),
+            unprotected_peers: Vec::new(),
             listed: Listed::of(deployment, node),
             forwards: over_tcp().map(|inbound| inbound.forward).collect(),
             ports: over_tcp()
@@ -132,22 +132,25 @@ impl Plan {
 
     /// What is neither.
     #[must_use]
-    pub fn bystanders(&self) -> &[Bystander] {
-        &self.bystanders
+    pub fn unprotected_peers(&self) -> &[UnprotectedPeer] {
+        &self.unprotected_peers
     }
 
     /// Adds a peer, which these links join to the node.
     fn add(&mut self, links: &[&Interface], node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
-        let bystanders: Vec<_> = links
+        let unprotected_peers: Vec<_> = links
             .iter()
-            .filter_map(|interface| Bystander::of(interface, node, peer, now))
+            .filter_map(|interface| UnprotectedPeer::of(interface, node, peer, now))
             .collect();
         let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
         for (index, inbound) in inbound.enumerate() {
             if inbound.path == Path::Sctp {
                 continue;
             }
-            if bystanders.iter().any(|bystander| bystander.kind == inbound.interface) {
+            if unprotected_peers
+                .iter()
+                .any(|unprotected| unprotected.kind == inbound.interface)
+            {
                 continue;
             }
             let address = inbound.service;
@@ -166,13 +169,13 @@ impl Plan {
                 node: peer.name.clone(),
             });
         }
-        self.bystanders.extend(bystanders);
+        self.unprotected_peers.extend(unprotected_peers);
         Ok(())
     }
 
     /// What would make the rules catch too much or too little.
     fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
-        if self.services.is_empty() && self.bystanders.is_empty() && self.gateway.is_empty() {
+        if self.services.is_empty() && self.unprotected_peers.is_empty() && self.gateway.is_empty() {
             let hint =
                 "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
             return Err(refused(place, "no other node has a function to redirect to", hint));

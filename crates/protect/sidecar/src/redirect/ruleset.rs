@@ -7,10 +7,10 @@ use std::net::{SocketAddr, SocketAddrV4};
 use bartizan_deployment::NodeName;
 use bartizan_host::nftables;
 
-use super::bystander::Bystander;
 use super::plan::Plan;
 use super::probe::{COMPARED_PROBE_SOURCE, GUARD_PROBE_SOURCE, REDIRECT_PROBE};
 use super::strict;
+use super::unprotected_peer::UnprotectedPeer;
 
 /// The table that leads connections to the sidecar.
 pub(super) const REDIRECT: &str = "bartizan-redirect";
@@ -90,8 +90,8 @@ impl Plan {
             ),
             format!("meta skuid {} return comment \"the sidecar itself\"", self.user),
         ];
-        for (bystander, end) in self.ending() {
-            for service in &bystander.services {
+        for (unprotected, end) in self.ending() {
+            for service in &unprotected.services {
                 let listener = match service {
                     SocketAddr::V4(_) => self.listener_v4.map(|v4| format!("dnat ip to {v4}")),
                     SocketAddr::V6(_) => self.listener_v6.map(|v6| format!("dnat ip6 to {v6}")),
@@ -134,12 +134,12 @@ impl Plan {
                  comment \"clear to a peer's function, whoever sends it\""
             ));
         }
-        for (bystander, end) in self.ending() {
-            for service in &bystander.services {
+        for (unprotected, end) in self.ending() {
+            for service in &unprotected.services {
                 output.push(format!(
                     "{} meta time >= {end} counter reject with tcp reset comment \"{}\"",
                     destination(service),
-                    comment("was unprotected by the file, which has ended", &bystander.node)
+                    comment("was unprotected by the file, which has ended", &unprotected.node)
                 ));
             }
         }
@@ -185,29 +185,33 @@ impl Plan {
     }
 
     /// Those that are unprotected until a day, with the second at which that has ended.
-    fn ending(&self) -> impl Iterator<Item = (&Bystander, i64)> {
-        self.bystanders
+    fn ending(&self) -> impl Iterator<Item = (&UnprotectedPeer, i64)> {
+        self.unprotected_peers
             .iter()
-            .filter_map(|bystander| Some((bystander, bystander.ends()?)))
+            .filter_map(|unprotected| Some((unprotected, unprotected.ends()?)))
     }
 
     /// What peers that no sidecar protects ask of the own function, or are answered.
     fn let_pass(&self, address: &str, port: &str) -> Vec<String> {
         let mut rules = Vec::new();
-        for bystander in self.bystanders.iter().filter(|bystander| !bystander.ports.is_empty()) {
-            let ports: Vec<_> = bystander.ports.iter().map(u16::to_string).collect();
-            let time = bystander
+        for unprotected in self
+            .unprotected_peers
+            .iter()
+            .filter(|unprotected| !unprotected.ports.is_empty())
+        {
+            let ports: Vec<_> = unprotected.ports.iter().map(u16::to_string).collect();
+            let time = unprotected
                 .ends()
                 .map(|end| format!(" meta time < {end}"))
                 .unwrap_or_default();
-            for peer in &bystander.networks {
+            for peer in &unprotected.networks {
                 let family = if peer.address().is_ipv4() { "ip" } else { "ip6" };
                 rules.push(format!(
                     "{family} {address} {peer} tcp {port} {{ {} }}{time} counter accept comment \"{}\"",
                     ports.join(", "),
                     comment(
-                        &format!("with: {} by the file", bystander.protection.name()),
-                        &bystander.node
+                        &format!("with: {} by the file", unprotected.protection.name()),
+                        &unprotected.node
                     )
                 ));
             }

@@ -105,12 +105,12 @@ fn rules(plan: &Plan, mark: &str) -> Vec<String> {
         "meta l4proto { 1, 58 } accept".to_owned(),
         "tcp flags & rst == rst accept comment \"an end, and nothing else\"".to_owned(),
     ];
-    for bystander in &plan.bystanders {
-        let time = bystander
+    for unprotected in &plan.unprotected_peers {
+        let time = unprotected
             .ends()
             .map(|end| format!(" meta time < {end}"))
             .unwrap_or_default();
-        for peer in &bystander.networks {
+        for peer in &unprotected.networks {
             let peer = peer.to_string();
             rules.push(format!("{} daddr {peer} meta l4proto tcp{time} accept", family(&peer)));
         }

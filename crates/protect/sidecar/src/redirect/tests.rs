@@ -104,7 +104,7 @@ fn addresses(plan: &Plan) -> Vec<String> {
 fn functions_are_guarded_where_others_know_them_also_without_an_interface() {
     let plan = GOOD.plan().unwrap();
     assert_eq!(addresses(&plan), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
-    assert_eq!(plan.bystanders(), []);
+    assert_eq!(plan.unprotected_peers(), []);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn link_that_is_clear_by_choice_is_left_alone_and_named() {
     };
     let plan = file.plan().unwrap();
     assert_eq!(addresses(&plan), ["udm 10.9.0.3:8000"]);
-    assert_eq!(plan.bystanders().len(), 1);
-    assert_eq!(plan.bystanders()[0].node.as_str(), "nrf");
+    assert_eq!(plan.unprotected_peers().len(), 1);
+    assert_eq!(plan.unprotected_peers()[0].node.as_str(), "nrf");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn link_that_may_go_unprotected_until_a_day_is_guarded_from_the_next_on() {
     }
     let after = plan_on(10);
     assert_eq!(addresses(&after), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
-    assert_eq!(after.bystanders(), []);
+    assert_eq!(after.unprotected_peers(), []);
     assert!(!script(after).contains("meta time"));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::descent::Unreadable;
+use super::demux::Unreadable;
 use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;

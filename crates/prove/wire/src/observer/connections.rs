@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::descent::Parts;
+use super::demux::Parts;
 use super::flow::{self, Flow, Rest};
 use super::paths::PathId;
 use super::{Arrived, FlowKind, Observer, Unread};

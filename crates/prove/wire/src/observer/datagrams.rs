@@ -6,7 +6,7 @@ mod stations;
 use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 
-use super::descent::Origin;
+use super::demux::Origin;
 use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
-use super::descent::Unreadable;
+use super::demux::Unreadable;
 use super::keyed::Table;
 use super::live::hosts;
 use super::memory::{Bounds, Memory};

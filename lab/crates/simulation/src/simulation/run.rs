@@ -1,10 +1,10 @@
 //! The run: one event after the other, until the time is over.
 
 use super::calendar::{Calendar, Event, Happening};
-use super::chance::Chance;
 use super::gateway::{Cores, Gateway, Link};
 use super::outcome::{self, Counters, Outcome};
 use super::procedure::{Exchange, ProcedureKind};
+use super::rng::Rng;
 use super::scenario::{SECOND, Scenario, ScenarioError, StormKind, Variation};
 use super::site::{Concerned, DUTIES, NEVER, Request, Site};
 
@@ -61,7 +61,7 @@ pub fn run(scenario: &Scenario, seed: u64, watch: &mut dyn FnMut(Progress) -> St
 
 struct Run<'a> {
     scenario: &'a Scenario,
-    chance: Chance,
+    chance: Rng,
     loss: f64,
     calendar: Calendar,
     sites: Vec<Site>,
@@ -77,14 +77,14 @@ impl<'a> Run<'a> {
     fn new(scenario: &'a Scenario, seed: u64) -> Self {
         let network = &scenario.network;
         // Where sites are and when each begins does not depend on how the rest goes: plans are compared on the same network.
-        let mut places = Chance::seeded(seed, 1);
+        let mut places = Rng::seeded(seed, 1);
         // All below their bounds, which `check` held.
         let sites = network.sites as usize;
         let pieces = (scenario.horizon_ns / PIECE + 1) as usize;
         let gateway = Gateway::new(network.cores as u32, network.gateway_rate, pieces);
         let mut run = Self {
             scenario,
-            chance: Chance::seeded(seed, 2),
+            chance: Rng::seeded(seed, 2),
             loss: network.loss_ppm as f64 / MILLION as f64,
             calendar: Calendar::default(),
             sites: Vec::with_capacity(sites),
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    fn site(&self, number: u64, is_concerned: bool, places: &mut Chance) -> Site {
+    fn site(&self, number: u64, is_concerned: bool, places: &mut Rng) -> Site {
         let (network, storm) = (&self.scenario.network, &self.scenario.storm);
         let begins = places.between(0, storm.window_ns);
         let half_trip = places.between(network.round_trip_from_ns, network.round_trip_to_ns) / 2;
@@ -656,7 +656,7 @@ const fn is_set_up(kind: ProcedureKind) -> bool {
 }
 
 /// Whether a message is whole at its end after this sending; `missing` are its packets that were not there yet.
-fn passes(chance: &mut Chance, loss: f64, missing: &mut u16, packets: u16, keeps: bool, lost: &mut u64) -> bool {
+fn passes(chance: &mut Rng, loss: f64, missing: &mut u16, packets: u16, keeps: bool, lost: &mut u64) -> bool {
     // Of a message that is whole already one packet has to arrive, so that its end sees that it was sent again.
     let needed = match (*missing, keeps) {
         (0, _) => 1,

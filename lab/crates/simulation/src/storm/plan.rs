@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::simulation::{Bounds, Chance, Outcome, Progress, Scenario, ScenarioError, Stop, run};
+use crate::simulation::{Bounds, Outcome, Progress, Rng, Scenario, ScenarioError, Stop, run};
 
 /// Most variants of a plan.
 const VARIANTS: u64 = 64;
@@ -113,7 +113,7 @@ impl Plan {
     /// What a seed draws.
     #[must_use]
     pub fn drawn(&self, seed: u64) -> Drawn {
-        let mut chance = Chance::seeded(seed, 3);
+        let mut chance = Rng::seeded(seed, 3);
         // Both ends included.
         let mut within = |range: Range| chance.between(range.from, range.to.saturating_add(1));
         Drawn {

@@ -24,7 +24,7 @@ use rustls::pki_types::UnixTime;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::spent::thread_time;
+use crate::cpu_time::thread_time;
 use crate::stand_in::charons::{Papers, methods};
 
 pub(crate) use keyed::{Keyed, keyed};

@@ -10,7 +10,7 @@ use bartizan_tls::{Credentials, Endpoint};
 use proptest::prelude::*;
 
 use super::*;
-use crate::eap::{Bystander, Hello, Saw};
+use crate::eap::{EapObserver, Hello, Saw};
 use crate::link::endpoint;
 
 const NODES: [&str; 2] = ["odu", "oru"];
@@ -100,7 +100,7 @@ struct Stage {
     now: Instant,
     asked: u32,
     /// What is seen of it next to the peer.
-    bystander: Bystander,
+    observer: EapObserver,
     saw: Vec<Saw>,
     /// Which frames of the authenticator are lost.
     loses: fn(u32) -> bool,
@@ -121,7 +121,7 @@ impl Stage {
             },
             now,
             asked: 0,
-            bystander: Bystander::default(),
+            observer: EapObserver::default(),
             saw: Vec::new(),
             loses: |_| false,
         }
@@ -145,7 +145,7 @@ impl Stage {
                 if (self.loses)(self.asked) {
                     continue;
                 }
-                self.saw.extend(self.bystander.receive(&request));
+                self.saw.extend(self.observer.receive(&request));
                 let Some(answer) = self.peer.answer(&request) else {
                     continue;
                 };

@@ -193,9 +193,9 @@ fn wanted(plan: &Plan) -> Vec<Policy> {
                 .map(|port| Policy::new(PASSED, to, protocol).with_source_port(*port)),
         );
     };
-    for bystander in &plan.bystanders {
-        for peer in &bystander.networks {
-            pass(peer, &bystander.ports, TCP);
+    for unprotected in &plan.unprotected_peers {
+        for peer in &unprotected.networks {
+            pass(peer, &unprotected.ports, TCP);
         }
     }
     for peer in &gateway.passed {

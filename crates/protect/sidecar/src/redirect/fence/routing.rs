@@ -153,9 +153,9 @@ impl Fence {
                 self.rules.push(to.goto(Rank::Behind as u32));
             }
         };
-        for bystander in &plan.bystanders {
-            for peer in &bystander.networks {
-                pass(peer, &bystander.ports, TCP);
+        for unprotected in &plan.unprotected_peers {
+            for peer in &unprotected.networks {
+                pass(peer, &unprotected.ports, TCP);
             }
         }
         for peer in &plan.gateway.passed {
@@ -165,7 +165,7 @@ impl Fence {
             // Where a rule leads that is not there yet, it leads nowhere.
             self.rules.insert(0, rule(version, Rank::Behind));
         }
-        // A rule is there once, and two bystanders may have one network.
+        // A rule is there once, and two unprotected_peers may have one network.
         let mut known = BTreeSet::new();
         self.rules.retain(|rule| known.insert(rule.clone()));
     }

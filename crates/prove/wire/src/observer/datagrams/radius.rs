@@ -9,7 +9,7 @@ use crate::datagrams::DatagramProtocol;
 use crate::eapol::{self, Pdu};
 use crate::end::End;
 use crate::observer::Sink;
-use crate::observer::descent::Origin;
+use crate::observer::demux::Origin;
 use crate::observer::memory::Bounds;
 use crate::observer::paths::PathId;
 use crate::udp::Udp;

@@ -7,7 +7,7 @@ use crate::frames::Station;
 use crate::link::ETHERTYPE_MACSEC;
 use crate::macsec::{self, Keying};
 use crate::observer::Sink;
-use crate::observer::descent::Origin;
+use crate::observer::demux::Origin;
 use crate::observer::keyed::Table;
 use crate::observer::memory::{Bounds, Memory};
 use crate::observer::paths::PathId;

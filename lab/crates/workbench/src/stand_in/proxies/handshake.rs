@@ -10,7 +10,7 @@ use bartizan_tls::{Credentials, Endpoint, peers};
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection};
 
 use crate::Error;
-use crate::spent::thread_time;
+use crate::cpu_time::thread_time;
 use crate::stand_in::proxies::papers::{CONSUMER, PRODUCER, Papers};
 
 /// `TLS_AES_256_GCM_SHA384`: what passes over every link.

@@ -7,7 +7,7 @@ use bartizan_ike::{Child, Event, HalfOpen, IkeSa};
 
 use super::{MESSAGES, Pair, Responder, WINDOW, failed, initiator};
 use crate::Error;
-use crate::spent::thread_time;
+use crate::cpu_time::thread_time;
 
 /// A CHILD_SA from the responder to the initiator, and the set-up that keyed it.
 pub(crate) struct Keyed {

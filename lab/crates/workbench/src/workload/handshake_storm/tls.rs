@@ -14,8 +14,8 @@ use tokio::runtime::Runtime;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::{Before, Connected, InStorm, METRICS, PARAMETERS, Size, observation};
+use crate::cpu_time::thread_time;
 use crate::runner::experiment::Levels;
-use crate::spent::thread_time;
 use crate::workload::scale::room_for;
 use crate::workload::tls_connections::{CERTIFICATE, Ends, GROUP};
 use crate::workload::{Error, Kind, Observation, Setting, Targets, Trial, Workload, lacks_nothing};

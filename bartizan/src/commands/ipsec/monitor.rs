@@ -14,7 +14,7 @@ use bartizan_ledger::{Bounds, Ledger, Verdict, Why};
 use super::PATIENCE;
 use super::node::IpsecHost;
 use super::{counting, keeping};
-use super::{said, validity};
+use super::{messages, validity};
 use crate::Failure;
 use crate::commands::endpoint::{self, Endpoint, Serving};
 use crate::output::is_coloured;
@@ -167,11 +167,11 @@ fn log(notice: &Notice<'_>) {
             tracing::error!(link = %name(sighting), %error, "SA that breaks the policy could not be taken down; trying on");
         }
         Notice::Refused(refused, hint, times) => {
-            let (what, by) = (said::asked(refused), said::by(refused));
+            let (what, by) = (messages::asked(refused), messages::by(refused));
             tracing::warn!(
                 link = refused.connection.as_deref().unwrap_or("none"),
                 peer = refused.peer.as_deref().unwrap_or("unknown"),
-                from = %said::address(refused), reason = %refused.reason, detail = %refused.detail, times, hint,
+                from = %messages::address(refused), reason = %refused.reason, detail = %refused.detail, times, hint,
                 "{what} was refused {by}"
             );
         }

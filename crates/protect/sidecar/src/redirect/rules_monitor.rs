@@ -13,7 +13,7 @@ const IN_FULL: Duration = Duration::from_secs(60);
 
 /// Knowledge of the rules from one comparison to the next.
 #[derive(Debug, Default)]
-pub struct Lookout {
+pub struct RulesMonitor {
     /// The generation of tables that were found to be what they should be, and the time of that
     /// comparison.
     compared: Option<(u32, Instant)>,
@@ -21,7 +21,7 @@ pub struct Lookout {
     confirmed: Option<Instant>,
 }
 
-impl Lookout {
+impl RulesMonitor {
     /// The state of all rules, as [`Installed::state`] has it.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use crate::Failure;
 /// A chain or a file of roots has at most so many bytes.
 const LONGEST: usize = 256 << 10;
 
-pub(super) struct Asking {
+pub(super) struct ExternalIssuer {
     issuer: IssuerReference,
     /// The file with the roots, read for each turn.
     root: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub(super) enum Unusable {
     Refused(String),
 }
 
-impl Asking {
+impl ExternalIssuer {
     pub(super) fn new(
         issuer: IssuerReference,
         root: Option<PathBuf>,

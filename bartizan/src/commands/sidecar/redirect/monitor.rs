@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::day_of;
 use bartizan_sidecar::handover::Notify;
-use bartizan_sidecar::redirect::{Bystander, Error, Installed, Lookout, Plan, RuleState};
+use bartizan_sidecar::redirect::{Error, Installed, Plan, RuleState, RulesMonitor, UnprotectedPeer};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -51,7 +51,7 @@ const ALARM: Duration = Duration::from_secs(60);
 struct Watching<'a> {
     args: &'a Args,
     rules: Installed,
-    lookout: Lookout,
+    monitor: RulesMonitor,
     /// The state of the file, and the day, that the rules are of.
     read: Option<Read>,
     /// The last complaint, and when it was logged.
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut watching = Watching {
         args,
         rules,
-        lookout: Lookout::default(),
+        monitor: RulesMonitor::default(),
         read: None,
         complaint: None,
     };
@@ -123,9 +123,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Who went unprotected by a plan and may not any more at `now`.
-fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &Bystander> {
-    let until = move |bystander: &&Bystander| bystander.until.as_ref().is_some_and(|until| until.days_left(now) == 0);
-    plan.bystanders().iter().filter(until)
+fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &UnprotectedPeer> {
+    let until = move |unprotected: &&UnprotectedPeer| {
+        unprotected
+            .until
+            .as_ref()
+            .is_some_and(|until| until.days_left(now) == 0)
+    };
+    plan.unprotected_peers().iter().filter(until)
 }
 
 impl Watching<'_> {
@@ -141,7 +146,7 @@ impl Watching<'_> {
             Err(complaint) => {
                 // Where there is no guard, it answers nothing anyway.
                 let _ = self.rules.deny();
-                self.lookout = Lookout::default();
+                self.monitor = RulesMonitor::default();
                 self.complain(&complaint);
             }
         }
@@ -180,14 +185,14 @@ impl Watching<'_> {
 
     /// The guard of new tables answers whatever the comparison says, until it is confirmed again.
     fn install(&mut self) -> Result<(), Error> {
-        self.lookout = Lookout::default();
+        self.monitor = RulesMonitor::default();
         self.rules.install().map(drop)
     }
 
     /// Differences of the rules, where there are any.
     fn wrong(&mut self) -> Result<Option<String>, String> {
         let unreadable = |error: Error| format!("the rules cannot be read, requests may leave unencrypted: {error}");
-        let found = self.lookout.state(&self.rules).map_err(unreadable)?;
+        let found = self.monitor.state(&self.rules).map_err(unreadable)?;
         let wrong = found.iter().filter(|(_, state)| *state != RuleState::Installed);
         let wrong: Vec<_> = wrong
             .map(|(part, state)| {
@@ -236,7 +241,7 @@ impl Watching<'_> {
         let lasting = Duration::from_secs(self.args.every) * BELIEVED;
         let unreported =
             |error: Error| format!("the sidecar cannot be notified that the rules are what they should be: {error}");
-        self.lookout.confirm(&self.rules, lasting).map_err(unreported)
+        self.monitor.confirm(&self.rules, lasting).map_err(unreported)
     }
 
     /// True for a new complaint, and for one that was logged long ago.

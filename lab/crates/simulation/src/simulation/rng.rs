@@ -1,15 +1,15 @@
-//! Chance that is the same on every machine.
+//! Rng that is the same on every machine.
 
 use bartizan_stats::Random;
 
 /// Numbers by a seed: every operation is exact in IEEE 754, so that no library of a system decides about a result.
 #[derive(Debug, Clone)]
-pub struct Chance(Random);
+pub struct Rng(Random);
 
 /// ln 2, correctly rounded.
 const LN_2: f64 = std::f64::consts::LN_2;
 
-impl Chance {
+impl Rng {
     /// The numbers of one purpose (`stream`) under a seed; purposes do not disturb each other, so that two plans that differ in cryptography
     /// meet the same round trips.
     #[must_use]
@@ -82,22 +82,22 @@ fn logarithm(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Rng, logarithm};
     use proptest::prelude::*;
 
     #[test]
     fn a_seed_and_a_stream_give_the_same_numbers_for_ever() {
-        let mut chance = Chance::seeded(7, 1);
+        let mut chance = Rng::seeded(7, 1);
         let first: Vec<u64> = (0..4).map(|_| chance.between(0, 1_000_000)).collect();
-        let mut again = Chance::seeded(7, 1);
+        let mut again = Rng::seeded(7, 1);
         assert_eq!(first, (0..4).map(|_| again.between(0, 1_000_000)).collect::<Vec<_>>());
-        let mut other = Chance::seeded(7, 2);
+        let mut other = Rng::seeded(7, 2);
         assert_ne!(first, (0..4).map(|_| other.between(0, 1_000_000)).collect::<Vec<_>>());
     }
 
     #[test]
     fn exponential_times_have_their_mean_and_their_spread() {
-        let mut chance = Chance::seeded(3, 0);
+        let mut chance = Rng::seeded(3, 0);
         let n = 200_000;
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..n {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_with_probability_zero_and_all_with_one() {
-        let mut chance = Chance::seeded(1, 0);
+        let mut chance = Rng::seeded(1, 0);
         assert_eq!(chance.binomial(30, 0.0), 0);
         assert_eq!(chance.binomial(30, 1.0), 30);
         assert_eq!(chance.between(5, 5), 5);

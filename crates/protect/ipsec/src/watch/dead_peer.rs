@@ -17,7 +17,7 @@ const SILENT: u32 = 2;
 
 /// What is known of messages without an answer.
 #[derive(Debug, Default)]
-pub(super) struct Silences {
+pub(super) struct DeadPeers {
     /// By charon's number of the IKE_SA, established or not.
     unanswered: HashMap<u32, Silence>,
     /// Of IKE_SAs that were given up, by connection: their peers have not answered since.
@@ -26,7 +26,7 @@ pub(super) struct Silences {
     noticed: HashMap<String, Silence>,
 }
 
-impl Silences {
+impl DeadPeers {
     /// Whether messages of this IKE_SA have gone unanswered for so often that its peer counts as silent.
     pub(super) fn is_silent(&self, id: u32) -> bool {
         self.unanswered
@@ -177,7 +177,7 @@ mod tests {
     }
 
     /// A message in an IKE_SA, established or not, went unanswered that many seconds after 1970.
-    fn unanswered(silences: &mut Silences, id: u32, since: u64) {
+    fn unanswered(silences: &mut DeadPeers, id: u32, since: u64) {
         let silence = Silence {
             connection: LINK.to_owned(),
             peer: "ric".to_owned(),
@@ -188,14 +188,14 @@ mod tests {
         silences.unanswered.insert(id, silence);
     }
 
-    fn since(silences: &Silences, tracked: &Tracked) -> Option<u64> {
+    fn since(silences: &DeadPeers, tracked: &Tracked) -> Option<u64> {
         let silence = silences.of(LINK, tracked)?;
         Some(silence.since.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
     }
 
     #[test]
     fn a_link_is_silent_where_none_of_its_ike_sas_is_answered() {
-        let (mut silences, mut tracked) = (Silences::default(), Tracked::default());
+        let (mut silences, mut tracked) = (DeadPeers::default(), Tracked::default());
         established(&mut tracked, 1);
         unanswered(&mut silences, 1, 10);
         assert_eq!(since(&silences, &tracked), Some(10));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_silence_goes_on_through_attempts_until_there_is_an_answer() {
-        let (mut silences, mut tracked) = (Silences::default(), Tracked::default());
+        let (mut silences, mut tracked) = (DeadPeers::default(), Tracked::default());
         established(&mut tracked, 1);
         unanswered(&mut silences, 1, 10);
         tracked.close(1, None, Why::PeerLost);

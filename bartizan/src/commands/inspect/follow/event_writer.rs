@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bartizan_inspect::follow::{Event, event};
 use serde::Serialize;
 
-use super::patient::Patient;
+use super::stdout_writer::StdoutWriter;
 use crate::Failure;
 
 /// How lines are written.
@@ -17,17 +17,17 @@ pub(super) enum Form {
 }
 
 /// Writes events to standard output.
-pub(super) struct Teller {
+pub(super) struct EventWriter {
     form: Form,
-    out: Patient,
+    out: StdoutWriter,
     reported: u64,
     /// Whoever read them has gone, or took nothing to the end.
     pub(super) unheard: bool,
     stalled: bool,
 }
 
-impl Teller {
-    pub(super) fn new(form: Form, out: Patient) -> Self {
+impl EventWriter {
+    pub(super) fn new(form: Form, out: StdoutWriter) -> Self {
         Self {
             form,
             out,

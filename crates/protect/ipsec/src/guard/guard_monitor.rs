@@ -11,7 +11,7 @@ const IN_FULL: Duration = Duration::from_secs(60);
 
 /// Somebody who looks at a guard again and again.
 #[derive(Debug)]
-pub struct Lookout<'a> {
+pub struct GuardMonitor<'a> {
     guard: &'a Guard,
     installed: Option<Installed>,
 }
@@ -25,7 +25,7 @@ struct Installed {
     since: Instant,
 }
 
-impl<'a> Lookout<'a> {
+impl<'a> GuardMonitor<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
         Self { guard, installed: None }
     }

@@ -8,7 +8,7 @@ use bartizan_deployment::{Exception, Interface, InterfaceKind, Network, Node, No
 
 /// A peer whose function is neither redirected to nor guarded, and whose requests the guard lets in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bystander {
+pub struct UnprotectedPeer {
     /// Whose it is.
     pub node: NodeName,
     /// The interface that joins the two.
@@ -25,7 +25,7 @@ pub struct Bystander {
     pub(super) ports: BTreeSet<u16>,
 }
 
-impl Bystander {
+impl UnprotectedPeer {
     /// What an interface between `node` and `peer` leaves next to the sidecars at `now`; nothing where it does not run over TCP, where a
     /// sidecar protects it, and where the exception for its being unprotected has ended.
     pub(super) fn of(interface: &Interface, node: &Node, peer: &Node, now: SystemTime) -> Option<Self> {

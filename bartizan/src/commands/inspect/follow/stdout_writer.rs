@@ -19,7 +19,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 type Ending = Box<dyn Fn() -> bool>;
 
 /// Standard output, or what stands in for it. What is written has left the process when [`Write::write`] returns.
-pub(super) struct Patient {
+pub(super) struct StdoutWriter {
     /// None once it was given up.
     to: Option<Sender<Vec<u8>>>,
     written: Receiver<io::Result<()>>,
@@ -27,7 +27,7 @@ pub(super) struct Patient {
     farewell: Duration,
 }
 
-impl Patient {
+impl StdoutWriter {
     /// Standard output: of this process nothing else writes there meanwhile.
     pub(super) fn stdout(ending: Ending) -> io::Result<Self> {
         let mut out = io::stdout().lock();
@@ -73,7 +73,7 @@ impl Patient {
     }
 }
 
-impl Write for Patient {
+impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let given = self.to.as_ref().map(|to| to.send(bytes.to_vec()));
         if !matches!(given, Some(Ok(()))) {
@@ -110,7 +110,7 @@ mod tests {
         let ending = Arc::clone(&asked);
         let ending = Box::new(move || ending.load(Ordering::SeqCst));
         let file = File::from(OwnedFd::from(writer));
-        let mut out = Patient::new(file, ending, Duration::from_millis(1)).unwrap();
+        let mut out = StdoutWriter::new(file, ending, Duration::from_millis(1)).unwrap();
         let reading = thread::spawn(move || {
             thread::sleep(LOOKING * 4);
             let mut all = vec![0; MUCH];
@@ -133,7 +133,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let file = File::from(OwnedFd::from(writer));
-        let mut out = Patient::new(file, Box::new(|| false), FAREWELL).unwrap();
+        let mut out = StdoutWriter::new(file, Box::new(|| false), FAREWELL).unwrap();
         assert_eq!(out.write_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

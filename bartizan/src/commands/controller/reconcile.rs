@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::api::{Api, Problem};
-use super::asking::Asking;
+use super::external_issuer::ExternalIssuer;
 use super::issuing::{Issuing, Made};
 use super::numbers::Numbers;
 use super::store::Store;
@@ -35,7 +35,7 @@ pub(super) enum Source {
     /// An authority of `bartizan ca`; elsewhere while it issues on another thread.
     Authority(Option<Box<Issuing>>),
     /// An issuer of cert-manager.
-    Issuer(Box<Asking>),
+    Issuer(Box<ExternalIssuer>),
 }
 
 /// What a turn left.

@@ -15,7 +15,7 @@ use zeroize::Zeroize as _;
 use super::api::{Api, Call, Problem};
 use super::numbers::Numbers;
 use super::objects::{Decoder, Kind, Named};
-use super::states::Target;
+use super::sidecar_status::Target;
 
 /// Objects of a page: of pods with a status of 20 kB each, 2 MB are in memory at once.
 const PAGE: usize = 100;

@@ -38,13 +38,13 @@ pub struct Hello {
 
 /// Whoever looks on.
 #[derive(Debug, Default)]
-pub struct Bystander {
+pub struct EapObserver {
     incoming: Incoming,
     identifier: Option<u8>,
     hello: Option<Hello>,
 }
 
-impl Bystander {
+impl EapObserver {
     /// Takes the payload of a frame.
     pub fn receive(&mut self, payload: &[u8]) -> Option<Saw> {
         let pdu = pdu(payload).filter(|pdu| pdu.missing == 0)?;
@@ -128,14 +128,14 @@ mod tests {
         body.extend([0x0a, 0x0b, 0, 0]);
         let mut payload = vec![3, kind::MKA, 0, body.len() as u8];
         payload.extend(&body);
-        let saw = Bystander::default().receive(&payload);
+        let saw = EapObserver::default().receive(&payload);
         assert_eq!(saw, Some(Saw::Mka(Ckn::parse("0a0b").unwrap())));
     }
 
     proptest! {
         #[test]
         fn any_frames_show_something_or_nothing(frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20)) {
-            let mut bystander = Bystander::default();
+            let mut observer = EapObserver::default();
             for mut frame in frames {
                 if frame.len() > 12 {
                     let length = (frame.len() as u16 - 4).to_be_bytes();
@@ -145,7 +145,7 @@ mod tests {
                     frame[8] = EAP_TLS;
                     frame[9] &= !BEGINS;
                 }
-                let _ = bystander.receive(&frame);
+                let _ = observer.receive(&frame);
             }
         }
     }

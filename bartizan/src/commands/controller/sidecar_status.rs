@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
+use super::reflector::Change;
 use super::store::Store;
-use super::watching::Change;
 
 /// Between two questions to one sidecar.
 const AGAIN: Duration = Duration::from_secs(300);
@@ -37,12 +37,12 @@ pub(super) struct Target {
     pub(super) address: SocketAddr,
 }
 
-pub(super) struct States {
+pub(super) struct SidecarStatus {
     places: Arc<Semaphore>,
     changes: mpsc::Sender<Change>,
 }
 
-impl States {
+impl SidecarStatus {
     pub(super) fn new(changes: mpsc::Sender<Change>) -> Self {
         Self {
             places: Arc::new(Semaphore::new(FEW)),

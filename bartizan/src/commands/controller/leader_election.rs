@@ -15,12 +15,12 @@ use zeroize::Zeroizing;
 
 use super::api::{Api, Call, Problem};
 use super::numbers::Numbers;
-use super::watching::chance;
+use super::reflector::chance;
 
 /// Name of the Lease.
 pub(super) const NAME: &str = "bartizan-controller";
 
-pub(super) struct Leading {
+pub(super) struct LeaderElection {
     api: Arc<Api>,
     numbers: Arc<Numbers>,
     namespace: String,
@@ -52,7 +52,7 @@ struct Spec {
     lease_transitions: Option<i64>,
 }
 
-impl Leading {
+impl LeaderElection {
     /// One that does not lead yet, and until when it may act at any time.
     pub(super) fn new(
         api: Arc<Api>,
