@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use inspect_stage::{data, inspect};
 
@@ -103,7 +103,23 @@ fn what_is_no_report_or_was_not_read_whole_is_refused_with_a_hint() {
     let mut cut = fs::read(data().join("e2-flexric-kpm.pcap")).unwrap();
     cut.truncate(cut.len() - 7);
     fs::write(scratch.path().join("cut.pcap"), cut).unwrap();
-    for file in ["other.json", "broken.json", "cut.pcap", "missing.json"] {
+    // Links that memory had no room for would seem to have vanished.
+    for (name, field) in [("untracked.json", "untracked"), ("omitted.json", "omitted")] {
+        let mut report = report("e2-flexric-kpm.pcap");
+        report["files"][0][field] = match field {
+            "omitted" => json!([{ "what": "in links", "count": 1, "unit": "connection", "first_packet": 3 }]),
+            _ => 7.into(),
+        };
+        write(scratch.path(), name, &report);
+    }
+    for file in [
+        "other.json",
+        "broken.json",
+        "cut.pcap",
+        "missing.json",
+        "untracked.json",
+        "omitted.json",
+    ] {
         let output = inspect(scratch.path(), &["diff", "good.json", file]);
         assert_eq!(output.status.code(), Some(2), "{file}");
         let words = String::from_utf8_lossy(&output.stderr).into_owned();

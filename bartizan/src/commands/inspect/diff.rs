@@ -1,11 +1,11 @@
 //! `bartizan inspect diff`.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use bartizan_inspect::Detail;
 use bartizan_inspect::diff::{self, Document, Links};
-use bartizan_inspect::{Detail, MEMORY};
 
 use super::read::{Known, inspect_file, read_ledgers};
 use super::{damage, deployment_file, keys};
@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     deployment: Option<PathBuf>,
 
+    /// Most memory, as 512MiB or 2.5GB; links beyond it are an error
+    #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = bartizan_terminal::size::bytes)]
+    memory: usize,
+
     /// Print JSON (schema `bartizan-inspect-diff/1`, see docs/inspect-formats.md)
     #[arg(long)]
     json: bool,
@@ -60,8 +64,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         deployment: deployment.as_ref(),
         keys: &keys::read(&args.keylog, &args.ike_keys)?,
     };
-    let [before, after] = [links(&args.before, known)?, links(&args.after, known)?];
-    let changes = diff::compare(&before, &after);
+    let links = |path| links(path, known, args.memory);
+    let changes = diff::compare(links(&args.before)?, links(&args.after)?);
     let worse = diff::worse(&changes);
     let [before, after] = [&args.before, &args.after].map(|path| path.display().to_string());
     let text = if args.json {
@@ -76,36 +80,37 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(if worse > 0 { Outcome::Finding } else { Outcome::Clean })
 }
 
-/// The links of a capture, or of a document made from one: both go the same way.
-fn links(path: &Path, known: Known<'_>) -> Result<Links, Failure> {
-    if let Some(links) = of_document(path)? {
-        return Ok(links);
+/// The links of a capture, or of a document made from one. Reading takes half of these bytes, and the links of each date a quarter.
+fn links(path: &Path, known: Known<'_>, memory: usize) -> Result<Links, Failure> {
+    let failed = |error: diff::Error| {
+        let failure = Failure::new(format!("{}: {error}", path.display()));
+        match error {
+            diff::Error::Beyond => failure.hint("allow more with --memory, or compare captures of fewer hosts"),
+            diff::Error::Unreadable(_) => failure.hint("make it anew with `bartizan inspect --json`"),
+            diff::Error::Incomplete => failure.hint("compare captures that can be read to their end"),
+        }
+    };
+    if let Some(document) = document(path)? {
+        return diff::parse(document, memory / 4).map_err(failed);
     }
-    let report = inspect_file(path, known, Detail::Links, MEMORY, None)?;
+    let report = inspect_file(path, known, Detail::Links, memory / 2, None)?;
     // Half a capture would show links as vanished that the other half has.
     if let Some(failure) = damage::failure(&report) {
         return Err(failure);
     }
-    diff::of_report(report).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    diff::of_report(&report, memory / 4).map_err(failed)
 }
 
-/// The links of a file that is such a document; none where it is something else, a capture most likely.
-fn of_document(path: &Path) -> Result<Option<Links>, Failure> {
-    let failed = |error: &io::Error| {
+/// The file where it is such a document; none where it is something else, a capture most likely.
+fn document(path: &Path) -> Result<Option<impl Read + use<>>, Failure> {
+    let failed = |error: io::Error| {
         Failure::new(format!("{}: {error}", path.display()))
             .hint("diff compares captures, or what `bartizan inspect --json` printed")
     };
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
+    let mut file = File::open(path).map_err(failed)?;
     let mut start = [0; 1];
-    let read = file.read(&mut start).map_err(|error| failed(&error))?;
+    let read = file.read(&mut start).map_err(failed)?;
     // No capture begins so, packed or not.
-    if read == 0 || start != *b"{" {
-        return Ok(None);
-    }
-    let mut text = String::from("{");
-    file.read_to_string(&mut text).map_err(|error| failed(&error))?;
-    let links = diff::parse(&text).map_err(|error| {
-        Failure::new(format!("{}: {error}", path.display())).hint("make it anew with `bartizan inspect --json`")
-    })?;
-    Ok(Some(links))
+    let is_document = read == 1 && start == *b"{";
+    Ok(is_document.then(|| Cursor::new(start).chain(file)))
 }

@@ -7,7 +7,7 @@ mod text;
 use serde::Serialize;
 
 pub use compare::{Change, Step, Verdict, compare};
-pub use record::{Key, LinkRecord, Links, Statement, of_report, parse};
+pub use record::{Error, Key, LinkRecord, Links, Statement, of_report, parse};
 pub use text::render;
 
 /// Changes as `bartizan-inspect-diff/1` writes them.

@@ -195,6 +195,9 @@ impl Omission {
     }
 }
 
+/// What an omission of whole links is called.
+pub(crate) const IN_LINKS: &str = "in links";
+
 /// All that memory had no room for.
 pub(crate) fn omissions(report: &Report) -> Vec<Omission> {
     beyond_memory(report.totals(), report.network())
@@ -215,7 +218,7 @@ pub(crate) fn beyond_memory(totals: &Totals, network: &Network) -> Vec<Omission>
         first_packet: omission.first.packet,
     });
     let links = network.untracked_from.map(|first| Omission {
-        what: "in links",
+        what: IN_LINKS,
         count: network.untracked,
         unit: "connection",
         first_packet: first.packet,

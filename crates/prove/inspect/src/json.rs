@@ -25,6 +25,7 @@ use crate::conversation::{self, TlsFacts};
 use crate::findings;
 use crate::remedy::Change;
 use crate::report::{Report, Tally};
+pub(crate) use links::JsonLink;
 use opened::{Shown, shown};
 
 /// Name and version of the schema.
@@ -86,7 +87,7 @@ struct File<'a> {
 }
 
 fn each_link<S: Serializer>(links: &&[bartizan_posture::Link], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(links.iter().map(links::JsonLink::new))
+    serializer.collect_seq(links.iter().map(JsonLink::new))
 }
 
 fn each_connection<S: Serializer>(listed: &&[conversation::Conversation], serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,8 +1,11 @@
 //! Two dates of a network, link by link.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use serde::Serialize;
 
-use super::record::{Key, LinkRecord, Links, Statement, UNNAMED};
+use super::record::{CLEAR, Key, LinkRecord, Links, QUESTIONS, Statement, UNNAMED};
 
 /// What became of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -78,19 +81,20 @@ impl Change {
 
 /// Every link of either date, the worst changes first.
 #[must_use]
-pub fn compare(before: &Links, after: &Links) -> Vec<Change> {
-    let (before, after) = (&named(before, after), &named(after, before));
-    let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
-    let mut changes: Vec<Change> = gone
-        .map(|(key, link)| {
-            let change = alone(key, link, Verdict::Vanished);
-            match moved_into(key, before, after) {
-                Some(into) => into_what_is_not_read(change, into),
-                None => change,
-            }
-        })
-        .collect();
-    for (key, link) in after {
+pub fn compare(before: Links, after: Links) -> Vec<Change> {
+    let ends = [Ends::of(&before), Ends::of(&after)];
+    let names = [names(&before, &after, &ends[1]), names(&after, &before, &ends[0])];
+    let [before, after] = [(before, &names[0]), (after, &names[1])].map(|(links, names)| renamed(links, names));
+    let unread = Unread::of(&before, &after);
+    let mut changes: Vec<Change> = Vec::with_capacity(after.len());
+    for (key, link) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
+        let change = alone(key, link, Verdict::Vanished);
+        changes.push(match unread.found_in(key) {
+            Some(into) => into_what_is_not_read(change, into),
+            None => change,
+        });
+    }
+    for (key, link) in &after {
         changes.push(match before.get(key) {
             Some(earlier) => both(key, earlier, link),
             None => alone(key, link, Verdict::Appeared),
@@ -105,31 +109,73 @@ pub fn compare(before: &Links, after: &Links) -> Vec<Change> {
     changes
 }
 
-/// These links; one that nothing names has the name of the other date, where its ends have one link there and that is not here
-/// too: what names a link in plaintext is hidden once TLS carries it.
-fn named(links: &Links, other: &Links) -> Links {
-    let name = |(name, ends): &Key| {
-        if name != UNNAMED || other.contains_key(&(name.clone(), ends.clone())) {
-            return name.clone();
+/// The only name of a link between two ends, or none where several links join them.
+struct Ends<'a>(HashMap<&'a [String; 2], Option<&'a str>>);
+
+impl<'a> Ends<'a> {
+    fn of(links: &'a Links) -> Self {
+        let mut all = HashMap::with_capacity(links.all.len());
+        for (name, ends) in links.all.keys() {
+            let only = all.entry(ends);
+            only.and_modify(|name| *name = None).or_insert(Some(name.as_str()));
         }
-        let mut candidates = other.keys().filter(|(_, theirs)| theirs == ends);
-        match (candidates.next(), candidates.next()) {
-            (Some(found), None) if !links.contains_key(found) => found.0.clone(),
-            _ => name.clone(),
-        }
-    };
-    let renamed = |(key, link): (&Key, &LinkRecord)| ((name(key), key.1.clone()), link.clone());
-    links.iter().map(renamed).collect()
+        Self(all)
+    }
 }
 
-/// What a link that is there no more may have moved into: something between the same ends, or else anywhere, that is not read and was
-/// not there before.
-fn moved_into<'a>(key: &Key, before: &Links, after: &'a Links) -> Option<&'a Key> {
-    let mut new = after
-        .iter()
-        .filter(|(key, link)| link.unread && before.get(*key).is_none_or(|was| !was.unread));
-    let between = new.clone().find(|(other, _)| other.1 == key.1);
-    between.or_else(|| new.next()).map(|(key, _)| key)
+/// Names for links that nothing names: the name of the other date, where its ends have one link there and that is not here
+/// too. TLS hides what names a link in plaintext.
+fn names(links: &Links, other: &Links, theirs: &Ends<'_>) -> HashMap<[String; 2], String> {
+    let unnamed = links
+        .all
+        .keys()
+        .filter(|key| key.0 == UNNAMED && !other.all.contains_key(*key));
+    let named = unnamed.filter_map(|(_, ends)| {
+        let name = (*theirs.0.get(ends)?)?.to_owned();
+        let key = (name, ends.clone());
+        (!links.all.contains_key(&key)).then_some((key.1, key.0))
+    });
+    named.collect()
+}
+
+fn renamed(links: Links, names: &HashMap<[String; 2], String>) -> BTreeMap<Key, LinkRecord> {
+    if names.is_empty() {
+        return links.all;
+    }
+    let rename = |((name, ends), link): (Key, LinkRecord)| {
+        let name = match names.get(&ends) {
+            Some(found) if name == UNNAMED => found.clone(),
+            _ => name,
+        };
+        ((name, ends), link)
+    };
+    links.all.into_iter().map(rename).collect()
+}
+
+/// Links that are not read and were not there, or were read, on the earlier date.
+struct Unread<'a> {
+    first: Option<&'a Key>,
+    between: HashMap<&'a [String; 2], &'a Key>,
+}
+
+impl<'a> Unread<'a> {
+    fn of(before: &BTreeMap<Key, LinkRecord>, after: &'a BTreeMap<Key, LinkRecord>) -> Self {
+        let is_new = |(key, link): &(&Key, &LinkRecord)| link.unread && before.get(*key).is_none_or(|was| !was.unread);
+        let mut all = Self {
+            first: None,
+            between: HashMap::new(),
+        };
+        for (key, _) in after.iter().filter(is_new) {
+            all.first.get_or_insert(key);
+            all.between.entry(&key.1).or_insert(key);
+        }
+        all
+    }
+
+    /// The link that a vanished one may have moved into: one between the same ends, or else any.
+    fn found_in(&self, vanished: &Key) -> Option<&'a Key> {
+        self.between.get(&vanished.1).copied().or(self.first)
+    }
 }
 
 /// A link that stopped being readable is no link that is gone.
@@ -151,7 +197,7 @@ fn into_what_is_not_read(change: Change, (name, [one, other]): &Key) -> Change {
 
 fn alone(key: &Key, link: &LinkRecord, change: Verdict) -> Change {
     let step = |statement: &Statement| {
-        let says = Some(statement.says.clone());
+        let says = Some(statement.says.to_string());
         match change {
             Verdict::Vanished => Step {
                 before: says,
@@ -184,12 +230,12 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
             fell |= is < was;
             // From vulnerable to what nobody can tell is no improvement anybody could show; what was readable and is encrypted
             // now, is one.
-            rose |= is > was && (is == SHOWN || other.says == "vulnerable");
+            rose |= is > was && (is == SHOWN || &*other.says == "vulnerable");
             differences.push(format!("{name}: {} -> {}: {}", one.says, other.says, other.reason()));
         }
         Step {
-            before: Some(one.says.clone()),
-            after: Some(other.says.clone()),
+            before: Some(one.says.to_string()),
+            after: Some(other.says.to_string()),
         }
     };
     let confidentiality = step(
@@ -204,18 +250,21 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
         &after.authenticity,
         rank_of_verdict,
     );
-    for (place, answer) in &after.answers {
-        let Some(earlier) = before.answers.get(place) else {
-            continue;
-        };
-        let (ends, question) = place;
-        // The answer that is good to have: to the question for plaintext it is no.
-        let rank = if *question == "clear" { rank_of_no } else { rank_of_yes };
-        // An answer that is only no longer given says nothing: what follows from it is in the verdicts.
-        if earlier.is_open() || answer.is_open() {
-            continue;
+    let [one, other] = &key.1;
+    let directions = [(one, other), (other, one)];
+    for ((earlier, later), (from, to)) in before.answers.iter().zip(&after.answers).zip(directions) {
+        for ((earlier, answer), question) in earlier.iter().zip(later).zip(QUESTIONS) {
+            // An answer that is only no longer given says nothing: what follows from it is in the verdicts.
+            if earlier.is_open() || answer.is_open() {
+                continue;
+            }
+            step(
+                &format!("{question} ({from} -> {to})"),
+                earlier,
+                answer,
+                rank_of(question),
+            );
         }
-        step(&format!("{question} ({ends})"), earlier, answer, rank);
     }
     if after.unread && !before.unread {
         fell = true;
@@ -225,7 +274,7 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
         ));
     }
     if before.key_exchanges != after.key_exchanges {
-        let list = |names: &[String]| {
+        let list = |names: &[Arc<str>]| {
             if names.is_empty() {
                 "none".to_owned()
             } else {
@@ -274,6 +323,11 @@ fn rank_of_yes(says: &str) -> u8 {
     }
 }
 
+/// The rank of answers to a question: to the one about plaintext, no is good.
+fn rank_of(question: &str) -> fn(&str) -> u8 {
+    if question == CLEAR { rank_of_no } else { rank_of_yes }
+}
+
 fn rank_of_no(says: &str) -> u8 {
     match says {
         "yes" => rank_of_yes("no"),
@@ -284,15 +338,15 @@ fn rank_of_no(says: &str) -> u8 {
 
 impl Statement {
     fn is_open(&self) -> bool {
-        !matches!(self.says.as_str(), "yes" | "no")
+        !matches!(&*self.says, "yes" | "no")
     }
 
     /// Why, and where.
     fn reason(&self) -> String {
         if self.sources.is_empty() {
-            self.because.clone()
+            self.because.to_string()
         } else {
-            format!("{} [{}]", self.because, self.sources.join("; "))
+            format!("{} [{}]", self.because, self.sources)
         }
     }
 }
@@ -307,11 +361,9 @@ impl LinkRecord {
         };
         worse(&mut self.confidentiality, other.confidentiality, rank_of_verdict);
         worse(&mut self.authenticity, other.authenticity, rank_of_verdict);
-        for (place, answer) in other.answers {
-            let rank = if place.1 == "clear" { rank_of_no } else { rank_of_yes };
-            match self.answers.get_mut(&place) {
-                Some(ours) => worse(ours, answer, rank),
-                None => drop(self.answers.insert(place, answer)),
+        for (ours, theirs) in self.answers.iter_mut().zip(other.answers) {
+            for ((ours, theirs), question) in ours.iter_mut().zip(theirs).zip(QUESTIONS) {
+                worse(ours, theirs, rank_of(question));
             }
         }
         self.unread |= other.unread;
@@ -323,15 +375,21 @@ impl LinkRecord {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
+
+    /// These links as a date has them.
+    fn date<const N: usize>(all: [(Key, LinkRecord); N]) -> Links {
+        Links {
+            all: BTreeMap::from(all),
+            ..Links::default()
+        }
+    }
 
     fn says(says: &str) -> Statement {
         Statement {
             says: says.into(),
             because: "for a reason".into(),
-            sources: vec!["packet 7".into()],
+            sources: "packet 7".into(),
         }
     }
 
@@ -341,14 +399,14 @@ mod tests {
             authenticity: says(authenticity),
             key_exchanges: Vec::new(),
             unread: false,
-            answers: BTreeMap::from([(("amf -> nrf".to_owned(), "stayed"), says(stayed))]),
+            answers: [0, 1]
+                .map(|_| QUESTIONS.map(|question| says(if question == "stayed" { stayed } else { "not seen" }))),
         }
     }
 
     fn became(before: &LinkRecord, after: &LinkRecord) -> Verdict {
-        let of =
-            |link: &LinkRecord| Links::from([(("SBI".to_owned(), ["amf".to_owned(), "nrf".to_owned()]), link.clone())]);
-        compare(&of(before), &of(after))[0].change
+        let of = |link: &LinkRecord| date([(("SBI".to_owned(), ["amf".to_owned(), "nrf".to_owned()]), link.clone())]);
+        compare(of(before), of(after))[0].change
     }
 
     #[test]
@@ -359,13 +417,16 @@ mod tests {
         );
         let ends = ["amf".to_owned(), "nrf".to_owned()];
         let of = |names: &[&str], link: &LinkRecord| -> Links {
-            names
+            let all = names
                 .iter()
-                .map(|name| (((*name).to_owned(), ends.clone()), link.clone()))
-                .collect()
+                .map(|name| (((*name).to_owned(), ends.clone()), link.clone()));
+            Links {
+                all: all.collect(),
+                ..Links::default()
+            }
         };
         let changes = |before: &Links, after: &Links| -> Vec<(String, Verdict)> {
-            compare(before, after)
+            compare(before.clone(), after.clone())
                 .into_iter()
                 .map(|change| (change.interface, change.change))
                 .collect()
@@ -444,16 +505,16 @@ mod tests {
         };
         let (n2, n3) = (key("N2", "amf", "gnb"), key("N3", "gnb", "upf"));
         let clear = link("vulnerable", "vulnerable", "no");
-        let before = Links::from([(n2.clone(), clear.clone()), (n3.clone(), clear.clone())]);
+        let before = date([(n2.clone(), clear.clone()), (n3.clone(), clear.clone())]);
         let changes = |after: Links| -> Vec<(String, Verdict, bool)> {
-            let changes = compare(&before, &after).into_iter();
+            let changes = compare(before.clone(), after).into_iter();
             changes
                 .map(|change| (change.interface.clone(), change.change, change.is_for_the_worse()))
                 .collect()
         };
         // Into a tunnel between two gateways; nobody can tell which of the two.
         let gateways = key("-", "gateway a", "gateway b");
-        let into = changes(Links::from([(gateways.clone(), unread.clone())]));
+        let into = changes(date([(gateways.clone(), unread.clone())]));
         assert_eq!(into.len(), 3);
         assert!(into.iter().all(|(_, _, worse)| *worse), "{into:?}");
         assert_eq!(
@@ -461,24 +522,44 @@ mod tests {
             2
         );
         // Between the same ends, by the same name.
-        let same = changes(Links::from([(n2.clone(), unread.clone()), (n3.clone(), clear.clone())]));
+        let same = changes(date([(n2.clone(), unread.clone()), (n3.clone(), clear.clone())]));
         assert_eq!(same[0], ("N2".to_owned(), Verdict::Worse, true));
         assert_eq!(same[1], ("N3".to_owned(), Verdict::Same, false));
         // The tunnel was there before: nothing moved into it that anybody could tell.
-        let known = Links::from([(gateways.clone(), unread.clone()), (n2, clear)]);
-        let gone = compare(&known, &Links::from([(gateways, unread)]));
+        let known = date([(gateways.clone(), unread.clone()), (n2, clear)]);
+        let gone = compare(known, date([(gateways, unread)]));
         assert_eq!(gone[0].change, Verdict::Vanished);
+    }
+
+    /// A walk over all links for each link takes minutes.
+    #[test]
+    fn twenty_thousand_links_without_a_name_are_compared() {
+        const MANY: usize = 20_000;
+        let all = |network: &str| {
+            let link = LinkRecord {
+                unread: true,
+                ..link("not observable", "not observable", "yes")
+            };
+            let key = |host: usize| (UNNAMED.to_owned(), [format!("{network}.{host}"), "server".to_owned()]);
+            Links {
+                all: (0..MANY).map(|host| (key(host), link.clone())).collect(),
+                ..Links::default()
+            }
+        };
+        let changes = compare(all("10.0"), all("10.1"));
+        assert_eq!(changes.len(), 2 * MANY);
+        assert!(changes.iter().all(Change::is_for_the_worse));
     }
 
     #[test]
     fn a_link_that_appears_is_to_be_looked_at_where_it_is_vulnerable() {
         let key = ("N2".to_owned(), ["amf".to_owned(), "gnb".to_owned()]);
-        let appear = |link: LinkRecord| compare(&Links::new(), &Links::from([(key.clone(), link)]));
+        let appear = |link: LinkRecord| compare(Links::default(), date([(key.clone(), link)]));
         assert!(appear(link("quantum-safe", "vulnerable", "yes"))[0].is_for_the_worse());
         assert!(!appear(link("quantum-safe", "not observable", "yes"))[0].is_for_the_worse());
         let vanished = compare(
-            &Links::from([(key.clone(), link("vulnerable", "vulnerable", "no"))]),
-            &Links::new(),
+            date([(key.clone(), link("vulnerable", "vulnerable", "no"))]),
+            Links::default(),
         );
         assert_eq!(vanished[0].change, Verdict::Vanished);
         assert!(!vanished[0].is_for_the_worse());

@@ -1,39 +1,55 @@
 //! Links as `bartizan-inspect/1` writes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::io::{BufReader, Read};
+use std::mem::size_of;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::json::SCHEMA;
+use crate::findings::IN_LINKS;
+use crate::json::{JsonLink, SCHEMA};
 use crate::report::Report;
 
-/// What makes two links of two dates the same: the interface's name and both ends, the lesser first.
+/// Identity of a link on two dates: the interface's name and both ends, the lesser first.
 pub type Key = (String, [String; 2]);
 
 /// The name of a link that nothing names.
 pub(super) const UNNAMED: &str = "-";
 
-/// All links of a date.
-pub type Links = BTreeMap<Key, LinkRecord>;
+/// Questions that a report answers for each direction of a link.
+pub(super) const QUESTIONS: [&str; 6] = ["offered", "preferred", "negotiated", "authenticated", "stayed", CLEAR];
+/// The question whose good answer is no.
+pub(super) const CLEAR: &str = "clear";
 
-/// What is compared of a link.
+/// All links of a date, within a bound of bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Links {
+    pub(super) all: BTreeMap<Key, LinkRecord>,
+    /// Reasons, which most links share.
+    pub(super) texts: HashSet<Arc<str>>,
+    pub(super) held: usize,
+}
+
+/// A link as the comparison needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkRecord {
     pub(super) confidentiality: Statement,
     pub(super) authenticity: Statement,
-    pub(super) key_exchanges: Vec<String>,
+    pub(super) key_exchanges: Vec<Arc<str>>,
     /// Something of it is not read: others' packets may be in there.
     pub(super) unread: bool,
-    /// Answers by direction (`amf -> nrf`) and question.
-    pub(super) answers: BTreeMap<(String, &'static str), Statement>,
+    /// Answers to [`QUESTIONS`], from the lesser end and from the other.
+    pub(super) answers: [[Statement; 6]; 2],
 }
 
 /// A verdict or an answer, with its reason and places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    pub(super) says: String,
-    pub(super) because: String,
-    pub(super) sources: Vec<String>,
+    pub(super) says: Arc<str>,
+    pub(super) because: Arc<str>,
+    /// Places, separated by `; `.
+    pub(super) sources: Box<str>,
 }
 
 #[derive(Deserialize)]
@@ -45,8 +61,14 @@ struct Document {
 #[derive(Deserialize)]
 struct OneFile {
     complete: bool,
-    /// Absent in what versions before links wrote.
-    links: Option<Vec<OneLink>>,
+    untracked: u64,
+    omitted: Vec<Omitted>,
+    links: Vec<OneLink>,
+}
+
+#[derive(Deserialize)]
+struct Omitted {
+    what: String,
 }
 
 #[derive(Deserialize)]
@@ -97,68 +119,140 @@ struct Answered {
     sources: Vec<String>,
 }
 
-/// The links of one report, as a document of it has them.
-///
-/// # Errors
-/// Where the capture was not read to its end: half of it would show links as vanished that the other half has.
-pub fn of_report(report: Report) -> Result<Links, String> {
-    let document = crate::json::render(&[report]).map_err(|error| error.to_string())?;
-    parse(&document)
+/// Why links cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The file is no report, or of another version.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The capture was not read to its end: links of the rest would seem to have vanished.
+    #[error("it reports a capture that was not read to its end")]
+    Incomplete,
+    /// Memory had no room for some packets or links: they would seem to have vanished.
+    #[error("its links are more than memory has room for")]
+    Beyond,
 }
 
-/// The links of a document that `bartizan inspect --json` wrote.
+/// The links of one report, held in at most so many bytes.
 ///
 /// # Errors
-/// Why it is no such document, or none that can be compared.
-pub fn parse(text: &str) -> Result<Links, String> {
-    let document: Document = serde_json::from_str(text).map_err(|error| format!("not a report of inspect: {error}"))?;
-    if document.schema != SCHEMA {
-        return Err(format!("its schema is {:?}, not {SCHEMA:?}", document.schema));
+/// Where memory had no room for all of them.
+pub fn of_report(report: &Report, memory: usize) -> Result<Links, Error> {
+    let mut links = Links::default();
+    if report.network().untracked > 0 || report.totals().untracked > 0 {
+        return Err(Error::Beyond);
     }
-    let mut all = Links::new();
-    for file in document.files {
+    for link in &report.network().links {
+        let failed = |error: serde_json::Error| Error::Unreadable(error.to_string());
+        let text = serde_json::to_string(&JsonLink::new(link)).map_err(failed)?;
+        links.add(serde_json::from_str(&text).map_err(failed)?, memory)?;
+    }
+    Ok(links)
+}
+
+/// The links of a document that `bartizan inspect --json` wrote, which is at most so many bytes long.
+///
+/// # Errors
+/// Where it is no such document, or none that can be compared.
+pub fn parse(document: impl Read, memory: usize) -> Result<Links, Error> {
+    let mut document = document.take(memory as u64);
+    let read = serde_json::from_reader(BufReader::new(&mut document));
+    if document.limit() == 0 {
+        return Err(Error::Beyond);
+    }
+    let read: Document = read.map_err(|error| Error::Unreadable(format!("not a report of inspect: {error}")))?;
+    if read.schema != SCHEMA {
+        let other = format!("its schema is {:?}, not {SCHEMA:?}", read.schema);
+        return Err(Error::Unreadable(other));
+    }
+    let mut links = Links::default();
+    for file in read.files {
         if !file.complete {
-            return Err("it tells of a capture that was not read to its end".into());
+            return Err(Error::Incomplete);
         }
-        let links = file.links.ok_or("it was made before inspect knew links")?;
-        for link in links {
-            let (key, record) = link.record();
-            match all.get_mut(&key) {
-                // Of a link that several captures show, or several carriers, the worst counts.
-                Some(known) => known.worst_of(record),
-                None => drop(all.insert(key, record)),
-            }
+        if file.untracked > 0 || file.omitted.iter().any(|omission| omission.what == IN_LINKS) {
+            return Err(Error::Beyond);
+        }
+        for link in file.links {
+            links.add(link, memory)?;
         }
     }
-    Ok(all)
+    Ok(links)
 }
 
-impl OneLink {
-    fn record(self) -> (Key, LinkRecord) {
-        let names = self.ends.map(End::name);
-        let [one, other] = &names;
-        let mut answers = BTreeMap::new();
-        let ends = [format!("{one} -> {other}"), format!("{other} -> {one}")];
-        for (ends, direction) in ends.into_iter().zip(self.directions) {
-            for (question, answer) in direction.questions() {
-                answers.insert((ends.clone(), question), answer);
+impl Links {
+    /// Adds a link; of one that several captures show, or several carriers, the worst counts.
+    fn add(&mut self, link: OneLink, memory: usize) -> Result<(), Error> {
+        let (key, record) = self.record(link);
+        self.held += record.held();
+        match self.all.get_mut(&key) {
+            Some(known) => known.worst_of(record),
+            None => {
+                self.held +=
+                    size_of::<(Key, LinkRecord)>() + key.0.len() + key.1.iter().map(String::len).sum::<usize>();
+                self.all.insert(key, record);
             }
         }
-        let interface = self
+        if self.held > memory { Err(Error::Beyond) } else { Ok(()) }
+    }
+
+    fn record(&mut self, link: OneLink) -> (Key, LinkRecord) {
+        let mut ends = link.ends.map(End::name);
+        let mut answers = link.directions.map(|direction| {
+            direction
+                .questions()
+                .map(|answer| self.statement(&answer.answer, &answer.because, &answer.sources))
+        });
+        if ends[0] > ends[1] {
+            ends.reverse();
+            answers.reverse();
+        }
+        let interface = link
             .interface
             .map_or_else(|| UNNAMED.to_owned(), |interface| interface.name);
-        let mut sorted = names.clone();
-        sorted.sort();
-        // What is shown to be safe need not be looked into.
-        let safe = self.confidentiality.verdict == "quantum-safe";
+        // A link that is shown to be safe need not be looked into.
+        let safe = link.confidentiality.verdict == "quantum-safe";
+        let mut judged = |judged: &Judged| self.statement(&judged.verdict, &judged.because, &judged.sources);
         let record = LinkRecord {
-            confidentiality: self.confidentiality.into(),
-            authenticity: self.authenticity.into(),
-            key_exchanges: self.key_exchanges,
-            unread: !safe && self.by_kind.keys().any(|kind| is_unread(kind)),
+            confidentiality: judged(&link.confidentiality),
+            authenticity: judged(&link.authenticity),
+            key_exchanges: link.key_exchanges.iter().map(|name| self.text(name)).collect(),
+            unread: !safe && link.by_kind.keys().any(|kind| is_unread(kind)),
             answers,
         };
-        ((interface, sorted), record)
+        ((interface, ends), record)
+    }
+
+    fn statement(&mut self, says: &str, because: &str, sources: &[String]) -> Statement {
+        Statement {
+            says: self.text(says),
+            because: self.text(because),
+            sources: sources.join("; ").into(),
+        }
+    }
+
+    /// A text that is kept once.
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let text: Arc<str> = text.into();
+        self.held += text.len() + 2 * size_of::<Arc<str>>();
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+}
+
+impl LinkRecord {
+    pub(super) fn statements(&self) -> impl Iterator<Item = &Statement> {
+        let verdicts = [&self.confidentiality, &self.authenticity];
+        verdicts.into_iter().chain(self.answers.iter().flatten())
+    }
+
+    /// Bytes of its own outside its fields.
+    fn held(&self) -> usize {
+        let sources = self.statements().map(|statement| statement.sources.len());
+        sources.sum::<usize>() + self.key_exchanges.len() * size_of::<Arc<str>>()
     }
 }
 
@@ -179,34 +273,28 @@ impl End {
 }
 
 impl Direction {
-    fn questions(self) -> [(&'static str, Statement); 6] {
+    /// In the order of [`QUESTIONS`].
+    fn questions(self) -> [Answered; 6] {
         [
-            ("offered", self.offered.into()),
-            ("preferred", self.preferred.into()),
-            ("negotiated", self.negotiated.into()),
-            ("authenticated", self.authenticated.into()),
-            ("stayed", self.stayed.into()),
-            ("clear", self.clear.into()),
+            self.offered,
+            self.preferred,
+            self.negotiated,
+            self.authenticated,
+            self.stayed,
+            self.clear,
         ]
     }
 }
 
-impl From<Judged> for Statement {
-    fn from(judged: Judged) -> Self {
-        Self {
-            says: judged.verdict,
-            because: judged.because,
-            sources: judged.sources,
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl From<Answered> for Statement {
-    fn from(answered: Answered) -> Self {
-        Self {
-            says: answered.answer,
-            because: answered.because,
-            sources: answered.sources,
-        }
+    #[test]
+    fn a_document_longer_than_memory_is_not_compared() {
+        let document = crate::json::render(&[]).unwrap();
+        let bytes = document.as_bytes();
+        assert_eq!(parse(bytes, bytes.len()).unwrap_err(), Error::Beyond);
+        assert!(parse(bytes, bytes.len() + 1).unwrap().all.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Answer, Interface, Verdict, answer, sources, verdict};
 
 #[derive(Serialize)]
-pub(super) struct JsonLink {
+pub(crate) struct JsonLink {
     ends: [End; 2],
     interface: Option<Interface>,
     paths: Vec<Vec<Layer>>,
@@ -118,7 +118,7 @@ struct JsonObjection {
 }
 
 impl JsonLink {
-    pub(super) fn new(link: &Link) -> Self {
+    pub(crate) fn new(link: &Link) -> Self {
         let [there, back] = &link.directions;
         let [one, other] = &link.ends;
         let groups = link.groups.iter().map(ToString::to_string);
