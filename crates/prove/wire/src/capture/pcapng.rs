@@ -22,8 +22,8 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Type, total length, and the total length again behind the body.
 const FRAME: u32 = 12;
-/// More interfaces than any host has; a file with more is refused.
-const INTERFACES: usize = 4096;
+/// Most interfaces of a section: 32 MiB. `mergecap` gives each input interfaces of its own.
+const INTERFACES: usize = 1 << 20;
 
 const OPTION_TIME_RESOLUTION: u16 = 9;
 const OPTION_TIME_OFFSET: u16 = 14;
@@ -148,7 +148,7 @@ impl Section {
             }
             INTERFACE_DESCRIPTION => {
                 if self.interfaces.len() == INTERFACES {
-                    return Err("more than 4096 interfaces");
+                    return Err("more than 1048576 interfaces in one section, the most that are read");
                 }
                 let snap_length = word(4)?;
                 let link = LinkType(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);

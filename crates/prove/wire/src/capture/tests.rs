@@ -193,6 +193,19 @@ fn a_new_section_forgets_the_interfaces_of_the_last() {
     );
 }
 
+/// `mergecap` of many files makes such a section.
+#[test]
+fn a_section_of_ten_thousand_interfaces_is_read() {
+    let mut blocks = Blocks::new(Order::Little);
+    for _ in 0..10_000 {
+        blocks.interface(1, 0, &[]);
+    }
+    blocks.enhanced(9_999, 1, b"last");
+    let (packets, end) = read(&blocks.1, &[usize::MAX]);
+    assert_eq!(end, Ok(()));
+    assert_eq!(packets.len(), 1);
+}
+
 #[test]
 fn simple_and_obsolete_packet_blocks_are_read() {
     let mut blocks = Blocks::new(Order::Little);
