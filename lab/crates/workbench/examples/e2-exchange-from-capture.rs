@@ -2,9 +2,9 @@
 //!
 //! usage: e2-exchange-from-capture CAPTURE DESCRIPTION RIC-PORT > exchange.json
 //!
-//! Packets, chunks and their order are read by the wire crate; what a message is called, by tshark. A message that is not whole,
-//! comes twice or has no name is an error, so that nothing is left out in silence. How the file in this repository was
-//! made: lab/experiments/e2-kpm/README.md.
+//! Packets, chunks and their order are read by the wire crate; what a message is called, by tshark.
+//! A message that is not whole, comes twice or has no name is an error, so that nothing is left out
+//! in silence. How the file in this repository was made: lab/experiments/e2-kpm/README.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -128,7 +128,7 @@ pub(crate) fn exchange(capture: &Path, description: &str, port: &str) -> Result<
     })
 }
 
-/// What tshark calls the message that ends in a packet.
+/// Names that tshark prints for messages, by the packet in which each message ends.
 fn names(capture: &Path, port: u16) -> Result<BTreeMap<u64, Procedure>, String> {
     const KNOWN: [(&str, Procedure); 7] = [
         ("E2setupRequest", Procedure::SetupRequest),

@@ -111,7 +111,7 @@ fn dissector() -> Result<String, String> {
     Ok(text.lines().next().unwrap_or("tshark").trim().to_owned())
 }
 
-/// What is of interest in a packet.
+/// The relevant fields of a packet.
 struct Packet<'a> {
     at_us: u64,
     stream: u64,

@@ -1,7 +1,8 @@
-//! What each primitive and each cipher takes on this machine, by the library of this binary (AWS-LC).
+//! Cost of each primitive and each cipher on this machine, in the library of this binary (AWS-LC).
 //!
-//! Processor time of one thread, so that waiting for other programs does not count; what they do to caches and clock frequency does. Operations take
-//! turns, in an order that is random by a seed, so that a machine that becomes slower on the way does so for all of them.
+//! Processor time of one thread, so that waiting for other programs does not count; what they do to
+//! caches and clock frequency does. Operations take turns, in an order that is random by a seed, so
+//! that a machine that becomes slower on the way does so for all of them.
 
 mod ciphers;
 mod primitives;
@@ -17,12 +18,13 @@ use thiserror::Error;
 /// Sizes of packets that ciphers are measured at, in bytes: from the least of Ethernet to a jumbo frame.
 pub const SIZES: [u32; 9] = [64, 128, 256, 512, 1024, 1280, 1500, 4096, 9000];
 
-/// How long a sample is at least, by how often an operation is done in it: long compared with the two system calls around it.
+/// Minimum duration of a sample, reached by repeating the operation: long compared with the two
+/// system calls around it.
 const SAMPLE: Duration = Duration::from_micros(100);
 /// Most operations of a sample.
 const TOGETHER: u32 = 4096;
 
-/// Why nothing was measured.
+/// Reason why nothing was measured.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
     /// The library refused.
@@ -36,7 +38,7 @@ pub enum CalibrationError {
     Interrupted,
 }
 
-/// What is measured.
+/// Subject of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Subject {
     Primitive(&'static str, Operation),

@@ -1,8 +1,8 @@
 //! Captures as large as one likes, made from the recorded ones of this tree: what `bartizan bench inspect` reads.
 //!
-//! Recordings are repeated with addresses, IKE SPIs and SCTP tags of their own, so that nothing is merged with its double,
-//! and with checksums that are right; bulk is ESP with random content and TLS records behind a recorded handshake. The same
-//! seed gives the same bytes.
+//! Recordings are repeated with addresses, IKE SPIs and SCTP tags of their own, so that nothing is
+//! merged with its double, and with checksums that are right; bulk is ESP with random content and
+//! TLS records behind a recorded handshake. The same seed gives the same bytes.
 
 mod bulk;
 mod checksum;
@@ -20,11 +20,11 @@ use self::frame::Variation;
 pub use self::hostile::Hostile;
 use self::recording::Recording;
 
-/// What a capture holds.
+/// Contents of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// A third recordings (SBI unencrypted and in TLS, N2, E2, IKE with its ESP, TLS of every group), a third ESP, a third TLS
-    /// records.
+    /// A third recordings (SBI unencrypted and in TLS, N2, E2, IKE with its ESP, TLS of every
+    /// group), a third ESP, a third TLS records.
     Mixed,
     /// The same packets in VXLAN and GTP-U, half of the pairs of hosts in each.
     Wrapped,
@@ -64,10 +64,11 @@ pub fn write(contents: Contents, bytes: u64, seed: u64, out: &mut dyn Write) -> 
     file.end()
 }
 
-/// Longest time between two packets of a recording, in nanoseconds: nobody waits for a phone here.
+/// Longest time between two packets of a recording, in nanoseconds. Recorded waits for a phone are
+/// cut to this.
 const LONGEST_GAP: u64 = 50_000;
 
-/// What was written.
+/// Size of a written file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Bytes of the file.
@@ -81,7 +82,7 @@ struct File<'a> {
     out: &'a mut dyn Write,
     /// Nanoseconds since 1970 of the packet written last.
     clock: u64,
-    /// Whether packets go through a tunnel.
+    /// True if packets go through a tunnel.
     wrapped: bool,
     written: Written,
 }

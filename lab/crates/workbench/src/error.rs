@@ -1,10 +1,10 @@
-//! Why something could not be measured, stood in for, or started.
+//! Errors of measurements, of stand-ins and of starting processes.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why something could not be measured.
+/// Reason why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,9 +14,9 @@ pub enum Error {
     /// A route cannot be connected to.
     #[error("connecting to {address}: {source}")]
     Connection {
-        /// Where it begins.
+        /// Address at which it begins.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A connection broke, or said nothing in time.
@@ -46,17 +46,17 @@ pub enum Error {
     /// A workload cannot be made ready, in the words of the process that tried.
     #[error("{error}")]
     Refused {
-        /// Why.
+        /// Reason, in the words of that process.
         error: String,
-        /// What to do about it.
+        /// Hint for the user.
         hint: Option<String>,
     },
     /// A file of the run.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -67,7 +67,7 @@ impl Error {
         |source| Self::File { path, source }
     }
 
-    /// What the user can do about it.
+    /// Hint for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,5 @@
-//! What it costs to read a capture: a program run to its end, its time, processor time and memory.
+//! Cost of reading a capture: a program run to its end, with elapsed time, processor time and
+//! memory.
 
 use std::io::{self, BufWriter, Write};
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::captures::Flows;
 
-/// What a program needed.
+/// Cost of a program's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// From its start to its end, in nanoseconds.
@@ -25,8 +26,9 @@ pub struct Cost {
     pub fed: Option<(u64, u64)>,
 }
 
-/// Runs a program, its output thrown away, and feeds it flows if there are any. The calling process must not have waited
-/// for another child before: the kernel keeps the peak of all of them together.
+/// Runs a program, its output thrown away, and feeds it flows if there are any. The calling process
+/// must not have waited for another child before: the kernel keeps the peak of all of them
+/// together.
 ///
 /// # Errors
 /// When it cannot be started, or fed.
@@ -113,8 +115,8 @@ pub const TSHARK_FIELDS: [&str; 43] = [
     "esp.sequence",
 ];
 
-/// The arguments with which tshark gives these fields of a capture. SBI on port 8000 is named: tshark would not look for HTTP/2
-/// there.
+/// The arguments with which tshark gives these fields of a capture. SBI on port 8000 is named:
+/// tshark would not look for HTTP/2 there.
 #[must_use]
 pub fn tshark_arguments(capture: &str) -> Vec<String> {
     let mut arguments: Vec<String> = ["-n", "-r", capture, "-d", "tcp.port==8000,http2", "-T", "fields"]

@@ -4,7 +4,8 @@
 //!
 //! - [`runner`]: an experiment's file, the order of its trials, their run and their records.
 //! - [`workload`]: what a trial does, one kind of workload per module.
-//! - [`stand_in`]: what workloads need at the other end: network functions of our own, the replay of recorded ones, pairs of proxies.
+//! - [`stand_in`]: what workloads need at the other end: network functions of our own, the replay
+//!   of recorded ones, pairs of proxies.
 //! - [`captures`] and [`inspection`]: captures of
 //!   any size, and the cost of reading one; [`calibration`]: what each primitive takes on this machine.
 #![forbid(unsafe_code)]

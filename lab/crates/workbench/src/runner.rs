@@ -1,5 +1,6 @@
-//! What makes an experiment out of workloads: its file ([`experiment`]), the order of its trials and their run ([`run`]), the records that
-//! remain of each ([`trial`]), the processes that do them ([`worker`]), and the values a paper printed for the same ([`published`]).
+//! Experiments made of workloads: the file ([`experiment`]), the order of the trials and their run
+//! ([`run`]), the records of each ([`trial`]), the worker processes ([`worker`]), and the values
+//! that a paper printed for the same ([`published`]).
 
 pub mod experiment;
 pub mod published;

@@ -1,7 +1,7 @@
-//! What a trial does: each kind of workload by its name, with the factors, parameters and metrics it knows.
+//! Workloads of trials: each kind by its name, with its factors, parameters and metrics.
 //!
-//! A workload keeps what it started warm between trials, because trials of different combinations take turns, and ends all of
-//! it when it is dropped.
+//! A workload keeps what it started warm between trials, because trials of different combinations
+//! take turns, and ends all of it when it is dropped.
 
 mod breakdown;
 mod clock;
@@ -111,17 +111,17 @@ pub const KINDS: &[&Kind] = &[
 pub struct Kind {
     /// The name in an experiment's file.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Description in one sentence.
     pub about: &'static str,
     /// The factors it knows; an experiment varies all of them or takes each one's first level.
     pub factors: &'static [FactorKind],
     /// The parameters it knows.
     pub parameters: &'static [ParameterKind],
-    /// What it can measure.
+    /// Metrics that it can measure.
     pub metrics: &'static [MetricKind],
-    /// Whether it can be pointed at somebody else's network function.
+    /// Support for an external network function as target.
     pub targets: Targets,
-    /// What this combination needs and this machine has not; `None` when it can run.
+    /// First requirement of a combination that this machine does not meet; `None` if it can run.
     pub lacks: fn(&Levels, &Tools) -> Option<Lack>,
     /// Makes it ready: everything that need not be started for each trial.
     pub start: fn(&Setting<'_>) -> Result<Box<dyn Workload>, Error>,
@@ -132,7 +132,7 @@ pub struct Kind {
 pub struct FactorKind {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the factor.
     pub about: &'static str,
     /// Its levels; empty where every number is one.
     pub levels: &'static [&'static str],
@@ -152,11 +152,11 @@ impl FactorKind {
 pub struct MetricKind {
     /// Its name.
     pub name: &'static str,
-    /// Of its values.
+    /// Unit of its values.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning of the metric.
     pub about: &'static str,
-    /// Which way is good.
+    /// Direction of improvement.
     pub better: Better,
 }
 
@@ -172,7 +172,7 @@ impl MetricKind {
     }
 }
 
-/// Which values of a metric are good.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Small ones.
@@ -188,7 +188,7 @@ pub enum Better {
 pub struct ParameterKind {
     /// Its name.
     pub name: &'static str,
-    /// What it means, with its unit.
+    /// Meaning of the parameter, with its unit.
     pub about: &'static str,
     /// Its value when none is given, which also says of what type it is; without one it is a number that must be given.
     pub default: Option<Default>,
@@ -205,7 +205,7 @@ pub enum Default {
     Text(&'static str),
 }
 
-/// Whether a workload can be pointed at somebody else's network function.
+/// Support of a workload for an external network function as target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Targets {
     /// It runs against what it starts itself.
@@ -214,7 +214,7 @@ pub enum Targets {
     Given,
 }
 
-/// Somebody else's network function.
+/// External network function under test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Its URL: `http://HOST:PORT`, HTTP/2 in plaintext with prior knowledge, or `https://HOST:PORT`.
@@ -223,12 +223,12 @@ pub struct Target {
     pub ca: Option<std::path::PathBuf>,
 }
 
-/// What a workload is started with.
+/// Setting with which a workload is started.
 #[derive(Debug)]
 pub struct Setting<'a> {
     /// Id of the part.
     pub part: &'a str,
-    /// What trials will ask for, each combination that can run here.
+    /// Combinations of the trials that can run here.
     pub combinations: &'a [Levels],
     /// Complete, with defaults.
     pub parameters: &'a Parameters,
@@ -238,9 +238,9 @@ pub struct Setting<'a> {
     pub folder: &'a Path,
     /// For whatever is left to chance before the first trial.
     pub seed: u64,
-    /// Whether this is only a look.
+    /// True for a quick run.
     pub quick: bool,
-    /// Whom to talk to instead of our own; only where the kind takes one.
+    /// Target in place of our own network function; only for kinds that support one.
     pub target: Option<&'a Target>,
     /// Processors the run may use, by number.
     pub processors: &'a [usize],
@@ -251,7 +251,7 @@ pub trait Workload {
     /// Does one trial and says what came out.
     ///
     /// # Errors
-    /// Whatever keeps the trial from being one; the next may still work.
+    /// Any failure of the trial. The next one may still work.
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error>;
 
     /// Names and versions of the programs it has started.
@@ -260,7 +260,7 @@ pub trait Workload {
     }
 }
 
-/// What a trial is to be.
+/// Order for a trial.
 #[derive(Debug)]
 pub struct Trial<'a> {
     /// A level of each factor.
@@ -273,12 +273,12 @@ pub struct Trial<'a> {
     pub deadline: Instant,
 }
 
-/// What came out of a trial.
+/// Result of a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
     /// Samples of each metric, in its unit; without those that warmed up.
     pub values: BTreeMap<&'static str, Vec<f64>>,
-    /// What else is worth knowing, by name.
+    /// Further facts, by name.
     pub facts: BTreeMap<String, Value>,
 }
 
@@ -331,7 +331,7 @@ impl Kind {
 }
 
 impl FactorKind {
-    /// Whether this is one of its levels.
+    /// True if this is one of its levels.
     #[must_use]
     pub fn knows(&self, level: &str) -> bool {
         if self.levels.is_empty() {
@@ -363,7 +363,7 @@ pub(crate) fn lacks_nothing(_: &Levels, _: &Tools) -> Option<Lack> {
     None
 }
 
-/// Whether the kernel has a feature; a guest's has each.
+/// A kernel feature, if the kernel lacks it. A guest's kernel has each.
 fn lacks_feature(name: &str, feature: Feature) -> Option<Lack> {
     let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
         return None;

@@ -1,8 +1,8 @@
-//! E2 over kernel SCTP, in plaintext and in ESP, keyed statically and by two charons, in a guest whose kernel has both; judged outside by
-//! tshark.
+//! E2 over kernel SCTP, in plaintext and in ESP, keyed statically and by two charons, in a guest
+//! whose kernel has both; judged outside by tshark.
 //!
-//! One boot for all of it: the test runs itself again in the guest, which leaves captures and what it counted in a folder that
-//! both see.
+//! One boot for all of it: the test runs itself again in the guest, which leaves captures and what
+//! it counted in a folder that both see.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -22,16 +22,16 @@ use bartizan_workbench::stand_in::e2::script::{Load, Pace};
 use bartizan_workbench::stand_in::e2::{End, Exchange, Ike, Link, Played, Protection, Script, Selector, play};
 use serde::{Deserialize, Serialize};
 
-/// Where the guest leaves what it found; set in the guest only.
+/// Folder for the guest's results; set in the guest only.
 const FOLDER: &str = "BARTIZAN_E2_GUEST_TEST";
 const LONG: Duration = Duration::from_secs(240);
 const PROTECTIONS: [&str; 3] = ["none", "aes256-gcm", "aes256-cbc-sha256"];
 /// Captures of a link keyed by IKE: its first packet sets the SA up; it is cut for a while; a charon is killed.
 const KEYED: [&str; 3] = ["trap", "cut", "killed"];
-/// What is left when that charon's SAs have run out.
+/// Capture without SAs: all of them are gone.
 const RUN_OUT: &str = "run-out";
 
-/// What the guest counted in a run.
+/// Counters of a run in the guest.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counted {
     sent: usize,
@@ -110,7 +110,7 @@ fn inside(folder: &Path) {
     keyed(&link, folder);
 }
 
-/// What leaves both hosts while something is done, in two files.
+/// Captures the packets that leave both hosts during an action, in two files.
 fn captured<T>(link: &Link, folder: &Path, name: &str, done: impl FnOnce() -> T) -> T {
     let capture = |namespace, end: &str| {
         let path = folder.join(format!("{name}-{end}.pcap"));
@@ -175,7 +175,7 @@ fn keyed(link: &Link, folder: &Path) {
     };
     let played = captured(link, folder, KEYED[1], || during(&mut cut));
     write(folder, KEYED[1], played);
-    // What charon has installed in the kernel outlives it: E2 goes on in its SA.
+    // SAs in the kernel outlive their charon: E2 continues over its SA.
     let mut kill = || ike.kill(At::Node).unwrap();
     let played = captured(link, folder, KEYED[2], || during(&mut kill));
     write(folder, KEYED[2], played);

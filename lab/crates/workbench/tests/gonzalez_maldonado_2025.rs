@@ -1,4 +1,4 @@
-//! What the repository says that González Maldonado 2025 printed, value by value.
+//! Values printed by González Maldonado 2025, compared one by one with the repository's file.
 
 use std::collections::BTreeMap;
 use std::path::Path;

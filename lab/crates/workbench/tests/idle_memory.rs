@@ -1,4 +1,4 @@
-//! What an idle flow takes, and what is kept of a pair of hosts, by counted allocations.
+//! Memory of an idle flow and of a pair of hosts, by counted allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,14 +85,14 @@ impl Sink for Judging {
     }
 }
 
-/// Bytes that so many flows of one kind take: while they live, as pairs of hosts, and as links. All are measured by difference to
-/// what was there before.
+/// Bytes that so many flows of one kind take: while they live, as pairs of hosts, and as links. All
+/// are measured by difference to what was there before.
 struct Taken {
     living: usize,
-    /// What the observer itself says.
+    /// Bytes that the observer reports.
     said: usize,
     pairs: usize,
-    /// What the pairs themselves say.
+    /// Bytes that the pairs report.
     pairs_said: usize,
     links: usize,
 }

@@ -1,4 +1,5 @@
-//! What the repository says that Perera et al. 2026 printed about the set-up of SAs, value by value.
+//! Values printed by Perera et al. 2026 about the set-up of SAs, compared one by one with the
+//! repository's file.
 
 use std::path::Path;
 

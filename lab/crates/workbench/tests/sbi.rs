@@ -56,7 +56,8 @@ fn curl(arguments: &[&str], url: &str) -> (String, String) {
     (body.to_owned(), said.trim().to_owned())
 }
 
-/// What TS 29.510 makes mandatory (clauses 6.1.6.2.2, 6.1.6.2.3 and 6.2.6.2.2), written here apart from the code under test.
+/// Mandatory attributes by TS 29.510 (clauses 6.1.6.2.2, 6.1.6.2.3 and 6.2.6.2.2), written
+/// independently of the code under test.
 fn is_profile(profile: &Value) {
     for (name, right) in [
         ("nfInstanceId", profile["nfInstanceId"].is_string()),
@@ -258,7 +259,7 @@ fn over_tls_of_their_own_both_ends_are_authenticated() {
         let endpoint = papers.endpoint(&text, "consumer").unwrap();
         let mut client = Client::new(Target::mutual(address, endpoint, "nrf"), Connections::New).unwrap();
         transact(&mut client, &mut amf(), 6).unwrap();
-        // Without a certificate nobody is served; TLS 1.3 tells the client after its handshake.
+        // A client without a certificate is refused. In TLS 1.3 it learns this after its handshake.
         let url = format!("https://localhost:{}", address.port());
         let target = Target::to_url(&url, Some(&papers.roots())).unwrap();
         let error = transact(&mut Client::new(target, Connections::Kept).unwrap(), &mut amf(), 1).unwrap_err();
@@ -337,7 +338,8 @@ fn answering(bytes: &'static [u8]) -> SocketAddr {
         while let Ok((mut socket, _)) = listener.accept() {
             let _ = socket.read(&mut [0; 4096]);
             let _ = socket.write_all(bytes);
-            // Closed with something unread, it would be reset, and the client could fail by that before it reads the answer.
+            // Closed with something unread, it would be reset, and the client could fail by that
+            // before it reads the answer.
             let _ = socket.shutdown(Shutdown::Write);
             let _ = io::copy(&mut socket, &mut io::sink());
         }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use super::{CalibrationError, SIZES, Subject, Work};
 
-/// What ESP authenticates and does not encrypt: its header (RFC 4106, section 5).
+/// Additional authenticated data of ESP: its header (RFC 4106, section 5).
 const HEADER: [u8; 8] = [0x20; 8];
 
 pub(super) fn all(add: &mut dyn FnMut(Subject, Work)) -> Result<(), CalibrationError> {

@@ -18,7 +18,8 @@ use bartizan_simulation::cost::Operation;
 
 use super::{CalibrationError, Subject, Work};
 
-/// What is signed: about the transcript hash and context of a CertificateVerify, or the octets of an IKE_AUTH.
+/// Message to sign, about as long as the transcript hash and context of a CertificateVerify, or the
+/// octets of an IKE_AUTH.
 const MESSAGE: [u8; 130] = [0x42; 130];
 
 type Add<'a> = &'a mut dyn FnMut(Subject, Work);

@@ -1,4 +1,4 @@
-//! ESP and TLS records in bulk: nothing but content that nobody reads.
+//! ESP and TLS records in bulk. Their content is never read.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -9,7 +9,7 @@ use super::frame::{ETHERNET, Variation, put};
 use super::recording::{self, Recording};
 use super::{File, Written};
 
-/// What a flow is.
+/// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowKind {
     /// TLS 1.3, X25519MLKEM768, from its SYN to the end of the handshake.
@@ -30,7 +30,7 @@ impl FlowKind {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Tls, Self::Http2, Self::Tcp, Self::Sctp, Self::Ike, Self::Esp];
 
-    /// How it is called on a command line.
+    /// Name on a command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,9 +47,9 @@ impl FlowKind {
 /// Flows of kinds that take turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flows {
-    /// How many.
+    /// Number of flows.
     pub count: u32,
-    /// Of which kinds; one named twice comes twice as often.
+    /// Kinds of the flows; a kind named twice comes twice as often.
     pub kinds: Vec<FlowKind>,
 }
 
@@ -145,7 +145,8 @@ impl Opened {
         }
     }
 
-    /// What an end's next segment is made of: the headers of its last one, and the sequence number behind it.
+    /// Basis of an end's next segment: the headers of its last one, and the sequence number after
+    /// it.
     pub(super) fn last_of(&self, end: End) -> Option<(Vec<u8>, u32)> {
         let client = segment(self.packets.first()?)?.source_port;
         let mut newest = self.packets.iter().rev();
@@ -228,7 +229,7 @@ fn segment(frame: &[u8]) -> Option<tcp::Segment<'_>> {
     tcp::segment(datagram.payload, datagram.missing)
 }
 
-/// What a frame of IPv4 carries on the ports of IKE, behind the marker, and whether it is ESP.
+/// Payload of a frame of IPv4 on the ports of IKE, after the marker, and true if it is ESP.
 fn udp(frame: &[u8]) -> Option<(&[u8], bool)> {
     if protocol(frame)? != ip::UDP {
         return None;

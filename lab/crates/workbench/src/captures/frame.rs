@@ -8,12 +8,12 @@ pub(super) const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// How one copy of a recording differs from the others.
+/// Differences between copies of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variation {
     /// The upper bits of IPv4 addresses.
     network: u32,
-    /// Which bits of an IPv4 address stay.
+    /// Mask of the bits of an IPv4 address that stay.
     kept: u32,
     /// XORed into IPv6 addresses, IKE SPIs and SCTP tags.
     mark: u32,

@@ -1,10 +1,11 @@
-//! Captures that somebody made to keep their reader busy: much of what a reader may look at again and again.
+//! Captures made to keep a reader busy: large amounts of input that a reader may process
+//! repeatedly.
 
 use std::io::{self, Write};
 
 use super::{File, Written};
 
-/// What a hostile capture repeats.
+/// Repeated content of a hostile capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hostile {
     /// Beginnings of JSON web tokens, and nothing else, in one connection.

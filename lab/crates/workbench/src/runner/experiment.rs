@@ -1,7 +1,8 @@
 //! An experiment as data: what is asked, what is done to find out, and what is shown.
 //!
-//! [`Experiment::parse`] takes the text of an `experiment.yaml` and gives values that cannot be wrong: every workload, factor,
-//! level, parameter and metric exists, every comparison has two sides, every place in the answer's sentence can be filled.
+//! [`Experiment::parse`] takes the text of an `experiment.yaml` and gives values that cannot be
+//! wrong: every workload, factor, level, parameter and metric exists, every comparison has two
+//! sides, every place in the answer's sentence can be filled.
 
 mod answer;
 pub mod bench;
@@ -36,11 +37,11 @@ pub struct Experiment {
     pub id: String,
     /// One line.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// Who measured it before.
+    /// The publication that measured it before.
     pub source: Option<Source>,
-    /// What would make the result invalid, one sentence each.
+    /// Conditions that would make the result invalid, one sentence each.
     pub invalid: Vec<String>,
     /// The sentence that answers it.
     pub answer: Option<Answer>,
@@ -52,7 +53,7 @@ pub struct Experiment {
     pub earlier: Vec<String>,
 }
 
-/// Where it was published.
+/// Publication that an experiment repeats.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -70,33 +71,33 @@ pub struct Source {
 pub struct Part {
     /// Its name within the experiment.
     pub id: String,
-    /// What it asks, where that is less than the whole.
+    /// Its question, if it is less than the whole.
     pub question: Option<String>,
-    /// What a trial does.
+    /// Workload of its trials.
     pub workload: &'static Kind,
-    /// What is varied, in the order of the file.
+    /// Varied factors, in the order of the file.
     pub factors: Vec<Factor>,
     /// Every combination of levels that is run; the last factor varies fastest.
     pub combinations: Vec<Levels>,
-    /// Of the workload, complete.
+    /// Parameters of the workload, complete.
     pub parameters: Parameters,
-    /// How often each combination is taken.
+    /// Repetitions of each combination.
     pub repetitions: usize,
     /// Rounds before the first, which are not recorded.
     pub warm_up: usize,
-    /// What a quick run does instead.
+    /// Changes for a quick run.
     pub quick: Quick,
-    /// How long a trial may take.
+    /// Time limit of a trial.
     pub bound: Duration,
-    /// What is recorded.
+    /// Recorded metrics.
     pub metrics: Vec<&'static MetricKind>,
     /// The combinations that are the path without anything, where there is one.
     pub floor: Option<Levels>,
     /// Combinations that are taken twice, by two that are started alike: what they seem to differ by is no difference.
     pub controls: Vec<Levels>,
-    /// What is set against what.
+    /// Comparisons between combinations.
     pub comparisons: Vec<Comparison>,
-    /// What is drawn.
+    /// Plots of the report.
     pub plots: Vec<Plot>,
 }
 
@@ -125,12 +126,12 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
-/// What a quick run does.
+/// Changes for a quick run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quick {
-    /// How often each combination is taken.
+    /// Repetitions of each combination.
     pub repetitions: usize,
-    /// Of the workload, complete.
+    /// Parameters of the workload, complete.
     pub parameters: Parameters,
 }
 
@@ -143,7 +144,8 @@ impl Experiment {
         resolve::experiment(text, file)
     }
 
-    /// Whether a record that names a file by this digest is of this experiment: the file is the same, or was only reworded since.
+    /// True if a record that names a file by this digest belongs to this experiment: the file is
+    /// the same, or has only been reworded since.
     #[must_use]
     pub fn is_of(&self, digest: &str) -> bool {
         self.digest == digest || self.earlier.iter().any(|earlier| earlier == digest)
@@ -176,8 +178,8 @@ impl Part {
             .filter(move |combination| combination.matches(levels))
     }
 
-    /// The two sides of a comparison: each combination of the one with those of the other that agree in every factor which
-    /// neither side names.
+    /// The two sides of a comparison: each combination of the one with those of the other that
+    /// agree in every factor which neither side names.
     #[must_use]
     pub fn pairs(&self, of: &Levels, over: &Levels) -> Vec<(&Levels, &Levels)> {
         let rest = |levels: &Levels| {

@@ -1,4 +1,4 @@
-//! What a publication printed: values with their place in it, and where it disagrees with itself.
+//! Values printed in a publication, with their place in it, and contradictions between them.
 //!
 //! No value here is read off a picture: where a curve has no printed values, there are none.
 
@@ -16,7 +16,7 @@ pub struct Published {
     pub paper: Publication,
     /// In the order of the file.
     pub values: Vec<PublishedValue>,
-    /// Where it disagrees with itself.
+    /// Contradictions between printed values.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -30,28 +30,30 @@ pub struct PublishedValue {
     pub part: Option<String>,
     /// The metric of that part.
     pub metric: Option<String>,
-    /// Of which trials.
+    /// Levels of the trials that the value describes.
     #[serde(default)]
     pub levels: Levels,
-    /// What of them.
+    /// Statistic of those trials.
     pub statistic: Statistic,
     /// As printed.
     pub value: f64,
     /// As printed.
     pub unit: String,
-    /// Whether it is printed as a bound, and which.
+    /// Kind of bound, if the value is printed as one.
     pub bound: Option<Bound>,
-    /// Which comparison of the part gives it, of a difference or a ratio; without one the comparison that is called as it is.
+    /// Comparison of the part that gives a difference or a ratio; by default the comparison with
+    /// this value's id.
     pub comparison: Option<String>,
-    /// Why what we measure of it cannot be compared with it, where that is so: it is listed without a ratio.
+    /// Reason why our measurement cannot be compared with the value. The value is then listed
+    /// without a ratio.
     pub incomparable: Option<String>,
     /// Section, table or figure.
     pub place: String,
-    /// What a reader must know besides.
+    /// Further information for a reader.
     pub note: Option<String>,
 }
 
-/// What a published value says about its trials.
+/// Statistic of a published value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -75,7 +77,7 @@ pub enum Statistic {
     Total,
 }
 
-/// What a value is the bound of.
+/// Direction of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -111,7 +113,8 @@ struct RawConflict {
 }
 
 impl Published {
-    /// Reads the text of a `published.yaml` and checks it against the experiment that it belongs to; `file` names it in messages.
+    /// Reads the text of a `published.yaml` and checks it against the experiment that it belongs
+    /// to; `file` names it in messages.
     ///
     /// # Errors
     /// [`ExperimentError`] with file, line, what is wrong there and what is known instead.
@@ -159,7 +162,8 @@ fn resolve(raw: RawPublished, experiment: &Experiment) -> Result<Published, Faul
     })
 }
 
-/// What a value names is measured by the experiment; one that names nothing says why.
+/// Fails unless the experiment measures the named part and metric. A value that names none must
+/// have a note with the reason.
 fn check(value: &PublishedValue, place: Place, experiment: &Experiment) -> Result<(), Fault> {
     let (Some(part), Some(metric)) = (&value.part, &value.metric) else {
         if value.note.is_none() {
@@ -201,7 +205,8 @@ fn check(value: &PublishedValue, place: Place, experiment: &Experiment) -> Resul
     compared(value, place, part)
 }
 
-/// A difference or a ratio names one comparison of its part, of its metric, and where that stands for several pairs the levels of one.
+/// A difference or a ratio names one comparison of its part, of its metric, and where that stands
+/// for several pairs the levels of one.
 fn compared(value: &PublishedValue, place: Place, part: &Part) -> Result<(), Fault> {
     if !matches!(value.statistic, Statistic::Difference | Statistic::Ratio) {
         return match &value.comparison {

@@ -29,24 +29,24 @@ use log::Log;
 use part::Runner;
 pub use plan::{Planned, plan};
 
-/// What shall be run, and how.
+/// Experiment to run, and settings.
 #[derive(Debug)]
 pub struct Options<'a> {
-    /// What.
+    /// The experiment.
     pub experiment: &'a Experiment,
     /// This program: workers are it.
     pub own: PathBuf,
-    /// Where records go.
+    /// Destination of the records.
     pub out: Out,
-    /// What this program was built from.
+    /// Origin of this program.
     pub build: Build,
     /// A folder for sockets, keys and configurations, with a short path.
     pub scratch: PathBuf,
-    /// How a new run is made, or which one goes on.
+    /// Settings of a new run, or the run to resume.
     pub how: How,
 }
 
-/// Where the records of a run go.
+/// Destination of a run's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Out {
     /// `FOLDER/<experiment>/<run>.jsonl`; folders are made where they are missing.
@@ -64,18 +64,18 @@ pub enum How {
     Resume(Option<PathBuf>),
 }
 
-/// How a run is made; recorded, and the same when it is resumed.
+/// Settings of a run. They are recorded, and are the same when it is resumed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// Decides every order.
     pub seed: u64,
-    /// Whether it is only a look.
+    /// True for a quick run.
     pub quick: bool,
     /// Repetitions of every part, instead of the experiment's.
     pub repetitions: Option<usize>,
     /// Ids of the parts, instead of all.
     pub parts: Option<Vec<String>>,
-    /// Somebody else's network function.
+    /// External network function under test.
     pub target: Option<String>,
     /// The root that its certificate is judged by.
     pub target_ca: Option<PathBuf>,
@@ -83,15 +83,15 @@ pub struct Settings {
     pub binary: Option<PathBuf>,
     /// Another build whose sidecar is measured in the same repetitions.
     pub other: Option<PathBuf>,
-    /// What is taken of each part.
+    /// Selected settings of each part.
     pub selection: Selection,
-    /// Whose kernel trials run on.
+    /// Kernel on which trials run.
     pub kernel: KernelChoice,
-    /// Which combinations are taken twice.
+    /// Combinations that are measured twice.
     pub controls: Controls,
 }
 
-/// Who watches a run.
+/// Observer of a run.
 pub trait Observer {
     /// The records go to this file; so many trials are in it already, of so many.
     fn begins(&mut self, file: &Path, recorded: u64, trials: u64);
@@ -103,16 +103,16 @@ pub trait Observer {
     fn recorded(&mut self, record: &Record);
     /// Something a reader of the result should know.
     fn note(&mut self, note: &str);
-    /// Whether the run shall end after this trial.
+    /// True if the run shall end after this trial.
     fn interrupted(&self) -> bool;
 }
 
-/// How a run went.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     /// The file of records.
     pub file: PathBuf,
-    /// What is in it, of this run and those it goes on from.
+    /// Records in the file, of this run and of those that it resumes.
     pub records: Records,
     /// Trials of the whole run.
     pub trials: u64,
@@ -128,7 +128,7 @@ pub struct Ended {
 /// [`RunError`]. A trial that fails, crashes or takes too long is a record and does not end the run.
 pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, RunError> {
     let experiment = options.experiment;
-    // What runs before us left because they were killed.
+    // Removes remains of earlier runs that were killed.
     let _ = bartizan_host::sweep();
     let (mut log, before, settings, name, parts) = match &options.how {
         How::New(settings) => {
@@ -282,7 +282,8 @@ fn repetitions(part: &Part, settings: &Settings) -> usize {
     }
 }
 
-/// A run is named by the time of day, and so is its file in a folder; a number is added when two runs begin in one second.
+/// A run is named by the time of day, and so is its file in a folder; a number is added when two
+/// runs begin in one second.
 fn new_log(options: &Options<'_>) -> Result<(Log, String), RunError> {
     // 2026-11-21T09:30:00.123Z, without what a file's name is better without.
     let time: String = now().chars().take(19).filter(|letter| *letter != ':').collect();

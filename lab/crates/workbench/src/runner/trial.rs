@@ -15,7 +15,8 @@ pub use file::{Damage, Records};
 
 /// Name and version of the shape of a trial's record.
 pub const SCHEMA: &str = "bartizan-lab-trial/1";
-/// Name and version of the shape of a run's record, the first line of a file and one more for each time the run was resumed.
+/// Name and version of the shape of a run's record, the first line of a file and one more for each
+/// time the run was resumed.
 pub const RUN_SCHEMA: &str = "bartizan-lab-run/1";
 
 /// One trial.
@@ -39,33 +40,36 @@ pub struct Record {
     pub position: usize,
     /// A level of each factor.
     pub levels: Levels,
-    /// Whether it is of the twin of a combination: the same, started and measured next to it as a control.
+    /// True for the twin of a combination: the same, started and measured as a control.
     #[serde(default, skip_serializing_if = "is_false")]
     pub twin: bool,
-    /// When it began, by RFC 3339.
+    /// Begin time, by RFC 3339.
     pub began: String,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub elapsed_ms: f64,
-    /// What the trial left to chance was drawn from.
+    /// Seed of the trial's random choices.
     pub seed: u64,
-    /// Whether the run was a quick one, which says little.
+    /// True for a quick run, whose results have little weight.
     pub quick: bool,
     /// Processors that the worker could run on when the trial was over, by number, as the kernel says.
     pub cores: Vec<usize>,
-    /// How long fixed work took just before, on the first and on the last processor of the run; empty in records from before there was it.
+    /// Duration of fixed work just before, on the first and on the last processor of the run; empty
+    /// in records from before this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<Calibration>,
-    /// What a hypervisor gave to others; absent where the kernel does not count it, and in records from before.
+    /// Processor time taken by the hypervisor; absent if the kernel does not count it, and in
+    /// records from before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<Steal>,
     /// Load average over a minute when it began, our own part included; -1 where the kernel does not tell.
     pub load: f64,
-    /// Where it ran in a guest, whose load says nothing of what else the machine did; absent elsewhere, and in records from before.
+    /// The machine below a guest. The guest's load shows nothing of the machine's other work.
+    /// Absent without a guest, and in records from before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
     /// The machine.
     pub environment: Environment,
-    /// What came out.
+    /// Result of the trial.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -73,11 +77,12 @@ pub struct Record {
 /// The machine that a guest runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Under {
-    /// Its load average over a minute when the trial was asked for, the guest included; -1 where its kernel does not tell.
+    /// Its load average over a minute when the trial was asked for, the guest included; -1 where
+    /// its kernel does not tell.
     pub load: f64,
-    /// How many processors it has for us.
+    /// Number of processors available to the run.
     pub processors: usize,
-    /// What a hypervisor gave to others, of it; as in [`Record::steal`].
+    /// Its processor time taken by the hypervisor, as in [`Record::steal`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<Steal>,
 }
@@ -87,19 +92,19 @@ pub struct Under {
 pub struct Environment {
     /// Version of Bartizan.
     pub version: String,
-    /// What this program was built from; absent in records from before it was recorded.
+    /// Origin of this program; absent in records from before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
     /// Kernel release.
     pub kernel: String,
-    /// Whose kernel.
+    /// Machine's or guest's kernel.
     pub kernel_kind: KernelKind,
     /// Model of the processor.
     pub processor: Option<String>,
     /// Its flags by which code for ciphers is chosen and clocks are worth something; empty in records from before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processor_flags: Vec<String>,
-    /// What the kernel tells the time by.
+    /// Clock source of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_source: Option<String>,
     /// Processors the run may use, by number.
@@ -114,7 +119,7 @@ pub struct Environment {
     pub programs: Vec<String>,
 }
 
-/// Whose kernel a trial ran on.
+/// Kernel of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelKind {
@@ -125,7 +130,7 @@ pub enum KernelKind {
     Guest,
 }
 
-/// Whose kernel the trials of a run shall have.
+/// Choice of the kernel for a run's trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelChoice {
@@ -138,7 +143,8 @@ pub enum KernelChoice {
     Auto,
 }
 
-/// Which combinations of a part are measured twice, by two instances of the workload: what the two differ by is no difference.
+/// Combinations of a part that are measured twice, by two instances of the workload. A difference
+/// between the two is noise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Controls {
@@ -158,7 +164,7 @@ impl Controls {
     }
 }
 
-/// What came out of a trial.
+/// Result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
@@ -166,17 +172,17 @@ pub enum Outcome {
     Measured {
         /// Samples of each metric, in its unit.
         values: BTreeMap<String, Vec<f64>>,
-        /// What else is worth knowing, by name.
+        /// Further facts, by name.
         facts: BTreeMap<String, Value>,
     },
     /// It was none.
     Failed {
-        /// Why.
+        /// Reason.
         error: String,
     },
 }
 
-/// What holds for all trials that follow.
+/// Properties of all trials that follow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`RUN_SCHEMA`].
@@ -187,17 +193,17 @@ pub struct Run {
     pub digest: String,
     /// Name of the run.
     pub run: String,
-    /// When it began or was resumed, by RFC 3339.
+    /// Begin time, or time of resumption, by RFC 3339.
     pub began: String,
     /// Decides every order.
     pub seed: u64,
-    /// Whether it is a quick one.
+    /// True for a quick run.
     pub quick: bool,
     /// Repetitions of every part, where they are others than the experiment's.
     pub repetitions: Option<usize>,
     /// Ids of the parts, where they are not all.
     pub parts: Option<Vec<String>>,
-    /// Somebody else's network function that it runs against.
+    /// External network function under test.
     pub target: Option<String>,
     /// The root that its certificate is judged by.
     #[serde(default)]
@@ -208,18 +214,18 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "beside")] // Its name in the first records that have it.
     pub other: Option<String>,
-    /// What is taken of each part, where it is not all as the experiment's file says.
+    /// Selected settings of each part, if they differ from the experiment's file.
     #[serde(default, skip_serializing_if = "Selection::is_empty")]
     pub selection: Selection,
-    /// Whose kernel was asked for; runs from before there was a choice had the machine's.
+    /// Requested kernel. Runs from before this field had the machine's.
     #[serde(default)]
     pub kernel: KernelChoice,
-    /// Which combinations are taken twice; runs from before there was a choice had the experiment's.
+    /// Combinations that are measured twice. Runs from before this field had the experiment's.
     #[serde(default, skip_serializing_if = "Controls::is_declared")]
     pub controls: Controls,
     /// Trials of the whole run.
     pub trials: u64,
-    /// What cannot run on this machine.
+    /// Combinations that cannot run on this machine.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -233,10 +239,10 @@ fn is_false(flag: &bool) -> bool {
 pub struct LeftOut {
     /// Id of the part.
     pub part: String,
-    /// Which combination.
+    /// Levels of the combination.
     pub levels: Levels,
-    /// What is missing.
+    /// The missing requirement.
     pub what: String,
-    /// Why.
+    /// Reason for its absence.
     pub reason: String,
 }

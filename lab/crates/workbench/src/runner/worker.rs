@@ -1,7 +1,8 @@
 //! The process that does the trials of a part, one at a time, as the runner asks for them.
 //!
-//! It is a process of its own so that a workload that crashes or hangs can be ended with everything it has started, and so that
-//! it can run in a network namespace of its own and before other programs.
+//! It is a process of its own so that a workload that crashes or hangs can be ended with everything
+//! it has started, and so that it can run in a network namespace of its own and before other
+//! programs.
 
 mod calibration;
 mod message;
@@ -103,7 +104,8 @@ impl Ready {
         let target = target.map(|target| Target::parse(target, start.target_ca.as_deref()));
         let target = target.transpose().map_err(ours)?;
         let (environment, priority) = environment(start)?;
-        // The last one: interrupts prefer the first. What is started may run anywhere, unless the workload puts it somewhere.
+        // The last one: interrupts prefer the first. What is started may run anywhere, unless the
+        // workload puts it somewhere.
         bartizan_host::pin_this_thread(last(&environment.processors))?;
         let workload = |combinations: &[Levels], folder: &Path| {
             (kind.start)(&Setting {
@@ -124,7 +126,8 @@ impl Ready {
         } else {
             let folder = start.folder.join("twin");
             fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-            // All of them, as the other has: what a program was set up for is in its messages (the authorities of an IKE_AUTH).
+            // All of them, as the other has: what a program was set up for is in its messages (the
+            // authorities of an IKE_AUTH).
             Some(workload(&start.combinations, &folder)?)
         };
         Ok(Self {

@@ -23,10 +23,10 @@ pub(crate) use connections::{child, connection, described, described_with, inner
 pub(crate) use papers::Papers;
 pub(crate) use seen::{Rekey, ike_sa, negotiated, seen, span};
 
-/// How long charon may take for an answer that sends no packet.
+/// Time limit for a reply of charon that does not depend on packets.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often charon is asked whether its IKE_SAs are gone.
+/// Interval between polls for the end of charon's IKE_SAs.
 const POLL: Duration = Duration::from_millis(2);
 
 /// They end with this value, before the namespaces they run in.
@@ -90,7 +90,7 @@ impl Charons {
         self.instances[end].client(PATIENCE).map_err(refused)
     }
 
-    /// Where the one at this end listens.
+    /// VICI socket of the charon at this end.
     pub(crate) fn socket(&self, end: usize) -> PathBuf {
         self.instances[end].socket()
     }
@@ -141,7 +141,7 @@ impl Charons {
         Ok(())
     }
 
-    /// Who encrypts ESP.
+    /// ESP data path: the kernel, charon's kernel-libipsec, or the engine of Bartizan.
     pub(crate) fn esp(&self) -> &'static str {
         match self.kernel {
             Kernel::Netlink => "kernel",
@@ -168,7 +168,7 @@ impl Charons {
         Ok(plugin.unwrap_or_else(|| "none".to_owned()))
     }
 
-    /// What both have used so far.
+    /// Resources that both processes have used so far.
     pub(crate) fn usage(&mut self) -> Result<[Usage; 2], Error> {
         let [one, other] = self.instances.each_mut().map(|charon| match charon.process() {
             Some(process) => Usage::of(process.id()).map_err(Error::from),
@@ -178,8 +178,9 @@ impl Charons {
     }
 }
 
-/// Puts the second one onto the first processor and the first one, with which this thread is, onto the last, as two hosts have processors
-/// of their own: where the scheduler puts them, it does so differently from one trial to the next.
+/// Puts the second one onto the first processor and the first one, with which this thread is, onto
+/// the last, as two hosts have processors of their own: where the scheduler puts them, it does so
+/// differently from one trial to the next.
 fn apart(instances: &mut [Instance; 2]) -> Result<([usize; 2], Vec<usize>), Error> {
     let gone = || Error::Configuration("a charon that has been stopped".to_owned());
     let (mut processors, mut all) = ([0; 2], Vec::new());
@@ -193,7 +194,7 @@ fn apart(instances: &mut [Instance; 2]) -> Result<([usize; 2], Vec<usize>), Erro
     Ok((processors, all))
 }
 
-/// What a machine needs for them and has not.
+/// First requirement of two charons that this machine does not meet.
 pub(crate) fn lack(tools: &Tools) -> Option<Lack> {
     let lack = |what: &str, reason: &str, hint: &str| {
         Some(Lack {
@@ -214,7 +215,7 @@ pub(crate) fn lack(tools: &Tools) -> Option<Lack> {
     None
 }
 
-/// What this build lacks of a key exchange that the registry knows; none where the engine of Bartizan has it.
+/// The key exchange method that this build lacks; none if Bartizan's engine implements them all.
 pub(crate) fn lacks_research(key_exchange: &str) -> Option<Lack> {
     let methods = methods(key_exchange).ok()?;
     let missing = methods
@@ -229,7 +230,8 @@ pub(crate) fn lacks_research(key_exchange: &str) -> Option<Lack> {
     })
 }
 
-/// Whether it has a method of the numbers that Bartizan takes for research: no other daemon knows them.
+/// True if one of its methods has a private-use number, which Bartizan takes for research and no
+/// other daemon knows.
 pub(crate) fn is_research(key_exchange: &str) -> bool {
     let known = |id: u16| bartizan_registry::transform(TransformKind::KeyExchange, id);
     let methods = methods(key_exchange).unwrap_or_default();
@@ -258,7 +260,7 @@ pub(crate) fn methods(key_exchange: &str) -> Result<Vec<u16>, Error> {
     key_exchange.split('-').map(method).collect()
 }
 
-/// What charon said to a command.
+/// An error reply of charon.
 pub(crate) fn refused(error: vici::Error) -> Error {
     Error::Refused {
         error: error.to_string(),

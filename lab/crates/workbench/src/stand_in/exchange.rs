@@ -14,7 +14,8 @@ pub mod file;
 /// More than this many bytes are not read: the exchange of two registrations has a tenth of a megabyte.
 const LARGEST_FILE: u64 = 256 << 20;
 
-/// What was said, by connection in the order of opening. Times count from the first packet of the recording.
+/// All requests and answers, by connection in the order of opening. Times count from the first
+/// packet of the recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
     description: String,
@@ -24,11 +25,11 @@ pub struct Exchange {
 /// One TCP connection and what was said on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// When the client sent its SYN.
+    /// Time of the client's SYN.
     pub opened: Duration,
     /// The network function that was called, by its type as 3GPP abbreviates it (`NRF`).
     pub server: String,
-    /// When the first FIN or RST was sent; `None` when the recording ended first.
+    /// Time of the first FIN or RST; `None` if the recording ended before.
     pub closed: Option<Duration>,
     /// In the order in which they were sent.
     pub requests: Vec<Request>,
@@ -37,9 +38,9 @@ pub struct Connection {
 /// One request, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// When its HEADERS frame was sent.
+    /// Time of its HEADERS frame.
     pub sent: Duration,
-    /// When its last frame was sent.
+    /// Time of its last frame.
     pub complete: Duration,
     /// The type of the network function that asks, where the request itself names it.
     pub consumer: Option<String>,
@@ -63,9 +64,9 @@ pub struct Request {
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// When its HEADERS frame was sent.
+    /// Time of its HEADERS frame.
     pub sent: Duration,
-    /// When its last frame was sent.
+    /// Time of its last frame.
     pub complete: Duration,
     /// `:status`.
     pub status: StatusCode,
@@ -76,7 +77,7 @@ pub struct Answer {
 }
 
 impl Request {
-    /// How long the server thought: from the end of the request to the begin of the answer.
+    /// The server's processing time: from the end of the request to the begin of the answer.
     #[must_use]
     pub fn think(&self) -> Option<Duration> {
         // A server may answer before it has read everything.
@@ -86,7 +87,7 @@ impl Request {
     }
 }
 
-/// Why a file is not an exchange.
+/// Reason why a file is not an exchange.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -95,7 +96,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is larger than any exchange.
@@ -110,7 +111,7 @@ pub enum Error {
     /// The shape is of a version we do not know.
     #[error("schema `{found}`, expected `{}`", file::SCHEMA)]
     Schema {
-        /// What the file says.
+        /// Schema that the file declares.
         found: String,
     },
     /// A value cannot be.
@@ -118,7 +119,7 @@ pub enum Error {
     Value {
         /// Connection and request, counted from 0.
         place: String,
-        /// What is wrong.
+        /// Description of the fault.
         reason: String,
     },
 }
@@ -182,7 +183,7 @@ impl Exchange {
         })
     }
 
-    /// What was recorded, in a sentence.
+    /// One-sentence description of the recording.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description

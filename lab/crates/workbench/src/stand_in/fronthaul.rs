@@ -1,5 +1,5 @@
-//! An open fronthaul: the O-DU's side as a source of eCPRI and PTP over Ethernet, the O-RU's as a sink that looks at every byte, and a cable between them that
-//! MACsec may protect.
+//! An open fronthaul: the O-DU's side as a source of eCPRI and PTP over Ethernet, the O-RU's as a
+//! sink that looks at every byte, and a cable between them that MACsec may protect.
 
 pub mod datagrams;
 pub mod egress;

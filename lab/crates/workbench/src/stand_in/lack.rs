@@ -1,16 +1,16 @@
-//! What a stand-in needs of the machine.
+//! Requirements of a stand-in.
 
 use bartizan_host::Feature;
 
-/// What a combination needs and is not there.
+/// A requirement of a combination that this machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// What.
+    /// The missing thing.
     pub what: String,
-    /// Why it is not there.
+    /// Reason for its absence.
     pub reason: String,
-    /// How to get it.
+    /// Hint how to get it.
     pub hint: String,
-    /// What the kernel lacks, where it is that: a guest's has it.
+    /// The kernel feature that is missing, if it is one. A guest's kernel has it.
     pub feature: Option<Feature>,
 }

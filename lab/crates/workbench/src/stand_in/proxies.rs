@@ -4,9 +4,10 @@
 //! client -- h2c --> proxy of the consumer == mTLS 1.3 ==> proxy of the producer -- h2c --> server
 //! ```
 //!
-//! Client and server are our own, with as little between a request and the kernel as there can be, and the same for every route;
-//! proxies are processes, configured to do the same: one worker (but where several are what is measured), TLS 1.3, AES-256-GCM, both ends authenticated by certificates
-//! of the same authority.
+//! Client and server are our own, with as little between a request and the kernel as there can be,
+//! and the same for every route; proxies are processes, configured to do the same: one worker (but
+//! where several are what is measured), TLS 1.3, AES-256-GCM, both ends authenticated by
+//! certificates of the same authority.
 
 mod client;
 mod frame;

@@ -19,10 +19,10 @@ pub use player::{Speed, play};
 pub use record::{ConnectionRecord, Fault, Outcome, RequestRecord};
 pub use responder::{Answered, Behaviour, Idle, Responder, Think};
 
-/// Where each network function is to be reached, by its type: the responder itself, or the port of a sidecar.
+/// Address of each network function, by its type: the responder itself, or the port of a sidecar.
 pub type Targets = BTreeMap<String, SocketAddr>;
 
-/// Why a replay cannot begin.
+/// Reason why a replay cannot begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -35,9 +35,9 @@ pub enum Error {
     /// A socket, a thread or a runtime could not be had.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

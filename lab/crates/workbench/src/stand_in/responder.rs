@@ -1,5 +1,6 @@
-//! IKE_SAs between initiators and a responder of Bartizan's engine in one thread, without sockets and without a kernel's ESP. What the responder spends on
-//! a processor is counted apart from what initiators do.
+//! IKE_SAs between initiators and a responder of Bartizan's engine in one thread, without sockets
+//! and without a kernel's ESP. What the responder spends on a processor is counted apart from what
+//! initiators do.
 
 mod keyed;
 
@@ -35,9 +36,9 @@ const RESPONDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Initiators that have addresses.
 pub const MOST: usize = 1_000_000;
-/// What each CHILD_SA protects, the initiator's end first.
+/// Addresses that each CHILD_SA protects, the initiator's end first.
 const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
-/// What protects them where nothing else is asked for.
+/// Default ESP algorithms.
 const ESP: &str = "aes256gcm16";
 /// Packets that may arrive out of order.
 const WINDOW: u16 = 64;
@@ -59,7 +60,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Pair {
-    /// Of this key exchange in strongSwan's words and certificates by this algorithm, whose files go to the folder.
+    /// A pair with this key exchange, in strongSwan's notation, and certificates of this algorithm.
+    /// The files go to the folder.
     pub(crate) fn make(folder: &Path, key_exchange: &str, authentication: &str) -> Result<Self, Error> {
         Self::with_esp(folder, key_exchange, authentication, ESP)
     }
@@ -91,7 +93,7 @@ fn transforms(esp: &str) -> Result<Vec<Transform>, Error> {
     Ok(algorithms.map(transform).collect())
 }
 
-/// What an end is configured with, the initiator being end 0: AES-256-GCM for IKE, the timing of the daemon.
+/// Configuration of an end, 0 being the initiator: AES-256-GCM for IKE, the timing of the daemon.
 fn config(end: usize, papers: &Papers, methods: &[u16], esp: &[Transform]) -> Result<Config, Error> {
     let unknown = || Error::Configuration("an algorithm that the registry does not have".to_owned());
     let transform = |kind: TransformKind, name: &str, key_length| {
@@ -167,7 +169,7 @@ pub(crate) fn initiator(pair: &Pair, number: usize, now: Instant) -> Result<IkeS
     IkeSa::initiate(Arc::clone(&pair.0[0]), ends(number), &mut chance, now).map_err(failed)
 }
 
-/// What an initiator has to send now.
+/// Datagrams that an initiator has to send now.
 pub(crate) fn to_send(sa: &mut IkeSa) -> Result<Vec<Vec<u8>>, Error> {
     while let Some(event) = sa.poll_event() {
         if let Event::Closed(failure) = event {
@@ -179,7 +181,7 @@ pub(crate) fn to_send(sa: &mut IkeSa) -> Result<Vec<Vec<u8>>, Error> {
         .collect())
 }
 
-/// Datagrams to be sent, and between whom.
+/// Datagrams to be sent, with their two ends.
 pub(crate) type Answers = Vec<(Ends, Vec<u8>)>;
 
 /// The responder.
@@ -229,7 +231,7 @@ impl Responder {
         self.endpoint.count()
     }
 
-    /// When something is due.
+    /// Time of the next timer.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.endpoint.timeout()
     }
@@ -299,7 +301,7 @@ pub(crate) fn set_up_and_forget(pair: &Pair, responder: &mut Responder, number: 
     Ok(())
 }
 
-/// What SAs that stand take of a process that has nothing else.
+/// Memory and time of established SAs in a process that has nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// IKE_SAs that stand at the end.
@@ -314,11 +316,11 @@ pub struct Held {
     pub last_us: f64,
 }
 
-/// Sets so many IKE_SAs up, one after the other, each of an initiator of its own and with a CHILD_SA, and keeps them; with `esp` the ESP of the CHILD_SAs too, as user
-/// space has it.
+/// Sets so many IKE_SAs up, one after the other, each of an initiator of its own and with a
+/// CHILD_SA, and keeps them; with `esp` the ESP of the CHILD_SAs too, as user space has it.
 ///
 /// # Errors
-/// Where one does not come up, or memory or time cannot be read.
+/// Fails if one does not come up, or memory or time cannot be read.
 pub fn stand(folder: &Path, key_exchange: &str, authentication: &str, sas: usize, esp: bool) -> Result<Held, Error> {
     if !(10..=MOST).contains(&sas) {
         return Err(Error::Configuration(format!("`sas` is 10 to {MOST}")));

@@ -1,8 +1,10 @@
-//! SBI as network functions speak it to their NRF: registration, discovery and heart-beat, one after the other or many at
-//! once, unencrypted or over TLS, to an NRF of our own or to one that a user names.
+//! SBI as network functions speak it to their NRF: registration, discovery and heart-beat, one
+//! after the other or many at once, unencrypted or over TLS, to an NRF of our own or to one that a
+//! user names.
 //!
-//! A [`Client`] connects to a [`Target`]; [`Session`] says what is asked next and checks what is answered. [`Stage`] is what lies
-//! between: nothing, or a pair of sidecars, as processes of this same binary.
+//! A [`Client`] connects to a [`Target`]; [`Session`] says what is asked next and checks what is
+//! answered. [`Stage`] is what lies between: nothing, or a pair of sidecars, as processes of this
+//! same binary.
 
 mod channel;
 mod client;

@@ -1,5 +1,6 @@
-//! Tunnels in user space between two namespaces on a cable, each with the same addresses inside: ESP by Bartizan and by strongSwan, WireGuard by
-//! wireguard-go and by boringtun, and the cable alone.
+//! Tunnels in user space between two namespaces on a cable, each with the same addresses inside:
+//! ESP by Bartizan and by strongSwan, WireGuard by wireguard-go and by boringtun, and the cable
+//! alone.
 
 mod esp;
 mod wireguard;
@@ -18,18 +19,18 @@ use wireguard::Wireguard;
 
 /// The interface of the cable in both namespaces.
 const INTERFACE: &str = "path";
-/// Octets of an IP packet on the cable, and of one in a tunnel, whoever makes it: as strongSwan's has it.
+/// MTU of the cable and of each tunnel, in octets. All tunnels have that of strongSwan's.
 const PATH: u16 = 1500;
 pub(crate) const INSIDE: u16 = 1400;
-/// How long `ip` may take.
+/// Time limit for `ip`.
 const IP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Addresses and names of what stands here have this number.
 const NUMBER: u8 = 1;
 
-/// Who makes a tunnel.
+/// Implementation of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Maker {
-    /// Nobody: the cable.
+    /// No tunnel: the cable.
     None,
     /// The engine of Bartizan with `data-path: userspace`.
     Bartizan,
@@ -55,7 +56,7 @@ impl Maker {
         Self::ALL.get(place).copied()
     }
 
-    /// What it needs and this machine has not.
+    /// First requirement that this machine does not meet.
     pub(crate) fn lacks(self, tools: &Tools) -> Option<Lack> {
         let lack = |what: &str, reason: String, hint: &str| Lack {
             what: what.to_owned(),
@@ -87,7 +88,7 @@ impl Maker {
     }
 }
 
-/// Who carries packets of a tunnel.
+/// The processes that carry packets of a tunnel.
 enum Carrier {
     None,
     Esp(Box<Charons>),
@@ -146,7 +147,7 @@ impl Tunnel {
         (&self.ends[end], inner(NUMBER, end))
     }
 
-    /// What the programs at both ends have had of processors so far.
+    /// Processor time used by the programs at both ends so far.
     pub(crate) fn spent(&mut self) -> Result<Duration, Error> {
         Ok(match &mut self.carrier {
             Carrier::None => Duration::ZERO,

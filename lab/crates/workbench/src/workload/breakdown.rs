@@ -1,23 +1,27 @@
-//! Where a transaction spends its time: by the kernel's time of every packet on every leg.
+//! Breakdown of a transaction's time, by the kernel's time of every packet on every leg.
 //!
 //! ```text
 //! consumer -- clear --> consumer's sidecar == TLS ==> NRF's sidecar -- clear --> NRF
 //!          a0 ......... b0 .................. c0 ... c1 .................. b1 ... a1
 //! ```
 //!
-//! `a0` and `b0` are when the first byte of the request passed on a leg, or the SYN of its connection where that is new, `c0` when
-//! the first byte passed to the NRF, `c1`, `b1`, `a1` when the last byte of the answer passed. A sidecar accepts a connection after
-//! its SYN and asks the NRF after the handshake, so a handshake lies between `b0` and `c0`. The components add up to the latency:
+//! `a0` and `b0` are when the first byte of the request passed on a leg, or the SYN of its
+//! connection where that is new, `c0` when the first byte passed to the NRF, `c1`, `b1`, `a1` when
+//! the last byte of the answer passed. A sidecar accepts a connection after its SYN and asks the
+//! NRF after the handshake, so a handshake lies between `b0` and `c0`. The components add up to the
+//! latency:
 //!
 //! - `consumer` = latency - (a1 - a0): the asking function itself.
 //! - `client-proxy` = (b0 - a0) + (a1 - b1): the consumer's sidecar, in both directions, record protection included.
-//! - `crypto` = the full handshake of this transaction, as the ledger of the NRF's sidecar times it from acceptance until it is
-//!   judged: both ends' key exchange, signatures and checks, and the flights between. Nothing where the link is kept.
-//! - `server-proxy` = (c0 - b0) + (b1 - c1) - crypto: the NRF's sidecar, in both directions, record protection included.
+//! - `crypto` = the full handshake of this transaction, as the ledger of the NRF's sidecar times it
+//!   from acceptance until it is judged: both ends' key exchange, signatures and checks, and the
+//!   flights between. Nothing where the link is kept.
+//! - `server-proxy` = (c0 - b0) + (b1 - c1) - crypto: the NRF's sidecar, in both directions, record
+//!   protection included.
 //! - `upstream` = c1 - c0: the NRF.
 //!
-//! Without sidecars `upstream` is the whole leg to the NRF but for `crypto`, which then is the opening of the connection (TCP
-//! included) as the consumer times it where it speaks TLS itself.
+//! Without sidecars `upstream` is the whole leg to the NRF but for `crypto`, which then is the
+//! opening of the connection (TCP included) as the consumer times it where it speaks TLS itself.
 
 use std::path::PathBuf;
 use std::thread;
@@ -215,12 +219,12 @@ impl Workload for Breakdown {
 /// Through a pair of sidecars.
 fn through(ports: [u16; 3], passed: &[Passed], latency: f64, crypto: f64) -> Option<Parts> {
     let [entry, middle, nrf] = ports;
-    // Each leg within the one before it: what a connection still has to say of an earlier transaction (acknowledged settings,
-    // windows) may pass meanwhile on the others.
+    // Each leg within the one before it: what a connection still has to say of an earlier
+    // transaction (acknowledged settings, windows) may pass meanwhile on the others.
     let (a0, a1) = leg_with_opening(passed, entry)?;
     let (b0, b1) = leg_with_opening(during(passed, a0, a1), middle)?;
     let (c0, c1) = leg(during(passed, b0, b1), nrf)?;
-    // What is not in this order is not of one transaction.
+    // Packets out of this order are not of one transaction.
     if ![a0, b0, c0, c1, b1, a1].is_sorted() {
         return None;
     }
@@ -239,7 +243,7 @@ fn through(ports: [u16; 3], passed: &[Passed], latency: f64, crypto: f64) -> Opt
     })
 }
 
-/// What passed from one time to another, in order as all of it is.
+/// Packets between two times; the input is in order of time.
 fn during(passed: &[Passed], from: u64, to: u64) -> &[Passed] {
     let first = passed.partition_point(|passed| passed.at < from);
     let last = passed.partition_point(|passed| passed.at <= to);
@@ -290,7 +294,7 @@ mod tests {
             (parts.client_proxy, parts.server_proxy, parts.upstream),
             (70.0, 65.0, 100.0)
         );
-        // What the NRF's link says of an earlier transaction, before and after, is not of this one.
+        // Packets of an earlier transaction on the NRF's link, before and after, do not count.
         let mut late = all.to_vec();
         late.insert(0, passed(5, 7, 3));
         late.insert(6, passed(230, 3, 7));

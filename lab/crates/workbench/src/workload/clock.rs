@@ -50,7 +50,7 @@ pub(super) static KIND: Kind = Kind {
     start,
 };
 
-/// What each sleep asks for.
+/// Requested duration of each sleep.
 const SLEEP: Duration = Duration::from_millis(1);
 
 struct Clock {

@@ -41,14 +41,15 @@ pub(super) use self::start_up::KIND as START_UP;
 pub(super) use self::throughput::KIND as THROUGHPUT;
 pub(super) use self::under_load::{KIND as UNDER_LOAD, jitter};
 
-/// How the link is protected: by ESP in tunnel mode with keys from chance, or from two charons.
+/// Protection of the link: ESP in tunnel mode with random keys, or with keys from two charons.
 pub(super) const PROTECTION: FactorKind = FactorKind {
     name: "protection",
     about: "ESP in tunnel mode between the two hosts: none; by static random keys (`ip xfrm`, no IKE) null (ESP that neither encrypts nor checks) or a cipher; `ike-` and a key exchange: AES-256-GCM keyed by two charons",
     levels: protection::NAMES,
 };
 
-/// What a link with ESP needs of the kernel for SCTP, and one keyed by IKE of the lab roots.
+/// First missing requirement of an SCTP link: SCTP and ESP of the kernel, lab roots for keys from
+/// IKE.
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     lacks_charons(levels, tools)
         .or_else(|| lacks_feature("SCTP", Feature::Sctp))
@@ -60,7 +61,7 @@ fn lacks_charons(levels: &Levels, tools: &Tools) -> Option<Lack> {
     ike.and_then(|_| charons::lack(tools))
 }
 
-/// What it needs for anything else.
+/// First missing requirement of a link without SCTP.
 pub(super) fn lacks_esp(levels: &Levels, tools: &Tools) -> Option<Lack> {
     let esp = protection_of(levels).is_ok_and(Protection::is_esp);
     let of_kernel = || esp.then(|| lacks_feature("ESP", Feature::Esp)).flatten();
@@ -119,7 +120,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Whether it had to be changed.
+    /// Changes the protection; true if it was another one before.
     fn change(&mut self, protection: Protection, selector: Selector) -> Result<bool, Error> {
         if self.now == Some((protection, selector)) {
             return Ok(false);
@@ -150,7 +151,7 @@ impl Protected {
         self.ike.as_ref().filter(|_| protection.key_exchange().is_some())
     }
 
-    /// What every record says of how the link was protected.
+    /// Facts of every record about the link's protection.
     pub(super) fn facts(&self) -> Result<BTreeMap<String, Value>, Error> {
         let mut facts = BTreeMap::new();
         let mut fact = |name: &str, value: String| facts.insert(name.to_owned(), Value::from(value));
@@ -183,7 +184,7 @@ impl Protected {
     }
 }
 
-/// What leaves both hosts, captured where it leaves.
+/// Captures of outgoing packets at both hosts.
 pub(super) struct Egress {
     captures: [Capture; 2],
 }

@@ -1,4 +1,5 @@
-//! Workloads on the open fronthaul: eCPRI and PTP in frames from an O-DU to an O-RU, over a link that MACsec protects or nothing does; one has eCPRI over IP, in ESP.
+//! Workloads on the open fronthaul: eCPRI and PTP in frames from an O-DU to an O-RU, over a link
+//! that MACsec protects or nothing does; one has eCPRI over IP, in ESP.
 //!
 //! They need root, and MACsec of the kernel that runs them, or ESP.
 
@@ -33,14 +34,14 @@ pub(super) use self::rekey::KIND as REKEY;
 pub(super) use self::replay::KIND as REPLAY;
 pub(super) use self::transfer::KIND as TRANSFER;
 
-/// How the link is protected, by keys from chance.
+/// Protection of the link, with random keys.
 const PROTECTION: FactorKind = FactorKind {
     name: "protection",
     about: "MACsec of the kernel between the two ports, with SCI and with static random keys (netlink, no key exchange): none; the integrity of frames alone; or encrypted as well, with keys of 128 or 256 bits",
     levels: protection::NAMES,
 };
 
-/// Where the keys of controllers come from.
+/// Source of the controllers' keys.
 const KEYING_FACTOR: FactorKind = FactorKind {
     name: "keying",
     about: "direct: keys from TLS 1.3 over the link itself; mka: by MKA of wpa_supplicant under a CAK of the same; eap-tls: by MKA under a CAK of EAP-TLS 1.3 between Bartizan and wpa_supplicant",
@@ -50,7 +51,7 @@ const KEYING_FACTOR: FactorKind = FactorKind {
 /// Bytes behind the Ethernet header that the ports take: frames of 9000 bytes fit with what MACsec adds.
 const PORT_MTU: u16 = 9100;
 
-/// What a protected link needs of the kernel.
+/// First missing requirement of a protected link: MACsec of the kernel.
 fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
     let protection = protection_of(levels).ok()?;
     protection.suite().and_then(|_| lacks_macsec())
@@ -60,7 +61,7 @@ fn lacks_macsec() -> Option<Lack> {
     lacks_feature("MACsec", Feature::Macsec)
 }
 
-/// What a link that MKA keys needs: wpa_supplicant of the lab root.
+/// First missing requirement of a link with keys from MKA: wpa_supplicant of the lab root.
 fn lacks_supplicant(levels: &Levels, tools: &Tools) -> Option<Lack> {
     let direct = levels.level(KEYING_FACTOR.name).is_none_or(|keying| keying == "direct");
     (!direct && tools.root.is_none()).then(|| Lack {
@@ -76,7 +77,7 @@ fn protection_of(levels: &Levels) -> Result<Protection, Error> {
     Protection::named(name).ok_or_else(|| Error::Configuration(format!("no protection {name}")))
 }
 
-/// What every record says of how the link was protected.
+/// Facts of every record about the link's protection.
 fn facts(link: &Link) -> BTreeMap<String, Value> {
     let keys = match link.protection().suite() {
         Some(suite) => format!("{}, static random keys by netlink, no key exchange", suite.name),

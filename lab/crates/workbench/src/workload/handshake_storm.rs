@@ -1,4 +1,5 @@
-//! Many handshakes at once with one responder, and what one of a few took its ends just before: what a simulation is given, and what it is compared with.
+//! Many handshakes at once with one responder, and what one of a few took its ends just before:
+//! what a simulation is given, and what it is compared with.
 
 mod tls;
 
@@ -62,7 +63,7 @@ pub(super) const PARAMETERS: &[ParameterKind] = &[
     },
 ];
 
-/// How many, and in which steps.
+/// Size of a storm and of its steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     pub(super) clients: usize,
@@ -88,20 +89,20 @@ impl Size {
     }
 }
 
-/// What is known of set-ups before a storm.
+/// Cost of set-ups before a storm.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     /// Processor time of the client's end and of the responder for one of a few.
     pub(super) cpu: [Duration; 2],
-    /// Of one that is alone: on the clock, and processor time of both ends together.
+    /// A single set-up without others: elapsed time, and processor time of both ends together.
     pub(super) alone: [Duration; 2],
 }
 
 /// The outcome of a storm.
 pub(super) struct Connected {
-    /// When each client was connected, in seconds since the beginning.
+    /// Time at which each client was connected, in seconds since the beginning.
     pub(super) connected_s: Vec<f64>,
-    /// When the last one began.
+    /// Time at which the last one began, in seconds.
     pub(super) began_within_s: f64,
     /// Messages sent again.
     pub(super) retransmissions: u64,

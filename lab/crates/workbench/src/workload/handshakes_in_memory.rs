@@ -1,5 +1,5 @@
-//! Full handshakes between two ends in one thread, as the `tls` crate makes them: what the cryptography and the checks of a sidecar cost
-//! without its sockets.
+//! Full handshakes between two ends in one thread, as the `tls` crate makes them: what the
+//! cryptography and the checks of a sidecar cost without its sockets.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ const CONTACT: &str = "contact";
 /// Ends that have met, whose chains are known to each other, and ends made for the handshake.
 const KNOWN: &str = "known";
 const FIRST: &str = "first";
-/// Of so many handshakes between ends that have met, one between ends that have not: those are made anew, which takes longer.
+/// One in this many handshakes is between ends that have not met: those ends are made anew, which
+/// takes longer.
 const FIRST_OF: usize = 8;
 
 pub(super) static KIND: Kind = Kind {

@@ -1,5 +1,6 @@
-//! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a virtual cable or a path that delays and
-//! loses, timed from the packets at the initiator: what Perera et al. 2026 and Otero-García et al. 2025 time.
+//! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a
+//! virtual cable or a path that delays and loses, timed from the packets at the initiator: what
+//! Perera et al. 2026 and Otero-García et al. 2025 time.
 
 mod breach;
 mod kind;
@@ -131,12 +132,13 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-/// The pair of charons that whoever loads everything himself may clear.
+/// The pair of charons for drivers that load everything themselves. They may clear it.
 const WHOLE: &str = "whole";
 /// The pair of engines of Bartizan, of which strongSwan's factors say nothing.
 const OURS: &str = "ours";
 
-/// Of the certificates of both ends: where engines are compared, what `bartizan ca` issues for IPsec.
+/// Certificate profile of both ends. For comparisons of engines, it is the one that `bartizan ca`
+/// issues for IPsec.
 fn profile(combinations: &[Levels]) -> Profile {
     match combinations.iter().any(|levels| levels.level(ENGINE.name).is_some()) {
         true => Profile::Ipsec,
@@ -155,7 +157,7 @@ fn data_path(levels: &Levels, settings: &mut Settings, mtu: u16) {
     }
 }
 
-/// Which pair of charons a combination is taken with.
+/// Name of the pair of charons that a combination uses.
 fn pair(levels: &Levels) -> String {
     if is_whole(levels) {
         return WHOLE.to_owned();
@@ -167,17 +169,17 @@ fn pair(levels: &Levels) -> String {
     own.join("-")
 }
 
-/// Whether whoever asks loads everything himself.
+/// True if the driver loads everything itself.
 fn is_whole(levels: &Levels) -> bool {
     matches!(DRIVER.of(levels), "up" | "swanctl-load-all")
 }
 
-/// Whether both ends have the engine of Bartizan.
+/// True if both ends have the engine of Bartizan.
 fn is_ours(levels: &Levels) -> bool {
     ENGINE.of(levels) != ENGINE.levels[0]
 }
 
-/// Which IKE daemon both ends of a combination have.
+/// IKE daemon of both ends of a combination.
 fn engine_of(levels: &Levels) -> IkeEngine {
     match is_ours(levels) {
         true => IkeEngine::Bartizan,
@@ -221,7 +223,7 @@ fn pair_of(
     )))
 }
 
-/// What charons know of a combination.
+/// The levels that concern charons, without those of the path.
 fn without_path(levels: &Levels) -> Levels {
     levels.clone().without(ROUND_TRIP.name).without(LOSS.name)
 }
@@ -276,7 +278,7 @@ impl Workload for IpsecSetUp {
     }
 }
 
-/// What is asked for in a trial.
+/// Setting of a trial.
 struct Asked<'a> {
     connection: &'a Connection,
     driver: &'a str,
@@ -287,7 +289,7 @@ struct Asked<'a> {
     patience: Duration,
 }
 
-/// What became of it, and what is not seen in packets.
+/// Result of a set-up, with the values that packets do not show.
 enum Outcome {
     /// It was not up in time, on a path that loses packets.
     Lost,
@@ -295,13 +297,14 @@ enum Outcome {
     Up(Reached, Vec<(&'static str, f64)>),
 }
 
-/// One SA: set up over the path as it is to be, and cleared away over one that does nothing, so that the next begins with nothing.
+/// One SA: set up over the path as it is to be, and cleared away over one that does nothing, so
+/// that the next begins with nothing.
 fn one(link: &mut Link, asked: &Asked<'_>, folder: &std::path::Path) -> Result<Vec<(&'static str, f64)>, Error> {
     let files = ["initiator.pcap", "responder.pcap"].map(|name| folder.join(name));
     let start = |end: &Namespace, file| Capture::start(Some(end), INTERFACE, file, Direction::Both);
     link.impair(asked.condition)?;
     let near = start(link.initiator(), &files[0])?;
-    // What the responder takes is seen at its own end, by the same kernel's clock.
+    // The responder's time is measured at its own end, by the same kernel's clock.
     let far = match asked.condition.round_trip.is_zero() {
         true => None,
         false => Some(start(link.responder(), &files[1])?),
@@ -382,7 +385,7 @@ fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Outcome, Error> {
     Ok(Outcome::Up(reached, values))
 }
 
-/// Whether a CHILD_SA was up in time.
+/// True if a CHILD_SA was up in time.
 fn initiate(client: &mut Client, which: &str, asked: &Asked<'_>) -> Result<bool, Error> {
     let number = asked.connection.number;
     let ask = Section::new()
@@ -398,7 +401,7 @@ fn initiate(client: &mut Client, which: &str, asked: &Asked<'_>) -> Result<bool,
     }
 }
 
-/// Whether the first CHILD_SA was rekeyed in time.
+/// True if the first CHILD_SA was rekeyed in time.
 fn rekey(link: &Link, client: &mut Client, asked: &Asked<'_>) -> Result<bool, Error> {
     let mut events = link.client()?;
     events.register("child-rekey").map_err(refused)?;
@@ -414,7 +417,7 @@ fn rekey(link: &Link, client: &mut Client, asked: &Asked<'_>) -> Result<bool, Er
 }
 
 impl Asked<'_> {
-    /// Whether what began then has taken all its time, on a path where that can be by chance.
+    /// True if an exchange that began then has used all its time, on a path that can lose packets.
     fn is_lost(&self, began: Instant) -> bool {
         self.condition.loss_percent > 0.0 && began.elapsed() >= self.patience
     }

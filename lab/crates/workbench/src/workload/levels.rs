@@ -1,4 +1,4 @@
-//! Which level of each factor a trial has.
+//! Level of each factor in a trial.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ impl Levels {
         self.0.get(factor).map(String::as_str)
     }
 
-    /// Whether it has every level of `part`.
+    /// True if it has every level of `part`.
     #[must_use]
     pub fn matches(&self, part: &Self) -> bool {
         part.iter().all(|(factor, level)| self.level(factor) == Some(level))
@@ -28,7 +28,7 @@ impl Levels {
         self.0.iter().map(|(factor, level)| (factor.as_str(), level.as_str()))
     }
 
-    /// Whether it names no factor, and so matches everything.
+    /// True if it names no factor. It then matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,5 +1,5 @@
-//! Workloads on N2: an association between a gNB and an AMF whose hosts are joined by a cable, not protected, bridged by socat, carried by sidecars over TLS or
-//! QUIC, or in ESP.
+//! Workloads on N2: an association between a gNB and an AMF whose hosts are joined by a cable, not
+//! protected, bridged by socat, carried by sidecars over TLS or QUIC, or in ESP.
 //!
 //! They need SCTP of the kernel that runs them, and root.
 
@@ -54,9 +54,9 @@ const LOSS: FactorKind = FactorKind {
     levels: &[],
 };
 
-/// What TLS is keyed by unless a factor says otherwise.
+/// TLS group unless a factor names another.
 const HYBRID: &str = "X25519MLKEM768";
-/// How long an association may take to reach the other end, apart from the end of a trial.
+/// Time limit for an association to reach the other end, besides the end of the trial.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// NGAP's (TS 38.412, clause 7).
 const NGAP: &str = "N2";
@@ -78,7 +78,7 @@ fn protection_of(levels: &Levels) -> Result<Protection, Error> {
     Protection::named(name).ok_or_else(|| Error::Configuration(format!("no protection {name}")))
 }
 
-/// What a combination needs of the kernel and of the lab roots.
+/// First missing requirement of a combination: kernel features and lab roots.
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     let protection = protection_of(levels).ok()?;
     let lack = |what: &str, reason: String, hint: &str| Lack {
@@ -220,7 +220,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What every record says of how N2 was protected.
+    /// Facts of every record about the protection of N2.
     fn facts(&self, levels: &Levels) -> Result<BTreeMap<String, Value>, Error> {
         let mut facts = self.protected.facts()?;
         if protection_of(levels)?.by_programs() {
@@ -254,7 +254,7 @@ fn round_trip(levels: &Levels) -> Result<Duration, Error> {
     Ok(Duration::from_secs_f64(number(levels, ROUND_TRIP.name, 0.0)? / 1e3))
 }
 
-/// When an association that is opened now must have reached the other end.
+/// Deadline for an association that is opened now to reach the other end.
 fn soon(deadline: Instant) -> Instant {
     deadline.min(Instant::now() + PATIENCE)
 }

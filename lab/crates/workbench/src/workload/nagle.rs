@@ -1,9 +1,10 @@
 //! The 40 ms of a proxy without TCP_NODELAY: unmodified nginx on both ends, one upstream connection per request.
 //!
-//! A client's second flight with ML-DSA is longer than one write of OpenSSL. Where the socket has no TCP_NODELAY, the rest of
-//! it waits for an acknowledgement, which the other side delays by 40 ms. nginx sets TCP_NODELAY on a proxied TLS connection
-//! only when sessions may be reused, so that setting switches the wait on and off, although the server issues no ticket and no
-//! session is ever reused.
+//! A client's second flight with ML-DSA is longer than one write of OpenSSL. Where the socket has
+//! no TCP_NODELAY, the rest of it waits for an acknowledgement, which the other side delays by 40
+//! ms. nginx sets TCP_NODELAY on a proxied TLS connection only when sessions may be reused, so that
+//! setting switches the wait on and off, although the server issues no ticket and no session is
+//! ever reused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -227,8 +228,8 @@ impl Nagle {
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {shown}/{node}-{kind}; "))
             .concat();
-        // Workers would otherwise be of a user who may not read the keys. `tcp_nodelay on` is the default, and is written to
-        // say that it does not help.
+        // Workers would otherwise be of a user who may not read the keys. `tcp_nodelay on` is the
+        // default, and is written to say that it does not help.
         let text = format!(
             "daemon off; worker_processes 1; user root; pid \"{shown}/{node}.pid\"; error_log stderr error;\n\
              events {{ worker_connections 1024; }}\n\

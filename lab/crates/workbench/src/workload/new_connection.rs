@@ -78,7 +78,7 @@ impl Workload for NewConnection {
         }
         let after = stage.spent()?;
         sbi::note_spent(&mut observation, before, after, self.connections);
-        // Of memory the workload says nothing.
+        // Memory is not a metric of this workload.
         observation.values.retain(|name, _| !name.starts_with("memory"));
         if let Some(producer) = &mut producer {
             sbi::tidy(&mut client, producer)?;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Values by the parameter's name; those of a parsed experiment are complete, with the workload's defaults, and of the right
-/// type.
+/// Values by the parameter's name; those of a parsed experiment are complete, with the workload's
+/// defaults, and of the right type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(BTreeMap<String, Value>);
@@ -25,7 +25,7 @@ impl Parameters {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

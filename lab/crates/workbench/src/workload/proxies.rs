@@ -1,7 +1,9 @@
-//! A pair of proxies between a client and a server, ours compared with others: the trials of `bartizan bench` and of others.
+//! A pair of proxies between a client and a server, ours compared with others: the trials of
+//! `bartizan bench` and of others.
 //!
-//! Every pair is started before the first trial and stays warm; a trial puts client, pair and server onto the processors of its
-//! placement. A pair that fails is started anew for its next trial.
+//! Every pair is started before the first trial and stays warm; a trial puts client, pair and
+//! server onto the processors of its placement. A pair that fails is started anew for its next
+//! trial.
 
 mod kinds;
 mod levels;

@@ -1,4 +1,4 @@
-//! How much load an NRF and what lies before it carry until answers take too long.
+//! Load that an NRF and the proxies before it carry until responses take too long.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -134,7 +134,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-/// What a level gave.
+/// Measurements at a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Reached {
     level: f64,

@@ -1,7 +1,7 @@
 //! The recorded UE registrations: their connections, when they were opened and closed, what was under way at once.
 //!
-//! In the recording every client has one address: latency is reported by the function that was called, and a caller is named only
-//! where the request itself names it.
+//! In the recording every client has one address: latency is reported by the function that was
+//! called, and a caller is named only where the request itself names it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -143,7 +143,7 @@ struct Replay {
     responder: Responder,
     think: bool,
     times: usize,
-    /// Of each time to the next; none where they follow each other at once.
+    /// Interval between two replays; none if they follow each other at once.
     every: Option<Duration>,
     cores: BTreeMap<(Deployment, Authority), Core>,
     papers: BTreeMap<Authority, Papers>,
@@ -155,7 +155,7 @@ struct Replay {
 struct Core {
     _processes: Vec<Process>,
     targets: Targets,
-    /// Where the functions' sidecars are: what lies between these and the callers' is the link.
+    /// Ports of the functions' sidecars. The link is between these and the callers' sidecars.
     middles: Vec<u16>,
 }
 
@@ -267,7 +267,8 @@ impl Replay {
         Ok(all)
     }
 
-    /// Where callers go in this deployment, whose sidecars are started unless they run, and the ports of the link.
+    /// Addresses for the callers in this deployment, and ports of the link. Starts the sidecars
+    /// unless they run.
     fn targets(&mut self, deployment: Deployment, authority: Authority) -> Result<(Targets, Vec<u16>), Error> {
         let key = (deployment, authority);
         if let Some(core) = self.cores.get(&key) {
@@ -360,7 +361,7 @@ impl Core {
     }
 }
 
-/// What González Maldonado 2025 takes of a capture; nothing of one in which not two packets passed.
+/// Figures that González Maldonado 2025 derives from a capture; none for fewer than two packets.
 fn of_the_link(passed: &[Passed], times: usize) -> Vec<(&'static str, Vec<f64>)> {
     let (Some(first), Some(last)) = (passed.first(), passed.last()) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The responder of Bartizan's IKE engine, in memory: how many IKE_SAs its processor sets up, what those that stand take, and what becomes of many set-ups that begin
-//! at once.
+//! The responder of Bartizan's IKE engine, in memory: how many IKE_SAs its processor sets up, what
+//! those that stand take, and what becomes of many set-ups that begin at once.
 
 mod held;
 mod keyed;

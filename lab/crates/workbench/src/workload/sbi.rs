@@ -1,4 +1,4 @@
-//! What the workloads with an NRF share: their factors, and the stages they keep.
+//! Common factors and stages of the workloads with an NRF.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ pub(super) const MEMORY_PRODUCER: MetricKind = MetricKind::lower(
 pub(super) const MEMORY_NRF: MetricKind =
     MetricKind::lower("memory-nrf", "MB", "resident memory of our NRF after the transactions");
 
-/// What a trial asks for, of the factors that workloads with an NRF have.
+/// Levels of the factors that workloads with an NRF have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Asked {
     pub(super) deployment: Deployment,
@@ -242,7 +242,8 @@ pub(super) fn tidy(client: &mut Client, session: &mut Session) -> Result<(), Err
     Ok(())
 }
 
-/// Makes sure that what `session` discovers is there: our own NRF knows nobody yet. A user's is left as it is.
+/// Registers the function that `session` discovers: our own NRF starts empty. A user's NRF is left
+/// as it is.
 pub(super) fn populate(
     client: &mut Client,
     stages: &Stages,
@@ -284,7 +285,8 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// What the ledger of a stage that goes on says: it is written a moment after, and waited for until it has so many handshakes.
+/// Handshakes in the ledger of a running stage. The ledger is written with a delay, so this waits
+/// until it has the expected number, at most a second.
 pub(super) fn settled(stage: &Stage, expected: u64) -> Result<Option<Handshakes>, Error> {
     const TRIES: usize = 200;
     let mut found = None;
@@ -305,7 +307,7 @@ pub(super) fn note_handshakes(observation: &mut Observation, handshakes: &Handsh
     facts.insert("negotiated".to_owned(), handshakes.negotiated.clone().into());
 }
 
-/// Whether time is left for one more of what took `last` each.
+/// True if the trial's deadline has not passed.
 pub(super) fn in_time(trial: &Trial<'_>) -> bool {
     // A worker beyond its bound is killed with everything it has: it is better to say so.
     std::time::Instant::now() < trial.deadline

@@ -1,4 +1,4 @@
-//! How cost grows: connections held, bodies, and a storm of peers that come back at once.
+//! Growth of cost: connections held, bodies, and a storm of peers that come back at once.
 
 mod body;
 mod hold;

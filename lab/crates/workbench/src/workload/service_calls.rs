@@ -62,8 +62,9 @@ pub(super) static KIND: Kind = Kind {
     start,
 };
 
-/// Both ends of a handshake: the client's key, the server's encapsulation and signature, the client's decapsulation and its
-/// verification of signature and certificate, then the client's signature and the server's two verifications.
+/// Both ends of a handshake: the client's key, the server's encapsulation and signature, the
+/// client's decapsulation and its verification of signature and certificate, then the client's
+/// signature and the server's two verifications.
 const HANDSHAKE: [Operation; 9] = [
     Operation::Keygen,
     Operation::Encapsulate,

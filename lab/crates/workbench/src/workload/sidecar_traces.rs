@@ -1,4 +1,4 @@
-//! What spans of requests cost.
+//! Cost of spans for requests.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,4 +1,4 @@
-//! What a sidecar carries with one worker and with two, each with a fixed share of a processor.
+//! Capacity of a sidecar with one worker and with two, each with a fixed share of a processor.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

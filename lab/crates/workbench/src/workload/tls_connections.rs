@@ -1,5 +1,5 @@
-//! Connections one after the other at a fixed cadence, captured live and timed from the packets, as González Maldonado 2025 does it: its four
-//! metrics, and those that matter next to them.
+//! Connections one after the other at a fixed cadence, captured live and timed from the packets, as
+//! González Maldonado 2025 does it: its four metrics, and those that matter next to them.
 
 mod ends;
 mod link;
@@ -273,7 +273,7 @@ impl Workload for TlsConnections {
     }
 }
 
-/// What the capture of a trial shows.
+/// Contents of a trial's capture.
 struct Measured {
     handshakes: Vec<Handshake>,
     overview: Overview,

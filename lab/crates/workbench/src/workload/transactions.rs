@@ -104,7 +104,7 @@ impl Workload for Transactions {
         let function = function(trial.levels)?;
         let (mut client, stage) = self.stages.take(asked)?;
         let mut session = Session::new(function, trial.seed);
-        // Before anything else, so that nobody has seen the other's certificates.
+        // Before anything else, so that neither end has seen the other's certificates.
         let first = match self.restart && self.warm_up > 0 {
             true => Some(transact(&mut client, &mut session)?.1),
             false => None,

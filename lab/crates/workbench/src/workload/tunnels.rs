@@ -1,4 +1,5 @@
-//! What a tunnel in user space carries, what it takes of the processor, and what it adds to a round trip, by who makes it.
+//! Throughput, processor time and added round-trip time of a tunnel in user space, by
+//! implementation.
 
 mod datagrams;
 mod echo;
@@ -133,7 +134,7 @@ struct Tunnels {
     sending: Sending,
 }
 
-/// What is sent through a tunnel.
+/// Traffic through a tunnel.
 struct Sending {
     lasting: Duration,
     warming: Duration,
@@ -228,13 +229,13 @@ fn jitter(trips: &[f64]) -> Vec<f64> {
     (count > 0).then(|| sum / count as f64).into_iter().collect()
 }
 
-/// What came through in a time, and what that took.
+/// Traffic received in a period, and its cost.
 struct Carried {
     bytes: u64,
     took: Duration,
-    /// Of the tunnel's processes.
+    /// Processor time of the tunnel's processes.
     spent: Duration,
-    /// Of all processors.
+    /// Busy time of all processors.
     busy: Duration,
 }
 

@@ -24,7 +24,7 @@ pub enum Piece {
         /// Some of the part's factors.
         levels: Levels,
     },
-    /// What a comparison says: `{comparison PART/ID}`.
+    /// Result of a comparison: `{comparison PART/ID}`.
     Comparison {
         /// Id of a part.
         part: String,
@@ -33,7 +33,7 @@ pub enum Piece {
     },
 }
 
-/// What is between two braces, or outside of them, before any name is looked up.
+/// Text between two braces, or outside of them, before any name is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     Text(&'a str),

@@ -1,5 +1,5 @@
-//! The experiments that `bartizan bench` runs. Their records are kept by whoever measures, not next to their files as those of published
-//! experiments are.
+//! The experiments that `bartizan bench` runs. Their records stay with the user, not next to their
+//! files as those of published experiments do.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where experiments are found: a folder that is named, `./experiments`, or those built into this binary.
+//! Collections of experiments: a named folder, `./experiments`, or those built into this binary.
 
 use std::fs;
 use std::io;
@@ -217,21 +217,21 @@ pub enum Collection {
 /// An experiment that could be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What is done.
+    /// The experiment.
     pub experiment: Experiment,
-    /// What was published about it.
+    /// Published values for it.
     pub published: Option<Published>,
     /// Its folder; absent for those of this binary.
     pub folder: Option<PathBuf>,
 }
 
-/// Why an experiment cannot be used.
+/// Reason why an experiment cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {
     /// There is none of this name.
     #[error("no experiment is called `{id}`")]
     Unknown {
-        /// What was asked for.
+        /// The requested id.
         id: String,
         /// Those that are there.
         known: Vec<String>,
@@ -244,23 +244,23 @@ pub enum CollectionError {
     Name {
         /// The experiment's file.
         file: PathBuf,
-        /// What it says.
+        /// Id in the file.
         id: String,
-        /// Where it is.
+        /// Name of its folder.
         folder: String,
     },
     /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl CollectionError {
-    /// What to do next.
+    /// Hint for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -318,7 +318,7 @@ impl Collection {
     /// # Errors
     /// [`CollectionError`]: not there, not readable, or refused with file and line.
     pub fn load(&self, id: &str) -> Result<Found, CollectionError> {
-        // Those of `bartizan bench` are nobody's folder.
+        // Experiments of `bartizan bench` are in no folder.
         if let Some(experiment) = super::bench::experiment(id) {
             return Ok(Found {
                 experiment: experiment?,

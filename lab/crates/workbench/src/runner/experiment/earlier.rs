@@ -1,7 +1,8 @@
 //! Texts that an experiment's file had before: one that was only reworded since keeps its records.
 //!
-//! A record names its experiment by the digest of the file. `scripts/measure keep` puts that file, packed, next to the records
-//! (`files/RUN.yaml.gz`), so that a later text can be compared with what was measured.
+//! A record names its experiment by the digest of the file. `scripts/measure keep` puts that file,
+//! packed, next to the records (`files/RUN.yaml.gz`), so that a later text can be compared with
+//! what was measured.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read as _};
@@ -15,7 +16,8 @@ use super::{Experiment, Part};
 /// The folder of an experiment that has the files its records were made from.
 const FILES: &str = "files";
 
-/// Digests of those kept files that ask for the trials of `now`. A text that is refused today, or asks for others, has none.
+/// Digests of those kept files that ask for the trials of `now`. A text that is refused today, or
+/// asks for others, has none.
 pub(super) fn digests(folder: &Path, now: &Experiment) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.join(FILES)) else {
         return Vec::new();
@@ -40,7 +42,7 @@ fn text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Whether both have the same trials: sentences, comparisons and plots are what is said of them afterwards.
+/// True if both have the same trials. Sentences, comparisons and plots only describe their results.
 fn asks_the_same(one: &Experiment, other: &Experiment) -> bool {
     one.id == other.id
         && one.parts.len() == other.parts.len()

@@ -1,4 +1,4 @@
-//! What can be wrong with a file that people write: file, line, cause and hint.
+//! Errors in a file that a user writes: file, line, cause and hint.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ pub enum ExperimentError {
     Meaning {
         /// The file's name with line and column: `experiment.yaml:12:5`.
         file: String,
-        /// What is wrong there.
+        /// Description of the fault.
         cause: String,
         /// The line with a mark under the column.
         excerpt: String,
-        /// What to write instead.
+        /// Correct text to write instead.
         hint: String,
     },
 }
 
 impl ExperimentError {
-    /// What to do next, where there is more to say than the message does.
+    /// Hint for the user, if there is more to say than the message does.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
@@ -36,7 +36,7 @@ impl ExperimentError {
     }
 }
 
-/// Where something stands in a file; both 0 when it is not known.
+/// Place of a value in a file; both 0 if it is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u64,
@@ -44,7 +44,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Of a value.
     pub(crate) fn of<T>(value: &Spanned<T>) -> Self {
         Self::at(value.referenced)
     }
@@ -57,7 +56,7 @@ impl Place {
     }
 }
 
-/// What is wrong, before the file's name is put in front.
+/// A fault, before the file's name is put in front.
 #[derive(Debug)]
 pub(crate) struct Fault {
     place: Place,

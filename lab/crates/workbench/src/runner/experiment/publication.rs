@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Those that experiments of this repository repeat, by the numbers their files have: docs/papers.md has the references.
+/// Those that experiments of this repository repeat, by the numbers their files have:
+/// docs/papers.md has the references.
 const KNOWN: [&str; 5] = [
     "Perera et al. 2026",
     "Otero-García et al. 2025",
@@ -15,8 +16,9 @@ const KNOWN: [&str; 5] = [
 
 /// A publication.
 ///
-/// A file names it by authors and year, or by its number among those of this repository: records name the digest of their
-/// experiment's file, so the files that have records keep the numbers they were measured with.
+/// A file names it by authors and year, or by its number among those of this repository: records
+/// name the digest of their experiment's file, so the files that have records keep the numbers they
+/// were measured with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "Name", into = "String")]
 pub struct Publication(String);

@@ -21,7 +21,7 @@ use crate::workload::{Default as Given, KINDS, Kind, MetricKind};
 /// The part in which a run records what the runner itself takes; no experiment may have one of this name.
 pub(crate) const RUNNER: &str = "runner";
 
-/// What no experiment of people needs, and what a mistyped one shall not begin.
+/// Upper limit of repetitions. No real experiment needs more; a mistyped number must not start.
 const MOST_REPETITIONS: usize = 100_000;
 const MOST_COMBINATIONS: usize = 10_000;
 /// An hour.
@@ -273,7 +273,7 @@ fn parameters(raw: &RawParameters, workload: &Kind, base: Option<&Parameters>) -
         .zip(complete.clone())
         .find_map(|(kind, value)| value.is_none().then_some(kind))
     {
-        // Where nothing stands there is no place.
+        // A missing parameter has no place in the file.
         return Err(Fault::new(
             Place { line: 0, column: 0 },
             format!("{} needs the parameter {}", workload.name, missing.name),

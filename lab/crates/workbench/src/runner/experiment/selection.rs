@@ -1,4 +1,4 @@
-//! What a run takes of an experiment, where it is not all of it as the file says.
+//! Selection of an experiment's parts and settings for a run.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::runner::experiment::{Levels, Parameters, Part};
 
-/// What is taken of the parts of an experiment, by the id of the part; a part that is not named is taken as it is.
+/// Selected settings by the id of the part. A part that is not named runs as in the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Selection(BTreeMap<String, Chosen>);
 
-/// What is taken of one part.
+/// Selected settings of one part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     /// Repetitions of a run that is no quick one, where they are others than the part's.
@@ -26,7 +26,7 @@ pub struct Chosen {
 }
 
 impl Selection {
-    /// Whether everything is taken as it is.
+    /// True if nothing is changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!((taken.controls.len(), taken.repetitions), (2, 7));
         for parameters in [&taken.parameters, &taken.quick.parameters] {
             assert_eq!(parameters.count("sleeps").unwrap(), 2);
-            // What is not named stays.
+            // A parameter that is not named stays.
             assert_eq!(parameters.count("readings").unwrap(), 100);
         }
         let text = serde_json::to_string(&selection).unwrap();

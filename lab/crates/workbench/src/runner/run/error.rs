@@ -1,11 +1,11 @@
-//! Why a run ended before its end.
+//! Errors that end a run early.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::Error;
 
-/// What ends a run. A trial that fails does not: it is a record.
+/// Reason for the end of a run. A failed trial does not end it: it is a record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -22,7 +22,7 @@ pub enum RunError {
     Disk {
         /// The file of records.
         file: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
         /// Trials in the file.
         recorded: u64,
@@ -32,9 +32,9 @@ pub enum RunError {
     /// A file of the run cannot be used.
     #[error("{file}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         file: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The experiment is not the one that was recorded.
@@ -50,7 +50,7 @@ pub enum RunError {
     Unusable {
         /// The file of records.
         file: PathBuf,
-        /// What is missing.
+        /// Description of the missing record.
         cause: String,
     },
     /// There is nothing to go on with.
@@ -58,15 +58,15 @@ pub enum RunError {
     NothingToResume {
         /// Id of the experiment.
         experiment: String,
-        /// Where records are looked for.
+        /// Folder in which records are searched.
         folder: PathBuf,
     },
-    /// What was asked for cannot be.
+    /// The requested run is impossible.
     #[error("{cause}")]
     Usage {
-        /// Why.
+        /// Reason.
         cause: String,
-        /// What to ask for instead.
+        /// Correct request.
         hint: String,
     },
     /// Processes, pinning, lab roots.
@@ -75,7 +75,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// What to do next, where the message does not say.
+    /// Hint for the user, if the message has none.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -93,7 +93,7 @@ impl RunError {
         }
     }
 
-    /// Whether it lies in what the user wrote.
+    /// True if the cause is in the user's input.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -1,4 +1,5 @@
-//! What the runner itself takes, recorded in every run: no workload can be measured finer than that.
+//! Overhead of the runner itself, recorded in every run: no workload can be measured finer than
+//! that.
 
 use std::time::Duration;
 

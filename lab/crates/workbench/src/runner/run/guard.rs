@@ -1,7 +1,8 @@
 //! A process that clears up after a run that was killed.
 //!
-//! What a run starts dies with it, by the kernel. Not so what that has started in turn, network namespaces, and the precedence
-//! that the run has taken; the guard waits until the run is gone, and removes those.
+//! The kernel ends a run's processes with the run. It does not end their children, remove network
+//! namespaces, or restore the scheduling precedence that the run has taken. The guard waits until
+//! the run is gone, and does all three.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -11,9 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// What is said before a run ends by itself.
+/// Message of a run that ends by itself.
 const DONE: &[u8] = b"done\n";
-/// How long the kernel may take to end what a killed run has started.
+/// Time for the kernel to end the processes of a killed run.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Held by a run; its end by itself ends the guard without more.

@@ -10,7 +10,7 @@ use crate::runner::trial::{KernelChoice, LeftOut};
 use crate::stand_in::proxies::Tools;
 use crate::workload::Lack;
 
-/// What became of the choice.
+/// Kernel of each part, by the choice.
 #[derive(Debug)]
 pub(super) struct Placed {
     guest: Option<Guest>,
@@ -82,7 +82,8 @@ pub(super) fn place(
     })
 }
 
-/// Ids of the parts that shall run on a guest's kernel. The runner's own floor goes with the others when all of them go.
+/// Ids of the parts that shall run on a guest's kernel. The runner's own floor goes with the others
+/// when all of them go.
 fn wanted(parts: &[Part], lacks: &[(&Part, &Lack)], choice: KernelChoice) -> BTreeSet<String> {
     let of_kernel = |part: &Part| {
         let mut of_part = lacks.iter().filter(|(lacking, _)| lacking.id == part.id);

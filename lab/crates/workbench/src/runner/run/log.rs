@@ -1,4 +1,5 @@
-//! The file of records: a line is on the disk before the next trial begins, and a line that was cut off is put aside, not lost.
+//! The file of records: a line is on the disk before the next trial begins, and a line that was cut
+//! off is put aside, not lost.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -9,7 +10,7 @@ use serde::Serialize;
 use crate::runner::run::RunError;
 use crate::runner::trial::{Damage, Records};
 
-/// A file that is written, by nobody else at the same time.
+/// A file with an exclusive lock of its writer.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
@@ -28,7 +29,7 @@ impl Log {
         Self::over(file.map_err(failed(&path))?, path)
     }
 
-    /// This file, emptied unless somebody else writes to it.
+    /// This file, emptied. Fails if another process writes to it.
     pub(super) fn replace(path: PathBuf) -> Result<Self, RunError> {
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let mut log = Self::over(file.map_err(failed(&path))?, path)?;

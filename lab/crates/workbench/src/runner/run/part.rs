@@ -35,10 +35,10 @@ pub(super) struct Runner<'a> {
     workers: usize,
 }
 
-/// What is known of a part while it runs.
+/// State of a part while it runs.
 struct PartState<'p> {
     part: &'p Part,
-    /// Where it runs, unless on this machine's kernel.
+    /// Its guest; none on this machine's kernel.
     guest: Option<&'p Guest>,
     parameters: &'p Parameters,
     combinations: Vec<Levels>,
@@ -146,9 +146,10 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Has the twin do a trial of any combination, which is not recorded, before one of its own counts. What is not a twin has just done
-    /// another combination's, while a twin alone would stand idle for all of a repetition, and be colder (a charon: by 85 us of 365).
-    /// False when there is no worker.
+    /// Has the twin do a trial of any combination, which is not recorded, before one of its own
+    /// counts. What is not a twin has just done another combination's, while a twin alone would
+    /// stand idle for all of a repetition, and be colder (a charon: by 85 us of 365). False when
+    /// there is no worker.
     fn lead_in(&mut self, state: &mut PartState<'_>, trial: &Planned) -> Result<bool, RunError> {
         if state.part.warm_up == 0 || state.controls.len() == state.combinations.len() {
             return Ok(true);
@@ -170,8 +171,8 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Takes every combination before the first trial, so that all are up when the first is measured. False when the part
-    /// cannot be begun.
+    /// Takes every combination before the first trial, so that all are up when the first is
+    /// measured. False when the part cannot be begun.
     fn warm_up_all(&mut self, state: &mut PartState<'_>) -> Result<bool, RunError> {
         let once = state.combinations.iter().map(|levels| (levels.clone(), false));
         let twins = state.controls.iter().map(|levels| (levels.clone(), true));
@@ -415,8 +416,9 @@ impl PartState<'_> {
     }
 }
 
-/// What the part records of what the workload measured. A metric may have no meaning in some combinations, such as the memory of
-/// a proxy where there is none; a trial that gives no metric at all is none.
+/// Outcome with the metrics that the part records. A metric may have no meaning in some
+/// combinations, such as the memory of a proxy in a route without one. A trial without any metric
+/// has failed.
 fn outcome(part: &Part, result: Result<Measured, String>) -> Outcome {
     match result {
         Err(error) => Outcome::Failed { error },

@@ -1,5 +1,6 @@
-//! The order of a run: every repetition of a part takes each of its combinations and twins once, in random order by the recorded seed, so
-//! that whatever else happens on the machine meets all of them alike. Parts follow each other.
+//! The order of a run: every repetition of a part takes each of its combinations and twins once, in
+//! random order by the recorded seed, so that whatever else happens on the machine meets all of
+//! them alike. Parts follow each other.
 
 use bartizan_stats::Random;
 
@@ -18,7 +19,7 @@ pub struct Planned {
     pub position: usize,
     /// A level of each factor.
     pub levels: Levels,
-    /// Whether it is of the combination's twin.
+    /// True if the combination's twin is measured.
     pub twin: bool,
     /// For whatever the trial leaves to chance.
     pub seed: u64,
@@ -104,7 +105,7 @@ mod tests {
             place(true) < place(false)
         });
         assert!((10..=30).contains(&before.count()));
-        // What is resumed rests on that.
+        // A resumed run depends on that.
         let without = plan([(&part(4), 2)], 7);
         assert!(without.iter().all(|trial| !trial.twin));
     }

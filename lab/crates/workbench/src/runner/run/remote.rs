@@ -13,19 +13,19 @@ use crate::Error;
 use crate::runner::trial::Environment;
 use crate::runner::worker::{Done, Order, Reply, Start, TrialOrder};
 
-/// How long a worker may take until it says something, and until its workload is ready: certificates and processes for each
-/// combination, on a busy machine.
+/// Time limit for a worker to connect, and for its workload to be ready: certificates and processes
+/// for each combination, on a busy machine.
 const READY: Duration = Duration::from_secs(120);
 /// Over its bound a trial gets this much, so that a workload that keeps time can say itself what took long.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a worker may take to end what it has started, one after the other; the rest is killed, since nothing is read from it
-/// any more.
+/// Time limit for a worker to end its processes, one after the other. The rest is killed, since
+/// nothing more is read from the worker.
 const END: Duration = Duration::from_secs(3);
 /// The same for one in a guest, which is turned off then.
 const GUEST_END: Duration = Duration::from_secs(15);
-/// How often a silent worker is looked at.
+/// Interval between checks of a silent worker.
 const POLL: Duration = Duration::from_millis(100);
-/// How long nothing may take to be answered.
+/// Time limit for the answer to a ping.
 const PING: Duration = Duration::from_secs(10);
 
 /// A worker that has made its workload ready.
@@ -36,12 +36,12 @@ pub(super) struct Remote {
     process: Process,
     _namespace: Option<Namespace>,
     folder: PathBuf,
-    /// How long it may take to end.
+    /// Time limit for its end.
     end: Duration,
     pub(super) environment: Environment,
 }
 
-/// What came of a trial.
+/// Result of a trial order.
 #[derive(Debug)]
 pub(super) enum Answer {
     Done(Box<Done>),
@@ -132,7 +132,7 @@ impl Remote {
         }
     }
 
-    /// What a message and its answer take.
+    /// Round-trip time of a message.
     pub(super) fn ping(&mut self) -> Result<Duration, String> {
         let began = Instant::now();
         self.ask(&Order::Ping, PING)?;
@@ -214,8 +214,8 @@ impl Remote {
         } = self;
         drop(process);
         drop(_namespace);
-        // What was started by what the worker started is no child of ours, and outside of a namespace only its mark shows whose
-        // it was.
+        // Grandchildren of the worker are no children of ours. Outside of a namespace only their
+        // mark identifies them.
         let _ = bartizan_host::sweep();
         let _ = fs::remove_dir_all(folder);
     }

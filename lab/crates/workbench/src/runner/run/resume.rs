@@ -1,4 +1,4 @@
-//! Which run goes on, and how it was made.
+//! The run to resume, and its settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,21 +4,22 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// What the program was built from.
+/// Origin of the program: sources, compiler and libraries.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// Name of the commit; absent where it is not known.
     pub commit: Option<String>,
-    /// Why the commit is not known.
+    /// Reason why the commit is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_commit: Option<String>,
-    /// Whether sources differed from the commit; absent where that cannot be determined, as in an archive.
+    /// True if sources differed from the commit; absent if that cannot be determined, as in an
+    /// archive.
     pub modified: Option<bool>,
     /// `release` or `debug`, with the level of optimisation.
     pub profile: String,
     /// Features of cargo.
     pub features: Vec<String>,
-    /// Where it runs, as the compiler has it.
+    /// Target triple of the compiler.
     pub target: String,
     /// The compiler and its flags.
     pub compiler: String,
@@ -26,8 +27,8 @@ pub struct Build {
     pub libraries: Vec<String>,
 }
 
-/// How long fixed work took just before a trial, in microseconds: each the median of five. Whatever makes the machine faster or slower
-/// for everything at once, shows here.
+/// Duration of fixed work just before a trial, in microseconds: each the median of five. It shows
+/// everything that makes the whole machine faster or slower.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The processor that it ran on.
@@ -40,18 +41,20 @@ pub struct Calibration {
     pub system: f64,
 }
 
-/// Processor time that a hypervisor gave to others while this machine wanted it, of all processors since it was started, in milliseconds.
-/// The kernel counts it by ticks of its clock, 10 ms or less.
+/// Processor time that a hypervisor gave to others while this machine wanted it, of all processors
+/// since it was started, in milliseconds. The kernel counts it by ticks of its clock, 10 ms or
+/// less.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steal {
-    /// When the trial began.
+    /// At the begin of the trial.
     pub before: f64,
-    /// When it was over.
+    /// At its end.
     pub after: f64,
 }
 
 impl Calibration {
-    /// All of it in one number, in microseconds: the geometric mean, so that each kind of work counts by how many times it takes longer.
+    /// All of it in one number, in microseconds: the geometric mean, so that each kind of work
+    /// counts by how many times it takes longer.
     #[must_use]
     pub fn pace(&self) -> f64 {
         (self.arithmetic * self.memory * self.system).cbrt()

@@ -12,10 +12,10 @@ use crate::runner::trial::{RUN_SCHEMA, Record, Run, SCHEMA};
 /// The longest line that is taken for a record. A trial has some thousand samples of twenty bytes at most.
 const LONGEST: u64 = 64 << 20;
 
-/// How a file packed by gzip begins (RFC 1952, section 2.3.1).
+/// Magic number of gzip (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// What a file of records holds.
+/// Contents of a file of records.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
     /// The lines about runs, in the order of the file.
@@ -31,11 +31,11 @@ pub struct Records {
 pub struct Damage {
     /// From 1.
     pub line: u64,
-    /// Where it begins, in bytes.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub cause: String,
-    /// Whether it is the last one and has no end: a record that was being written when the run was killed.
+    /// True if it is the last line and has no end: the run was killed while it wrote this record.
     pub cut: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A fixed amount of work before each trial: on a virtual machine everything is now and then half as slow again, and what a trial took
-//! says nothing without it.
+//! A fixed amount of work before each trial: on a virtual machine everything is now and then half
+//! as slow again, and what a trial took says nothing without it.
 
 use std::hint::black_box;
 use std::io::{self, Read as _, Write as _};
@@ -8,18 +8,20 @@ use std::time::Instant;
 
 use crate::runner::trial::Calibration;
 
-/// How often each kind of work is done; the median counts, so that a moment without the processor does not.
+/// Number of repetitions of each kind of work. The median counts, so that a moment without the
+/// processor does not.
 const SLICES: usize = 5;
 /// Rounds of arithmetic in a slice: a third of a millisecond of a processor of today.
 const ROUNDS: u64 = 200_000;
 /// Bytes that are copied at once, and how often in a slice.
 const BLOCK: usize = 256 << 10;
 const COPIES: usize = 4;
-/// System calls in a slice that do nothing, and that pass a byte there and back: few, since those of User-Mode Linux take 20 us each.
+/// System calls in a slice that do nothing, and that pass a byte there and back: few, since those
+/// of User-Mode Linux take 20 us each.
 const CALLS: usize = 100;
 const PASSES: usize = 25;
 
-/// What the work needs.
+/// Buffers and sockets for the work.
 pub(super) struct Calibrator {
     from: Vec<u8>,
     to: Vec<u8>,

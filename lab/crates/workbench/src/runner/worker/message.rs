@@ -1,4 +1,4 @@
-//! What runner and worker say to each other: JSON, one message in a line.
+//! Messages between runner and worker: JSON, one message in a line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,14 +41,14 @@ pub(crate) struct Start {
     pub(crate) folder: PathBuf,
     /// `own`, or why the worker is in the network namespace of the machine: for the records.
     pub(crate) namespace: String,
-    /// What the program was built from, for the records: the worker is the same program.
+    /// Origin of the program, for the records: the worker is the same program.
     pub(crate) build: Build,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialOrder {
     pub(crate) levels: Levels,
-    /// Whether the combination's twin does it.
+    /// True if the combination's twin runs the trial.
     pub(crate) twin: bool,
     pub(crate) repetition: usize,
     pub(crate) seed: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Done {
     /// Just before it began.
     pub(crate) calibration: Vec<Calibration>,
     pub(crate) steal: Option<Steal>,
-    /// When it began.
+    /// Load average at the begin.
     pub(crate) load: f64,
     /// Names and versions of what the workload has started so far.
     pub(crate) programs: Vec<String>,

@@ -18,7 +18,7 @@ pub(crate) fn child(which: &str, number: u8) -> String {
     format!("{which}{number}")
 }
 
-/// What a connection's first CHILD_SA protects at an end.
+/// The address that a connection's first CHILD_SA protects at an end.
 pub(crate) fn inner(number: u8, end: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, number, if end == 0 { 1 } else { 2 })
 }

@@ -9,13 +9,13 @@ use bartizan_pki::{Algorithm, Authority, Certificate, InitOptions, Leaf, Overwri
 
 use crate::Error;
 
-/// What both charons are given.
+/// Certificates and keys of both charons.
 pub(crate) struct Papers {
-    /// Of all keys and signatures.
+    /// Algorithm of all keys and signatures.
     algorithm: Algorithm,
-    /// Where all of it is in files: `NAME.crt.pem`, `NAME.key.pem`, `ca.crt.pem`.
+    /// Folder with `NAME.crt.pem`, `NAME.key.pem` and `ca.crt.pem`.
     folder: PathBuf,
-    /// What the ends are called in their certificates; of several authorities no two the same.
+    /// Names in the ends' certificates; unique across authorities.
     names: [String; 2],
     authority: Vec<u8>,
     /// Certificate and key, in PEM.
@@ -54,12 +54,11 @@ impl Papers {
         })
     }
 
-    /// What the end of this number is called in its certificate.
+    /// Name in the certificate of this end.
     pub(crate) fn identity(&self, end: usize) -> &str {
         &self.names[end]
     }
 
-    /// Where the files are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -90,7 +89,7 @@ impl Papers {
         }
     }
 
-    /// What [`Self::load`] gives to a charon, for an engine of Bartizan: in DER.
+    /// Contents of the VICI messages of [`Self::load`] in DER, for Bartizan's engine.
     pub(crate) fn load_der(&self, end: usize) -> Result<[(&'static str, Section); 3], Error> {
         let certificate = |data: Vec<u8>| ("load-cert", Section::new().with("type", "X509").with("data", data));
         let [own, authority] = self.der(end)?;

@@ -54,7 +54,7 @@ pub(crate) fn ike_sa(file: &Path) -> Result<IkeSa, Error> {
     Ok(sa)
 }
 
-/// Whether it was made with these key exchanges, by their code points.
+/// Fails unless the SA was negotiated with these key exchanges, given by code point.
 pub(crate) fn negotiated(sa: &IkeSa, methods: &[u16]) -> Result<(), Error> {
     let negotiated: Vec<u16> = sa.key_exchanges().map(|method| method.0).collect();
     if negotiated == methods {
@@ -65,8 +65,8 @@ pub(crate) fn negotiated(sa: &IkeSa, methods: &[u16]) -> Result<(), Error> {
     )))
 }
 
-/// From the CREATE_CHILD_SA request to the last response that belongs to it, in nanoseconds since 1970; none where the capture has it
-/// not whole.
+/// From the CREATE_CHILD_SA request to the last response that belongs to it, in nanoseconds since
+/// 1970; none where the capture has it not whole.
 pub(crate) fn span((create, follow_ups): &Rekey) -> Option<(u64, u64)> {
     let last = follow_ups.last().unwrap_or(create);
     create.duration()?;

@@ -9,7 +9,7 @@ use crate::stand_in::exchange::file::bytes;
 /// Name and version of the shape of a file.
 pub const SCHEMA: &str = "bartizan-e2-exchange/1";
 
-/// Who said it.
+/// The sending end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
@@ -39,7 +39,7 @@ pub enum Procedure {
     DeleteResponse,
 }
 
-/// What was said, in order.
+/// All messages, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     description: String,
@@ -49,15 +49,15 @@ pub struct Exchange {
 /// One user message of the association.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// When its first packet was sent, from the association's first packet on.
+    /// Time at which the first packet was sent, since the association's first packet.
     pub at: Duration,
-    /// Who sent it.
+    /// The sender.
     pub from: End,
-    /// What it is.
+    /// Type of the message.
     pub procedure: Procedure,
     /// The stream it was sent on.
     pub stream: u16,
-    /// What the sender calls the payload.
+    /// Payload protocol identifier.
     pub payload_protocol: u32,
     /// All of it.
     pub bytes: Vec<u8>,
@@ -69,7 +69,7 @@ pub struct Message {
 pub struct File {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What was recorded, in a sentence.
+    /// One-sentence description of the recording.
     pub description: String,
     /// Name of the capture it was made from.
     pub capture: String,
@@ -81,11 +81,12 @@ pub struct File {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// When its first packet was sent, in microseconds from the association's first packet.
+    /// Time at which the first packet was sent, in microseconds since the association's first
+    /// packet.
     pub at_us: u64,
-    /// Who sent it.
+    /// The sender.
     pub from: End,
-    /// What it is.
+    /// Type of the message.
     pub procedure: Procedure,
     /// Stream.
     pub stream: u16,
@@ -97,7 +98,7 @@ pub struct Recorded {
     pub bytes: String,
 }
 
-/// Why a text is not an exchange.
+/// Reason why a text is not an exchange.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -112,7 +113,7 @@ pub enum Error {
     Message {
         /// Counted from 0.
         number: usize,
-        /// What is wrong.
+        /// Description of the fault.
         reason: &'static str,
     },
     /// It is not a set-up, a subscription, indications and a delete, each answered.
@@ -169,7 +170,7 @@ impl Exchange {
         }
     }
 
-    /// What was recorded, in a sentence.
+    /// One-sentence description of the recording.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description

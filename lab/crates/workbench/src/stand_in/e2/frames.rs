@@ -1,4 +1,4 @@
-//! What a capture of the link has, by the readers of the wire crate.
+//! Frames in a capture of the link, read with the wire crate.
 
 use std::fs;
 use std::net::IpAddr;
@@ -19,15 +19,15 @@ pub struct Frame {
     pub at: u64,
     /// Bytes on the wire.
     pub length: usize,
-    /// Who sent it.
+    /// The sender.
     pub source: IpAddr,
     /// The protocol in it.
     pub protocol: u8,
-    /// What SCTP it is, where it is readable.
+    /// The SCTP content, if readable.
     pub content: Content,
 }
 
-/// What of SCTP is in a frame.
+/// SCTP content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// User data: this many bytes of messages.

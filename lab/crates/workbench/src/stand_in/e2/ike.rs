@@ -1,7 +1,7 @@
 //! The link keyed by IKE: a charon at either end, configured by Bartizan from what a deployment file says of E2.
 //!
-//! What stands from [`Ike::trap`] on is what `start: trap` of the deployment file gives: the kernel sends no packet of E2 in plaintext, and
-//! the first one that finds no SA has charon set one up.
+//! The state from [`Ike::trap`] on is that of `start: trap` in the deployment file. The kernel
+//! sends no packet of E2 in plaintext. The first packet without an SA makes charon set one up.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -22,10 +22,10 @@ use crate::stand_in::charons::{Charons, PATIENCE, Papers, refused};
 
 /// The ends by number, as the deployment file calls them.
 const ENDS: [&str; 2] = ["node", "ric"];
-/// What both prove themselves by.
+/// Algorithm of both ends' certificates.
 pub const AUTHENTICATION: &str = "ecdsa-p256";
 
-/// Which end of the link.
+/// An end of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum At {
     /// The E2 nodes' host, which sets SAs up.
@@ -52,7 +52,7 @@ pub struct Ike {
     charons: Charons,
     /// With certificates and keys.
     folder: PathBuf,
-    /// What the ends are called in their certificates.
+    /// Names in the ends' certificates.
     identities: [String; 2],
     /// At either end; none before [`Ike::trap`].
     connections: Option<[Connection; 2]>,
@@ -109,7 +109,7 @@ impl Ike {
             true => "hybrid",
             false => "classical, lab: true",
         };
-        // What the standard says of E2 (SCTP to the RIC's port), or all of it.
+        // Either E2 as the standard defines it (SCTP to the RIC's port), or all traffic.
         let selectors = match selector {
             Selector::Sctp => "",
             Selector::All => ", selectors: [{ protocol: any }]",
@@ -191,7 +191,7 @@ impl Ike {
         self.charons.kill(at.end())
     }
 
-    /// What charon is, as it says itself.
+    /// Name and version that charon reports.
     ///
     /// # Errors
     /// When it does not answer.
@@ -199,7 +199,7 @@ impl Ike {
         self.charons.version()
     }
 
-    /// Who encrypts ESP: `kernel` or `libipsec`.
+    /// ESP data path: `kernel` or `libipsec`.
     #[must_use]
     pub fn esp(&self) -> &'static str {
         self.charons.esp()

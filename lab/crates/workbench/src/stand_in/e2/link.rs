@@ -28,8 +28,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes the two namespaces and the cable. Segments are not put together for the kernel's convenience: what a capture shows is
-    /// what a wire would carry.
+    /// Makes the two namespaces and the cable. Segments are not put together for the kernel's
+    /// convenience: what a capture shows is what a wire would carry.
     ///
     /// # Errors
     /// Without root, or what `ip` says.
@@ -63,26 +63,26 @@ impl Link {
         Ok(Self { node, ric })
     }
 
-    /// Where the E2 nodes are.
+    /// Namespace of the E2 nodes.
     #[must_use]
     pub fn node(&self) -> &Namespace {
         &self.node
     }
 
-    /// Where the RIC is.
+    /// Namespace of the RIC.
     #[must_use]
     pub fn ric(&self) -> &Namespace {
         &self.ric
     }
 
-    /// Where the RIC listens. E2 has no assigned port; it is the one the recording used.
+    /// The RIC's listening address. E2 has no assigned port; this is the port of the recording.
     #[must_use]
     pub fn ric_address() -> SocketAddr {
         let e2 = SCTP_APPLICATIONS.iter().find(|one| one.interface == "E2");
         SocketAddr::new(IpAddr::V4(RIC), e2.and_then(|one| one.port).unwrap_or_default())
     }
 
-    /// Where the node of this number is, from 0; none beyond what a port number can count.
+    /// Address of this node, counted from 0; none if the port number would overflow.
     #[must_use]
     pub fn node_address(number: usize) -> Option<SocketAddr> {
         let port = u16::try_from(number).ok()?.checked_add(FIRST_NODE_PORT)?;

@@ -7,7 +7,7 @@ use super::exchange::Message;
 use super::script::{Script, Step};
 use super::synthetic::{self, Kind};
 
-/// Where a node is in the script.
+/// A node's place in the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// It sends the set-up at this moment.
@@ -23,7 +23,7 @@ enum Phase {
     Done,
 }
 
-/// What an end sends.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// Stream.
@@ -37,13 +37,13 @@ pub struct Outgoing {
 /// An indication and the control message that answered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loop {
-    /// When the indication was handed to the kernel.
+    /// Time at which the indication was handed to the kernel.
     pub sent: Instant,
     /// Until the control message was there.
     pub took: Duration,
 }
 
-/// What came that the script does not have.
+/// A message that the script does not have at this place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unexpected(pub(super) String);
@@ -56,17 +56,18 @@ pub struct Node<'a> {
     phase: Phase,
     /// Indications sent, over all associations.
     sent: usize,
-    /// How many of them before this association.
+    /// Indications sent before this association.
     before: usize,
     /// Control messages to reply to.
     replies: VecDeque<u64>,
-    /// When indications were sent whose control message has not come, by their number in this association.
+    /// Send times of indications without a control message so far, by their number in this
+    /// association.
     awaiting: BTreeMap<u64, Instant>,
     /// Control messages that a lost association took with it.
     lost: usize,
     /// From each indication to its control message.
     loops: Vec<Loop>,
-    /// When reporting is counted from; it goes on over a new association.
+    /// Start of reporting. It is kept across associations.
     since: Option<Instant>,
 }
 
@@ -80,7 +81,7 @@ impl From<&Message> for Outgoing {
     }
 }
 
-/// Whether a message is the recorded one.
+/// Fails unless a message is the recorded one.
 pub(super) fn same(step: &Step, bytes: &[u8], what: &str) -> Result<(), Unexpected> {
     if step.message.bytes == bytes {
         return Ok(());
@@ -109,7 +110,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The association was lost and there is a new one: everything from the set-up on, except indications that were sent.
+    /// The association was lost and there is a new one: everything from the set-up on, except
+    /// indications that were sent.
     pub fn again(&mut self, now: Instant) {
         self.phase = Phase::SettingUp(now);
         self.before = self.sent;
@@ -118,7 +120,7 @@ impl<'a> Node<'a> {
         self.awaiting.clear();
     }
 
-    /// When it wants to send next; none while it waits for the RIC.
+    /// Time of the next message to send; none while it waits for the RIC.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         match self.phase {
@@ -134,7 +136,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it sends now, which counts as sent.
+    /// The next message to send, which counts as sent.
     pub fn next(&mut self, now: Instant) -> Option<Outgoing> {
         if self.due().is_none_or(|due| due > now) {
             return None;
@@ -211,7 +213,7 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
-    /// Whether it has said everything.
+    /// True if it has sent everything.
     #[must_use]
     pub fn done(&self) -> bool {
         self.phase == Phase::Done

@@ -17,14 +17,14 @@ use super::ric::Ric;
 use super::script::Script;
 use crate::Error;
 
-/// What is done to the associations besides playing.
+/// Faults injected into the associations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// The RIC aborts the association with the first node, once, when this many indications have come.
     pub abort_after: Option<usize>,
 }
 
-/// What came of it.
+/// Measurements of a played script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Played {
     /// From each indication being handed to the kernel to its control message being there, at the nodes.
@@ -70,7 +70,7 @@ pub fn play(script: &Script, link: &Link, faults: Faults, deadline: Instant) -> 
         });
         (joined(nodes), joined(ric))
     });
-    // What the nodes say is the reason, where both failed.
+    // If both failed, the nodes' error is the reason.
     let (nodes, ric) = (nodes?, ric?);
     let mut sizes = nodes.sizes;
     for (size, count) in ric.sizes {
@@ -92,7 +92,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What one side counted.
+/// Counters of one side.
 #[derive(Debug, Default)]
 struct Counted {
     /// At the nodes.
@@ -111,7 +111,7 @@ struct Lane {
     held: Option<Outgoing>,
 }
 
-/// What became of a lane.
+/// State of a lane after a turn.
 enum Turn {
     Goes,
     Ended,
@@ -236,7 +236,7 @@ impl<'a> Nodes<'a> {
             self.counted.loops.extend(node.loops());
             self.counted.indications += node.sent();
             self.counted.lost += node.lost();
-            // What is under way still arrives; an association that is gone needs no end.
+            // Messages under way still arrive. An association that is gone needs no shutdown.
             let _ = lane.association.finish();
         }
         Ok(self.counted)
@@ -279,7 +279,7 @@ impl<'a> Rics<'a> {
         Ok(self.counted)
     }
 
-    /// Whether somebody waits to be accepted.
+    /// True if an association waits to be accepted.
     fn wait(&self) -> Result<bool, Error> {
         let lanes = self
             .nodes

@@ -1,5 +1,6 @@
-//! ESP between the two hosts. Keys come from chance and go into the kernel's own tables, for what a cipher costs, where the key
-//! exchange is not the question; or from IKE, which takes a daemon at either end ([`Ike`](super::Ike)).
+//! ESP between the two hosts. Keys come from chance and go into the kernel's own tables, for what a
+//! cipher costs, where the key exchange is not the question; or from IKE, which takes a daemon at
+//! either end ([`Ike`](super::Ike)).
 
 use data_encoding::HEXLOWER;
 use std::fmt::Write as _;
@@ -16,35 +17,35 @@ use bartizan_wire::ip::SCTP;
 use super::link::{Link, NODE, RIC};
 use crate::Error;
 
-/// How long `ip` may take.
+/// Time limit for `ip`.
 const IP_TIMEOUT: Duration = Duration::from_secs(20);
 /// SPIs of the two associations, from the node and from the RIC; 256 and more are free (RFC 4303, section 2.1).
 const SPIS: [u32; 2] = [0xe201, 0xe202];
 
-/// What is set up on the link, by its name as a level of a factor.
+/// Protection of the link, by its name as a level of a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection {
     /// Its name.
     pub name: &'static str,
     suite: Option<Suite>,
-    /// Of IKE, in strongSwan's words; none where keys come from chance.
+    /// IKE key exchange in strongSwan's notation; none for random keys.
     key_exchange: Option<&'static str>,
 }
 
-/// How a packet grows and what the kernel calls its algorithms.
+/// Packet overhead of a suite, and the kernel's names of its algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Suite {
     /// As `ip xfrm` takes them: mode, algorithm, bytes of key (with salt), bits of the check value where it takes them.
     algorithms: &'static [(&'static str, &'static str, usize, Option<u16>)],
     /// Bytes of the initialization vector.
     vector: usize,
-    /// What the encrypted part is a multiple of.
+    /// Block size to which the encrypted part is padded, in bytes.
     block: usize,
     /// Bytes of the check value.
     check: usize,
 }
 
-/// What goes into the tunnel; everything else between the two hosts stays as it is.
+/// Traffic that goes into the tunnel. All other traffic between the two hosts stays unprotected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
     /// All IP.
@@ -53,7 +54,7 @@ pub enum Selector {
     Sctp,
 }
 
-/// What ESP in tunnel mode makes of a packet, in bytes.
+/// Overhead of ESP in tunnel mode for one packet, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
     /// The outer IPv4 header.
@@ -97,7 +98,7 @@ const fn fixed(name: &'static str, suite: Option<Suite>) -> Protection {
     }
 }
 
-/// What Bartizan's profiles have charon negotiate: AES-256-GCM.
+/// AES-256-GCM, as Bartizan's profiles have charon negotiate.
 const fn ike(name: &'static str, key_exchange: &'static str) -> Protection {
     Protection {
         name,
@@ -106,7 +107,8 @@ const fn ike(name: &'static str, key_exchange: &'static str) -> Protection {
     }
 }
 
-/// All we know. Check values of HMAC are half of its hash (RFC 4868, section 2.6). The keys of AES in a counter mode carry a salt of 4 bytes (3 with CCM; RFC 4106, RFC 4309, RFC 7634).
+/// All we know. Check values of HMAC are half of its hash (RFC 4868, section 2.6). The keys of AES
+/// in a counter mode carry a salt of 4 bytes (3 with CCM; RFC 4106, RFC 4309, RFC 7634).
 pub static PROTECTIONS: &[Protection] = &[
     fixed("none", None),
     fixed(
@@ -257,7 +259,7 @@ impl Protection {
         PROTECTIONS.iter().copied().find(|one| one.name == name)
     }
 
-    /// Whether there is ESP at all.
+    /// True if this protection has ESP.
     #[must_use]
     pub fn is_esp(self) -> bool {
         self.suite.is_some()
@@ -269,7 +271,7 @@ impl Protection {
         self.key_exchange
     }
 
-    /// What it makes of an IP packet of this many bytes; none where nothing is set up (RFC 4303, section 2).
+    /// Overhead for an IP packet of this many bytes; none without ESP (RFC 4303, section 2).
     #[must_use]
     pub fn growth(self, packet: usize) -> Option<Growth> {
         let suite = self.suite?;
@@ -285,11 +287,12 @@ impl Protection {
         })
     }
 
-    /// Replaces whatever is set up on the link by this, with new keys; by nothing where a daemon has to do it. `scratch` takes a file with the keys for as long as `ip` reads
-    /// it, which nobody else may read.
+    /// Replaces the protection of the link by this one, with new keys. Only removes the old one if
+    /// a daemon has to set up the new one. `scratch` takes a file with the keys while `ip` reads
+    /// it; no other user may be able to read it.
     ///
     /// # Errors
-    /// What `ip` says: a kernel without ESP or without the algorithm.
+    /// The error of `ip`: a kernel without ESP or without the algorithm.
     pub fn set_up(self, link: &Link, selector: Selector, scratch: &Path) -> Result<(), Error> {
         let ends = [link.node(), link.ric()];
         for namespace in ends {

@@ -7,10 +7,11 @@ use super::node::{Outgoing, Unexpected, same};
 use super::script::Script;
 use super::synthetic::{self, Kind};
 
-/// How long a RIC that lost an association waits behind the time at which everything should have come.
+/// Time that a RIC which lost an association waits after the time at which everything should have
+/// come.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Where the RIC is in the script.
+/// The RIC's place in the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     AwaitingSetup,
@@ -37,11 +38,12 @@ pub struct Ric<'a> {
     here: u64,
     /// The number of the first of this association; on a new one it is derived from what comes, of the recorded ones.
     first: Option<usize>,
-    /// When the subscription ends although not everything came: only where an association was lost.
+    /// Time at which the subscription ends although not everything came. Set only if an association
+    /// was lost.
     over: Option<Instant>,
-    /// When the first subscription was answered.
+    /// Time of the first subscription's response.
     since: Option<Instant>,
-    /// Whether an association was lost.
+    /// True if an association was lost.
     again: bool,
     /// Control messages to send, and when their indication came.
     controls: VecDeque<(u64, Instant)>,
@@ -80,7 +82,7 @@ impl<'a> Ric<'a> {
         self.awaiting.clear();
     }
 
-    /// When it wants to send next; none while it waits for the node.
+    /// Time of the next message to send; none while it waits for the node.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         match self.phase {
@@ -90,7 +92,7 @@ impl<'a> Ric<'a> {
         }
     }
 
-    /// What it sends now, which counts as sent.
+    /// The next message to send, which counts as sent.
     pub fn next(&mut self, now: Instant) -> Option<Outgoing> {
         if self.due().is_none_or(|due| due > now) {
             return None;
@@ -203,7 +205,7 @@ impl<'a> Ric<'a> {
         }
     }
 
-    /// Whether everything was said.
+    /// True if everything was sent.
     #[must_use]
     pub fn done(&self) -> bool {
         self.phase == Phase::Done

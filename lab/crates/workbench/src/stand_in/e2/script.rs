@@ -1,11 +1,11 @@
-//! What a recording becomes at a scale: how many nodes, how fast, how often, and what is added to it.
+//! A recording scaled to a load: number of nodes, pace, repetitions and added messages.
 
 use std::time::Duration;
 
 use super::exchange::{Exchange, Message, Procedure};
 use super::synthetic;
 
-/// How fast indications follow each other.
+/// Pace of the indications.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// As recorded, this many times faster, each indication once.
@@ -13,25 +13,25 @@ pub enum Pace {
         /// 1 for the recording's own time.
         faster: f64,
     },
-    /// The recorded indications over and over, in their order and with their gaps stretched or shrunk alike, so that all nodes
-    /// together send this much.
+    /// The recorded indications over and over, in their order and with their gaps stretched or
+    /// shrunk alike, so that all nodes together send this much.
     Rate {
         /// Kilobits of indications per second (user messages, without any header).
         kilobits: f64,
-        /// How long each node keeps sending.
+        /// Duration for which each node sends.
         lasting: Duration,
     },
 }
 
-/// What is asked of the workload.
+/// Load of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// E2 nodes, each with an association of its own.
     pub nodes: usize,
-    /// How fast.
+    /// Pace of the indications.
     pub pace: Pace,
-    /// Bytes of the synthetic control message with which the RIC answers each indication, and of the node's reply; none without
-    /// a control loop.
+    /// Bytes of the synthetic control message with which the RIC answers each indication, and of
+    /// the node's reply; none without a control loop.
     pub control: Option<usize>,
     /// The payload protocol identifier instead of the recorded one.
     pub payload_protocol: Option<u32>,
@@ -46,7 +46,7 @@ pub struct Step {
     pub after: Duration,
 }
 
-/// What each pair of ends says.
+/// The messages of each pair of ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     /// E2 Setup Request, at once.
@@ -63,7 +63,7 @@ pub struct Script {
     pub delete_response: Step,
     /// The recorded indications.
     indications: Vec<Message>,
-    /// When each is sent, from the subscription's response on; the node's own offset is added.
+    /// Send times after the subscription's response; the node's own offset is added.
     dues: Vec<Duration>,
     /// Between the first indications of two nodes.
     stagger: Duration,
@@ -76,7 +76,7 @@ pub struct Script {
 /// More indications than any trial has; a rate beyond it is a mistake.
 const MOST: usize = 1 << 20;
 
-/// Why a load cannot be played.
+/// Reason why a load cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unplayable(&'static str);
@@ -121,7 +121,7 @@ impl Script {
                 };
                 let dues = (0..).map(due).take_while(|&due| due < lasting).collect();
                 let stagger = Duration::from_secs_f64(period * scale / load.nodes as f64);
-                // Who is asked for a rate is not asked for the recorded software's time to think.
+                // With a given rate, the recorded software's processing time is left out.
                 (0.0, dues, stagger)
             }
             _ => return Err(Unplayable("the pace is not a positive number")),
@@ -153,7 +153,7 @@ impl Script {
         })
     }
 
-    /// How many indications each node sends.
+    /// Number of indications that each node sends.
     #[must_use]
     pub fn count(&self) -> usize {
         self.dues.len()
@@ -168,7 +168,7 @@ impl Script {
         Some((message, due + offset))
     }
 
-    /// How long the longest node takes from its subscription to its last indication.
+    /// Longest time of a node from its subscription to its last indication.
     #[must_use]
     pub fn lasts(&self) -> Duration {
         let last = self.count().checked_sub(1);

@@ -1,14 +1,14 @@
 //! Messages that no recording has: a RIC's control message and a node's reply to it, of the size that is asked for.
 //!
-//! They are not E2AP and say so: whoever sees one in a capture reads `BARTIZAN SYNTHETIC`. What they carry is a number, by which
-//! a loop is timed.
+//! They are not E2AP and are marked as such: a capture shows `BARTIZAN SYNTHETIC`. They carry a
+//! number, by which a loop is timed.
 
-/// What every one begins with.
+/// Prefix of every synthetic message.
 pub const MARK: &[u8] = b"BARTIZAN SYNTHETIC ";
 /// The shortest one: mark, kind and number.
 pub const SHORTEST: usize = MARK.len() + 1 + 8;
 
-/// Which of the two.
+/// Type of a synthetic message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// From the RIC, in answer to an indication.

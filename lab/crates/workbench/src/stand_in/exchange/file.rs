@@ -1,6 +1,6 @@
 //! The file of an exchange: JSON, every time in microseconds since the first packet of the capture.
 //!
-//! Whoever writes such a file fills [`File`] and serializes it; [`super::Exchange::parse`] reads it.
+//! A writer of such a file fills [`File`] and serializes it; [`super::Exchange::parse`] reads it.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
@@ -14,23 +14,23 @@ pub const SCHEMA: &str = "bartizan-exchange/1";
 pub struct File {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Where it comes from.
+    /// Origin of the recording.
     pub source: Source,
-    /// Which network function listened where.
+    /// Listening addresses of the network functions.
     pub servers: Vec<Server>,
     /// Every TCP connection of the capture, in the order of opening.
     pub connections: Vec<Connection>,
 }
 
-/// Where an exchange comes from.
+/// Origin of an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// What was recorded, in a sentence.
+    /// One-sentence description of the recording.
     pub description: String,
     /// Name of the capture file.
     pub capture: String,
-    /// What dissected it, with its version.
+    /// Name and version of the dissector.
     pub dissector: String,
 }
 
@@ -66,7 +66,7 @@ pub struct Connection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goaway {
-    /// When.
+    /// Time in microseconds.
     pub at_us: u64,
     /// Last stream that was or might be processed.
     pub last_stream: u32,
@@ -74,15 +74,15 @@ pub struct Goaway {
     pub error: u32,
 }
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closed {
-    /// When the first FIN or RST was sent.
+    /// Time of the first FIN or RST, in microseconds.
     pub at_us: u64,
-    /// Who sent it.
+    /// The sender of that segment.
     pub by: End,
-    /// Which it was.
+    /// FIN or RST.
     pub with: Flag,
 }
 

@@ -1,5 +1,5 @@
-//! Frames of the fronthaul over IP: what follows the Ethernet header, from eCPRI's own on, as a datagram of UDP. eCPRI 2.0 has that transport next to Ethernet,
-//! and no port of its own.
+//! Frames of the fronthaul over IP: what follows the Ethernet header, from eCPRI's own on, as a
+//! datagram of UDP. eCPRI 2.0 has that transport next to Ethernet, and no port of its own.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use super::frame::{ADDRESSES, Kind, Tagging};
 use super::play::{Inlet, Outlet};
 use crate::Error;
 
-/// Of both ends: the first that nobody registers (RFC 6335, section 6).
+/// Port of both ends: the first dynamic port, which is never assigned (RFC 6335, section 6).
 pub const PORT: u16 = 49152;
 /// Bytes of the Ethernet header of a frame without a VLAN tag, which is not sent.
 const ETHERNET: usize = Header::ETHERNET.bytes as usize;
@@ -49,7 +49,7 @@ impl Sender {
     /// From this address of a namespace to another.
     ///
     /// # Errors
-    /// Where the kernel refuses the address.
+    /// Fails if the kernel refuses the address.
     pub fn open(namespace: &Namespace, from: Ipv4Addr, to: Ipv4Addr) -> Result<Self, Error> {
         let open = || {
             let socket = UdpSocket::bind(SocketAddrV4::new(from, PORT))?;
@@ -64,7 +64,7 @@ impl<'a> Receiver<'a> {
     /// At this address of a namespace.
     ///
     /// # Errors
-    /// Where the kernel refuses the address, or more room.
+    /// Fails if the kernel refuses the address or the larger buffer.
     pub fn open(namespace: &'a Namespace, at: Ipv4Addr) -> Result<Self, Error> {
         let open = || {
             let socket = UdpSocket::bind(SocketAddrV4::new(at, PORT))?;

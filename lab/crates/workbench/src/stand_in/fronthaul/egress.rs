@@ -1,4 +1,4 @@
-//! What leaves the O-DU's port, captured where it leaves and read by the readers of the wire crate.
+//! Frames that leave the O-DU's port, captured there and read with the wire crate.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub struct Egress(Capture);
 pub struct Left {
     /// Bytes on the wire, without check sequence.
     pub length: usize,
-    /// What stands behind its addresses.
+    /// The EtherType after its addresses.
     pub ethertype: u16,
 }
 
@@ -38,7 +38,7 @@ impl Egress {
     /// The frames that have left, in order.
     ///
     /// # Errors
-    /// Where some of them were not captured: what is missing cannot be judged.
+    /// Fails if some frames were not captured: missing frames cannot be judged.
     pub fn stop(self) -> Result<Vec<Left>, Error> {
         let path = self.0.path().to_owned();
         let captured = self.0.stop()?;

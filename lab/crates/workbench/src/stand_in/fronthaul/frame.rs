@@ -1,13 +1,15 @@
-//! Frames of the open fronthaul, byte for byte: eCPRI over Ethernet with the headers of O-RAN (O-RAN.WG4.CUS), and PTP (IEEE 1588).
+//! Frames of the open fronthaul, byte for byte: eCPRI over Ethernet with the headers of O-RAN
+//! (O-RAN.WG4.CUS), and PTP (IEEE 1588).
 //!
-//! Each carries a number, by which the sink knows which one it is: in the samples of the U-plane, in the padding of the C-plane, as the sequence number of PTP.
+//! Each carries a number, by which the sink knows which one it is: in the samples of the U-plane,
+//! in the padding of the C-plane, as the sequence number of PTP.
 
 use bartizan_registry::Header;
 use bartizan_registry::ethertype::{ECPRI, PTP};
 
 /// The O-DU's and the O-RU's addresses: locally administered.
 pub const ADDRESSES: [[u8; 6]; 2] = [[2, 0, 0, 0, 0xd0, 1], [2, 0, 0, 0, 0x50, 1]];
-/// Where PTP goes that no bridge forwards (IEEE 1588, annex E; G.8275.1).
+/// Destination address of PTP messages that no bridge forwards (IEEE 1588, annex E; G.8275.1).
 const PTP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 /// The VLAN of C- and U-plane, with the highest priority for them that O-RAN.WG4.CUS recommends (7).
 pub(super) const TAG: [u8; 4] = [0x81, 0, 0xe0, 2];
@@ -15,7 +17,8 @@ pub(super) const TAG: [u8; 4] = [0x81, 0, 0xe0, 2];
 pub const PRBS: usize = 273;
 /// Those of an SSB's or a narrow allocation's frame: 0 to 11.
 pub const NARROW_PRBS: usize = 12;
-/// Bytes of a block: its exponent, and 12 subcarriers of two samples of 9 bits (block floating point, O-RAN.WG4.CUS annex A.1).
+/// Bytes of a block: its exponent, and 12 subcarriers of two samples of 9 bits (block floating
+/// point, O-RAN.WG4.CUS annex A.1).
 const BLOCK: usize = 1 + 12 * 2 * 9 / 8;
 /// Bytes of eCPRI from its header on: header, eAxC identifier and sequence number, in front of what the O-RAN adds.
 const ECPRI_HEADERS: usize = Header::ECPRI.bytes as usize + 4;
@@ -44,7 +47,7 @@ pub enum Plane {
     Synchronisation,
 }
 
-/// What a frame is.
+/// Type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// C-plane: a section of type 1 for a slot.
@@ -60,7 +63,7 @@ pub enum Kind {
 /// A frame that is to be sent, or one that has arrived, as what it claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// Type of the frame.
     pub kind: Kind,
     /// Its number among those of its kind, from 0.
     pub number: u64,
@@ -72,7 +75,7 @@ pub struct Frame {
     pub antenna: u16,
 }
 
-/// Whether C- and U-plane have a VLAN tag.
+/// Presence of a VLAN tag in C- and U-plane frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tagging {
     /// They have, as O-RAN.WG4.CUS has it.
@@ -116,7 +119,7 @@ impl Kind {
             Self::Sync => SYNC,
             Self::Narrow | Self::Full => ECPRI_HEADERS + USER_HEADERS + BLOCK * self.prbs(),
         };
-        // What a port would add; a MACsec device protects it, which is why it has to be there before.
+        // The port's padding. A MACsec device protects it, so it has to be there before.
         let least = usize::from(Header::ETHERNET_LEAST.bytes) - usize::from(Header::ETHERNET.bytes);
         ethernet + carried.max(least)
     }
@@ -169,7 +172,8 @@ impl Frame {
         let blocks = (self.kind.prbs() % PRBS) as u8;
         match self.kind {
             Kind::Control => {
-                // One section of type 1 without a header of compression of its own, for 14 symbols, all PRBs and resource elements, no beam.
+                // One section of type 1 without a header of compression of its own, for 14 symbols,
+                // all PRBs and resource elements, no beam.
                 buffer.extend([1, 1, 0, 0]);
                 buffer.extend([0, 0, 0, 0, 0xff, 0xfe, 0, 0]);
             }
@@ -208,7 +212,7 @@ impl Frame {
         buffer.extend((nanoseconds as u32).to_be_bytes());
     }
 
-    /// Which kind and number a frame claims, without or with a VLAN tag; none where it is no frame of ours.
+    /// Kind and number that a frame claims, with or without a VLAN tag; none for a foreign frame.
     #[must_use]
     pub fn claim(bytes: &[u8]) -> Option<(Kind, u64)> {
         let (behind, tagging) = match bytes.get(12..)? {
@@ -239,7 +243,8 @@ impl Frame {
     }
 }
 
-/// The plane of a frame of anybody's, by its EtherType and eCPRI's message type; none where it is none of the fronthaul.
+/// The plane of a frame of anybody's, by its EtherType and eCPRI's message type; none where it is
+/// none of the fronthaul.
 #[must_use]
 pub fn plane(bytes: &[u8]) -> Option<Plane> {
     let behind = match bytes.get(12..)? {

@@ -20,12 +20,12 @@ use crate::Error;
 
 /// The nodes, as the deployment file calls them: the O-DU's end is the first.
 const NODES: [&str; 2] = ["odu", "oru"];
-/// How long a link, or a key, may take.
+/// Time limit for a link to come up, or for a new key.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at a controller.
 const TURN: Duration = Duration::from_millis(5);
 
-/// How a link is keyed.
+/// Keying of a link.
 #[derive(Debug, Clone)]
 pub struct Keying {
     /// The word in the deployment file: `direct`, `mka` or `eap-tls`.
@@ -50,7 +50,7 @@ impl Keying {
             name: name.to_owned(),
             algorithm: Algorithm::MlDsa65,
             policy: "hybrid",
-            // What wpa_supplicant 2.10 distributes.
+            // The cipher suite of keys that wpa_supplicant 2.10 distributes.
             cipher: if name == "direct" { "gcm-aes-256" } else { "gcm-aes-128" },
             keys_per_exchange: None,
             wpa_supplicant: wpa_supplicant.map(|found| found.program.clone()),
@@ -61,7 +61,7 @@ impl Keying {
 /// wpa_supplicant of the lab root.
 #[derive(Debug)]
 pub struct WpaSupplicant {
-    /// What starts it.
+    /// The program that starts it.
     pub program: PathBuf,
     /// Its package's version.
     pub version: String,
@@ -71,7 +71,7 @@ impl WpaSupplicant {
     /// That of a lab root, started by a script in `folder`.
     ///
     /// # Errors
-    /// Where the script cannot be written.
+    /// Fails if the script cannot be written.
     pub fn of(root: &LabRoot, folder: &Path) -> Result<Self, Error> {
         let program = folder.join("wpa_supplicant");
         root.write_script("wpa_supplicant", &program)?;
@@ -164,7 +164,8 @@ pub fn keying<T>(
             let ended = controller.join();
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         }
-        // It outlives controllers, as it does for whoever succeeds them.
+        // wpa_supplicant outlives a controller, so that the controller's successor finds it
+        // running.
         for node in NODES {
             Supplicant::end_left(&controllers.directory(node), PORT);
         }
@@ -186,7 +187,7 @@ impl Controllers<'_> {
         self.folder.join(format!("run-{node}"))
     }
 
-    /// What the controller of the O-DU, or of the O-RU, answers.
+    /// The answer of the controller of the O-DU (0) or the O-RU (1).
     fn ask(&self, end: usize, question: Question) -> Result<Status, Error> {
         let answer = control::ask(&self.directory(NODES[end]), question).map_err(Error::Broken)?;
         let status = answer.and_then(|answer| answer.links.into_iter().next());
@@ -196,7 +197,7 @@ impl Controllers<'_> {
     /// The state of the O-DU's end.
     ///
     /// # Errors
-    /// Where its controller does not answer.
+    /// Fails if its controller does not answer.
     pub fn status(&self) -> Result<Status, Error> {
         self.ask(0, Question::Status)
     }
@@ -204,7 +205,7 @@ impl Controllers<'_> {
     /// The state of the O-RU's end.
     ///
     /// # Errors
-    /// Where its controller does not answer.
+    /// Fails if its controller does not answer.
     pub fn peer_status(&self) -> Result<Status, Error> {
         self.ask(1, Question::Status)
     }
@@ -234,11 +235,11 @@ impl Controllers<'_> {
         }
     }
 
-    /// Has the O-DU send with another key, by another exchange or from the one there was, and waits until it does. Where MKA distributes the key, the O-RU
-    /// must have the same as well.
+    /// Has the O-DU send with another key, by another exchange or from the one there was, and waits
+    /// until it does. Where MKA distributes the key, the O-RU must have the same as well.
     ///
     /// # Errors
-    /// Where it does not in time.
+    /// Fails if the key does not change in time.
     pub fn rekey(&self, fresh: bool) -> Result<(), Error> {
         let key = |status: &Status| status.sends.as_ref().map(|sends| sends.key_id.clone());
         let before = key(&self.status()?);

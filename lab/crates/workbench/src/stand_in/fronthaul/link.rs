@@ -1,4 +1,5 @@
-//! The cable between O-DU and O-RU: two namespaces of the kernel that runs us, joined by veth, and MACsec on both ports where it is wanted.
+//! The cable between O-DU and O-RU: two namespaces of the kernel that runs us, joined by veth, and
+//! MACsec on both ports where it is wanted.
 
 use std::fs;
 use std::io;
@@ -30,7 +31,7 @@ pub struct Link {
     /// None, or that of each.
     devices: Vec<SecY>,
     protection: Protection,
-    /// Whether its devices are made and keyed by controllers.
+    /// True if controllers create and key its devices.
     controlled: bool,
     goes_down: bool,
 }
@@ -67,7 +68,7 @@ impl Link {
         &self.ends[1]
     }
 
-    /// How it is protected now.
+    /// Current protection.
     #[must_use]
     pub fn protection(&self) -> Protection {
         self.protection
@@ -92,7 +93,7 @@ impl Link {
         self.goes_down = true;
     }
 
-    /// Whether a device that is down is to be waited for, and is no failure.
+    /// True if a device that is down is waited for and is no failure.
     #[must_use]
     pub fn goes_down(&self) -> bool {
         self.goes_down
@@ -146,10 +147,10 @@ impl Link {
         Ok(())
     }
 
-    /// What both devices have counted, the O-DU's first; none where the link has none.
+    /// Counters of both devices, the O-DU's first; none if the link has no devices.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn counters(&self) -> Result<Vec<Counters>, Error> {
         let ends = self.ends.iter().zip(&self.devices);
         let counters = ends.map(|(end, secy)| Ok(end.enter(|| secy.state())??.counters));
@@ -172,7 +173,7 @@ fn sak(length: usize) -> Result<Sak, Error> {
     })
 }
 
-/// What a kernel with IPv6 would send by itself on an interface without addresses.
+/// Disables IPv6: with it, the kernel sends packets by itself on an interface without addresses.
 fn without_ipv6() -> io::Result<()> {
     match fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

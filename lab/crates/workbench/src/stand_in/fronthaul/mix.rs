@@ -1,4 +1,5 @@
-//! Which frames are sent when: slots and symbols at 30 kHz subcarrier spacing (3GPP TS 38.211, clause 4.3.2), and Sync messages next to them.
+//! Schedule of the frames: slots and symbols at 30 kHz subcarrier spacing (3GPP TS 38.211, clause
+//! 4.3.2), and Sync messages between them.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ pub const SLOT: Duration = Duration::from_micros(500);
 /// Symbols of a slot with a normal cyclic prefix.
 pub const SYMBOLS: u8 = 14;
 
-/// How a slot is filled, the same for every antenna.
+/// Contents of a slot, the same for every antenna.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
     /// Antennas, each with frames of its own.
@@ -23,21 +24,21 @@ pub struct Mix {
     pub every: u64,
     /// Sync messages of a second.
     pub syncs: u32,
-    /// Whether C- and U-plane have a VLAN tag.
+    /// Presence of a VLAN tag in C- and U-plane frames.
     pub tagging: Tagging,
 }
 
 /// A frame, and when it is due since the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduled {
-    /// When.
+    /// Time since the beginning.
     pub due: Duration,
-    /// What.
+    /// The frame to send.
     pub frame: Frame,
 }
 
 impl Mix {
-    /// What is wrong with it, in words.
+    /// Returns the mix if it is valid, otherwise a description of the fault.
     ///
     /// # Errors
     /// More symbols than a slot has, or nothing to send.
@@ -70,7 +71,7 @@ impl Mix {
         u64::from(self.antennas) * u64::from(of_antenna)
     }
 
-    /// What C- and U-plane offer on the wire, without MACsec, in Mb/s.
+    /// Rate of C- and U-plane on the wire without MACsec, in Mb/s.
     #[must_use]
     pub fn megabits(&self) -> f64 {
         let bytes = |kind: Kind| self.in_a_slot(kind) as f64 * kind.length(self.tagging) as f64;
@@ -126,7 +127,7 @@ pub(crate) struct Source {
     tagging: Tagging,
 }
 
-/// What the sink expects of a mix: of each kind the frames in their order.
+/// Frames that the sink expects: for each kind, in order.
 pub(crate) struct Sink {
     kinds: [Expected; Kind::ALL.len()],
     buffer: Vec<u8>,
@@ -184,7 +185,7 @@ impl Recogniser for Sink {
         if number >= expected.total {
             return Verdict::Changed;
         }
-        // What is skipped is lost, or late.
+        // A skipped frame is lost, or late.
         let Some(skipped) = number.checked_sub(expected.next) else {
             return Verdict::Late {
                 lane,

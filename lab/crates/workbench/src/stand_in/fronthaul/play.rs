@@ -10,12 +10,13 @@ use super::link::Link;
 use super::tally::{Lane, Received, Sent, moment, now};
 use crate::Error;
 
-/// What is sent.
+/// The frames to send.
 pub trait Script: Send {
     /// Writes the next frame in place of what `buffer` has; none at the end.
     fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Due>;
-    /// Whether frames leave exactly when they are due. It costs the processor's time while the source waits for the last fifth of a millisecond; without,
-    /// frames leave when the kernel wakes it, those that are late at once.
+    /// True if frames leave exactly when they are due. The source then spins for the last fifth of
+    /// a millisecond, which costs processor time. Otherwise frames leave when the kernel wakes the
+    /// source, and late frames leave at once.
     fn is_exact(&self) -> bool {
         true
     }
@@ -24,19 +25,19 @@ pub trait Script: Send {
 /// A frame of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// When, since the beginning.
+    /// Time since the beginning.
     pub at: Duration,
-    /// Of which kind; its number is how many of the kind there were before.
+    /// Kind of the frame. Its number is the count of earlier frames of that kind.
     pub lane: usize,
 }
 
 /// Recognises which frame of a script one is that has arrived, without its VLAN tag.
 pub trait Recogniser: Send {
-    /// What it makes of it.
+    /// Judges a frame.
     fn recognise(&mut self, bytes: &[u8]) -> Verdict;
 }
 
-/// What a recogniser says.
+/// Verdict of a recogniser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// A frame of the script, every byte as it was sent.
@@ -59,7 +60,7 @@ pub enum Verdict {
     Foreign,
 }
 
-/// What became of a script.
+/// Result of a played script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Played {
     /// By kind.
@@ -72,7 +73,7 @@ pub struct Played {
     pub late: u64,
     /// Frames that were changed on their way.
     pub changed: u64,
-    /// Frames of nobody that we know.
+    /// Frames that are not from this script.
     pub foreign: u64,
     /// Frames for which the receiver's socket had no room.
     pub dropped: u64,
@@ -80,47 +81,47 @@ pub struct Played {
     pub took: Duration,
 }
 
-/// What this program holds of frames at most: what a script has beyond is refused.
+/// Largest number of frames that this program holds. A script with more is refused.
 pub const MOST: usize = 4_000_000;
 /// A source that is ahead by more sleeps; by less it lets others run.
 const AHEAD: Duration = Duration::from_micros(200);
-/// How long the sink waits for what is on its way when the source has ended.
+/// Time that the sink waits for frames under way after the source has ended.
 const QUIET: Duration = Duration::from_millis(100);
-/// How long a source without room waits for some.
+/// Time that a source without room waits for some.
 const ROOM: Duration = Duration::from_millis(100);
 /// More than the longest frame that a port takes.
 const BUFFER: usize = 10_000;
 
-/// Where frames are sent.
+/// The socket that sends frames.
 pub trait Outlet: Sync {
     /// Sends one, without waiting for long.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn send(&self, frame: &[u8]) -> Result<Handed, Error>;
     /// Waits for room after there was none; whether there is.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn room_within(&self, wait: Duration) -> Result<bool, Error>;
     /// The next time at which a frame left its port, where the kernel gives them.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn departure(&self) -> Result<Option<Departure>, Error>;
 }
 
-/// Where they arrive.
+/// The socket that receives frames.
 pub trait Inlet: Sync {
     /// The next, without its VLAN tag; none where none comes for so long.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn receive(&self, buffer: &mut [u8], wait: Duration) -> Result<Option<Arrival>, Error>;
     /// Those that found no room.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     fn dropped(&self) -> Result<u64, Error>;
 }
 
@@ -155,9 +156,9 @@ pub struct Way<O, I> {
     pub source: O,
     /// The sink's.
     pub sink: I,
-    /// Whether the interface of either may be down for a moment.
+    /// True if the interface of either end may be down for a moment.
     pub goes_down: bool,
-    /// Whether the kernel gives the time at which a frame leaves.
+    /// Departure times by the kernel.
     pub departures: Departures,
 }
 
@@ -259,7 +260,7 @@ impl<O: Outlet, I: Inlet> Way<O, I> {
                 Some(_) if departures == Departures::Stamped => taken.push((due.lane, lane.sent.len())),
                 Some(_) => {}
             }
-            // What was not sent has its number all the same: it counts as lost.
+            // A frame that was not sent keeps its number: it counts as lost.
             lane.sent.push(Sent {
                 at,
                 late,
@@ -357,7 +358,7 @@ struct Arrivals {
     dropped: u64,
 }
 
-/// Whether an interface is down, which is there.
+/// True if the interface exists and is down.
 fn is_down(error: &Error) -> bool {
     matches!(error, Error::Host(error) if error.is_interface_down())
 }

@@ -1,7 +1,7 @@
 //! Frames of eCPRI of any size, numbered: what is sent where a size or a rate is the question and not a plane.
 //!
-//! They have a VLAN tag, as C- and U-plane have. Without one a frame of 4200 bytes had no time of departure through the MACsec of Linux 7.2.7 (one of 3500
-//! bytes had).
+//! They have a VLAN tag, as C- and U-plane have. Without one a frame of 4200 bytes had no time of
+//! departure through the MACsec of Linux 7.2.7 (one of 3500 bytes had).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::play::{Due, Recogniser, Script, Verdict};
 
 /// eCPRI's generic data transfer (eCPRI 2.0, table 4), revision 1.
 const HEADER: [u8; 2] = [0x10, 3];
-/// Of what follows the header of eCPRI: channel, sequence number, and our number.
+/// Bytes of the fields after the eCPRI header: channel, sequence number, and our number.
 const NUMBERED: usize = 4 + 4 + 8;
 /// Bytes of the headers in front of eCPRI's.
 const ETHERNET: usize = Header::ETHERNET.bytes as usize + TAG.len();
@@ -81,7 +81,7 @@ pub(crate) struct Source {
     began: Option<std::time::Instant>,
 }
 
-/// What takes it.
+/// Receiver of the load.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     next: [u64; 2],

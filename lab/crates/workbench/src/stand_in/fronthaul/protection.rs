@@ -1,4 +1,4 @@
-//! How a fronthaul is protected, by its name as a level of a factor.
+//! Protection of a fronthaul, by its name as a level of a factor.
 
 use bartizan_budget::overhead::{Macsec, Sci};
 use bartizan_budget::unit::Bytes;
@@ -60,13 +60,14 @@ impl Protection {
         MACSEC_SUITES.iter().find(|suite| Some(suite.name) == self.suite)
     }
 
-    /// Whether frames are encrypted, where they are protected at all.
+    /// Encryption of the frames, if they are protected at all.
     #[must_use]
     pub fn confidentiality(self) -> Confidentiality {
         self.confidentiality
     }
 
-    /// Bytes on the wire of a frame of so many, both without check sequence, by IEEE 802.1AE; none where it is no frame.
+    /// Bytes on the wire of a frame of so many, both without check sequence, by IEEE 802.1AE; none
+    /// where it is no frame.
     #[must_use]
     pub fn on_the_wire(self, frame: usize) -> Option<usize> {
         let Some(suite) = self.suite() else {

@@ -13,7 +13,7 @@ use super::frame::{self, Plane};
 use super::play::{Due, Recogniser, Script, Verdict};
 use crate::Error;
 
-/// What of a capture is read at most.
+/// Largest capture that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
 /// Frames that may be missing between two that arrive.
 const AHEAD: usize = 10_000;
@@ -36,7 +36,7 @@ struct Recorded {
     bytes: Vec<u8>,
 }
 
-/// What is sent of it.
+/// The frames to send.
 pub(crate) struct Source {
     recording: Recording,
     next: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Source {
     faster: f64,
 }
 
-/// What the sink expects.
+/// The frames to expect.
 pub(crate) struct Sink {
     recording: Recording,
     /// The place of the next frame, and how many of each plane there were before it.
@@ -58,7 +58,8 @@ impl Recording {
     /// Reads the frames of C-, U- and S-plane, those inside of an unencrypted VLAN included.
     ///
     /// # Errors
-    /// Where the file cannot be read, is no capture of Ethernet, or has none of them.
+    /// Fails if the file cannot be read, is no capture of Ethernet, or has no frames of these
+    /// planes.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let wrong = |what: String| Error::Configuration(format!("{}: {what}", path.display()));
         let mut bytes = Vec::new();
@@ -164,7 +165,7 @@ impl Recogniser for Sink {
     }
 }
 
-/// Whether a frame that arrived is one that was sent: the kernel takes a VLAN tag off.
+/// True if a frame that arrived is the one that was sent. The kernel removes a VLAN tag.
 fn same(sent: &[u8], arrived: &[u8]) -> bool {
     if sent.len() == arrived.len() {
         return sent == arrived;
@@ -177,7 +178,8 @@ fn same(sent: &[u8], arrived: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Linux's MACsec, with and without encryption, and eCPRI past it; some frames are no fronthaul (see the README next to it).
+    /// Linux's MACsec, with and without encryption, and eCPRI past it; some frames are no fronthaul
+    /// (see the README next to it).
     fn captured() -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../crates/prove/wire/tests/data/macsec.pcap")
     }

@@ -1,4 +1,4 @@
-//! What became of every frame: when it was sent, left its port, came in at the other's, and was received.
+//! Times of every frame: sent, left its port, arrived at the other port, received.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,22 +18,24 @@ pub(crate) fn now() -> Moment {
 /// A frame that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// When it was handed to the kernel; as every time here in nanoseconds since 1970, by the kernel's clock.
+    /// Time at which it was handed to the kernel. All times here are nanoseconds since 1970 by the
+    /// kernel's clock.
     pub at: u64,
-    /// How much later than due that was, in nanoseconds.
+    /// Delay after its due time, in nanoseconds.
     pub late: u64,
-    /// When the driver of the port had it; none where that was not asked for, or the kernel had no room for the answer.
+    /// Time at which the port's driver had it; none if departure times are off, or the kernel had
+    /// no room for the timestamp.
     pub departed: Option<u64>,
-    /// What it looked like when it came out of the link; none where it did not.
+    /// Its arrival at the other end of the link; none if it did not arrive.
     pub arrived: Option<Received>,
 }
 
 /// A frame that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// When it came in at the port; none where the kernel took no time.
+    /// Time of arrival at the port; none if the kernel took no timestamp.
     pub arrived: Option<u64>,
-    /// When this program had it.
+    /// Time at which this program received it.
     pub at: u64,
 }
 
@@ -64,7 +66,7 @@ impl Lane {
         self.sent.iter().filter(|sent| sent.arrived.is_none()).count()
     }
 
-    /// Of every frame that arrived, in the order in which they were sent, from the frame of this number on.
+    /// Delay of every frame that arrived, in send order, starting at the frame of this number.
     pub fn delays(&self, first: usize) -> impl Iterator<Item = Delay> {
         let counted = self.sent.iter().skip(first);
         counted.filter_map(|sent| {

@@ -1,4 +1,5 @@
-//! What a gNB and an AMF said to each other, read from the capture in which it was recorded. NGAP stays opaque: a message is octets.
+//! Messages between a gNB and an AMF, read from the capture in which they were recorded. NGAP stays
+//! opaque: a message is octets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +13,7 @@ use bartizan_wire::{CaptureError, CaptureReader};
 
 use super::function::Message;
 
-/// Who said it.
+/// The sending end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// The gNB, which opens the association.
@@ -21,14 +22,14 @@ pub enum End {
     Amf,
 }
 
-/// What was said, in order.
+/// All messages, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     messages: Vec<(End, Message)>,
     procedures: Vec<(Procedure, Range<usize>)>,
 }
 
-/// What messages belong to.
+/// Procedure of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Procedure {
     /// NG Setup, which begins every association (TS 38.413, clause 8.7.1).
@@ -37,7 +38,7 @@ pub enum Procedure {
     Registration,
 }
 
-/// Why a capture is not an exchange.
+/// Reason why a capture is not an exchange.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -146,14 +147,15 @@ impl Exchange {
         &self.messages
     }
 
-    /// Which of them belong together: NG Setup, then one registration after the other.
+    /// Messages by procedure: NG Setup, then one registration after the other.
     #[must_use]
     pub fn procedures(&self) -> &[(Procedure, Range<usize>)] {
         &self.procedures
     }
 }
 
-/// NG Setup has a stream of its own, and each UE another (TS 38.412, clause 7): a procedure begins where the gNB first uses a stream.
+/// NG Setup has a stream of its own, and each UE another (TS 38.412, clause 7): a procedure begins
+/// where the gNB first uses a stream.
 fn procedures(messages: &[(End, Message)]) -> Option<Vec<(Procedure, Range<usize>)>> {
     let mut used = BTreeSet::new();
     let news = messages.iter().enumerate();

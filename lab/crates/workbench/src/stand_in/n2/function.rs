@@ -1,4 +1,5 @@
-//! One end of an association, as a network function has it: messages with stream, payload protocol identifier and order flag.
+//! One end of an association, as a network function has it: messages with stream, payload protocol
+//! identifier and order flag.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,9 +21,9 @@ pub const STREAMS: u16 = 32;
 pub struct Message {
     /// The stream it goes on or came on.
     pub stream: u16,
-    /// What the sender calls it.
+    /// Payload protocol identifier.
     pub payload_protocol: u32,
-    /// Whether it keeps the order of its stream.
+    /// Ordered or unordered delivery within its stream.
     pub ordering: Ordering,
     /// All of it.
     pub octets: Vec<u8>,
@@ -38,7 +39,7 @@ pub struct Waiting {
 #[derive(Debug)]
 pub struct Function {
     association: Association,
-    /// What is read into.
+    /// Receive buffer.
     buffer: Vec<u8>,
     /// The beginning of a message whose rest has not come.
     partial: Vec<u8>,
@@ -63,7 +64,7 @@ impl Waiting {
     /// Waits at an address of this host.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn at(host: &Namespace, address: SocketAddr) -> Result<Self, Error> {
         let listener = host.enter(|| Listener::bind(address, opening()))??;
         listener.set_nonblocking(true).map_err(Error::Broken)?;
@@ -180,7 +181,7 @@ impl Function {
     /// Sends nothing more; what was sent is still delivered.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn finish(&self) -> Result<(), Error> {
         self.association.finish().map_err(Error::Broken)
     }
@@ -190,7 +191,8 @@ impl Function {
     /// # Errors
     /// When the peer says something more, or does not end it in time.
     pub fn close(mut self, deadline: Instant) -> Result<(), Error> {
-        // Whoever shuts down sees by a notification alone that the peer has too. Before, none is asked for: each would wake the program.
+        // The end that shuts down learns only from a notification that the peer has shut down too.
+        // Notifications are subscribed to only now: each one would wake the program.
         self.association.subscribe().map_err(Error::Broken)?;
         self.finish()?;
         match self.receive(deadline)? {

@@ -18,12 +18,12 @@ use crate::stand_in::proxies::Tools;
 
 /// The ends by number, as the deployment file calls them.
 pub(super) const ENDS: [&str; 2] = ["gnb", "amf"];
-/// How long a program may take until it serves, or has a connection ready.
+/// Time limit for a program to serve or to have a connection ready.
 const READY: Duration = Duration::from_secs(20);
 /// Between two looks.
 const TURN: Duration = Duration::from_millis(5);
 
-/// What a pair is made of.
+/// Setting of a pair.
 pub(crate) struct Setting<'a> {
     pub(crate) protection: Protection,
     /// The one group of TLS that both are willing to use.
@@ -129,7 +129,7 @@ impl Pair {
     }
 }
 
-/// What the admin port of a sidecar on this host answers with a status of success; none where it does not.
+/// Body of a 200 response from the sidecar's admin port on this host; none for any other response.
 fn served(host: &Namespace, admin: SocketAddr, path: &str) -> Option<String> {
     let mut stream = host.enter(|| TcpStream::connect(admin)).ok()?.ok()?;
     stream.set_read_timeout(Some(READY)).ok()?;
@@ -143,7 +143,8 @@ fn served(host: &Namespace, admin: SocketAddr, path: &str) -> Option<String> {
     text.starts_with("HTTP/1.1 200").then_some(text)
 }
 
-/// Whether an SCTP socket of this host has a port; the socket sees no association of it.
+/// True if an SCTP socket of this host listens on a port. The socket gets no association from this
+/// check.
 fn listens(host: &Namespace, port: u16) -> bool {
     let read = host.enter(|| fs::read_to_string("/proc/thread-self/net/sctp/eps"));
     // ENDPT SOCK STY SST HBKT LPORT UID INODE LADDRS

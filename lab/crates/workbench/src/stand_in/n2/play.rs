@@ -6,7 +6,7 @@ use super::exchange::{End, Exchange};
 use super::function::{Function, Message};
 use crate::Error;
 
-/// What became of messages that an end waited for.
+/// Counts of messages that arrived otherwise than they were sent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
     /// Those that did not arrive as one message with their octets.
@@ -17,16 +17,17 @@ pub struct Changed {
     pub payload_protocols: usize,
 }
 
-/// What an end saw of an exchange.
+/// Observation of an exchange at one end.
 #[derive(Debug)]
 pub struct Seen {
-    /// When each message of the exchange was sent, or had come.
+    /// Time at which each message of the exchange was sent or received.
     pub at: Vec<Instant>,
-    /// Of those that came.
+    /// Changes of the received messages.
     pub changed: Changed,
 }
 
-/// Says an end's part of the exchange, and waits for the other's, in the order of the recording: a message is sent as soon as all before it have come.
+/// Says an end's part of the exchange, and waits for the other's, in the order of the recording: a
+/// message is sent as soon as all before it have come.
 ///
 /// # Errors
 /// When the association ends, the deadline passes, or other octets come than were recorded.
@@ -83,7 +84,7 @@ impl Changed {
             self.streams += usize::from(one.stream != message.stream);
             self.payload_protocols += usize::from(one.payload_protocol != message.payload_protocol);
         }
-        // What is left over is what is lacking, cut or put together.
+        // The remaining octets are those of the missing messages, split or merged.
         if arrived.iter().map(|one| one.octets.len()).sum::<usize>() == lacking {
             Ok(())
         } else {

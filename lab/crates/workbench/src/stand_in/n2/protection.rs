@@ -1,10 +1,10 @@
-//! What stands between the association of a gNB and that of its AMF.
+//! Protection between the association of a gNB and that of its AMF.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::stand_in::e2::link::{Link, NODE, RIC};
 
-/// How N2 is protected, by its name as a level of a factor.
+/// Protection of N2, by its name as a level of a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {
     /// Not: one association from host to host.
@@ -55,41 +55,41 @@ impl Protection {
         }
     }
 
-    /// Whether two sidecars stand between the ends.
+    /// True if two sidecars relay between the ends.
     #[must_use]
     pub const fn by_sidecars(self) -> bool {
         matches!(self, Self::GatewayTls | Self::GatewayQuic | Self::Splice)
     }
 
-    /// Whether two programs do, each with a connection of its own to its function.
+    /// True if two programs relay, each with its own connection to its function.
     #[must_use]
     pub const fn by_programs(self) -> bool {
         self.by_sidecars() || matches!(self, Self::Socat)
     }
 
-    /// Whether the ends speak TCP.
+    /// True if the ends speak TCP.
     #[must_use]
     pub const fn of_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Splice)
     }
 
-    /// Whether nobody on the cable may read SCTP.
+    /// True if SCTP is unreadable on the cable.
     #[must_use]
     pub const fn hides(self) -> bool {
         !matches!(self, Self::None | Self::Tcp)
     }
 }
 
-/// Where the parts of a pair are. Each pair has ports of its own, for several are up at the same time.
+/// Addresses of a pair's parts. Each pair has its own ports, because several run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
-    /// Where the gNB dials.
+    /// Address to which the gNB connects.
     pub entry: SocketAddr,
-    /// Where the program on the AMF's host listens for the other one.
+    /// Address on the AMF's host at which its program listens for the other one.
     pub middle: SocketAddr,
-    /// Where the AMF listens.
+    /// Address at which the AMF listens.
     pub service: SocketAddr,
-    /// Where each program says how it is, on its own host.
+    /// Admin address of each program, on its own host.
     pub admin: SocketAddr,
 }
 
@@ -97,7 +97,8 @@ pub struct Places {
 const FIRST: u16 = 38_500;
 
 impl Places {
-    /// Of the pair of this number; of association or connection without programs where `protection` has none.
+    /// Addresses of the pair of this number. Without programs, `protection` gives those of the
+    /// association or connection itself.
     #[must_use]
     pub fn of(protection: Protection, number: u16) -> Self {
         let port = |one: u16| FIRST + 4 * number + one;

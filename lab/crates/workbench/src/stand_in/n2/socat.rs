@@ -1,4 +1,5 @@
-//! Two socats, as published work bridges N2: one copies what it reads from SCTP into TLS, the other what it reads from TLS into SCTP.
+//! Two socats, as published work bridges N2: one copies what it reads from SCTP into TLS, the other
+//! what it reads from TLS into SCTP.
 
 use std::fs;
 
@@ -10,7 +11,8 @@ use crate::Error;
 /// SCTP_NODELAY on a connected socket, by level and number (linux/in.h, linux/sctp.h): this socat has no name for it.
 const NO_DELAY: &str = "setsockopt-int=132:3:1";
 
-/// The programs of both ends, the gNB's first. TLS 1.3 with the group alone, both ends authenticated; no delay for more to come, on any socket.
+/// The programs of both ends, the gNB's first. TLS 1.3 with the group alone, both ends
+/// authenticated; no delay for more to come, on any socket.
 pub(super) fn programs(setting: &Setting<'_>) -> Result<[Program; 2], Error> {
     let places = setting.places;
     let configuration = setting.folder.join("openssl.cnf");

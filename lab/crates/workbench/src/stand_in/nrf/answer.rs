@@ -1,4 +1,5 @@
-//! What is answered to a request: TS 29.510 clauses 5.2, 5.3, 6.1 and 6.2, errors as ProblemDetails (TS 29.571).
+//! Responses to requests: TS 29.510 clauses 5.2, 5.3, 6.1 and 6.2, errors as ProblemDetails (TS
+//! 29.571).
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ pub struct Answer {
 const JSON: &str = "application/json";
 const PATCH: &str = "application/json-patch+json";
 const PROBLEM: &str = "application/problem+json";
-/// Of lists of links (TS 29.501, clause 5.2.4).
+/// Media type of lists of links (TS 29.501, clause 5.2.4).
 const LINKS: &str = "application/3gppHal+json";
 
 impl Answer {
@@ -247,7 +248,7 @@ impl Registry {
     }
 }
 
-/// Whether nothing but the status and the load are reported.
+/// True if only the status and the load are reported.
 fn is_heart_beat(operations: &Value) -> bool {
     let reported = ["/nfStatus", "/load", "/loadTimeStamp"];
     let one = |operation: &Value| operation["path"].as_str().is_some_and(|path| reported.contains(&path));

@@ -1,4 +1,4 @@
-//! What a discovery asks for (TS 29.510, clause 6.2.3.2.3.1), and whether an instance is it.
+//! Parameters of a discovery (TS 29.510, clause 6.2.3.2.3.1), and their match with an instance.
 
 use serde_json::Value;
 
@@ -58,7 +58,8 @@ impl Search {
         Ok(search)
     }
 
-    /// The profile as it is answered with, if it is what is searched for: of the type, registered, and with the services.
+    /// The profile as it is answered with, if it is what is searched for: of the type, registered,
+    /// and with the services.
     pub(super) fn found(&self, profile: &Value) -> Option<Value> {
         let instance = self.instance.as_ref();
         if profile["nfType"] != *self.target
@@ -77,7 +78,7 @@ impl Search {
             }
         }
         if let Some(members) = found.as_object_mut() {
-            // Of NF management, not of a search result.
+            // `heartBeatTimer` belongs to NF management, not to a search result.
             members.remove("heartBeatTimer");
         }
         Some(found)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Why a patch cannot be applied.
+/// Reason why a patch cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unapplied(pub(super) String);
 

@@ -1,8 +1,8 @@
-//! What a profile must have before it is taken (TS 29.510, clause 6.1.6.2.2).
+//! Attributes that a profile must have to be accepted (TS 29.510, clause 6.1.6.2.2).
 
 use serde_json::Value;
 
-/// What is wrong with a profile, by the attribute.
+/// Fault of a profile, by attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unfit {
     /// The attribute as a JSON pointer.
@@ -57,7 +57,7 @@ pub(super) fn check(profile: &Value, id: &str) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Whether text is a UUID as RFC 9562 writes it, of any version.
+/// True if the text is a UUID in the form of RFC 9562, of any version.
 pub(super) fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])

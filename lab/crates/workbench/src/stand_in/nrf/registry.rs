@@ -16,7 +16,7 @@ pub struct Registry {
     instances: BTreeMap<String, Value>,
 }
 
-/// What became of a registration.
+/// Result of a registration.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Registered {
     Created(Value),
@@ -25,13 +25,13 @@ pub(super) enum Registered {
 }
 
 impl Registry {
-    /// How many there are.
+    /// Number of instances.
     #[must_use]
     pub fn len(&self) -> usize {
         self.instances.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no instance.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()

@@ -25,19 +25,20 @@ use super::LARGEST_BODY;
 use super::answer::{Answer, Asked};
 use super::registry::Registry;
 
-/// How long a TLS handshake may take.
+/// Time limit for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// What a stream and a connection may have under way towards us, in bytes.
+/// Receive window of a stream and of a connection, in bytes.
 const WINDOW: u32 = 1 << 20;
 /// Streams at once on a connection.
 const STREAMS: u32 = 1_000;
 
-/// How it serves.
+/// Behaviour of the server.
 #[derive(Debug, Default)]
 pub struct Manner {
     /// By TLS, both ends authenticated, as this endpoint has it; in plaintext without.
     pub tls: Option<Endpoint>,
-    /// How long it works on each request, one request after the other: a server of a known capacity.
+    /// Processing time of each request. Requests are processed one after the other, as by a server
+    /// of a known capacity.
     pub work: Duration,
 }
 
@@ -97,7 +98,7 @@ impl Server {
             .initial_connection_window_size(WINDOW)
             .max_concurrent_streams(STREAMS)
             .handshake::<_, Bytes>(stream);
-        // Whoever does not speak HTTP/2, or leaves, is not served.
+        // A client that does not speak HTTP/2, or disconnects, is not served.
         let Ok(mut connection) = handshake.await else { return };
         let mut streams = JoinSet::new();
         loop {

@@ -1,5 +1,5 @@
-//! The load client: one HTTP/2 connection, one thread, blocking. Nothing has a lower floor on one core: a request costs it one
-//! write and one read.
+//! The load client: one HTTP/2 connection, one thread, blocking. Nothing has a lower floor on one
+//! core: a request costs it one write and one read.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -12,9 +12,9 @@ use crate::stand_in::proxies::frame::{
 };
 use crate::stand_in::proxies::{ANSWER_BYTES, REQUEST_BYTES};
 
-/// How long an answer may take before the trial counts as failed.
+/// Time limit for a response. After it the trial counts as failed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What may be sent on a connection and on a stream before the other side says more (section 6.9.2).
+/// Initial send window of a connection and of a stream (section 6.9.2), in bytes.
 const INITIAL_WINDOW: i64 = 65_535;
 /// `:status 200` in the static table of HPACK, which every encoder uses.
 const STATUS_200: u8 = 0x88;
@@ -28,7 +28,7 @@ pub(super) struct Client {
     next_stream: u32,
     headers: Headers,
     body: Vec<u8>,
-    /// Of the connection.
+    /// Send window of the connection.
     send_window: i64,
     received: Received,
     /// Streams without an answer yet, with the bytes received of it.
@@ -41,14 +41,15 @@ pub(super) struct Client {
 /// `traceparent` of a sampled trace, as applications send it.
 const TRACE_PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// How the next header block is written.
+/// Encoding of the next header block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Headers {
     /// With its fields put into the dynamic table.
     First,
     /// By reference to the dynamic table.
     Indexed,
-    /// After the other side has made the table smaller: the block begins with that, and nothing is referred to any more.
+    /// After the other side has made the table smaller: the block begins with that, and nothing is
+    /// referred to any more.
     Emptied,
     /// Without any table.
     Literal,

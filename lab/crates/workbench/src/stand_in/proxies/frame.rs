@@ -1,5 +1,6 @@
-//! Just enough of HTTP/2 (RFC 9113) for a load client and a server that answers everything alike: frames are cut from and
-//! put into byte buffers, headers are never decoded beyond the status. What it leaves out costs the measured path nothing.
+//! Just enough of HTTP/2 (RFC 9113) for a load client and a server that answers everything alike:
+//! frames are cut from and put into byte buffers, headers are never decoded beyond the status. What
+//! it leaves out costs the measured path nothing.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -26,7 +27,7 @@ pub(super) const PRIORITY: u8 = 0x20;
 pub(super) const SETTINGS_HEADER_TABLE_SIZE: u16 = 0x01;
 pub(super) const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 0x04;
 
-/// What we let the other side send before it must wait: never in this traffic. A stream, and beyond that the connection.
+/// Receive windows of a stream and of the connection. This traffic never exhausts them.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
@@ -115,7 +116,7 @@ pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: 
     out.extend_from_slice(payload);
 }
 
-/// What either side says first, after the preface of a client.
+/// First frames of either side; a client's follow its preface.
 pub(super) fn put_opening(out: &mut Vec<u8>) {
     let mut settings = SETTINGS_INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
     settings.extend_from_slice(&STREAM_WINDOW.to_be_bytes());
@@ -145,7 +146,7 @@ pub(super) fn put_named(block: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// How much the other side has sent since it last granted more.
+/// Bytes that the other side has sent since it last got a window update.
 #[derive(Debug, Default)]
 pub(super) struct Received(u32);
 

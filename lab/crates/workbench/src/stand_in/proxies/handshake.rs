@@ -16,10 +16,11 @@ use crate::stand_in::proxies::papers::{CONSUMER, PRODUCER, Papers};
 /// `TLS_AES_256_GCM_SHA384`: what passes over every link.
 const CIPHER_SUITE: u16 = 0x1302;
 
-/// How long the other side may take.
+/// Time limit for the other side.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The two ends of a link as our `tls` crate makes them, with the checks of chain, names and revocation that sidecars make.
+/// The two ends of a link as our `tls` crate makes them, with the checks of chain, names and
+/// revocation that sidecars make.
 #[derive(Debug)]
 pub(crate) struct Ends {
     deployment: Deployment,
@@ -68,7 +69,8 @@ impl Ends {
         Self::made(self.deployment.clone(), self.files.clone())
     }
 
-    /// One full handshake in memory; gives the processor time of the server's half: its configuration, its flight, its checks.
+    /// One full handshake in memory; gives the processor time of the server's half: its
+    /// configuration, its flight, its checks.
     pub(crate) fn in_memory(&self) -> Result<Duration, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
         let connecting = self

@@ -1,5 +1,6 @@
-//! What one who shares a sidecar can do to the requests of others: latency next to a hostile consumer, producer, unauthenticated client and
-//! peer of another interface, in one interleaved run.
+//! Influence of one client or peer of a sidecar on the requests of others: latency next to a
+//! hostile consumer, producer, unauthenticated client and peer of another interface, in one
+//! interleaved run.
 //!
 //! ```text
 //! client -- h2c --> sidecar of the consumer == TLS ==> sidecar of the producer -- h2c --> server
@@ -9,8 +10,8 @@
 //!                                   hostile consumer next to it -         anybody
 //! ```
 //!
-//! What is hostile has a fixed rate and another processor where there is one, so that a figure says what sidecars share (windows,
-//! connections, turns, memory) and not what processors do.
+//! The attacker has a fixed rate, and another processor if there is one. So a figure shows the
+//! effect of shared sidecars (windows, connections, turns, memory) and not of shared processors.
 
 mod attack;
 mod hello;
@@ -32,20 +33,21 @@ use stage::Stage;
 
 /// Requests before those that count.
 const WARM_UP: usize = 20;
-/// How long something hostile is at it before latency is taken.
+/// Time for which the attacker runs before latency is measured.
 const HEAD_START: Duration = Duration::from_millis(150);
 
-/// Who is hostile.
+/// The hostile party.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hostility {
-    /// Nobody: what the others are compared with.
+    /// No attacker: the baseline.
     Quiet,
     /// A consumer of the same producer: takes no bodies, resets requests, sends frames that carry nothing.
     Consumer,
     /// Another producer of the same consumer: takes no bodies, answers with interim responses alone.
     Producer,
-    /// Whoever reaches the producer's port: half-open and broken handshakes, and hellos that it has to answer.
+    /// Any client that reaches the producer's port: half-open and broken handshakes, and hellos
+    /// that the sidecar has to answer.
     Unauthenticated,
     /// A peer of another interface of the producer, doing what the hostile consumer does.
     Neighbour,
@@ -91,7 +93,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Starts sidecars of these paths. The last processor is that of those who are measured; what is hostile has the others.
+    /// Starts sidecars of these paths. The last processor is that of those who are measured; what
+    /// is hostile has the others.
     pub(crate) fn start(tools: &Tools, paths: &[Proxy], folder: &Path, processors: &[usize]) -> Result<Self, Error> {
         let (hostile, own) = processors.split_at(processors.len().saturating_sub(1));
         let hostile = if hostile.is_empty() { own } else { hostile };
@@ -115,8 +118,8 @@ impl Arena {
         })
     }
 
-    /// How long each of so many requests takes, one after the other, while something is hostile. What is hostile ends with the trial, and so
-    /// do its connections.
+    /// Latencies of this many sequential requests during an attack. The attacker and its
+    /// connections end with the trial.
     pub(crate) fn trial(&self, path: Proxy, hostility: Hostility, requests: usize) -> Result<Vec<Duration>, Error> {
         let stage = self.stages.iter().find(|(of, _)| *of == path);
         let (_, stage) = stage.ok_or_else(|| Error::Configuration(format!("no sidecars of path {}", path.name())))?;

@@ -14,9 +14,9 @@ use crate::stand_in::proxies::peer::{Link, Reuse};
 use crate::stand_in::proxies::site::Cpu;
 use crate::stand_in::proxies::{Proxy, Tools};
 
-/// How long a program may take until it listens.
+/// Time limit for a program to listen.
 pub(super) const READY: Duration = Duration::from_secs(20);
-/// How long it may take to end by itself.
+/// Time limit for a program to end by itself.
 const END: Duration = Duration::from_secs(15);
 
 /// The server, a process of this same binary.
@@ -47,9 +47,9 @@ impl Server {
 pub(crate) struct Pair {
     consumer: Process,
     producer: Process,
-    /// Where the client connects to.
+    /// Address to which the client connects.
     pub(crate) entry: SocketAddr,
-    /// Where the producer's proxy listens by TLS.
+    /// TLS listening address of the producer's proxy.
     pub(crate) middle: SocketAddr,
     ledger: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ impl Pair {
         Ok(self.producer.pin(cores)?)
     }
 
-    /// What its two ends have used: the consumer's, then the producer's.
+    /// Resources used by its two ends: the consumer's, then the producer's.
     pub(crate) fn usage(&self) -> Result<[Usage; 2], Error> {
         Ok([
             Usage::of_group(self.consumer.id())?,

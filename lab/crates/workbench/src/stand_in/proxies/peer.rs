@@ -1,4 +1,5 @@
-//! How each proxy is configured to do the same: one worker, TLS 1.3, AES-256-GCM, both ends authenticated, nothing resumed.
+//! Equivalent configurations of all proxies: one worker, TLS 1.3, AES-256-GCM, both ends
+//! authenticated, no resumption.
 
 mod bartizan;
 mod envoy;
@@ -22,7 +23,7 @@ use crate::stand_in::proxies::papers::Papers;
 /// The cipher suite of every link (RFC 9846, appendix B.4), by OpenSSL's name.
 const CIPHER_SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
-/// Whether the proxies keep the connections between them.
+/// Reuse of connections between the proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// As they are run in earnest.
@@ -31,14 +32,14 @@ pub(crate) enum Reuse {
     Fresh,
 }
 
-/// What a pair of proxies needs to know.
+/// Parameters of a pair of proxies.
 #[derive(Debug)]
 pub(super) struct Link<'a> {
     pub(super) papers: &'a Papers,
     pub(super) reuse: Reuse,
-    /// Where the client connects to.
+    /// Address to which the client connects.
     pub(super) entry: SocketAddr,
-    /// Where the producer's proxy listens by TLS.
+    /// TLS listening address of the producer's proxy.
     pub(super) middle: SocketAddr,
     pub(super) server: SocketAddr,
     /// A folder of its own.
@@ -59,7 +60,7 @@ impl Link<'_> {
 pub(super) struct Ends {
     pub(super) consumer: Program,
     pub(super) producer: Program,
-    /// Where the producer's proxy writes down handshakes, if it does.
+    /// Ledger of the producer's proxy, if it writes one.
     pub(super) ledger: Option<PathBuf>,
 }
 

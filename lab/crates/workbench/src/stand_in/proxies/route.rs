@@ -35,7 +35,7 @@ pub enum Proxy {
     Ghostunnel,
 }
 
-/// What a proxy looks at.
+/// Unit that a proxy forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -86,7 +86,7 @@ impl Proxy {
         }
     }
 
-    /// Whether it is a path of our sidecar.
+    /// True if it is a path of our sidecar.
     #[must_use]
     pub const fn is_ours(self) -> bool {
         matches!(self, Self::Splice | Self::Http2)
@@ -102,7 +102,7 @@ impl Proxy {
         }
     }
 
-    /// What it looks at.
+    /// Unit that it forwards.
     #[must_use]
     pub const fn level(self) -> Level {
         match self {
@@ -117,7 +117,7 @@ impl Proxy {
         }
     }
 
-    /// Why it makes no new connection for each request of a new client connection, where it does not.
+    /// Reason why it cannot make a new connection for each client connection; `None` if it can.
     #[must_use]
     pub const fn always_pools(self) -> Option<&'static str> {
         match self {
@@ -150,7 +150,8 @@ impl Mode {
         }
     }
 
-    /// The policy of our deployment file. Peers' certificates are checked against a revocation list, which must be there.
+    /// The policy of our deployment file. Peers' certificates are checked against a revocation
+    /// list, which must be there.
     pub(super) const fn policy(self) -> &'static str {
         match self {
             Self::Classical => "{ profile: classical, lab: true, revocation: require }",
@@ -174,7 +175,7 @@ impl Mode {
     }
 }
 
-/// What lies between client and server.
+/// Path between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Route {
     /// Nothing.
@@ -192,7 +193,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// What is measured.
+/// Quantity that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
@@ -231,7 +232,7 @@ impl What {
     }
 }
 
-/// Where everything runs.
+/// Placement of all processes on processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
@@ -254,7 +255,7 @@ impl Placement {
         }
     }
 
-    /// Which of the processors there are.
+    /// The processors to use, out of `all`.
     pub(crate) fn cores(self, all: &[usize]) -> &[usize] {
         match self {
             // The last one: interrupts prefer the first.

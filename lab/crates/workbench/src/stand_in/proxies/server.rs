@@ -1,4 +1,5 @@
-//! The server behind every route that is measured: unencrypted HTTP/2, a thread per connection, the same answer to everything.
+//! The server behind every route that is measured: unencrypted HTTP/2, a thread per connection, the
+//! same answer to everything.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
@@ -15,7 +16,7 @@ use crate::stand_in::proxies::frame::{
 /// Answers every request of every connection with 200 and 1024 bytes of JSON, until the process ends.
 ///
 /// # Errors
-/// Where connections can no longer be accepted.
+/// Fails when connections can no longer be accepted.
 pub fn serve(listener: &TcpListener) -> io::Result<()> {
     let answer = answer();
     loop {
@@ -53,7 +54,7 @@ struct Connection {
     inbox: Inbox,
     out: Vec<u8>,
     answer: Answer,
-    /// Of the connection; streams may take an answer whole or we refuse.
+    /// Send window of the connection. A stream may take an answer whole, or we refuse it.
     send_window: i64,
     received: Received,
     /// Streams whose answer waits for the window.

@@ -15,19 +15,19 @@ const WARM_UP: usize = 10;
 /// Streams of the load before memory is read.
 const MEMORY_STREAMS: usize = 64;
 
-/// What a trial gave.
+/// Measurements of a trial.
 #[derive(Debug)]
 pub(crate) enum Measured {
-    /// Of requests one after the other.
+    /// Sequential requests.
     Latencies {
-        /// Of each request, in nanoseconds, in order; without those that warmed up.
+        /// Latency of each request in nanoseconds, in order, without warm-up.
         latencies_ns: Vec<u64>,
         /// Processor time of the proxies while they ran, warm-up included; absent on the direct route.
         cpu: Option<Cpu>,
         /// Requests within that time.
         requests: u64,
     },
-    /// Of many at once.
+    /// Concurrent requests.
     Load {
         /// Requests answered.
         requests: u64,
@@ -36,9 +36,8 @@ pub(crate) enum Measured {
         /// Processor time of the proxies meanwhile; absent on the direct route.
         cpu: Option<Cpu>,
     },
-    /// Of handshakes alone.
+    /// Handshakes only.
     Handshakes {
-        /// How many.
         handshakes: u64,
         /// Processor time of the server's side for all of them.
         server_cpu_ns: u64,
@@ -89,7 +88,7 @@ impl Site {
     }
 
     pub(crate) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
-        // The client's connection first: nobody waits for it to end.
+        // The client's connection first: it needs no graceful end.
         drop(self.client);
         self.pair.map_or(Ok(None), Pair::stop)
     }
@@ -99,7 +98,8 @@ impl Site {
         self.pair.as_ref().map_or(Ok(()), |pair| pair.pin(cores))
     }
 
-    /// What the producer's ledger shows so far: full handshakes that were accepted, and others; `None` where none is kept.
+    /// Handshakes in the producer's ledger so far: accepted full ones, and others; `None` without a
+    /// ledger.
     pub(crate) fn ledger(&self) -> Result<Option<(u64, u64)>, Error> {
         self.pair.as_ref().map_or(Ok(None), Pair::ledger)
     }
@@ -198,7 +198,7 @@ impl Site {
         })
     }
 
-    /// What the proxies hold after load.
+    /// Memory of the proxies after load.
     pub(crate) fn memory(&mut self, requests: u64) -> Result<Measured, Error> {
         self.with_client(|client| client.load(MEMORY_STREAMS, requests))?;
         let [consumer, producer] = self.usage()?.unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::stand_in::proxies::{Pair, Papers, Proxy, Reuse, Tools};
 const STREAMS: usize = 16;
 /// Requests that warm up.
 const WARM_UP: usize = 20;
-/// Spans that nobody sends any more are waited for so long.
+/// Time limit for spans that have not arrived yet.
 const LATE: Duration = Duration::from_secs(3);
 /// Longer than a sidecar gathers.
 const STILL: Duration = Duration::from_millis(500);
@@ -27,12 +27,12 @@ const STILL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Traced {
     pair: Pair,
-    /// Whether the client's requests belong to a trace.
+    /// True if the client's requests belong to a trace.
     header: bool,
     collector: Option<Collector>,
 }
 
-/// What a number of requests took.
+/// Cost of a number of requests.
 #[derive(Debug)]
 pub(crate) struct Took {
     pub(crate) per_second: f64,
@@ -43,7 +43,8 @@ pub(crate) struct Took {
 }
 
 impl Traced {
-    /// With `share` of the requests in a trace that the consumer's sidecar begins, or without the option; `header` has the client's requests belong to a trace.
+    /// With `share` of the requests in a trace that the consumer's sidecar begins, or without the
+    /// option; `header` has the client's requests belong to a trace.
     pub(crate) fn start(
         tools: &Tools,
         papers: &Papers,
@@ -73,7 +74,7 @@ impl Traced {
         Ok(if self.header { client.traced() } else { client })
     }
 
-    /// How long each of so many requests takes, one after the other.
+    /// Latencies of this many sequential requests.
     pub(crate) fn latencies(&self, requests: usize) -> Result<Vec<Duration>, Error> {
         let mut client = self.client()?;
         for _ in 0..WARM_UP {
@@ -82,11 +83,11 @@ impl Traced {
         (0..requests).map(|_| client.exchange()).collect()
     }
 
-    /// What so many requests take, 16 under way at once on one connection.
+    /// Cost of this many requests, with 16 at a time on one connection.
     pub(crate) fn requests(&self, requests: u64) -> Result<Took, Error> {
         let mut client = self.client()?;
         client.load(STREAMS, 2 * STREAMS as u64)?;
-        // What was before is at the collector.
+        // Spans of earlier requests are already at the collector.
         let before = self.settled();
         let used = self.usage()?;
         let took = client.load(STREAMS, requests)?;
@@ -103,7 +104,8 @@ impl Traced {
         Ok(self.pair.usage()?.iter().map(|end| end.cpu).sum())
     }
 
-    /// Spans at the collector, once no more come. Where there is none as long is waited: what sidecars do meanwhile is done in every trial.
+    /// Spans at the collector, once no more come. Where there is none as long is waited: what
+    /// sidecars do meanwhile is done in every trial.
     fn settled(&self) -> u64 {
         let Some(collector) = &self.collector else {
             thread::sleep(STILL);

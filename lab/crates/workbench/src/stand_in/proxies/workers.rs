@@ -1,8 +1,9 @@
 //! A pair of sidecars of which the producer's has several workers, and clients that keep all of them busy.
 //!
-//! Client, both sidecars and the server share the machine, so that nothing but the measured sidecar may be what limits them: each of its
-//! threads of one kind gets a fixed share of a processor and no more. What two such threads carry together, over what one carries, is then how well
-//! the sidecar spreads over threads, whatever number of processors the machine has.
+//! Client, both sidecars and the server share the machine, so that nothing but the measured sidecar
+//! may be what limits them: each of its threads of one kind gets a fixed share of a processor and
+//! no more. What two such threads carry together, over what one carries, is then how well the
+//! sidecar spreads over threads, whatever number of processors the machine has.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,13 +21,15 @@ use crate::stand_in::proxies::papers::Papers;
 use crate::stand_in::proxies::peer::{Link, Reuse};
 use crate::stand_in::proxies::{Proxy, Tools};
 
-/// In which a thread has its share. A worker that has used it up waits for a few milliseconds, which clients must have requests for.
+/// In which a thread has its share. A worker that has used it up waits for a few milliseconds,
+/// which clients must have requests for.
 const PERIOD: Duration = Duration::from_millis(20);
 /// Clients, each with a connection of its own: as many for every number of workers.
 const CLIENTS: usize = 8;
 /// Requests of a client under way at once.
 const STREAMS: usize = 16;
-/// Workers of the consumer's sidecar, which has no bound: by `http2` each has a connection of its own to the producer's.
+/// Workers of the consumer's sidecar, which has no bound: by `http2` each has a connection of its
+/// own to the producer's.
 const CONSUMER_WORKERS: &str = "2";
 /// Requests that warm up where one after the other is measured.
 const WARM_UP: usize = 20;
@@ -42,13 +45,13 @@ pub(crate) struct Crowd {
     workers: usize,
 }
 
-/// What a number of requests or handshakes took.
+/// Rate and cost of a number of requests or handshakes.
 #[derive(Debug)]
 pub(crate) struct Rate {
     pub(crate) per_second: f64,
     /// Processor time of the measured sidecar, with all its threads, for each.
     pub(crate) cpu: Duration,
-    /// Of each of the threads with a bound, in the order of their numbers.
+    /// Processor time of each measured thread that has a bound, by its number.
     pub(crate) of_threads: Vec<Duration>,
 }
 
@@ -112,7 +115,7 @@ impl Crowd {
         })
     }
 
-    /// How long each of so many requests takes, one after the other, without a bound.
+    /// Latencies of this many sequential requests, without a bound.
     pub(crate) fn latencies(&self, requests: usize) -> Result<Vec<Duration>, Error> {
         let mut client = Client::connect(self.entry)?;
         for _ in 0..WARM_UP {
@@ -121,7 +124,8 @@ impl Crowd {
         (0..requests).map(|_| client.exchange()).collect()
     }
 
-    /// Requests per second of all clients together, while each worker has this share of a processor, from 0 to 1. Each client sends so many.
+    /// Requests per second of all clients together, while each worker has this share of a
+    /// processor, from 0 to 1. Each client sends so many.
     pub(crate) fn requests(&self, requests: u64, share: f64) -> Result<Rate, Error> {
         let clients = (0..CLIENTS).map(|_| {
             let mut client = Client::connect(self.entry)?;
@@ -134,7 +138,8 @@ impl Crowd {
         self.rate((Threads::Workers, share), clients, each, requests)
     }
 
-    /// Full handshakes per second with all clients together, while each thread of handshakes has this share of a processor. Each client makes so many.
+    /// Full handshakes per second with all clients together, while each thread of handshakes has
+    /// this share of a processor. Each client makes so many.
     pub(crate) fn handshakes(&self, handshakes: u64, share: f64) -> Result<Rate, Error> {
         // Chains are known from then on.
         self.ends.over_tcp(self.middle)?;

@@ -14,18 +14,19 @@ use tokio::time::timeout;
 
 use crate::stand_in::exchange::{self, Answer};
 
-/// What the recorded clients announced in their SETTINGS (Go's net/http2).
+/// SETTINGS of the recorded clients (Go's net/http2).
 const WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 const MAX_HEADER_LIST_SIZE: u32 = 10 << 20;
 
-/// How long a connection may take to open.
+/// Time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an answer may take beyond the time that the network function thought: what free5GC's AMF gives a request.
+/// Time limit for an answer beyond the recorded processing time: the limit of free5GC's AMF for a
+/// request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a connection that has been asked to close may take.
+/// Time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(super) struct Channel {
     pub(super) setup: Duration,
 }
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Debug)]
 pub(super) enum Silence {
     /// The server has certainly not processed the request: it may be sent again (RFC 9113 section 8.7).
@@ -107,7 +108,8 @@ impl Channel {
     pub(super) async fn close(self) {
         drop(self.sender);
         let abort = self.driver.abort_handle();
-        // A driver that ends by an error has already reported it to whoever asked; one that does not end is dropped.
+        // A driver that ends with an error has already reported it to the requester. One that does
+        // not end is dropped.
         if timeout(CLOSE_TIMEOUT, self.driver).await.is_err() {
             abort.abort();
         }
@@ -132,7 +134,8 @@ async fn read(response: ResponseFuture, begun: Instant) -> Result<Answer, h2::Er
     })
 }
 
-/// Whether the server has reported that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
+/// Classifies an error. A GOAWAY that ends before the stream, or REFUSED_STREAM, shows that the
+/// server has not processed it.
 fn silence(error: &h2::Error) -> Silence {
     let refused = error.is_remote()
         && (error.is_go_away() && error.reason() == Some(Reason::NO_ERROR)

@@ -50,7 +50,7 @@ impl Clock {
             })
             .is_ok()
         {
-            // The thread ends only when no clock is left: then nobody waits.
+            // The thread ends only when no clock is left. Then nothing waits for it.
             let _ = woken.await;
         }
     }
@@ -60,7 +60,8 @@ fn serve(incoming: &mpsc::Receiver<Order>) {
     let mut waiting: BinaryHeap<Reverse<Order>> = BinaryHeap::new();
     let mut number = 0;
     loop {
-        // What came while this thread had no turn is served in the order of its moments as well.
+        // Orders that came while this thread was not scheduled are served in the order of their
+        // times too.
         while let Ok(order) = incoming.try_recv() {
             number += 1;
             waiting.push(Reverse(Order { number, ..order }));
@@ -68,7 +69,7 @@ fn serve(incoming: &mpsc::Receiver<Order>) {
         let now = Instant::now();
         while waiting.peek().is_some_and(|Reverse(order)| order.moment <= now) {
             if let Some(Reverse(order)) = waiting.pop() {
-                // Whoever has stopped waiting need not be notified.
+                // A waiter that has given up need not be notified.
                 let _ = order.wake.send(());
             }
         }
@@ -117,7 +118,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let clock = Clock::start().unwrap();
-            // Whoever asks for a moment that is over returns at once: a machine that was busy until then shows nothing.
+            // A wait for a time in the past returns at once. A machine that was busy until then
+            // proves nothing.
             for tried in 1.. {
                 let first = Instant::now() + Duration::from_millis(100 * tried);
                 let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();

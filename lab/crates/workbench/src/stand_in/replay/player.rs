@@ -14,10 +14,10 @@ use super::{Error, Targets};
 use crate::Exchange;
 use crate::stand_in::exchange::{Answer, Connection, Request};
 
-/// How often a request that the server refused unprocessed is sent again.
+/// Maximum number of retries of a request that the server refused unprocessed.
 const RETRIES: u32 = 5;
 
-/// When things are sent.
+/// Timing of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speed {
     /// Connections are opened and closed and requests sent when they were in the recording; a request that waited
@@ -98,7 +98,7 @@ pub fn play(exchange: &Exchange, targets: &Targets, speed: Speed) -> Result<Outc
     Ok(outcome)
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Stage {
     clock: Clock,
     speed: Speed,
@@ -120,7 +120,7 @@ struct Part {
     target: SocketAddr,
 }
 
-/// What became of it.
+/// Result of a connection.
 #[derive(Default)]
 struct Played {
     number: usize,
@@ -237,8 +237,8 @@ struct Reply {
     refused: u32,
 }
 
-/// How an answer differs from the recorded one: in status, body, or a header field that is missing or changed. Fields
-/// may be added on the way.
+/// Difference of an answer from the recorded one: in status, body, or a header field that is
+/// missing or changed. Fields may be added on the way.
 fn difference(recorded: &Answer, got: &Answer) -> Option<String> {
     if recorded.status != got.status {
         return Some(format!(

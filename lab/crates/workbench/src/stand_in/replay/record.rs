@@ -1,4 +1,4 @@
-//! What a replay leaves behind: raw records, and what was not as recorded.
+//! Results of a replay: raw records, and differences from the recording.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bartizan_stats::Summary;
 use serde::Serialize;
 
-/// What became of a playing.
+/// Result of a replay.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Outcome {
     /// Every request that was answered as recorded, by connection.
@@ -36,11 +36,12 @@ pub struct RequestRecord {
     pub path: String,
     /// `:status` of the answer.
     pub status: u16,
-    /// When it was sent for the last time, since the begin.
+    /// Time of the last attempt, since the begin.
     pub sent_us: f64,
     /// From handing it over until the last byte of its answer, at its last attempt.
     pub latency_us: f64,
-    /// How long the recorded network function thought; part of the latency when the responder thinks too.
+    /// Processing time of the recorded network function. Part of the latency if the responder waits
+    /// for it too.
     pub think_us: f64,
     /// Attempts that the server refused unprocessed.
     pub refused: u32,
@@ -53,15 +54,15 @@ pub struct ConnectionRecord {
     pub connection: usize,
     /// The network function that was called.
     pub server: String,
-    /// Whether it was opened only because another was refused a request.
+    /// True if it was opened only because a request on another connection was refused.
     pub again: bool,
-    /// When its opening began, since the begin.
+    /// Time at which its opening began, since the begin.
     pub opened_us: f64,
     /// From the begin of the TCP handshake until a request could be sent.
     pub setup_us: f64,
 }
 
-/// What was not as recorded.
+/// A difference from the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// Number of the connection in the exchange.
@@ -70,7 +71,7 @@ pub struct Fault {
     pub server: String,
     /// The request as method and path; `None` for the connection itself.
     pub request: Option<String>,
-    /// What happened.
+    /// Description of the fault.
     pub what: String,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for Fault {
 }
 
 impl Outcome {
-    /// Whether everything was as recorded.
+    /// True if everything was as recorded.
     #[must_use]
     pub fn clean(&self) -> bool {
         self.faults.is_empty()

@@ -26,22 +26,22 @@ use crate::Exchange;
 /// A larger body than any that was recorded is not read to its end, in bytes.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// What the recorded servers announced in their SETTINGS (Go's net/http2 as free5GC sets it up).
+/// SETTINGS of the recorded servers (Go's net/http2 as free5GC sets it up).
 const MAX_CONCURRENT_STREAMS: u32 = 250;
 const WINDOW: u32 = 1 << 20;
 const MAX_FRAME_SIZE: u32 = 1 << 20;
 const MAX_HEADER_LIST_SIZE: u32 = 1_048_896;
 
-/// How the responder behaves besides its answers.
+/// Behaviour of the responder other than its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behaviour {
-    /// When it answers.
+    /// Time of its answers.
     pub think: Think,
-    /// What it does with a connection without streams.
+    /// Treatment of a connection without streams.
     pub idle: Idle,
 }
 
-/// When an answer is given.
+/// Time of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Think {
     /// As long after the request as it took the recorded network function.
@@ -51,7 +51,7 @@ pub enum Think {
     None,
 }
 
-/// What becomes of a connection without streams.
+/// Treatment of a connection without streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Idle {
     /// It stays.
@@ -67,7 +67,7 @@ impl Idle {
     pub const FREE5GC: Self = Self::GoAway(Duration::from_millis(1));
 }
 
-/// What a responder has done so far.
+/// Counters of a responder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Answered {
     /// TCP connections accepted.
@@ -99,7 +99,7 @@ struct Tally {
     goaways: AtomicU64,
 }
 
-/// What every connection of one network function needs.
+/// State shared by the connections of one network function.
 #[derive(Clone)]
 struct Role {
     server: Arc<str>,
@@ -196,19 +196,19 @@ impl Responder {
         Self::start(exchange, listeners, behaviour)
     }
 
-    /// Where each network function listens: the targets of a player without anything between.
+    /// Address of each network function: the targets of a player without proxies.
     #[must_use]
     pub fn addresses(&self) -> &Targets {
         &self.addresses
     }
 
-    /// Where one network function listens.
+    /// Address of one network function.
     #[must_use]
     pub fn address(&self, server: &str) -> Option<SocketAddr> {
         self.addresses.get(server).copied()
     }
 
-    /// What it has done so far.
+    /// Counters so far.
     #[must_use]
     pub fn answered(&self) -> Answered {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Drop for Responder {
     fn drop(&mut self) {
         drop(self.running.take());
         if let Some(thread) = self.thread.take() {
-            // A panic over there has been printed; there is nobody here to tell.
+            // The thread has printed its panic already; `drop` has no caller that could handle it.
             let _ = thread.join();
         }
     }
@@ -256,7 +256,7 @@ async fn serve(stream: TcpStream, role: Role) {
         .max_frame_size(MAX_FRAME_SIZE)
         .max_header_list_size(MAX_HEADER_LIST_SIZE)
         .handshake::<_, Bytes>(Lingering::new(stream));
-    // Whoever does not speak HTTP/2, or leaves, is not served.
+    // A client that does not speak HTTP/2, or disconnects, is not served.
     let Ok(mut connection) = handshake.await else { return };
     let mut streams = JoinSet::new();
     loop {

@@ -1,4 +1,4 @@
-//! Which answer belongs to which request.
+//! Match of answers to requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use http::Method;
 use crate::Exchange;
 use crate::stand_in::exchange::Answer;
 
-/// What makes two requests the same: everything that a network function would look at.
+/// Identity of a request: everything that a network function would look at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) server: String,

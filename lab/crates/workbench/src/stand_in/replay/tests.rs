@@ -83,7 +83,8 @@ fn responder_that_is_killed_midway_leaves_described_faults() {
     let responder = responder(&exchange, Think::Recorded, Idle::Keep);
     let targets = responder.addresses().clone();
     let killer = thread::spawn(move || {
-        // In the middle of a request that is thought about for more than a second: six connections come at its beginning, the seventh after it.
+        // In the middle of a request that is thought about for more than a second: six connections
+        // come at its beginning, the seventh after it.
         until("six connections", || responder.answered().connections >= 6);
         thread::sleep(Duration::from_millis(300));
         drop(responder);

@@ -19,19 +19,19 @@ use tokio_rustls::TlsConnector;
 use super::target::Security;
 use super::{Error, Target};
 
-/// How long a connection may take to open, its handshake included.
+/// Time limit for opening a connection, including its handshake.
 const OPENING: Duration = Duration::from_secs(10);
-/// What free5GC's AMF gives an SBI request.
+/// Time limit of free5GC's AMF for an SBI request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection that is no longer wanted may take to close.
+/// Time limit for closing a connection that is no longer wanted.
 const CLOSING: Duration = Duration::from_secs(1);
-/// What a stream and the connection may have under way towards us, in bytes.
+/// Receive window of a stream and of the connection, in bytes.
 const WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 /// Bytes of an answer's body that are read.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// In messages: `registration`.
@@ -47,14 +47,14 @@ pub struct Question {
 }
 
 impl Question {
-    /// How messages name it.
+    /// Name in messages.
     #[must_use]
     pub fn shown(&self) -> String {
         format!("{} ({} {})", self.what, self.method, self.path)
     }
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// `:status`.
@@ -73,7 +73,7 @@ pub struct Channel {
     target: Target,
 }
 
-/// Why there is no answer.
+/// Reason for a missing response.
 #[derive(Debug)]
 pub(super) enum Silence {
     /// The NRF has certainly not looked at the request: it may be asked again (RFC 9113, section 8.7).
@@ -93,7 +93,7 @@ impl Channel {
     /// Connects, with the TLS handshake where the target has one.
     ///
     /// # Errors
-    /// Where nobody listens, the handshake fails, or the other side does not speak HTTP/2.
+    /// Fails if the port is closed, the handshake fails, or the other side does not speak HTTP/2.
     pub async fn open(target: &Target) -> Result<Self, Error> {
         let late = || Error::Late {
             what: "connecting".to_owned(),
@@ -181,7 +181,7 @@ impl Channel {
         let ready = self.sender.clone().ready().await;
         let mut sender = ready.map_err(|error| {
             let failure = self.failure(question, &error);
-            // What is not HTTP/2 will not become it.
+            // A server without HTTP/2 fails every retry too.
             if matches!(failure, Error::NotHttp2 { .. }) {
                 Silence::Failed(failure)
             } else {
@@ -238,7 +238,8 @@ impl Channel {
         Ok(head)
     }
 
-    /// Whether the NRF has reported that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
+    /// Classifies an error. A GOAWAY that ends before the stream, or REFUSED_STREAM, shows that the
+    /// NRF has not processed it.
     fn silence(&self, question: &Question, error: &h2::Error) -> Silence {
         let refused = error.is_remote()
             && (error.is_go_away() && error.reason() == Some(Reason::NO_ERROR)
@@ -252,7 +253,7 @@ impl Channel {
     }
 
     fn failure(&self, question: &Question, error: &h2::Error) -> Error {
-        // What is not HTTP/2 is recognised by its first bytes, which are no frame.
+        // Other protocols are recognised by their first bytes, which are no frame.
         let nonsense =
             error.is_library() && matches!(error.reason(), Some(Reason::FRAME_SIZE_ERROR | Reason::PROTOCOL_ERROR));
         if nonsense {
@@ -269,7 +270,8 @@ impl Channel {
     pub async fn close(self) {
         drop(self.sender);
         let abort = self.driver.abort_handle();
-        // A driver that ends by an error has already reported it to whoever asked; one that does not end is dropped.
+        // A driver that ends with an error has already reported it to the requester. One that does
+        // not end is dropped.
         if timeout(CLOSING, self.driver).await.is_err() {
             abort.abort();
         }
@@ -283,7 +285,7 @@ fn not_http2(target: &Target, error: &h2::Error) -> Error {
     }
 }
 
-/// What to do about a handshake that an NRF of the user's failed.
+/// Hint for a failed handshake with the user's NRF.
 fn hint_of(error: &std::io::Error) -> String {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let hint = match tls {

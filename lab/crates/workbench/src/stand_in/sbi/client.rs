@@ -1,4 +1,5 @@
-//! Who asks: one connection that is kept, or one for each question; one question at a time, or many.
+//! Client of an NRF. It keeps one connection or opens one for each request, and sends one request
+//! at a time or many.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,10 +9,11 @@ use tokio::runtime::Runtime;
 use super::channel::Silence;
 use super::{Channel, Error, Question, Said, Target};
 
-/// How often a question that an NRF has not looked at is asked again: free5GC ends idle connections after a millisecond.
+/// Maximum number of retries of a request that an NRF has not processed: free5GC ends idle
+/// connections after a millisecond.
 const AGAIN: u32 = 5;
 
-/// Whether connections are kept.
+/// Reuse of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connections {
     /// One for all questions.
@@ -42,13 +44,13 @@ pub struct Exchanged {
     pub said: Said,
     /// From just before the question was sent (or its connection opened, where that is new) until the answer was whole.
     pub took: Duration,
-    /// When it began.
+    /// Time at which it began.
     pub began: Instant,
-    /// How long opening its connection took, where it was new.
+    /// Time to open its connection, if new.
     pub opening: Option<Duration>,
 }
 
-/// Who asks an NRF, on the calling thread.
+/// Client of an NRF, on the calling thread.
 #[derive(Debug)]
 pub struct Client {
     runtime: Runtime,
@@ -89,7 +91,7 @@ impl Client {
     /// Asks one question.
     ///
     /// # Errors
-    /// Where there is no whole answer; what the answer says is the caller's to judge.
+    /// Fails if there is no whole response. The caller judges its content.
     pub fn exchange(&mut self, question: &Question) -> Result<Exchanged, Error> {
         let Self {
             runtime,
@@ -178,9 +180,9 @@ impl Client {
         })
     }
 
-    /// Asks the same question `rate` times a second for so long, whether or not answers come: how long each took from the
-    /// moment it was due. One that was due while too many are under way is not asked and counts as taking for ever, which
-    /// the second number counts.
+    /// Asks the same question `rate` times a second for so long, whether or not answers come: how
+    /// long each took from the moment it was due. One that was due while too many are under way is
+    /// not asked and counts as taking for ever, which the second number counts.
     ///
     /// # Errors
     /// As [`Client::load`].

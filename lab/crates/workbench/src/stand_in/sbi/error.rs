@@ -1,4 +1,4 @@
-//! Why a transaction could not be made, by whose fault.
+//! Errors of a transaction, by whose fault.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,95 +6,95 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// What stood in the target of a transaction.
+/// Reason why a transaction failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Configuration: not the address of an NRF.
     #[error("`{url}` is not the address of an NRF: {reason}")]
     Url {
-        /// What was given.
+        /// The given text.
         url: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// Configuration: a name that cannot be resolved.
     #[error("{url}: {source}")]
     Unresolved {
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
     /// Configuration: this deployment cannot be played so.
     #[error("{0}")]
     Unplayable(String),
-    /// Environment: nobody answers TCP there.
+    /// Environment: the address does not answer TCP.
     #[error("connecting to {url}: {source}")]
     Unreachable {
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The TLS handshake failed.
     #[error("TLS with {url}: {detail}")]
     Tls {
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What rustls or our own checks said.
+        /// Error of rustls or of our own checks.
         detail: String,
-        /// What to do next.
+        /// Hint for the user.
         hint: String,
     },
     /// The peer does not speak HTTP/2.
     #[error("{url} does not speak HTTP/2: {detail}")]
     NotHttp2 {
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What was seen.
+        /// Description of the response.
         detail: String,
     },
     /// The connection broke before the answer was there.
     #[error("{what} at {url}: the connection broke: {detail}")]
     Broken {
-        /// What was asked.
+        /// Name of the request.
         what: String,
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What was seen.
+        /// Description of the failure.
         detail: String,
     },
     /// No answer in time.
     #[error("{what} at {url}: no answer within {within:?}")]
     Late {
-        /// What was asked.
+        /// Name of the request.
         what: String,
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// How long was waited.
+        /// The time limit.
         within: Duration,
     },
     /// The NRF answered, and not as asked.
     #[error("{what} at {url}: answered {status}{detail}")]
     Answered {
-        /// What was asked: `registration (PUT /nnrf-nfm/v1/...)`.
+        /// Name of the request: `registration (PUT /nnrf-nfm/v1/...)`.
         what: String,
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
         /// The status.
         status: StatusCode,
-        /// What the body said, begun with a separator; empty when there is nothing to say.
+        /// Detail from the body, begun with a separator; empty if the body has none.
         detail: String,
     },
     /// The NRF answered with the right status and the wrong content.
     #[error("{what} at {url}: {reason}")]
     Shape {
-        /// What was asked.
+        /// Name of the request.
         what: String,
-        /// Of the NRF.
+        /// URL of the NRF.
         url: String,
-        /// What is wrong.
+        /// Description of the fault.
         reason: String,
     },
     /// Our own configuration was refused: a mistake of ours.
@@ -112,17 +112,17 @@ pub enum Error {
     /// A file.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A runtime, a socket.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -137,7 +137,7 @@ impl Error {
         move |source| Self::Io { action, source }
     }
 
-    /// What the user can do about it.
+    /// Hint for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let said = match self {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A type of network function that registers, and whom it looks for.
+/// A type of network function that registers, and the type that it discovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function {
     /// As TS 29.510 abbreviates it.
@@ -13,9 +13,9 @@ pub struct Function {
     pub looks_for: &'static str,
 }
 
-/// Every type of the matrix. That AMF looks for AUSF, AUSF for UDM, UDM and PCF for UDR was recorded from free5GC
-/// (lab/experiments/ue-registration); SMF needs a UDM for its sessions; UDR and NSSF need nobody,
-/// and look for who calls them.
+/// Every type of the matrix. That AMF looks for AUSF, AUSF for UDM, UDM and PCF for UDR was
+/// recorded from free5GC (lab/experiments/ue-registration). SMF needs a UDM for its sessions. UDR
+/// and NSSF depend on no other function, and look for their callers.
 const ALL: [Function; 7] = [
     function("AMF", "namf-comm", "AUSF"),
     function("SMF", "nsmf-pdusession", "UDM"),
@@ -52,8 +52,9 @@ impl Function {
         ALL.into_iter().find(|function| function.kind == kind)
     }
 
-    /// Its profile (TS 29.510, clause 6.1.6.2.2). It asks not to be chosen: priority is the lowest and capacity nothing, and
-    /// its name is one that cannot exist (RFC 6761), in case the NRF is one that others use.
+    /// Its profile (TS 29.510, clause 6.1.6.2.2). It asks not to be chosen: priority is the lowest
+    /// and capacity nothing, and its name is one that cannot exist (RFC 6761), in case the NRF is
+    /// one that others use.
     #[must_use]
     pub fn profile(&self, id: &str) -> Value {
         let lower = self.kind.to_ascii_lowercase();

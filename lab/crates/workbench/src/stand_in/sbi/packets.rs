@@ -1,4 +1,5 @@
-//! What passed on loopback during a trial, by the kernel's clock: when each leg of a transaction began and ended.
+//! Packets on loopback during a trial, by the kernel's clock: begin and end of each leg of a
+//! transaction.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ impl Packets {
         &self.passed
     }
 
-    /// What passed within a transaction.
+    /// Packets within a transaction.
     pub(crate) fn within(&self, began: Instant, took: Duration) -> &[Passed] {
         let (instant, system) = self.moment;
         let begin = system + began.saturating_duration_since(instant);
@@ -121,7 +122,7 @@ impl Packets {
     }
 }
 
-/// When the bytes of a request began to pass to a port, and those of its answer ended to come from it.
+/// Times at which a request to a port began to pass and the answer from it ended.
 pub(crate) fn leg(passed: &[Passed], port: u16) -> Option<(u64, u64)> {
     leg_from(passed, port, |one| one.payload > 0)
 }
@@ -138,8 +139,8 @@ fn leg_from(passed: &[Passed], port: u16, begins: impl Fn(&Passed) -> bool) -> O
     Some((first.at, last.at))
 }
 
-/// The longest time in which nothing passed on the leg of a port, in nanoseconds, and whether an acknowledgement without
-/// payload from that port ended it.
+/// The longest time in which nothing passed on the leg of a port, in nanoseconds, and whether an
+/// acknowledgement without payload from that port ended it.
 pub(crate) fn longest_silence(passed: &[Passed], port: u16) -> Option<(u64, bool)> {
     let on_leg: Vec<&Passed> = passed.iter().filter(|one| one.to == port || one.from == port).collect();
     let silences = on_leg.windows(2).map(|pair| {

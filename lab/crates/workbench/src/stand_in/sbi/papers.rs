@@ -10,7 +10,7 @@ use bartizan_tls::{Credentials, Endpoint, peers};
 
 use super::Error;
 
-/// Who certifies the nodes, and by what algorithms.
+/// Authority of the nodes' certificates, and its algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Authority {
     /// ECDSA P-256 throughout, and X25519.
@@ -85,7 +85,7 @@ impl Authority {
 #[derive(Debug, Clone)]
 pub struct Papers {
     folder: PathBuf,
-    /// By whom.
+    /// The issuing authority.
     pub authority: Authority,
 }
 
@@ -93,7 +93,7 @@ impl Papers {
     /// Makes an authority in a folder of its own within `folder`, and has it certify these nodes, each as `NODE.5gc`.
     ///
     /// # Errors
-    /// Where files cannot be written.
+    /// Fails if files cannot be written.
     pub fn make(folder: &Path, authority: Authority, nodes: &[&str]) -> Result<Self, Error> {
         let folder = folder.join(authority.folder());
         fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
@@ -152,10 +152,10 @@ impl Papers {
         )
     }
 
-    /// What the handshakes of a node of this deployment file share.
+    /// Endpoint shared by the handshakes of a node of this deployment file.
     ///
     /// # Errors
-    /// Where the file or the credentials are refused.
+    /// Fails if the file or the credentials are refused.
     pub fn endpoint(&self, deployment: &str, node: &str) -> Result<Endpoint, Error> {
         let parsed = Deployment::parse(deployment, "lab", &self.folder);
         let parsed = parsed.map_err(|error| Error::Configuration(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What a network function asks its NRF for, in order, and what a right answer is.
+//! Requests of a network function to its NRF, in order, and the check of their responses.
 
 use bartizan_stats::Random;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Error, Function, Question, Said, uuid};
 use crate::stand_in::nrf::{DISCOVERY, MANAGEMENT};
 
-/// What is done at an NRF (TS 29.510, clauses 5.2 and 5.3).
+/// A procedure at an NRF (TS 29.510, clauses 5.2 and 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Procedure {
     /// NFRegister: PUT of a profile.
@@ -22,7 +22,7 @@ pub enum Procedure {
 }
 
 impl Procedure {
-    /// What the transactions of a workload are, in turn.
+    /// Transactions of a workload, in turn.
     pub const MEASURED: [Self; 3] = [Self::Registration, Self::Discovery, Self::Heartbeat];
 
     /// Its name in records.
@@ -102,7 +102,7 @@ impl Session {
         }
     }
 
-    /// Of the instance registered last.
+    /// Heartbeat of the instance registered last.
     fn heartbeat(&self) -> Question {
         let id = self.registered.last().map_or("none", String::as_str);
         Question {
@@ -126,7 +126,7 @@ impl Session {
         })
     }
 
-    /// Whether an answer is the right one.
+    /// Fails unless a response is the expected one.
     ///
     /// # Errors
     /// Says what was answered instead.
@@ -173,7 +173,8 @@ impl Session {
     }
 }
 
-/// What a body says that was not expected: of a ProblemDetails its words, of anything else its type and beginning.
+/// Detail of an unexpected body: the text of a ProblemDetails, or type and beginning of anything
+/// else.
 fn detail(said: &Said) -> String {
     const SHOWN: usize = 80;
     let body: Value = serde_json::from_slice(&said.body).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What lies between a consumer and an NRF: nothing, TLS of their own, or a pair of sidecars; each a process of its own.
+//! Deployments between a consumer and an NRF: no protection, native TLS, or a pair of sidecars;
+//! each a process of its own.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,12 +15,12 @@ use super::{Authority, Connections, Error, Papers, Target};
 pub(crate) const CONSUMER: &str = "consumer";
 pub(crate) const NRF: &str = "nrf";
 
-/// How long a program may take until it listens.
+/// Time limit for a program to listen.
 const READY: Duration = Duration::from_secs(20);
-/// How long it may take to end by itself.
+/// Time limit for a program to end by itself.
 const END: Duration = Duration::from_secs(15);
 
-/// How a consumer reaches the NRF.
+/// Path from a consumer to the NRF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Deployment {
     /// HTTP/2 in plaintext.
@@ -84,7 +85,8 @@ impl Deployment {
         }
     }
 
-    /// Who certifies its ends, where `post_quantum` is the authority of the post-quantum ones; `None` in plaintext.
+    /// Authority of its ends' certificates, if `post_quantum` is that of the post-quantum ones;
+    /// `None` in plaintext.
     #[must_use]
     pub const fn authority(self, post_quantum: Authority) -> Option<Authority> {
         match self {
@@ -95,28 +97,28 @@ impl Deployment {
     }
 }
 
-/// What a stage is to be.
+/// Setting of a stage.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     /// The binary whose NRF runs, and the one whose sidecar is measured.
     pub own: &'a Path,
     /// The sidecar's binary.
     pub sidecar: &'a Path,
-    /// What lies between.
+    /// The deployment between consumer and NRF.
     pub deployment: Deployment,
-    /// Whether sidecars dial ahead: where every connection is to be a new one, they do not.
+    /// Reuse of connections. Sidecars do not dial ahead if every connection is to be new.
     pub connections: Connections,
     /// Certificates of `consumer` and `nrf`; needed unless in plaintext.
     pub papers: Option<&'a Papers>,
     /// An NRF of the user's instead of our own.
     pub target: Option<&'a Target>,
-    /// How long our NRF works on each request.
+    /// Processing time of our NRF for each request.
     pub work: Duration,
     /// A folder of its own.
     pub folder: &'a Path,
 }
 
-/// What each process has used so far.
+/// Resources used by each process so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     /// The consumer's sidecar.
@@ -127,7 +129,7 @@ pub struct Spent {
     pub nrf: Option<Usage>,
 }
 
-/// What lies between a consumer and an NRF. Its processes end with it.
+/// The processes between a consumer and an NRF. They end with this value.
 #[derive(Debug)]
 pub struct Stage {
     consumer: Option<Process>,
@@ -138,7 +140,7 @@ pub struct Stage {
     places: Places,
 }
 
-/// Where the legs of the target begin.
+/// Addresses at which the legs of the target begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     /// The consumer's sidecar, in plaintext.
@@ -152,7 +154,8 @@ impl Stage {
     /// Starts everything, and returns once all of it listens.
     ///
     /// # Errors
-    /// Where a program cannot be started; [`Error::Unplayable`] where the deployment does not fit the target.
+    /// Fails if a program cannot be started; [`Error::Unplayable`] if the deployment does not fit
+    /// the target.
     pub fn start(wanted: &Wanted<'_>) -> Result<Self, Error> {
         fs::create_dir_all(wanted.folder).map_err(Error::file(wanted.folder))?;
         let [entry, middle, own] = loopback_addresses()?;
@@ -197,7 +200,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Whether the target can be measured in this deployment.
+    /// Fails unless the target can be measured in this deployment.
     fn check_target(deployment: Deployment, target: &Target, path: Option<&str>) -> Result<(), Error> {
         let fits = match deployment {
             Deployment::NativeH2c => target.is_clear(),
@@ -226,7 +229,7 @@ impl Stage {
         let folder = wanted.folder;
         let file = folder.join("deployment.yaml");
         fs::write(&file, text).map_err(Error::file(&file))?;
-        // Of an earlier start in the same folder.
+        // Removes the ledger of an earlier start in the same folder.
         let ledger = folder.join(format!("{NRF}.ledger.jsonl"));
         let _ = fs::remove_file(&ledger);
         let program = |node: &str| {
@@ -249,7 +252,7 @@ impl Stage {
         Ok(())
     }
 
-    /// How a consumer goes.
+    /// Address to which a consumer connects.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
@@ -259,7 +262,7 @@ impl Stage {
         self.places
     }
 
-    /// What its processes have used so far; of an NRF of the user's nothing is known.
+    /// Resources used by its processes so far; none for an NRF of the user's.
     ///
     /// # Errors
     /// When one of them has ended.
@@ -289,8 +292,8 @@ impl Stage {
         Ok(side.into_iter().try_for_each(|process| process.pin(producers))?)
     }
 
-    /// Ends everything in order, and reads the ledger of the NRF's sidecar: handshakes it accepted, with the microseconds each
-    /// took there. `None` where there is no sidecar.
+    /// Ends everything in order, and reads the ledger of the NRF's sidecar: handshakes it accepted,
+    /// with the microseconds each took there. `None` where there is no sidecar.
     ///
     /// # Errors
     /// When a process does not end, or the ledger cannot be read.
@@ -310,14 +313,14 @@ impl Stage {
     }
 }
 
-/// What the ledger of the NRF's sidecar says.
+/// Handshakes in the ledger of the NRF's sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handshakes {
     /// Full handshakes that were accepted.
     pub full: u64,
     /// Those that were resumed or refused.
     pub others: u64,
-    /// How long each full one took there, in microseconds.
+    /// Duration of each full handshake there, in microseconds.
     pub took_us: Vec<u64>,
     /// Groups and signatures that were negotiated, each once.
     pub negotiated: Vec<String>,

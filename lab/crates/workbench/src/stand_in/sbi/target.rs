@@ -1,4 +1,4 @@
-//! Where an NRF is reached, and how.
+//! Address and security of an NRF.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
@@ -12,19 +12,19 @@ use rustls::pki_types::ServerName;
 
 use super::Error;
 
-/// Where an NRF is reached, and how.
+/// Address and security of an NRF.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// What is connected to: the NRF, or the sidecar before it.
+    /// Address to connect to: the NRF, or the sidecar before it.
     pub address: SocketAddr,
     /// `:authority` of requests.
     pub authority: String,
-    /// How messages name it.
+    /// URL in messages.
     pub url: String,
     pub(super) security: Security,
 }
 
-/// How the connection is protected.
+/// Security of the connection.
 #[derive(Debug, Clone)]
 pub(super) enum Security {
     Clear,
@@ -66,7 +66,8 @@ impl Target {
     /// To the NRF at this address: `http://HOST:PORT`, or `https://HOST:PORT` with the roots in `ca`.
     ///
     /// # Errors
-    /// Where it is no such address, the name does not resolve, or `https` comes without roots that can be read.
+    /// Fails if it is no such address, the name does not resolve, or `https` comes without readable
+    /// roots.
     pub fn to_url(url: &str, ca: Option<&Path>) -> Result<Self, Error> {
         let wrong = |reason: &str| Error::Url {
             url: url.to_owned(),
@@ -108,7 +109,7 @@ impl Target {
         })
     }
 
-    /// Whether it is in plaintext.
+    /// True if it is in plaintext.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         matches!(self.security, Security::Clear)

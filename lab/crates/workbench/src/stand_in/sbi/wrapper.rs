@@ -1,5 +1,6 @@
-//! Key encapsulation and signatures as calls of an HTTP service: what a proxy pays that has each operation of a handshake done
-//! by a wrapper behind a REST interface instead of a library of its own.
+//! Key encapsulation and signatures as calls of an HTTP service: what a proxy pays that has each
+//! operation of a handshake done by a wrapper behind a REST interface instead of a library of its
+//! own.
 //!
 //! HTTP/1.1 with JSON, byte strings in hexadecimal; ML-KEM-768 and ML-DSA-65 by AWS-LC.
 

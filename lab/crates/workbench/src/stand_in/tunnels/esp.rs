@@ -55,7 +55,7 @@ pub(super) fn start(
     for namespace in ends {
         ip(namespace, &["link", "set", "dev", device, "mtu", &INSIDE.to_string()])?;
     }
-    // What they carry they carry by several threads.
+    // Several threads carry the packets.
     charons.spread()?;
     Ok(charons)
 }

@@ -1,5 +1,5 @@
-//! WireGuard by two processes in user space, configured by the text protocol that every one of them has on a socket of its own
-//! (wireguard.com/xplatform).
+//! WireGuard by two processes in user space, configured by the text protocol that every one of them
+//! has on a socket of its own (wireguard.com/xplatform).
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,7 @@ use super::{INSIDE, Maker, NUMBER, ip, outer, route};
 use crate::Error;
 use crate::stand_in::charons::inner;
 
-/// Where `scripts/peers` puts them; each name carries the version that was tried.
+/// Path at which `scripts/peers` installs it. Each name has the version that was tested.
 const WIREGUARD_GO: &str = "peers/wireguard-go-0.0.0-20260522210424-ecfc5a8d5446/wireguard-go";
 const BORINGTUN: &str = "peers/boringtun-0.7.1/bin/boringtun-cli";
 
@@ -25,10 +25,10 @@ const PORT: u16 = 51_820;
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(5);
 
-/// How many ends this process has started.
+/// Number of ends that this process has started.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// What it is called, and what gets it.
+/// Name of the program, and the command that installs it.
 pub(super) fn names(maker: Maker) -> (&'static str, &'static str) {
     match maker {
         Maker::Boringtun => ("boringtun", "from a checkout: scripts/peers boringtun"),
@@ -36,7 +36,7 @@ pub(super) fn names(maker: Maker) -> (&'static str, &'static str) {
     }
 }
 
-/// Where it is, where it is.
+/// Path of the program, if installed.
 pub(super) fn program(maker: Maker) -> Option<PathBuf> {
     let place = match maker {
         Maker::Boringtun => BORINGTUN,
@@ -90,7 +90,8 @@ impl Wireguard {
     pub(super) fn start(maker: Maker, namespaces: &[Namespace; 2]) -> Result<Self, Error> {
         let path = program(maker).ok_or_else(|| Error::Configuration(format!("no {}", names(maker).0)))?;
         let start = |end: usize| {
-            // Its socket is one of the machine's: two ends, two tunnels of one run, and two runs, have names of their own.
+            // Its socket is one of the machine's: two ends, two tunnels of one run, and two runs,
+            // have names of their own.
             let count = STARTED.fetch_add(1, Ordering::Relaxed);
             let device = format!("w{:x}-{count:x}", std::process::id());
             let program = Program::new(&path).inside(&namespaces[end]);

@@ -1,5 +1,5 @@
-//! The cipher alone, as the code of the kernel or a library does it, without any network: nothing that uses it on this processor is
-//! faster.
+//! The cipher alone, as the code of the kernel or a library does it, without any network: nothing
+//! that uses it on this processor is faster.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,8 @@ const PROVIDER: FactorKind = FactorKind {
     levels: &["kernel", "aws-lc"],
 };
 
-/// Packets of a library that are timed together: each takes about as long as what a guest's clock can distinguish, a microsecond.
+/// Packets of a library that are timed together: each takes about as long as what a guest's clock
+/// can distinguish, a microsecond.
 const TOGETHER: u32 = 32;
 /// Packets that warm up.
 const WARM: usize = 20;
@@ -226,7 +227,8 @@ fn ccm_vector() -> Vec<u8> {
     vector
 }
 
-/// Keys of `authenc` as rtnetlink attribute: the length of the cipher's, the hash's, the cipher's (Linux, crypto/authenc.h).
+/// Keys of `authenc` as rtnetlink attribute: the length of the cipher's, the hash's, the cipher's
+/// (Linux, crypto/authenc.h).
 fn authenc(length: usize, hash_key: usize) -> Vec<u8> {
     const ATTRIBUTE_LENGTH: u16 = 8;
     const KEY_PARAMETERS: u16 = 1;
@@ -256,7 +258,7 @@ impl Workload for Ciphers {
         }
         let mut observation = Observation::default();
         let net = median(&times) - median(&alone);
-        // Where the difference drowns in what asking costs, there is no limit to tell.
+        // If the cost of a request hides the difference, no limit can be stated.
         if net > 0.0 && trial.levels.level(PROTECTION.name) != Some("null") {
             observation
                 .values

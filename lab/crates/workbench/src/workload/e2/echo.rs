@@ -55,7 +55,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// Where the far end sends UDP back from (echo, RFC 862).
+/// UDP port of the echo service at the far end (RFC 862).
 const ECHO_PORT: u16 = 7;
 /// Round trips that warm up.
 const WARM: usize = 20;

@@ -199,7 +199,7 @@ impl Workload for Replay {
         let protection = protection_of(trial.levels)?;
         let script = self.script(trial)?;
         let megabits = number(trial.levels, "background", 0.0)?;
-        // Where IKE keys it, the time before the SA is captured too.
+        // With keys from IKE, the time before the SA is captured too.
         self.link.trapped(protection, Selector::Sctp)?;
         let link = &self.link.link;
         let again = || Ok::<_, Error>(retransmissions(link.node())? + retransmissions(link.ric())?);
@@ -313,7 +313,7 @@ impl<'scope> Background<'scope> {
             let datagram = [0x20; DATAGRAM];
             let mut due = Instant::now();
             while !stop.load(Ordering::Relaxed) {
-                // What does not go is not sent: user traffic does not wait.
+                // A datagram without room is dropped: user traffic does not wait.
                 let _ = near.send(&datagram);
                 due += each;
                 thread::sleep(due.saturating_duration_since(Instant::now()));

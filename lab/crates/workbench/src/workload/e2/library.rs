@@ -1,5 +1,5 @@
-//! The same ciphers by the cryptographic library in this binary (AWS-LC), which takes the processor's own instructions for them where
-//! there are any, also in a guest.
+//! The same ciphers by the cryptographic library in this binary (AWS-LC), which takes the
+//! processor's own instructions for them where there are any, also in a guest.
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_128, AES_192, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey};

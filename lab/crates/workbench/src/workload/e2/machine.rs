@@ -1,4 +1,4 @@
-//! What the kernel that runs us says of its processors and of SCTP.
+//! Counters of the running kernel about its processors and SCTP.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::Error;
 /// Some tens of a slow clock's ticks (100 a second).
 const PROOF: Duration = Duration::from_millis(300);
 
-/// How the processors spent their time until now, in ticks of the kernel's clock (proc_stat(5)).
+/// Processor time so far by use, in ticks of the kernel's clock (proc_stat(5)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::workload) struct Ticks {
     user: u64,
@@ -43,7 +43,7 @@ impl Ticks {
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let counts: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        // user nice system idle iowait irq softirq; what a hypervisor stole is nobody's.
+        // user nice system idle iowait irq softirq; steal, the hypervisor's share, is left out.
         let [user, nice, system, idle, waiting, hard, soft, ..] = counts[..] else {
             return None;
         };
@@ -71,7 +71,8 @@ impl Ticks {
     }
 }
 
-/// How many processors shares are of: all of the kernel, on which this program may run or not.
+/// Number of processors that shares refer to: all of the kernel, including those this program may
+/// not use.
 pub(in crate::workload) fn processors() -> Result<f64, Error> {
     let path = "/proc/stat";
     let text = fs::read_to_string(path).map_err(Error::file(path))?;
@@ -84,8 +85,8 @@ fn processors_in(stat: &str) -> usize {
     numbers.filter(|number| number.parse::<u32>().is_ok()).count()
 }
 
-/// Whether the kernel tells the time of system calls from that of programs, proved by a thread that does nothing but have zeros
-/// copied: User-Mode Linux does not, whose ticks are all the program's.
+/// True if the kernel accounts system calls apart from user time. A thread that only has zeros
+/// copied is the test. User-Mode Linux does not: it accounts all ticks as user time.
 pub(super) fn tells_system_calls() -> Result<bool, Error> {
     let path = "/dev/zero";
     let mut zeros = File::open(path).map_err(Error::file(path))?;
@@ -130,7 +131,6 @@ impl Counters {
         text.lines().map(pair).collect::<Option<_>>().map(Self)
     }
 
-    /// What was counted under a name.
     fn get(&self, name: &str) -> Result<u64, Error> {
         let count = self.0.get(name).copied();
         count.ok_or_else(|| Error::Configuration(format!("the kernel does not count {name}")))
@@ -152,7 +152,7 @@ impl Counters {
         self.get("SctpChecksumErrors")
     }
 
-    /// What was counted since an earlier look, without what was not.
+    /// Counters that have grown since an earlier look, with their growth.
     pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, u64> {
         let more = self.0.iter().map(|(name, count)| {
             let before = earlier.0.get(name).copied().unwrap_or_default();
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_kernel_is_believed_after_a_proof() {
-        // Whatever this one answers, it has been asked.
+        // Either result is right; the call must not fail.
         assert!(tells_system_calls().is_ok());
     }
 

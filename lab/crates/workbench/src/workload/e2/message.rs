@@ -1,4 +1,4 @@
-//! What a message costs a program on this kernel before any network: being handed over, and being copied.
+//! Cost of a message for a program on this kernel without a network: handing over and copying.
 
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::parent_id;
@@ -53,7 +53,8 @@ const WARM: usize = 20;
 /// Largest message, bytes: one takes no more room than any socket has.
 const LARGEST: usize = 60_000;
 
-/// It says what a message costs where the others are measured: on a kernel with SCTP, a guest's where the host's has none.
+/// It says what a message costs where the others are measured: on a kernel with SCTP, a guest's
+/// where the host's has none.
 fn lacks(_: &Levels, _: &Tools) -> Option<Lack> {
     lacks_feature("SCTP", Feature::Sctp)
 }

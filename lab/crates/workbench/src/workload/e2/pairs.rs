@@ -210,7 +210,7 @@ fn receive(listener: &Listener, wanted: usize) -> Result<(), Error> {
     }
 }
 
-/// Whether what left a host has these sizes in turn, and no other.
+/// Fails unless the packets that left a host have exactly these sizes, in turn.
 fn sent(frames: &[Frame], protocol: u8, expected: &[usize]) -> Result<(), Error> {
     let lengths = frames
         .iter()

@@ -112,7 +112,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// What any link keyed by IKE needs, and packets that take their time.
+/// First missing requirement of a link with keys from IKE and with delay.
 fn lacks_delay(levels: &Levels, tools: &Tools) -> Option<Lack> {
     lacks(levels, tools).or_else(|| lacks_feature("netem", Feature::Netem))
 }
@@ -208,7 +208,8 @@ impl Workload for Rekey {
         let egress = Egress::start(link, &self.folder)?;
         let path = self.folder.join("both.pcap");
         let both = Capture::start(Some(link.node()), INTERFACE, &path, Direction::Both)?;
-        // The first packet finds no SA and is lost or waits: that belongs to the start of an E2 node, not to its rekeys.
+        // The first packet finds no SA and is lost or waits: that belongs to the start of an E2
+        // node, not to its rekeys.
         if let Some(ike) = ike {
             ike.set_up(PATIENCE)?;
         }
@@ -286,8 +287,8 @@ fn esp_counters(link: &Link) -> Result<[Counters; 2], Error> {
     Ok([Counters::of_esp(link.node())?, Counters::of_esp(link.ric())?])
 }
 
-/// Whether what was asked for happened, and with the key exchanges that were asked for: at the set-up by the packets, at each rekey
-/// by what charon tells.
+/// Fails unless the requested rekeys happened, with the requested key exchanges. The packets show
+/// those of the set-up, charon's events those of each rekey.
 fn judge(rekeyed: &Rekeyed, packets: &Packets, who: Option<Who>, methods: &[u16], sas: &[IkeSa]) -> Result<(), Error> {
     let begun = sas.iter().find(|sa| sa.chosen.is_some());
     let begun = begun.ok_or_else(|| Error::Handshake("the capture has no set-up of an IKE_SA".to_owned()))?;
@@ -302,7 +303,7 @@ fn judge(rekeyed: &Rekeyed, packets: &Packets, who: Option<Who>, methods: &[u16]
     }
 }
 
-/// What packets show of rekeys.
+/// Rekeys seen in packets.
 #[derive(Debug, Default)]
 struct Packets {
     /// CREATE_CHILD_SA, those that were refused included.
@@ -341,7 +342,7 @@ impl Packets {
         Ok(packets)
     }
 
-    /// Whether any rekey was, between two moments.
+    /// True if a rekey was under way between two times.
     fn under_way(&self, from: u64, until: u64) -> bool {
         self.spans.iter().any(|(first, last)| from <= *last && *first <= until)
     }

@@ -212,7 +212,7 @@ impl Workload for StartUp {
     }
 }
 
-/// What became of an E2 node that started.
+/// Times of an E2 node's start.
 struct Contact {
     /// It asks the kernel for the association.
     began: Anchor,

@@ -152,7 +152,7 @@ mod as_root {
     fn rekeys_of_both_ends_collide_and_stay_hybrid() {
         let given = [("lasting", 5000), ("period", 1500), ("ike-every", 3), ("delay", 100)];
         let levels: [&[(&str, &str)]; 1] = [&[("protection", HYBRID), ("rekeys", "both-ends")]];
-        // What did not happen as asked, or by another key exchange, fails a trial.
+        // A trial fails if the rekeys do not happen as requested, or with another key exchange.
         let [one] = &trials(&REKEY, &given, &levels)[..] else {
             panic!("one trial");
         };

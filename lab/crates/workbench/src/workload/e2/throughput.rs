@@ -1,4 +1,4 @@
-//! How much passes the link, at a rate that is offered or as much as goes, and what the processor does meanwhile.
+//! Throughput of the link at an offered or at the highest rate, and processor use meanwhile.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -87,21 +87,22 @@ const fn share(name: &'static str, about: &'static str) -> MetricKind {
     }
 }
 
-/// How long a sender that is ahead of its pace must be so before it sleeps: sleeping takes time itself.
+/// Lead over its pace from which a sender sleeps: sleeping takes time itself.
 const AHEAD: Duration = Duration::from_micros(200);
-/// Room of the sockets in bytes, of which the kernel takes twice. It is below the last value of `net.sctp.sctp_rmem` (1 011 936 in a guest of
-/// 1 GB): SCTP offers its peer what the socket was given and drops what is above that, after which the sender waits for a timer of a
-/// second, each time: 1.3 to 2.5 Mb/s where this room carries 163 to 190.
+/// Room of the sockets in bytes, of which the kernel takes twice. It is below the last value of
+/// `net.sctp.sctp_rmem` (1 011 936 in a guest of 1 GB): SCTP offers its peer what the socket was
+/// given and drops what is above that, after which the sender waits for a timer of a second, each
+/// time: 1.3 to 2.5 Mb/s where this room carries 163 to 190.
 const ROOM: usize = 212_992;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What the receiver gets first, so that the time begins with everything set up.
+/// Port of the receiver.
 const PORT: u16 = 5201;
 
 struct Throughput {
     link: Protected,
     lasting: Duration,
     size: usize,
-    /// Whether shares of system calls and interrupts are to be believed.
+    /// True if the shares of system calls and interrupts are credible.
     distinguished: bool,
 }
 
@@ -120,7 +121,7 @@ enum Sender {
     Tcp(TcpStream),
 }
 
-/// What the receiver saw.
+/// Counters of the receiver.
 #[derive(Debug, Clone, Copy)]
 struct Received {
     bytes: u64,

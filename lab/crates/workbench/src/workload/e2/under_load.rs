@@ -1,5 +1,6 @@
-//! Messages at a rate, some of which are answered, or one after the other: what `sockperf under-load` and `sockperf ping-pong` do, by
-//! sockperf itself and by this program in the same shape.
+//! Messages at a rate, some of which are answered, or one after the other: what `sockperf
+//! under-load` and `sockperf ping-pong` do, by sockperf itself and by this program in the same
+//! shape.
 
 mod sockperf;
 
@@ -98,7 +99,7 @@ const fn time(name: &'static str, about: &'static str) -> MetricKind {
     }
 }
 
-/// Where the far end answers (echo, RFC 862).
+/// Port of the far end (echo, RFC 862).
 const PORT: u16 = 7;
 /// The part of what is sent that warms up, as sockperf leaves out its first 400 ms of a second.
 const WARM: f64 = 0.4;
@@ -117,7 +118,7 @@ struct UnderLoad {
     asked: Asked,
 }
 
-/// What does not change from trial to trial.
+/// Parameters that all trials share.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     lasting: Duration,
@@ -129,7 +130,7 @@ struct Asked {
 #[derive(Debug, Clone, Copy)]
 struct Load {
     rate: f64,
-    /// Whether each message waits for the answer to the one before.
+    /// True if each message waits for the answer to the one before.
     in_turn: bool,
 }
 
@@ -183,7 +184,7 @@ impl Workload for UnderLoad {
     }
 }
 
-/// What became of the messages, by their numbers.
+/// Times of the messages, by their numbers.
 #[derive(Debug, Default)]
 struct Seen {
     sent: Vec<Instant>,
@@ -276,7 +277,7 @@ fn answer(far: &UdpSocket) -> Vec<(usize, Instant)> {
     arrived
 }
 
-/// The near end's answers, each passed to whoever waits for it.
+/// Answers at the near end. Each one also wakes the sender that waits for it.
 fn answers(near: &UdpSocket, tell: &mpsc::Sender<()>) -> Vec<(usize, Instant)> {
     let mut answered = Vec::new();
     let mut buffer = [0; 2048];

@@ -54,7 +54,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
 /// Round trips that warm up.
 const WARM: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the far end looks for a frame before it looks whether it is to end.
+/// Wait of the far end for a frame before the next check of the stop flag.
 const TURN: Duration = Duration::from_millis(20);
 const BUFFER: usize = 10_000;
 
@@ -72,7 +72,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-/// When a frame arrived at the far end's port, and when its program had it.
+/// Arrival times of a frame at the far end: at its port, and at its program.
 struct Arrived {
     port: Option<u64>,
     at: u64,

@@ -1,4 +1,5 @@
-//! The mix of a fronthaul over IP, through ESP: what a fronthaul that is not one of Ethernet alone would have in place of MACsec.
+//! The mix of a fronthaul over IP, through ESP: what a fronthaul that is not one of Ethernet alone
+//! would have in place of MACsec.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -199,7 +200,8 @@ fn way(link: &Link) -> Result<Way<Sender, Receiver<'_>>, Error> {
     })
 }
 
-/// Sends a slot with data and holds every packet that leaves against the size that RFC 4303 gives it; how many left outside of ESP, though they should not.
+/// Sends a slot with data and holds every packet that leaves against the size that RFC 4303 gives
+/// it; how many left outside of ESP, though they should not.
 fn slot_in_esp(
     link: &Link,
     folder: &Path,

@@ -172,7 +172,8 @@ fn first(link: &Link, deadline: Instant) -> Result<Moment, Error> {
         if source.is_none() {
             source = open(link.du(), Receives::Nothing);
         }
-        // A socket is kept while the device is down: to close and open it again takes the kernel's time, which would count as the link's.
+        // A socket is kept while the device is down: to close and open it again takes the kernel's
+        // time, which would count as the link's.
         if let Some(socket) = &source
             && let Err(error) = socket.send(&frame)
             && !error.is_interface_down()
@@ -205,7 +206,7 @@ fn keys(controllers: &Controllers<'_>) -> Result<String, Error> {
     Ok(format!("{}, {signature}", exchange.group))
 }
 
-/// What passed the O-DU's port before the first frame that MACsec protects.
+/// Frames at the O-DU's port before the first frame that MACsec protects.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sent {
     frames: usize,

@@ -188,7 +188,8 @@ impl Workload for LoadWorkload {
     }
 }
 
-/// Of frames of these sizes, from the first that arrived, which starts the clock and is not counted, to the last, in Mb/s; none where fewer than two did.
+/// Rate of frames of these sizes in Mb/s, from the first arrival to the last. The first frame
+/// starts the clock and is not counted. None for fewer than two arrivals.
 pub(super) fn achieved(lanes: &[(&Lane, usize)]) -> Option<f64> {
     let of = |&(lane, size): &(&Lane, usize)| -> Vec<(u64, usize)> {
         let arrived = lane.sent.iter().filter_map(|sent| Some(sent.arrived?.at));

@@ -50,7 +50,7 @@ pub(super) const UNPROTECTED: MetricKind = count(
 /// The part of a trial's frames that warms up.
 const WARM: f64 = 0.1;
 
-/// What became of the frames of each plane.
+/// Frames of each plane.
 pub(super) struct Planes<'a> {
     pub(super) control: Vec<&'a Lane>,
     pub(super) user: Vec<&'a Lane>,
@@ -106,7 +106,7 @@ pub(super) fn unchanged(played: &Played) -> Result<(), Error> {
     }
 }
 
-/// Where frames were lost, as far as the two ends know.
+/// Causes of lost frames, as far as the two ends know.
 pub(super) fn losses(facts: &mut BTreeMap<String, Value>, played: &Played) {
     for (name, count) in [
         ("unsent", played.unsent),

@@ -283,7 +283,7 @@ fn arrivals(observation: &mut Observation, played: &Played, asked: &[Moment]) {
     let delays: Vec<f64> = lane.delays(0).map(|delay| delay.whole).collect();
     let mut moments: Vec<Moment> = lane.sent.iter().filter_map(|sent| Some(sent.arrived?.at)).collect();
     moments.sort_unstable();
-    // Where none of the last arrived, that is the time from the last that did to the last that was sent.
+    // If the last frames were lost, the gap is from the last arrival to the last send time.
     moments.extend(
         lane.sent
             .last()
@@ -301,7 +301,8 @@ fn arrivals(observation: &mut Observation, played: &Played, asked: &[Moment]) {
     values.insert("interruption", interruptions(&moments, asked));
 }
 
-/// From asking for each key to asking for the next, the longest time between two arrivals, in milliseconds; both in order.
+/// From asking for each key to asking for the next, the longest time between two arrivals, in
+/// milliseconds; both in order.
 fn interruptions(arrived: &[Moment], asked: &[Moment]) -> Vec<f64> {
     let mut longest = vec![0.0_f64; asked.len()];
     for pair in arrived.windows(2) {

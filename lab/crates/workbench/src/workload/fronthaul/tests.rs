@@ -98,7 +98,7 @@ mod as_root {
         }
     }
 
-    /// What returns changed fails its trial.
+    /// A frame that returns changed fails its trial.
     fn frames_of_every_size_return() {
         for size in ["64", "7678", "9000"] {
             for observation in trials(&ECHO, &[("frames", 5)], &with(&ALL, ("size", size))) {
@@ -140,7 +140,7 @@ mod as_root {
         }
     }
 
-    /// What leaves with another size than that of RFC 4303 fails its trial.
+    /// A packet that leaves with another size than that of RFC 4303 fails its trial.
     fn every_datagram_has_the_size_of_esp_and_arrives() {
         let names = ["none", "aes128-cbc-sha512", "aes192-cbc-sha384", "aes256-gcm"];
         let levels = names.map(|name| [("protection", name), ("every", "16")]);
@@ -180,7 +180,8 @@ mod as_root {
         }
     }
 
-    /// wpa_supplicant begins anew for every key: frames are lost for some seconds, and none leaves unprotected. Both ways at once, for they wait for clocks.
+    /// wpa_supplicant begins anew for every key: frames are lost for some seconds, and none leaves
+    /// unprotected. Both ways at once, for they wait for clocks.
     fn daemons_change_the_key_by_interrupting_the_link() {
         let changed = |keying| {
             let levels: [&[(&str, &str)]; 1] = [&[("rekeys", "fresh"), ("keying", keying)]];
@@ -230,7 +231,7 @@ mod as_root {
         assert!(one(mka, "keying-frames") > 4.0);
     }
 
-    /// Of wpa_supplicant's and ptp4l's link: eCPRI past MACsec, and PTP.
+    /// The capture is of a link of wpa_supplicant and ptp4l: eCPRI outside of MACsec, and PTP.
     fn a_capture_is_replayed_and_every_frame_of_it_arrives() {
         let file =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../crates/prove/wire/tests/data/macsec.pcap");
@@ -244,7 +245,8 @@ mod as_root {
         }
     }
 
-    /// A frame leaves its port encrypted and comes in encrypted: what the kernel says of both moments has no cipher in between.
+    /// A frame leaves its port encrypted and comes in encrypted: what the kernel says of both
+    /// moments has no cipher in between.
     fn times_of_frames_through_a_macsec_device_are_those_of_the_ports() {
         let folder = tempfile::tempdir().unwrap();
         let mut link = Link::make(PORT_MTU).unwrap();

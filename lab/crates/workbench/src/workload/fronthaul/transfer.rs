@@ -63,7 +63,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Transfer {
     bytes: u64,
-    /// What the link is now.
+    /// Current link, with its protection and MTU.
     link: Option<(Link, Protection, u16)>,
 }
 
@@ -128,7 +128,7 @@ impl Workload for Transfer {
     }
 }
 
-/// How long it took, and per cent of the processors' time that was not idle.
+/// Duration of a transfer, and share of processor time that was not idle, in per cent.
 fn transfer(link: &Link, bytes: u64, patience: Duration) -> Result<(Duration, Option<f64>), Error> {
     let at = SocketAddr::from((RU, SERVICE));
     let listener = link.ru().enter(|| TcpListener::bind(at))?.map_err(Error::Broken)?;
@@ -154,7 +154,7 @@ fn transfer(link: &Link, bytes: u64, patience: Duration) -> Result<(Duration, Op
     })
 }
 
-/// When the last byte was there.
+/// Time at which the last byte arrived.
 fn receive(listener: &TcpListener, bytes: u64, patience: Duration) -> std::io::Result<Instant> {
     let (mut stream, _) = listener.accept()?;
     stream.set_read_timeout(Some(patience))?;

@@ -1,4 +1,5 @@
-//! TLS: both ends are Bartizan's, over loopback; the responder is one thread on the first processor, all clients another on the last.
+//! TLS: both ends are Bartizan's, over loopback; the responder is one thread on the first
+//! processor, all clients another on the last.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,14 +35,14 @@ pub(in crate::workload) static KIND: Kind = Kind {
 /// Handshakes that fill caches, and handshakes one after the other.
 const WARM: usize = 20;
 const ALONE: usize = 100;
-/// How long a handshake may take before nobody waits for it any more: a storm of ten thousand on a slow machine.
+/// Time limit for a handshake, long enough for a storm of ten thousand on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Storm {
     size: Size,
     responders: Vec<(Levels, Endpoint, Responder)>,
     runtime: Runtime,
-    /// Of all clients.
+    /// Processor of all clients.
     processor: usize,
 }
 
@@ -110,7 +111,8 @@ impl Storm {
         }
         let elapsed = began.elapsed();
         let alone = (thread_time()? - ours) + (responder.spent() - theirs);
-        // Ends that have something to do all the time do not sleep and wake for every message: what it takes them then counts in a storm.
+        // Ends that have something to do all the time do not sleep and wake for every message: what
+        // it takes them then counts in a storm.
         let (ours, theirs) = (thread_time()?, responder.spent());
         for _ in 0..self.size.batches {
             together(self.size.at_once)?;
@@ -189,7 +191,7 @@ impl Responder {
         thread::spawn(move || {
             let served = respond(&endpoint, processor, backlog, &counted, stopped, &bound);
             if let Err(error) = served {
-                // Where it was bound already, clients see what is wrong.
+                // If it was bound already, the receiver is gone, and clients see the failure.
                 let _ = bound.send(Err(error));
             }
         });

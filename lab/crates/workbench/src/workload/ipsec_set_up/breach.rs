@@ -1,4 +1,5 @@
-//! A peer that forgets the post-quantum half of a rekey, between two real charons, and how long its CHILD_SA lives under the watch.
+//! A peer that forgets the post-quantum half of a rekey, between two real charons, and how long its
+//! CHILD_SA lives under the watch.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -26,9 +27,9 @@ use crate::workload::{
     Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
-/// What the SA is made with, and what its rekey should be.
+/// Key exchange of the SA, and the one that its rekey should have.
 const HYBRID: &str = "x25519-ke1_mlkem768";
-/// Nobody listens there (RFC 863).
+/// The discard port, with no listener (RFC 863).
 const DISCARD: u16 = 9;
 /// Packets that go through the SA before it is rekeyed.
 const BEFORE: usize = 20;
@@ -152,7 +153,7 @@ struct Taken {
     gone: Duration,
 }
 
-/// What goes through the SA in the meantime.
+/// Packets sent through the SA meanwhile.
 #[derive(Default)]
 struct Traffic {
     sent: AtomicUsize,
@@ -195,7 +196,7 @@ impl Breach {
             scope.spawn(move || {
                 watch.run(&|| traffic.stop.load(Ordering::Relaxed), &mut |notice| {
                     if matches!(notice, Notice::Connected) {
-                        // Nobody listens after the first time.
+                        // The receiver is gone after the first notice.
                         let _ = says.send(());
                     }
                 });

@@ -1,4 +1,4 @@
-//! What can be varied, given and measured.
+//! Factors, parameters and metrics.
 
 use bartizan_host::{Feature, Support};
 
@@ -326,7 +326,7 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     None
 }
 
-/// Where plugins are in a lab root, and strongSwan's own ML-KEM, which Debian does not package.
+/// Folder of the plugins in a lab root, and strongSwan's own ML-KEM, which Debian does not package.
 const ML: &str = "usr/lib/ipsec/plugins/libstrongswan-ml.so";
 
 fn lacks_ml(tools: &Tools) -> Option<Lack> {

@@ -19,7 +19,8 @@ pub(super) const ENDS: [&str; 2] = ["initiator", "responder"];
 /// Name of the interface at either end.
 pub(super) const INTERFACE: &str = "ipsec0v";
 
-/// Run with: root, directory of the charon, child, connection. The mounts are in a namespace of their own and go with it.
+/// Run with: root, directory of the charon, child, connection. The mounts are in a namespace of
+/// their own and go with it.
 const SWANCTL: &str = r#"set -e
 mount --rbind /dev "$1/dev"
 mount -t tmpfs -o mode=755 tmpfs "$1/run"
@@ -41,8 +42,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `name` tells its charons' directories from those of others; `vary` says what is not as Bartizan writes it; `impaired` says whether the
-    /// path shall be able to delay and lose.
+    /// `name` tells its charons' directories from those of others; `vary` says what is not as
+    /// Bartizan writes it; `impaired` says whether the path shall be able to delay and lose.
     pub(super) fn make(
         folder: &Path,
         root: &LabRoot,
@@ -83,8 +84,8 @@ impl Link {
         })
     }
 
-    /// Makes a connection known to both ends: its IKE_SA by one key exchange, its CHILD_SAs by any of those that each end has, where
-    /// an empty one stands for none.
+    /// Makes a connection known to both ends: its IKE_SA by one key exchange, its CHILD_SAs by any
+    /// of those that each end has, where an empty one stands for none.
     pub(super) fn load(&mut self, number: u8, ike: &str, children: [&[&str]; 2], papers: &Papers) -> Result<(), Error> {
         let fresh = !self.known.iter().any(|known| known == papers.identity(0));
         self.address(number)?;
@@ -134,9 +135,10 @@ impl Link {
         self.introduce(number)
     }
 
-    /// A first packet, of any kind, by which each end learns where the other is: no set-up waits for that, and no path loses it.
+    /// A first packet, of any kind, by which each end learns where the other is: no set-up waits
+    /// for that, and no path loses it.
     fn introduce(&self, number: u8) -> Result<(), Error> {
-        /// Nobody listens there (RFC 863).
+        /// The discard port, with no listener (RFC 863).
         const DISCARD: u16 = 9;
         let address = |end: u8| Ipv4Addr::new(10, 77, number, end + 1);
         let send = || UdpSocket::bind((address(0), 0))?.send_to(&[0], (address(1), DISCARD));
@@ -165,7 +167,7 @@ impl Link {
         self.mtu
     }
 
-    /// Who encrypts ESP.
+    /// ESP data path.
     pub(super) fn esp(&self) -> &'static str {
         self.charons.esp()
     }
@@ -196,12 +198,12 @@ impl Link {
         self.charons.client(1)
     }
 
-    /// Where the initiator's charon listens.
+    /// VICI socket of the initiator's charon.
     pub(super) fn socket(&self) -> PathBuf {
         self.charons.socket(0)
     }
 
-    /// Where the responder's does.
+    /// VICI socket of the responder's charon.
     pub(super) fn responder_socket(&self) -> PathBuf {
         self.charons.socket(1)
     }
@@ -217,7 +219,7 @@ impl Link {
         self.charons.version()
     }
 
-    /// What initiator and responder have used so far.
+    /// Resources that initiator and responder have used so far.
     pub(super) fn cpu(&mut self) -> Result<[Usage; 2], Error> {
         self.charons.usage()
     }

@@ -8,7 +8,7 @@ use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa};
 use crate::stand_in::charons::{Rekey, ike_sa, negotiated, span};
 use crate::workload::Error;
 
-/// How far an IKE_SA has come.
+/// Progress of an IKE_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached {
     /// It is up, and nothing else was asked for.
@@ -25,13 +25,13 @@ pub(super) struct Measured {
     rekeys: Option<Rekeys>,
 }
 
-/// What came after the set-up.
+/// Exchanges after the set-up.
 struct Rekeys {
     child: Rekey,
     rekey: Rekey,
 }
 
-/// What packets carried, in both directions.
+/// Traffic of a set of packets, in both directions.
 #[derive(Default)]
 struct Carried {
     bytes: u64,
@@ -76,7 +76,7 @@ impl Measured {
             ("child-sa", self.rekeys.as_ref().and_then(|rekeys| took(&rekeys.child))),
             ("rekey", self.rekeys.as_ref().and_then(|rekeys| took(&rekeys.rekey))),
         ];
-        // What a capture has not whole is not measured.
+        // An exchange that the capture does not have whole is not measured.
         values.extend(
             times
                 .into_iter()
@@ -103,8 +103,9 @@ impl Measured {
         values
     }
 
-    /// How many round trips of the path the set-up was: what each request waited for its response, less what the responder had
-    /// it for by a capture at its own end, over the round trip. None where an exchange is not whole at either end.
+    /// Duration of the set-up in round trips of the path. Sums the wait of each request for its
+    /// response, less the responder's own time by a capture at its end, and divides by the round
+    /// trip. None if an exchange is not whole at either end.
     pub(super) fn round_trips(&self, at_responder: &IkeSa, path: Duration) -> Option<f64> {
         let mut away = 0.0;
         for here in set_up(&self.sa) {
@@ -119,7 +120,7 @@ impl Measured {
 }
 
 impl Rekeys {
-    /// Of an IKE_SA that shows both, each with as many additional key exchanges.
+    /// The rekeys of an IKE_SA that shows both, each with this number of additional key exchanges.
     fn of(sa: &IkeSa, additional: usize) -> Result<Self, Error> {
         let rekeyed = sa.rekeyed();
         let [child, rekey] = rekeyed.as_slice() else {

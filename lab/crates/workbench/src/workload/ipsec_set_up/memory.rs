@@ -1,4 +1,4 @@
-//! What an SA takes of charon's memory: Otero-García et al. 2025 print the memory of IPsec with each KEM.
+//! Memory of charon for an SA: Otero-García et al. 2025 print the memory of IPsec with each KEM.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::workload::{
     Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
-/// Of the cable.
+/// MTU of the cable, in bytes.
 const MTU: u16 = 1500;
 /// Addresses of a network, less that of the network and that for all.
 const MOST: usize = 250;
@@ -56,7 +56,8 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// What a trial starts its charons from: each has new ones, since memory that was taken once is kept.
+/// Set-up of each trial's charons. Each trial has new ones, because a process keeps memory that it
+/// once took.
 struct Memory {
     folder: PathBuf,
     root: LabRoot,
@@ -113,7 +114,7 @@ impl Workload for Memory {
             link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
         }
         self.program = Some(link.version()?);
-        // Whatever is taken once, is.
+        // Warm-up: one-time allocations are made now.
         set_up(&link, 1)?;
         link.clear()?;
         let before = link.cpu()?;
@@ -153,7 +154,7 @@ impl Workload for Memory {
     }
 }
 
-/// What SAs and policies are in, as the kernel counts it for all of the machine (proc(5), `meminfo`).
+/// Memory of the kernel that contains SAs and policies, for the whole machine (proc(5), `meminfo`).
 fn kernel_kilobytes() -> Result<u64, Error> {
     let text = std::fs::read_to_string("/proc/meminfo").map_err(Error::file("/proc/meminfo"))?;
     let of = |name: &str| -> u64 {

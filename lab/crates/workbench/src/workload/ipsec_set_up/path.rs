@@ -1,4 +1,5 @@
-//! What lies between the two ends: a cable, or a bridge between two whose ports delay and lose.
+//! Path between the two ends: a cable, or a bridge between two cables whose ports delay and lose
+//! packets.
 
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use crate::workload::{Error, number};
 /// Ports of the bridge, towards the initiator and the responder.
 const PORTS: [&str; 2] = ["initiator", "responder"];
 
-/// What the path does to packets.
+/// Impairments of the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Condition {
     /// Half of it each way.
     pub(super) round_trip: Duration,
-    /// Of a hundred packets, each way.
+    /// Lost packets in per cent, each way.
     pub(super) loss_percent: f64,
 }
 
@@ -38,7 +39,7 @@ impl Condition {
 
 /// The way between the ends' interfaces.
 pub(super) struct Path {
-    /// Where the bridge is; none for a cable.
+    /// Namespace of the bridge; none for a cable.
     middle: Option<Namespace>,
     now: Condition,
 }

@@ -31,7 +31,7 @@ const ALONE: usize = 20;
 /// The one connection of all.
 const NUMBER: u8 = 1;
 
-/// What a trial starts its charons from: each has new ones, whose tables are empty.
+/// Set-up of each trial's charons. Each trial has new ones, with empty tables.
 struct Storm {
     folder: PathBuf,
     root: LabRoot,
@@ -121,7 +121,7 @@ impl Workload for Storm {
 /// Two charons, and who asks them.
 struct Begun {
     asking: Client,
-    /// Which SAs are up, as the initiator says.
+    /// Events of the initiator about its SAs.
     events: Client,
     // Behind its clients.
     link: Link,
@@ -173,7 +173,7 @@ impl Begun {
     }
 }
 
-/// When each IKE_SA began and was up, since the first packet of any.
+/// Times at which each IKE_SA began and was up, since the first packet of any.
 fn connected_of(sas: &[IkeSa]) -> Connected {
     let begun = || {
         let requests = sas.iter().filter_map(|sa| sa.exchanges.iter().next()?.request);

@@ -1,4 +1,4 @@
-//! What each combination looks like on the wire; no time is judged.
+//! Packets of each combination; no time is judged.
 
 use super::*;
 
@@ -190,7 +190,7 @@ mod as_root {
         for (values, exchanges) in [(&hybrid, 3.0), (&classical, 2.0)] {
             assert_eq!(values["exchanges"], [exchanges; 2]);
             assert_eq!(values["ip-fragments"], [0.0; 2]);
-            // What netem delays is never early; on a busy machine it is late.
+            // A packet that netem delays is never early; on a busy machine it is late.
             let waited = &values["round-trips"];
             assert!(
                 waited.len() == 2 && waited.iter().all(|count| *count >= exchanges),
@@ -225,7 +225,8 @@ mod as_root {
         let given = [("interval", 1000.into()), ("size", 100.into())];
         let mut workload = started(&BREACH, &combinations, &given, &tools, folder.path(), &[]);
         for levels in &combinations {
-            // That it was a breach, and that it is gone, a trial has seen in packets and by charon's events, or it fails.
+            // That it was a breach, and that it is gone, a trial has seen in packets and by
+            // charon's events, or it fails.
             let values = values(&mut *workload, levels);
             assert!(values["gone"][0] > 0.0, "{values:?}");
             assert_eq!(values["carried-packets"][0] == 0.0, values["carried-bytes"][0] == 0.0);

@@ -1,5 +1,5 @@
-//! What an operator types, from nothing loaded to an SA that is up: `bartizan up`, or `swanctl --load-all` and `swanctl --initiate`
-//! over the same connection.
+//! Commands of an operator from an empty daemon to an SA that is up: `bartizan up`, or `swanctl
+//! --load-all` and `swanctl --initiate` over the same connection.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,8 @@ use crate::workload::Error;
 /// The key exchange of the policy `hybrid`, which is the one there is here.
 pub(super) const KEY_EXCHANGE: &str = "x25519-ke1_mlkem768";
 
-/// Run with: root, directory of the charon, swanctl's directory, child, connection. The mounts are in a namespace of their own.
+/// Run with: root, directory of the charon, swanctl's directory, child, connection. The mounts are
+/// in a namespace of their own.
 const SWANCTL: &str = r#"set -e
 mount --rbind /dev "$1/dev"
 mount -t tmpfs -o mode=755 tmpfs "$1/run"
@@ -156,7 +157,7 @@ impl Whole {
     }
 }
 
-/// What `bartizan up` loads into the initiator's charon.
+/// The connection that `bartizan up` loads into the initiator's charon.
 fn rendered(deployment: &Deployment, link: &Link) -> Result<Connection, Box<dyn std::error::Error>> {
     let files = deployment.node(ENDS[0]).and_then(|node| node.ipsec.clone());
     let credentials = Credentials::read(&files.ok_or("no files")?)?;

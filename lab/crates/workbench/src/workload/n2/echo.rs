@@ -137,7 +137,7 @@ impl Echo {
                     association.send(&message, deadline)?;
                     let mut octets = Vec::new();
                     let mut same = true;
-                    // Whoever reads less than a message sends it in parts.
+                    // A relay that reads less than a whole message sends it in parts.
                     while octets.len() < message.octets.len() {
                         let Some(part) = association.receive(deadline)? else {
                             return Err(Error::Protocol("the association ended before its messages".to_owned()));

@@ -1,4 +1,5 @@
-//! The recorded NG Setup and registrations, said again: how long each takes, what is on the cable, and what arrives changed.
+//! The recorded NG Setup and registrations, said again: how long each takes, what is on the cable,
+//! and what arrives changed.
 
 use std::path::PathBuf;
 use std::thread;
@@ -119,7 +120,7 @@ impl Workload for Replay {
             })?;
             for (procedure, range) in exchange.procedures() {
                 let last = range.end - 1;
-                // Whoever hears the last message has it, and both have one clock.
+                // The receiver of the last message sees it last. Both ends have the same clock.
                 let ended = gnb.at[last].max(amf.at[last]);
                 let took = ended.saturating_duration_since(gnb.at[range.start]);
                 match procedure {

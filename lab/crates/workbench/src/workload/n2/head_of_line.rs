@@ -57,7 +57,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// What a packet has, with the headers of IP, at which it is long.
+/// Length of a packet, with IP header, from which it counts as long.
 const LONG: u16 = 1024;
 /// The streams.
 const QUIET: u16 = 1;
@@ -186,7 +186,8 @@ impl HeadOfLine {
     }
 }
 
-/// What arrives as it was sent, by its octets: whoever keeps no stream is measured all the same.
+/// Arrival times by the octets of each message. The stream is read from the octets, so that a relay
+/// which changes streams is measured too.
 fn arrivals(waiting: &Waiting, deadline: Instant) -> Result<Vec<Moment>, Error> {
     let mut association = waiting.accept(soon(deadline))?;
     let mut arrived = Vec::new();

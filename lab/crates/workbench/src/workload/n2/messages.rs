@@ -77,7 +77,7 @@ struct Messages {
     reordered: f64,
 }
 
-/// What is sent.
+/// The messages to send.
 #[derive(Clone, Copy)]
 struct Script {
     messages: u32,
@@ -172,7 +172,7 @@ impl Workload for Messages {
     }
 }
 
-/// What arrived, compared with what was sent.
+/// Received messages, compared with those sent.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arrived {
     /// As one message with all its octets.

@@ -142,7 +142,7 @@ pub(in crate::workload) static HANDSHAKES: Kind = Kind {
     start: |setting| start(setting, What::Handshakes),
 };
 
-/// What the proxies hold after load.
+/// Memory of the proxies after load.
 pub(in crate::workload) static MEMORY: Kind = Kind {
     name: "proxies-memory",
     about: "What a pair of proxies, started for the trial, holds after load on 64 streams.",

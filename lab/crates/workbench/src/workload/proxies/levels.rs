@@ -13,10 +13,10 @@ pub(crate) const DIRECT: &str = "direct";
 pub(crate) const CLEAR: &str = "clear";
 
 impl Route {
-    /// What lies between client and server in a combination.
+    /// Path between client and server in a combination.
     ///
     /// # Errors
-    /// Where a combination names no proxy that there is, or a mode that does not fit it.
+    /// Fails if a combination names an unknown proxy, or a mode that does not fit it.
     pub fn of(levels: &Levels) -> Result<Self, Error> {
         let named = |factor: &str| levels.level(factor).unwrap_or_default();
         let unfit = |what: &str| Error::Configuration(format!("{what} of {levels}"));
@@ -35,7 +35,7 @@ impl Route {
 }
 
 impl Placement {
-    /// Where a combination runs; on one processor where it does not say.
+    /// Placement of a combination; one processor by default.
     #[must_use]
     pub fn of(levels: &Levels) -> Self {
         let mut all = Self::ALL.into_iter();

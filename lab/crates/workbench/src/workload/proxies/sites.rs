@@ -14,7 +14,7 @@ use crate::stand_in::proxies::{
 };
 use crate::workload::{Error, Observation, Setting, Trial, Workload};
 
-/// How long a ledger may lag behind the handshakes that it records: it is written by a thread of its own.
+/// Time that a ledger may lag behind its handshakes: a separate thread writes it.
 const LEDGER: Duration = Duration::from_secs(2);
 
 pub(super) fn start(setting: &Setting<'_>, what: What) -> Result<Box<dyn Workload>, Error> {
@@ -69,7 +69,7 @@ struct Sites {
     processors: Vec<usize>,
     /// Pairs so far: each has a folder of its own.
     started: usize,
-    /// Where the server is.
+    /// Placement of the server.
     here: Option<Placement>,
     programs: Vec<String>,
 }

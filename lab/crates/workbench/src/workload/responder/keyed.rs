@@ -1,4 +1,5 @@
-//! Whether the key exchange that keyed an SA changes what its packets take: ESP in memory, by key exchange and by cipher.
+//! Influence of an SA's key exchange on the cost of its packets: ESP in memory, by key exchange and
+//! by cipher.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,7 +100,7 @@ fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
 const LOT: usize = 20;
 /// Lots that warm up.
 const WARM: usize = 5;
-/// What is in a tunnel (IPv4, protocol 4).
+/// Next header of tunnel mode (IPv4, protocol 4).
 const IN_IP: u8 = 4;
 
 struct ByKeyExchange {

@@ -1,5 +1,6 @@
-//! Many set-ups that begin at once with one responder. Time is that of a model, in which the responder has one processor and takes what arrives in its order: each datagram
-//! for as long as it really took the responder's thread. Initiators take none.
+//! Many set-ups that begin at once with one responder. Time is that of a model, in which the
+//! responder has one processor and takes what arrives in its order: each datagram for as long as it
+//! really took the responder's thread. Initiators take none.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -125,7 +126,7 @@ impl Workload for Storm {
     }
 }
 
-/// What happens next, in the order of time and, at one time, of coming about.
+/// A coming event. Events are ordered by time, then by number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Happens {
     after: Duration,
@@ -147,12 +148,12 @@ struct Model<'a> {
     pair: &'a Pair,
     responder: Responder,
     initiators: Vec<Option<IkeSa>>,
-    /// When each was connected.
+    /// Time at which each was connected.
     connected: Vec<Option<Duration>>,
     waiting: usize,
     /// The clock that engines are given: this, and the time of the model.
     epoch: Instant,
-    /// When the responder's processor is done with what it has taken.
+    /// Time at which the responder's processor is done with its queue.
     free: Duration,
     way: Duration,
     coming: BinaryHeap<Reverse<Happens>>,
@@ -165,7 +166,7 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn begin(pair: &'a Pair, half_open: HalfOpen, clients: usize, way: Duration) -> Result<Self, Error> {
         let mut responder = Responder::new(pair, half_open);
-        // What is taken once, is.
+        // Warm-up: one-time costs are paid now.
         set_up_and_forget(pair, &mut responder, clients)?;
         let mut model = Self {
             pair,
@@ -249,7 +250,7 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// What an initiator has to send goes to the responder; one that is connected is done.
+    /// Sends an initiator's datagrams to the responder. An initiator that is connected is done.
     fn sends(&mut self, number: usize, after: Duration, again: bool) -> Result<(), Error> {
         let Some(sa) = &mut self.initiators[number] else {
             return Ok(());

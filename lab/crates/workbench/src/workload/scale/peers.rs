@@ -15,9 +15,9 @@ use tokio_rustls::rustls::ClientConnection;
 use super::stage::PRODUCER;
 use crate::workload::Error;
 
-/// How long a peer waits before it tries again.
+/// Pause of a peer before its next attempt.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How long one attempt may take: what the sidecar gives a handshake, and some to spare.
+/// Time limit for one attempt: the sidecar's limit for a handshake, and a margin.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 pub(super) struct Peer {
@@ -29,7 +29,7 @@ pub(super) struct Peer {
 pub(super) struct Held {
     sender: h2::client::SendRequest<Bytes>,
     driver: JoinHandle<()>,
-    /// Whether the handshake resumed a session.
+    /// True if the handshake resumed a session.
     pub(super) resumed: bool,
 }
 
@@ -39,7 +39,7 @@ impl Drop for Held {
     }
 }
 
-/// What became of a peer that came back.
+/// Result of a peer that came back.
 pub(super) struct Served {
     /// From the beginning of the storm until its request was answered.
     pub(super) after: Duration,
@@ -136,7 +136,7 @@ impl Held {
         Ok(began.elapsed())
     }
 
-    /// Whether the connection is still there.
+    /// True if the connection is still open.
     pub(super) fn is_open(&self) -> bool {
         !self.driver.is_finished()
     }

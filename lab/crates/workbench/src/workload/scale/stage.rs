@@ -16,7 +16,7 @@ use crate::workload::Error;
 pub(super) const CONSUMER: &str = "consumer";
 pub(super) const PRODUCER: &str = "producer";
 
-/// How long a program may take until it listens, and until it ends by itself.
+/// Time limits for a program to listen, and to end by itself.
 const READY: Duration = Duration::from_secs(20);
 const END: Duration = Duration::from_secs(15);
 /// Connections a listener takes: the default of 4096 would end experiments with more.
@@ -40,19 +40,19 @@ impl Papers {
     }
 }
 
-/// What a deployment has besides its defaults.
+/// Settings of a deployment other than its defaults.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) path: &'a str,
     pub(super) resumption: bool,
 }
 
-/// Where everything is; the same ports for every trial.
+/// Addresses of all parts; the same ports for every trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places {
-    /// Where the consumer's sidecar listens in plaintext.
+    /// Listening address of the consumer's sidecar, in plaintext.
     pub(super) entry: SocketAddr,
-    /// Where the producer's listens by TLS.
+    /// TLS listening address of the producer's sidecar.
     pub(super) middle: SocketAddr,
     pub(super) server: SocketAddr,
 }
@@ -109,7 +109,8 @@ impl Papers {
         Ok(process)
     }
 
-    /// What a peer of the producer is: a client with the consumer's certificate and sessions of its own.
+    /// Credentials for peers of the producer: clients with the consumer's certificate and their own
+    /// sessions.
     pub(super) fn peer(&self, places: &Places, terms: Terms<'_>) -> Result<PeerTerms, Error> {
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
         let text = self.deployment(places, terms);
@@ -128,7 +129,7 @@ impl Papers {
     }
 }
 
-/// What endpoints of peers are made of: PEM, but for the deployment.
+/// Material for the endpoints of peers: the deployment, and PEM for the rest.
 pub(super) struct PeerTerms {
     deployment: Deployment,
     certificate: Vec<u8>,
@@ -167,8 +168,8 @@ pub(super) fn usage(process: &Process) -> Result<Usage, Error> {
     Ok(Usage::of_group(process.id())?)
 }
 
-/// Makes room for this many connections in this process and in those it starts: a connection through a sidecar takes two
-/// descriptors.
+/// Makes room for this many connections in this process and in those it starts: a connection
+/// through a sidecar takes two descriptors.
 pub(in crate::workload) fn room_for(connections: usize) -> Result<(), Error> {
     let needed = connections as u64 * 2 + 1024;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|errno| Error::Broken(errno.into()))?;

@@ -23,9 +23,9 @@ use crate::workload::Error;
 const CLIENT: &str = "client";
 const SERVER: &str = "server";
 
-/// How long the other side may take.
+/// Time limit for the other side.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server may take until it listens.
+/// Time limit for a server to listen.
 const READY: Duration = Duration::from_secs(20);
 /// Ports of servers begin here: nothing else is in their namespace.
 const FIRST_PORT: u16 = 4400;
@@ -39,7 +39,7 @@ pub(in crate::workload) struct Ends {
 }
 
 impl Ends {
-    /// What the server's certificate says.
+    /// Name in the server's certificate.
     pub(in crate::workload) const SERVER: &str = SERVER;
 
     pub(in crate::workload) fn make(folder: &Path, group: &str, certificate: &str, chain: &str) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ impl Ends {
         })
     }
 
-    /// What the client and the server go by.
+    /// Endpoints of the client and the server.
     pub(in crate::workload) fn endpoints(&self) -> (&Endpoint, &Endpoint) {
         (&self.client, &self.server)
     }
@@ -117,7 +117,7 @@ fn papers(folder: &Path, algorithm: Algorithm, chain: &str) -> Result<(), Error>
         let leaf = Leaf::new(node)?.dns(node)?;
         let issued = authority.issue(&leaf, now)?;
         issued.write_to(folder, Overwrite::Replace)?;
-        // What follows the leaf, as OpenSSL wants it.
+        // The chain after the leaf, as OpenSSL takes it.
         let chain = issued.chain_pem();
         if let Some((at, _)) = chain.match_indices("-----BEGIN").nth(1) {
             let between = folder.join(format!("{node}.between.pem"));
@@ -145,7 +145,7 @@ struct Listening(Arc<TcpListener>);
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // What waits in accept(2) returns; nothing can be done about a failure here.
+        // Wakes the thread that waits in accept(2). A failure cannot be handled here.
         let _ = shutdown(self.0.as_raw_fd(), Shutdown::Both);
     }
 }
@@ -233,7 +233,8 @@ impl Server {
         self.ends.group.code.0
     }
 
-    /// One connection of our client, on the namespace this thread is in: a full handshake, judged on both sides, and its end.
+    /// One connection of our client, on the namespace this thread is in: a full handshake, judged
+    /// on both sides, and its end.
     pub(super) fn connect(&self) -> Result<(), Error> {
         let failed = |source| Error::Connection {
             address: self.address,
@@ -256,8 +257,9 @@ impl Server {
         if negotiated.group.code != self.code_point() || negotiated.resumed {
             return Err(Error::Handshake(format!("group {}", negotiated.group.name)));
         }
-        // A TLS 1.3 client has ended before the server has judged it. What the server says first (tickets, or our own server's
-        // byte) tells that it did, and comes before anything else of the client: its flight is the handshake and no more.
+        // A TLS 1.3 client has ended before the server has judged it. What the server says first
+        // (tickets, or our own server's byte) tells that it did, and comes before anything else of
+        // the client: its flight is the handshake and no more.
         let read = client.read_tls(&mut socket).map_err(Error::Broken)?;
         client
             .process_new_packets()

@@ -7,7 +7,7 @@ use bartizan_host::{Namespace, Port, Program, connect};
 
 use crate::workload::Error;
 
-/// How long `ip` may take.
+/// Time limit for `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) struct Link {
@@ -18,7 +18,7 @@ pub(super) struct Link {
 impl Link {
     /// Name of the interface at either end.
     pub(super) const INTERFACE: &'static str = "eth0";
-    /// Where the server is.
+    /// Address of the server.
     pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 84, 0, 2);
 
     pub(super) fn make(mtu: u16) -> Result<Self, Error> {

@@ -1,4 +1,4 @@
-//! What only root can try: a quick trial of each kind of end, and its capture compared with tshark.
+//! Tests that need root: a quick trial of each kind of end, and its capture compared with tshark.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -92,7 +92,8 @@ mod as_root {
             }
             assert_eq!(values["handshake-time"].len(), CONNECTIONS);
             let (all, packets, again) = tshark(&tools, &folder.path().join("trial.pcap"));
-            // The last acknowledgement of a connection that both have closed is the capture's, and no longer the connection's.
+            // The last acknowledgement of a connection that both have closed is the capture's, and
+            // no longer the connection's.
             let per_packet = values["capture-bytes-per-packet"][0];
             let counted = (all as f64 / per_packet).round();
             assert!(

@@ -10,14 +10,15 @@ use super::{Carried, PORT};
 use crate::stand_in::tunnels::Tunnel;
 use crate::workload::Error;
 
-/// How long a sender that is ahead of its pace waits: what is due by then is sent at once.
+/// Pause of a sender that is ahead of its pace. All datagrams due by then are sent at once.
 const TURN: Duration = Duration::from_micros(200);
-/// How long the last ones may take.
+/// Time limit for the last datagrams to arrive.
 const DRAIN: Duration = Duration::from_millis(200);
 /// Room of the receiving socket in bytes, of which the kernel takes twice, and gives no more than it may.
 const ROOM: usize = 4 << 20;
 
-/// Sends datagrams of so many bytes at this many megabits per second, or as many as go; and the share in per cent that did not come.
+/// Sends datagrams of so many bytes at this many megabits per second, or as many as go; and the
+/// share in per cent that did not come.
 pub(super) fn carried(
     tunnel: &mut Tunnel,
     bytes: usize,
@@ -76,7 +77,7 @@ pub(super) fn carried(
     })
 }
 
-/// How many were sent until the end.
+/// Sends at this pace until stopped. Returns the number of datagrams sent.
 fn pace(socket: &UdpSocket, bytes: usize, megabits: f64, stop: &AtomicBool) -> io::Result<u64> {
     let message = vec![0x5a; bytes];
     let (began, mut sent) = (Instant::now(), 0_u64);

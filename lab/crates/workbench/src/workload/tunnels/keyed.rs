@@ -1,5 +1,5 @@
-//! Whether the key exchange that keyed a tunnel changes what it carries: two engines of Bartizan that do ESP themselves, whose SAs are set up anew for
-//! each trial.
+//! Influence of a tunnel's key exchange on its throughput: two engines of Bartizan with their own
+//! ESP, whose SAs are set up anew for each trial.
 
 use bartizan_pki::Profile;
 

@@ -38,7 +38,7 @@ pub(super) fn carried(tunnel: &mut Tunnel, segment: usize, times: (Duration, Dur
     };
     let connect = || -> io::Result<TcpStream> {
         let socket = prepared()?;
-        // Which way it goes is decided by both addresses: before one is bound there may be none.
+        // Both addresses decide the route. Before one is bound there may be none.
         bind(socket.as_raw_fd(), &from)?;
         connect(socket.as_raw_fd(), &at)?;
         Ok(TcpStream::from(socket))

@@ -93,7 +93,7 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
     Ok(Plot { kind, only })
 }
 
-/// What stacked parts are parts of, in their unit.
+/// The whole of stacked parts, in their unit.
 fn whole(raw: &RawPlot, part: &Part) -> Result<Option<&'static MetricKind>, Fault> {
     let Some(name) = &raw.total else { return Ok(None) };
     let total = metric(name, part)?;

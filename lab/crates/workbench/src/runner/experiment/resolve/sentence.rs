@@ -6,7 +6,7 @@ use crate::runner::experiment::answer::{Token, tokens};
 use crate::runner::experiment::resolve::nothing_has;
 use crate::runner::experiment::{Answer, Fault, Levels, Part, Piece, Place};
 
-/// What can stand between braces.
+/// Allowed content between braces.
 const FORMS: &str = "{median PART/METRIC factor=level ...} or {comparison PART/ID}";
 
 pub(super) fn answer(template: &Spanned<String>, parts: &[Part]) -> Result<Answer, Fault> {

@@ -36,7 +36,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Hands messages over until both have said everything, or nobody has anything to say. `lost` says which are not handed over, by how many were said.
+    /// Delivers messages until both ends are done or neither has anything to send. `lost` decides
+    /// by the number of messages sent which ones are not delivered.
     fn run(&mut self, mut lost: impl FnMut(usize) -> bool) {
         while let Some(due) = [self.node.due(), self.ric.due()].into_iter().flatten().min() {
             self.now = self.now.max(due);

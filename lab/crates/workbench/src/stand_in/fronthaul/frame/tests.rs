@@ -43,7 +43,8 @@ proptest! {
         prop_assert_eq!(bytes.len(), kind.length(tagging));
         prop_assert_eq!(Frame::claim(&bytes), Some((kind, frame.number)));
         prop_assert_eq!(plane(&bytes), Some(kind.plane()));
-        // What a kernel that takes the tag off hands over is the untagged frame, but for padding that was not needed with the tag.
+        // A kernel that removes the tag delivers the untagged frame, except for padding that was
+        // not needed with the tag.
         if kind != Kind::Sync {
             let behind = if tagged { 18 } else { 14 };
             let size = u16::from_be_bytes([bytes[behind + 2], bytes[behind + 3]]);

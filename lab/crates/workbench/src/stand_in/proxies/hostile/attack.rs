@@ -1,4 +1,4 @@
-//! What is hostile, at a fixed rate, until it is killed.
+//! Attackers with a fixed rate, which run until they are killed.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_millis(20);
 const CONNECTIONS: usize = 4;
 /// Requests of a connection whose answers are never taken.
 const STALLED: u32 = 60;
-/// Of each round and connection.
+/// PING frames of each round and connection.
 const PINGS: u64 = 10;
 const RESETS: u32 = 2;
 /// Connections of an unauthenticated client in a round, and how many stay open.
@@ -36,7 +36,7 @@ const UNTAKEN: u32 = 20;
 /// Is hostile towards `to` until the process is killed; `listen` is where the hostile producer stands.
 ///
 /// # Errors
-/// Where it cannot begin.
+/// Fails if the attack cannot start.
 pub fn attack(hostility: Hostility, to: SocketAddr, listen: Option<SocketAddr>) -> Result<(), Error> {
     match hostility {
         Hostility::Quiet => Ok(()),
@@ -82,7 +82,8 @@ fn opening(out: &mut Vec<u8>) {
     put(out, WINDOW_UPDATE, 0, 0, &(1_u32 << 20).to_be_bytes());
 }
 
-/// A client that asks, takes no bodies, takes requests back and says much that means nothing; once its connection is closed it connects again.
+/// A client that asks, takes no bodies, takes requests back and says much that means nothing; once
+/// its connection is closed it connects again.
 fn takes_nothing(to: SocketAddr) {
     loop {
         let _ = try_takes_nothing(to);
@@ -146,7 +147,8 @@ fn answers_nothing(mut stream: TcpStream) {
     }
 }
 
-/// The consumer's own function, which asks the hostile producer with bodies that nobody takes.
+/// The consumer's own function, which sends the hostile producer requests with bodies that are
+/// never read.
 fn asks_in_vain(to: SocketAddr) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(to)?;
     let mut out = PREFACE.to_vec();
@@ -159,7 +161,7 @@ fn asks_in_vain(to: SocketAddr) -> std::io::Result<()> {
         stream.write_all(&out)?;
         out.clear();
     }
-    // What the windows let through, then it waits for more as an honest client would.
+    // As much as the windows allow. Then it waits for more, as an honest client would.
     for piece in [b'x'; BODY].chunks(16_000) {
         put(&mut out, DATA, 0, 1, piece);
     }

@@ -1,4 +1,5 @@
-//! A ClientHello that any server of the deployment answers, made without a key: what it costs is the server's signature and key exchange.
+//! A ClientHello that any server of the deployment answers, made without a key: what it costs is
+//! the server's signature and key exchange.
 
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme, group};
 
@@ -13,8 +14,9 @@ const TLS13: [u8; 2] = [0x03, 0x04];
 const BASE_POINT: u8 = 9;
 const X25519_BYTES: usize = 32;
 
-/// The record of a ClientHello for X25519MLKEM768 and ML-DSA-65. Its key shares are valid, and nobody has their private keys: an ML-KEM
-/// encapsulation key of zeros passes the check of FIPS 203, section 7.2.
+/// The record of a ClientHello for X25519MLKEM768 and ML-DSA-65. Its key shares are valid without a
+/// known private key: an ML-KEM encapsulation key of zeros passes the check of FIPS 203, section
+/// 7.2.
 pub(super) fn client_hello() -> Vec<u8> {
     let hybrid = NamedGroup::X25519MLKEM768;
     let length = group(hybrid).map_or(0, |group| usize::from(group.client_share));

@@ -1,4 +1,5 @@
-//! Three sidecars: of the consumer and the producer that are measured, and of a third node that both trust and that is hostile.
+//! Three sidecars: of the consumer and the producer that are measured, and of a third node that
+//! both trust and that is hostile.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use crate::Error;
 use crate::stand_in::proxies::papers::{CONSUMER, PRODUCER, PRODUCER_NAME, Papers, THIRD};
 use crate::stand_in::proxies::{Proxy, Tools};
 
-/// How long a program may take until it listens.
+/// Time limit for a program to listen.
 const READY: Duration = Duration::from_secs(20);
 
 /// The sidecars of one path, and where everything is.
@@ -21,7 +22,7 @@ pub(super) struct Stage {
     consumer: Process,
     producer: Process,
     third: Process,
-    /// Where the client that is measured connects to.
+    /// Address to which the measured client connects.
     pub(super) entry: SocketAddr,
     at: Addresses,
 }

@@ -33,8 +33,8 @@ pub(in crate::stand_in::proxies) fn deployment(link: &Link<'_>, path: &str) -> S
         server,
         ..
     } = link;
-    // Dialled ahead and kept as by default, unless every connection shall be a new one. The bound is without effect on splice,
-    // whose connections carry those of one client.
+    // Dialled ahead and kept as by default, unless every connection shall be a new one. The bound
+    // is without effect on splice, whose connections carry those of one client.
     let (warm, limits) = match link.reuse {
         Reuse::Kept => (1, ""),
         Reuse::Fresh => (0, "limits: { requests-per-connection: 1 }, "),

@@ -1,5 +1,5 @@
-//! Envoy (BoringSSL), HTTP/2 on all legs. ML-DSA certificates need `signature_algorithms` on both sides, and a client speaks
-//! TLS 1.2 at most unless configured.
+//! Envoy (BoringSSL), HTTP/2 on all legs. ML-DSA certificates need `signature_algorithms` on both
+//! sides, and a client speaks TLS 1.2 at most unless configured.
 
 use std::path::Path;
 

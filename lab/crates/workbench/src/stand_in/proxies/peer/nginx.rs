@@ -46,8 +46,8 @@ pub(super) fn http2(root: &LabRoot, link: &Link<'_>) -> Result<Ends, Error> {
     )
 }
 
-/// Requests by a module, which has these words for a connection per request, and to pass requests to the consumer's and to
-/// the producer's upstream.
+/// Requests by a module, which has these words for a connection per request, and to pass requests
+/// to the consumer's and to the producer's upstream.
 fn requests(
     root: &LabRoot,
     link: &Link<'_>,
@@ -83,8 +83,9 @@ fn requests(
     ends(root, link, &consumer, &producer)
 }
 
-/// The client's side of the link. The session is never resumed: the server issues no ticket. That reuse is not switched off
-/// keeps TCP_NODELAY on for the handshake, which nginx otherwise leaves to Nagle's algorithm (40 ms with ML-DSA).
+/// The client's side of the link. The session is never resumed: the server issues no ticket. That
+/// reuse is not switched off keeps TCP_NODELAY on for the handshake, which nginx otherwise leaves
+/// to Nagle's algorithm (40 ms with ML-DSA).
 fn client(link: &Link<'_>, module: &str) -> String {
     let papers = link.papers;
     [

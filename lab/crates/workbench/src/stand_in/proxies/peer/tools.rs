@@ -1,4 +1,4 @@
-//! Where the programs of a run are, and what to do about those that are not there.
+//! Programs of a run, and hints how to get missing ones.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::{Ends, Link, bartizan, envoy, ghostunnel, haproxy, nghttpx, nginx, pr
 use crate::Error;
 use crate::stand_in::proxies::Proxy;
 
-/// How long a program may take to say its version.
+/// Time limit for a program to print its version.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// Where `scripts/peers` puts them; each name carries the version that was tried.
+/// Path at which `scripts/peers` installs it. Each name has the version that was tested.
 const ENVOY: &str = "peers/envoy-1.40.0/envoy";
 const GHOSTUNNEL: &str = "peers/ghostunnel-1.8.4-1/ghostunnel";
 
-/// Where the programs of a run are.
+/// Programs of a run.
 #[derive(Debug, Clone)]
 pub struct Tools {
     /// The laboratory's binary: the server behind every route.
@@ -38,11 +38,11 @@ pub struct Tools {
 /// A proxy that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// Which.
+    /// The proxy.
     pub proxy: Proxy,
-    /// Why.
+    /// Reason for its absence.
     pub reason: String,
-    /// What to do about it.
+    /// Hint how to get it.
     pub hint: String,
 }
 
@@ -92,7 +92,7 @@ impl Tools {
         Ok(self)
     }
 
-    /// Why this proxy cannot be run; `None` when it can.
+    /// Reason why this proxy cannot be run; `None` if it can.
     #[must_use]
     pub fn missing(&self, proxy: Proxy) -> Option<Missing> {
         let missing = |reason: String, hint: &str| {
@@ -249,7 +249,7 @@ mod tests {
             let expected = match proxy {
                 Proxy::Splice | Proxy::Http2 => "--binary",
                 Proxy::Envoy | Proxy::Ghostunnel => "scripts/peers ",
-                // Of a lab root, which the binary builds itself.
+                // Part of a lab root, which the binary builds itself.
                 _ => "bartizan lab root",
             };
             assert!(missing.hint.contains(expected), "{missing:?}");

@@ -1,4 +1,4 @@
-//! Who calls the service.
+//! Client of the service.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -10,10 +10,10 @@ use super::http;
 use super::operation::Operation;
 use crate::stand_in::sbi::{Connections, Error};
 
-/// How long a call may take.
+/// Time limit for a call.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who calls the service, on a connection that is kept or a new one for each call.
+/// Client of the service, with one kept connection or a new one for each call.
 #[derive(Debug)]
 pub struct Caller {
     address: SocketAddr,
@@ -26,7 +26,7 @@ pub struct Caller {
 pub struct Called {
     /// From before the connection or the request until the whole answer.
     pub took: Duration,
-    /// Of it within the service, by its own clock.
+    /// The part of it within the service, by the service's clock.
     pub within: Duration,
     /// The answer.
     pub answer: Value,
@@ -46,7 +46,7 @@ impl Caller {
     /// Has an operation done.
     ///
     /// # Errors
-    /// Where the service cannot be reached, or refuses.
+    /// Fails if the service cannot be reached, or refuses.
     pub fn call(&mut self, operation: Operation, body: &str) -> Result<Called, Error> {
         let url = format!("http://{}/{}", self.address, operation.name());
         let broken = |detail: String| Error::Broken {

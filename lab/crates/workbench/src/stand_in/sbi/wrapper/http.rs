@@ -11,7 +11,7 @@ const LARGEST_BODY: usize = 1 << 20;
 pub(super) struct Message {
     /// Its first line.
     pub(super) line: String,
-    /// Whether the sender closes the connection after it.
+    /// True if the sender closes the connection after it.
     pub(super) closes: bool,
     pub(super) body: Vec<u8>,
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::stand_in::exchange::file::bytes;
 use crate::stand_in::sbi::Error;
 
-/// What the service does.
+/// Operation of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Nothing: what a call costs by itself.
@@ -55,7 +55,7 @@ impl Operation {
     }
 }
 
-/// What is signed: as long as what TLS 1.3 signs (RFC 9846, section 4.4.3), 130 bytes.
+/// Message to sign: 130 bytes, as long as the content that TLS 1.3 signs (RFC 9846, section 4.4.3).
 const SIGNED: [u8; 130] = [0x20; 130];
 
 /// The service's key, and everything that calls are made with.

@@ -14,7 +14,7 @@ use super::operation::{Keys, Operation};
 /// Serves until the process ends.
 ///
 /// # Errors
-/// Where connections can no longer be accepted, or there is no key.
+/// Fails when connections can no longer be accepted, or if there is no key.
 pub fn serve(listener: &TcpListener) -> io::Result<()> {
     let keys = Arc::new(Keys::generate().map_err(io::Error::other)?);
     loop {
@@ -33,7 +33,7 @@ fn connection(socket: &TcpStream, keys: &Keys) -> io::Result<()> {
             Ok(answer) => ("200 OK", answer),
             Err(reason) => ("400 Bad Request", json!({ "error": reason })),
         };
-        // What the call took within the service, parsing and formatting included.
+        // Time of the call within the service, including parsing and formatting.
         answer["us"] = (began.elapsed().as_nanos() as f64 / 1e3).into();
         http::write(socket, &format!("HTTP/1.1 {status}"), "", answer.to_string().as_bytes())?;
         if asked.closes {

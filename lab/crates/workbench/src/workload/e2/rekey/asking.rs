@@ -16,7 +16,7 @@ use crate::stand_in::charons::refused;
 use crate::stand_in::e2::Ike;
 use crate::stand_in::e2::ike::At;
 
-/// Who asks.
+/// Initiator of the rekeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// The two ends in turn.
@@ -25,7 +25,7 @@ pub(super) enum Who {
     Both,
 }
 
-/// When, and for what.
+/// Schedule of the rekeys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) who: Who,
@@ -35,15 +35,15 @@ pub(super) struct Plan {
     pub(super) ike_every: usize,
 }
 
-/// How long one waits for an event before it looks whether it is to end.
+/// Wait for an event before the next check of the stop flag.
 const TURN: Duration = Duration::from_millis(100);
-/// What is still under way when the exchange has ended.
+/// Time for rekeys that are still under way when the exchange has ended.
 const REST: Duration = Duration::from_secs(2);
 
-/// What there was.
+/// Requests and their results.
 #[derive(Debug, Default)]
 pub(super) struct Rekeyed {
-    /// How often an end was asked, and how often it refused.
+    /// Requests to an end, and refusals.
     pub(super) asked: usize,
     pub(super) refused: usize,
     /// The new CHILD_SAs by their SPIs, the smaller first, with their key exchanges.
@@ -87,7 +87,7 @@ pub(super) fn ask(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<Rekeyed, E
     })
 }
 
-/// How often it asked and how often it was refused.
+/// Requests rekeys until stopped. Returns the number of requests and of refusals.
 fn keep_asking(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<(usize, usize), Error> {
     let mut clients = [ike.client(At::Node)?, ike.client(At::Ric)?];
     let (mut asked, mut denied) = (0, 0);
@@ -109,7 +109,7 @@ fn keep_asking(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<(usize, usize
             Who::InTurn => &mut clients[number % 2..=number % 2],
             Who::Both => &mut clients[..],
         };
-        // What is to be rekeyed is looked up before, so that both ends are asked at one moment.
+        // The SA to rekey is looked up before, so that both ends get the request at the same time.
         let targets: Vec<Option<u32>> = ends
             .iter_mut()
             .map(|client| target(client, what))
@@ -192,7 +192,7 @@ fn codes(key_exchanges: &[Algorithm]) -> Vec<Option<u16>> {
 }
 
 impl Rekeyed {
-    /// Whether every new SA was made with these key exchanges.
+    /// Fails unless every new SA was made with these key exchanges.
     pub(super) fn all_by(&self, methods: &[u16]) -> Result<(), Error> {
         let wanted: Vec<Option<u16>> = methods.iter().copied().map(Some).collect();
         let mut all = self.ike.values().chain(self.children.values());

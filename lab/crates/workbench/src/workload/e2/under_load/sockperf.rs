@@ -14,7 +14,7 @@ use crate::workload::{Error, Lack};
 const ANSWER: Duration = Duration::from_secs(10);
 /// Besides what it sends for: it warms up and waits for what is late.
 const REST: Duration = Duration::from_secs(20);
-/// How often a server that is starting is looked for.
+/// Interval between checks for a starting server.
 const POLL: Duration = Duration::from_millis(20);
 
 fn program() -> Program {
@@ -79,7 +79,7 @@ pub(super) fn measure(link: &Link, asked: Asked, load: Load) -> Result<BTreeMap<
     }
 }
 
-/// What it says in the end.
+/// Reads the summary that it prints at the end.
 fn read(said: &str) -> Option<BTreeMap<&'static str, Vec<f64>>> {
     let after = |label: &str| -> Option<f64> {
         let (_, rest) = said.split_once(label)?;
@@ -113,7 +113,8 @@ fn read(said: &str) -> Option<BTreeMap<&'static str, Vec<f64>>> {
 mod tests {
     use super::*;
 
-    /// Of `sockperf ul --ip 127.0.0.1 --client_ip 127.0.0.1 -t 1`, version 3.7, on a busy machine.
+    /// Output of `sockperf ul --ip 127.0.0.1 --client_ip 127.0.0.1 -t 1`, version 3.7, on a busy
+    /// machine.
     const SAID: &str = "sockperf: Test ended
 sockperf: [Total Run] RunTime=1.006 sec; Warm up time=400 msec; SentMessages=9931; ReceivedMessages=98
 sockperf: ========= Printing statistics for Server No: 0
