@@ -1,4 +1,5 @@
-//! A country in one process: 50,000 gNBs and 200 gateways for an hour of network time, all of which come back at once; how long that took and the memory it needed.
+//! A country in one process: 50,000 gNBs and 200 gateways for an hour of network time, all of which
+//! come back at once; how long that took and the memory it needed.
 //!
 //! `cargo run --release --locked -p bartizan-plan --example country`
 

@@ -1,16 +1,17 @@
-//! How much of everything N sites need when nothing happens: closed forms, held against the simulation by tests.
+//! Resources that N sites need in steady state: closed forms, which tests compare with the
+//! simulation.
 
 use serde::Serialize;
 
 use crate::simulation::{Exchange, Procedure, ProcedureKind, Rng, SECOND, Scenario, ScenarioError};
 use crate::storm::{Range, Spread};
 
-/// What one kind of duty asks of one gateway.
+/// Load of one kind of duty on one gateway.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Demand {
-    /// Which duty.
+    /// Kind of the duty.
     pub duty: ProcedureKind,
-    /// How many a second.
+    /// Rate per second.
     pub per_second: f64,
     /// Cores that they keep busy.
     pub cores: f64,
@@ -18,7 +19,7 @@ pub struct Demand {
     pub bits_per_second: f64,
 }
 
-/// What N sites ask of their gateways.
+/// Load of N sites on their gateways.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capacity {
     /// Sites of the gateway that has the most.
@@ -35,21 +36,26 @@ pub struct Capacity {
     pub cores_needed: u64,
     /// Probability that a request waits for a core (Erlang C); 1 where the cores do not suffice.
     pub waits: f64,
-    /// Mean time that a request waits, in microseconds, if service times were exponentially distributed; none where the cores do not suffice.
+    /// Mean time that a request waits, in microseconds, if service times were exponentially
+    /// distributed; none where the cores do not suffice.
     pub mean_wait_us: Option<f64>,
     /// Bits a second in both directions.
     pub bits_per_second: f64,
-    /// The longest that a whole set-up of every site at once keeps the cores busy, in seconds: no storm of all sites is over sooner.
+    /// The longest that a whole set-up of every site at once keeps the cores busy, in seconds: no
+    /// storm of all sites is over sooner.
     pub all_at_once_s: f64,
 }
 
-/// What the duties of a scenario ask of the gateway with the most sites, whatever its storm is. `target` is the share of the cores that may be busy.
+/// Load of a scenario's duties on the gateway with the most sites, whatever its storm is. `target`
+/// is the share of the cores that may be busy.
 ///
-/// Offered load `a = sum(rate * service)`, utilisation `a / c`, Erlang C for the probability of waiting, mean wait `C(c, a) * s / (c - a)` with the
-/// mean service time `s` (Kleinrock, *Queueing Systems*, volume 1, section 3.5). Arrivals of many sites with periods of their own are taken as Poisson.
+/// Offered load `a = sum(rate * service)`, utilisation `a / c`, Erlang C for the probability of
+/// waiting, mean wait `C(c, a) * s / (c - a)` with the mean service time `s` (Kleinrock, *Queueing
+/// Systems*, volume 1, section 3.5). Arrivals of many sites with periods of their own are taken as
+/// Poisson.
 ///
 /// # Errors
-/// What [`Scenario::check`] refuses, and a target outside of 1 % to 100 %.
+/// The errors of [`Scenario::check`], and a target outside of 1 % to 100 %.
 pub fn capacity(scenario: &Scenario, target_percent: u64) -> Result<Capacity, ScenarioError> {
     scenario.check()?;
     crate::simulation::Bounds::hold("target", target_percent, 1, 100, "%", "of the cores")?;
@@ -116,9 +122,11 @@ pub fn capacity(scenario: &Scenario, target_percent: u64) -> Result<Capacity, Sc
     })
 }
 
-/// Bytes of an exchange until its answer has arrived, where each packet is lost with this probability and a message that lacks one is sent again whole:
-/// a request of `a` packets and an answer of `b` are sent `1 / (1 - p)^(a + b)` and `1 / (1 - p)^b` times on average. Fragments that arrived and count are sent
-/// again here all the same, and whoever stops sending does not stop here: an upper bound, close where losses are rare.
+/// Bytes of an exchange until its answer has arrived. Each packet is lost with this probability,
+/// and a message that lacks one is sent again whole: a request of `a` packets and an answer of `b`
+/// are sent `1 / (1 - p)^(a + b)` and `1 / (1 - p)^b` times on average. Fragments that arrived and
+/// count are sent again here all the same, and no end gives up. So this is an upper bound, close
+/// where losses are rare.
 fn sent_bytes(exchange: &Exchange, loss_ppm: u64) -> f64 {
     let arrives = 1.0 - loss_ppm as f64 / 1e6;
     let answer = arrives.powi(i32::from(exchange.answer.packets));
@@ -127,8 +135,8 @@ fn sent_bytes(exchange: &Exchange, loss_ppm: u64) -> f64 {
     f64::from(exchange.request.bytes) * times(both) + f64::from(exchange.answer.bytes) * times(answer)
 }
 
-/// What a capacity amounts to where loss and cost are not known exactly: medians over draws of both, and the range that holds 95 of 100. None is there where
-/// no draw has a finite value.
+/// Capacity under uncertain loss and cost: medians over draws of both, and the range that holds 95
+/// of 100. A field is none if no draw has a finite value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CapacitySpread {
     /// Draws.
@@ -147,12 +155,12 @@ pub struct CapacitySpread {
     pub all_at_once_s: Option<Spread>,
 }
 
-/// What is not known exactly: each value between two ends is as likely as any other.
+/// Uncertain inputs: each value between two ends is as likely as any other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unknowns {
     /// Probability that a packet is lost, in millionths.
     pub loss_ppm: Range,
-    /// What measured times are multiplied by, in thousandths.
+    /// Factor for measured times, in thousandths.
     pub cost_permille: Range,
     /// The 95 % interval of the measured times, as shares of their medians; drawn besides.
     pub cost_interval: [f64; 2],
@@ -161,7 +169,7 @@ pub struct Unknowns {
 /// [`capacity`] over draws of what is not known exactly. The same seed gives the same spread.
 ///
 /// # Errors
-/// What [`capacity`] refuses, and no draw.
+/// The errors of [`capacity`], and a number of draws outside of 1 to 1 000 000.
 pub fn capacity_spread(
     scenario: &Scenario,
     target_percent: u64,
@@ -182,7 +190,8 @@ pub fn capacity_spread(
         one.cost_permille = cost_permille;
         drawn.push((capacity(&one, target_percent)?, measured));
     }
-    // Times of a scenario are whole nanoseconds by a factor in thousandths; the interval of a measurement is finer, and all that depends on times is linear in it.
+    // Times of a scenario are whole nanoseconds by a factor in thousandths; the interval of a
+    // measurement is finer, and all that depends on times is linear in it.
     let cores = scenario.network.cores;
     let target = target_percent as f64 / 100.0;
     let over = |value: &dyn Fn(&Capacity, f64) -> Option<f64>| {
@@ -215,8 +224,9 @@ fn mean_wait_us(cores: u64, erlangs: f64, requests_per_second: f64) -> Option<f6
     (erlangs < cores as f64).then(|| erlang_c(cores, erlangs) * service_us / (cores as f64 - erlangs))
 }
 
-/// Probability that a request finds all of so many cores busy, with so many erlangs offered: Erlang's second formula, by the recurrence of his
-/// first, `B(k) = a B(k-1) / (k + a B(k-1))`, which neither overflows nor needs factorials. 1 where the load is no less than the cores.
+/// Probability that a request finds all of so many cores busy, with so many erlangs offered:
+/// Erlang's second formula, by the recurrence of his first, `B(k) = a B(k-1) / (k + a B(k-1))`,
+/// which neither overflows nor needs factorials. 1 where the load is no less than the cores.
 #[must_use]
 pub fn erlang_c(cores: u64, erlangs: f64) -> f64 {
     if erlangs >= cores as f64 {

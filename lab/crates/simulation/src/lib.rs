@@ -1,6 +1,8 @@
-//! Storms and capacity of protected networks: costs of handshakes, a simulation of sites and gateways, and its closed form.
+//! Storms and capacity of protected networks: costs of handshakes, a simulation of sites and
+//! gateways, and its closed form.
 //!
-//! Pure functions of typed quantities: no I/O, no clock, chance only by a seed. Every number that leaves the crate carries its source.
+//! Pure functions of typed quantities: no I/O, no clock, chance only by a seed. Every number that
+//! leaves the crate carries its source.
 #![forbid(unsafe_code)]
 
 pub mod capacity;

@@ -23,7 +23,8 @@ const PROTECTIONS: [(&str, &str); 5] = [
     ("chacha20-poly1305", "esp:chacha20poly1305"),
 ];
 
-/// What the experiment e2-sizes recorded of Linux's ESP, by protection and metric: sizes that occurred.
+/// Sizes of Linux's ESP recorded by the experiment e2-sizes, by protection and metric: sizes that
+/// occurred.
 fn recorded() -> BTreeMap<(String, String), BTreeSet<u64>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/e2-sizes/records");
     let mut sizes: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
@@ -148,7 +149,8 @@ fn frames_of(capture: &[u8], ether_type: u16) -> Vec<Vec<u8>> {
 
 #[test]
 fn macsec_of_linux_has_the_sizes_that_were_captured() {
-    // Where a SecTAG begins, its octet of flags, and its short length: octets of the user's data below 48 (IEEE 802.1AE, clause 9).
+    // Offsets of the SecTAG's octet of flags and of its short length: octets of the user's data
+    // below 48 (IEEE 802.1AE, clause 9).
     const FLAGS: usize = 14;
     const SHORT_LENGTH: usize = 15;
     const ADDRESSES: u64 = 12;
@@ -187,7 +189,8 @@ fn macsec_of_linux_has_the_sizes_that_were_captured() {
 
 #[test]
 fn a_packet_of_quic_is_as_long_as_the_one_that_its_standard_prints() {
-    // RFC 9001, appendix A.5: a PING of one byte, no connection identifier, a packet number of three bytes, ChaCha20-Poly1305.
+    // RFC 9001, appendix A.5: a PING of one byte, no connection identifier, a packet number of
+    // three bytes, ChaCha20-Poly1305.
     let printed = "4cfe4189655e5cd55c41f69080575d7999c25a5bfb";
     let packet = Quic::new(0, 3, IpVersion::V4)
         .unwrap()

@@ -163,7 +163,7 @@ fn bytes_and_packets_of_ike_are_those_that_were_captured() {
             "{name}: {bytes} bytes, {captured} captured"
         );
         assert!(worked.measured);
-        // What was measured is what comes out, in nanoseconds and their rounding.
+        // The result is the measured time, in nanoseconds and their rounding.
         let gateway = procedures.set_up.gateway_ns() as f64 / 1e3;
         assert!(
             (gateway - set_up.responder_us).abs() < 0.01,

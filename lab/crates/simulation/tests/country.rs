@@ -1,4 +1,5 @@
-//! A country: 50,000 sites and 200 gateways for an hour of network time, all duties of SAs included, in a process of its own so that its memory can be read.
+//! A country: 50,000 sites and 200 gateways for an hour of network time, all duties of SAs
+//! included, in a process of its own so that its memory can be read.
 
 mod network;
 

@@ -18,8 +18,8 @@ fn reconnecting(cores: u64, load: f64, variation: Variation, wait: impl Fn(f64) 
     scenario.procedures.set_up.exchanges[0].gateway_ns = service;
     let rate = load * cores as f64 / service as f64;
     let expected = wait(service as f64);
-    // A site that sets up does not begin another: from one beginning to the next are its idle time and that of a set-up, round trip,
-    // service, wait and its own processor's.
+    // A site that sets up does not begin another: from one beginning to the next are its idle time
+    // and that of a set-up, round trip, service, wait and its own processor's.
     let busy = 12_500_000.0 + 200_000.0 + service as f64 + expected;
     scenario.steady.reconnect_ns = (scenario.network.sites as f64 / rate - busy) as u64;
     // 150,000 arrivals.
@@ -97,7 +97,8 @@ fn the_closed_form_of_capacity_is_what_the_simulation_uses() {
     let outcome: Outcome = run(&scenario, 11, &mut |_| Stop::No).unwrap();
     let seconds = 3_600.0;
     let busy = outcome.counters.gateway_ns as f64 / 1e9 / seconds / 4.0;
-    // What begins again with a new SA is drawn again, so that rates are not exactly one by the period: 4 % is the most that was seen.
+    // Duties that begin again with a new SA are drawn again, so that rates are not exactly one by
+    // the period: 4 % is the largest deviation seen.
     assert!(
         (busy / closed.erlangs - 1.0).abs() < 0.04,
         "{busy} cores simulated, {} by the formula",
@@ -187,7 +188,7 @@ fn intervals_of_capacity_hold_what_the_unknowns_hold_and_repeat_by_their_seed() 
     );
     let bits = found.bits_per_second.unwrap();
     assert!(bits.low >= known.bits_per_second && bits.high > bits.low, "{bits:?}");
-    // Where all is known an interval is a point.
+    // With certain inputs an interval is a point.
     let exact = Unknowns {
         loss_ppm: Range { from: 0, to: 0 },
         cost_interval: [1.0; 2],

@@ -1,4 +1,5 @@
-//! Storms: nothing is lost from the books, more load takes longer, one seed gives one outcome, absurd plans are refused.
+//! Storms: nothing is lost from the books, more load takes longer, one seed gives one outcome,
+//! absurd plans are refused.
 
 use crate::network;
 use bartizan_simulation::simulation::{Outcome, SECOND, Scenario, Stop, StormKind, run};
@@ -9,7 +10,7 @@ fn simulated(scenario: &Scenario, seed: u64) -> Outcome {
     run(scenario, seed, &mut |_| Stop::No).unwrap()
 }
 
-/// What must hold of every outcome.
+/// Invariants of every outcome.
 fn accounted_for(scenario: &Scenario, outcome: &Outcome) {
     let counters = &outcome.counters;
     assert_eq!(
@@ -186,7 +187,8 @@ proptest! {
     fn slower_gateways_and_larger_messages_bring_no_site_back_sooner(
         seed in any::<u64>(), sites in 50_u64..400, slower in 1_u64..10, larger in 1_u32..10,
     ) {
-        // Without loss, cookies and retransmissions that meet a queue, each site waits for those before it and for no one else.
+        // Without loss, cookies and retransmissions that meet a queue, each site waits for those
+        // before it and for no one else.
         let mut scenario = scenario(sites, 1);
         scenario.admission.cookies_from = None;
         let here = simulated(&scenario, seed);

@@ -1,4 +1,4 @@
-//! What whole set-ups of an engine cost, from records of experiments.
+//! Costs of an engine's whole set-ups, from records of experiments.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,8 @@ pub struct MeasuredSetUp {
     /// The same of the initiator; absent where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator_us: Option<f64>,
-    /// Median time on the wire of a CHILD_SA's rekey, in microseconds: no less than the responder's processor time for it.
+    /// Median time on the wire of a CHILD_SA's rekey, in microseconds: no less than the responder's
+    /// processor time for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rekey_us: Option<f64>,
     /// Median bytes of a set-up in both directions, headers of IP included.
@@ -69,12 +70,12 @@ pub struct MeasuredMemory {
     /// Median of what the kernel's grew by for each, in bytes; absent where the process does ESP itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_bytes: Option<u64>,
-    /// Where that comes from: experiment, run and part.
+    /// Its origin: experiment, run and part.
     pub record: String,
 }
 
 impl MeasuredMemory {
-    /// Of the process and of the kernel.
+    /// Memory of the process and of the kernel.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.process_bytes.saturating_add(self.kernel_bytes.unwrap_or(0))
@@ -95,14 +96,14 @@ impl MeasuredMemory {
 pub struct EngineCost {
     /// `strongswan` or `bartizan`.
     pub engine: String,
-    /// Where it comes from: experiment, run and part.
+    /// Its origin: experiment, run and part.
     pub record: String,
     /// On which processor.
     pub processor: String,
     /// Memory of an SA or a connection that is held; empty where no record has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MeasuredMemory>,
-    /// What was measured.
+    /// Measured set-ups.
     pub set_ups: Vec<MeasuredSetUp>,
 }
 
@@ -181,7 +182,7 @@ impl EngineCosts {
 }
 
 impl EngineCost {
-    /// What was measured with this key exchange and authentication.
+    /// The set-up that was measured with this key exchange and authentication.
     #[must_use]
     pub fn measured(&self, key_exchange: &str, authentication: &str) -> Option<&MeasuredSetUp> {
         self.set_ups
@@ -189,10 +190,12 @@ impl EngineCost {
             .find(|set_up| set_up.key_exchange == key_exchange && set_up.authentication == authentication)
     }
 
-    /// Bytes of an SA or a connection of this key exchange and authentication, with their source; none where no record has any.
+    /// Bytes of an SA or a connection of this key exchange and authentication, with their source;
+    /// none where no record has any.
     ///
-    /// What was not measured is taken from what was, in this order: the same key exchange with another authentication, one figure for all, the most of any that
-    /// was measured. The source says which.
+    /// Memory with this key exchange and authentication. A missing figure is taken from another, in
+    /// this order: the same key exchange with another authentication, one figure for all, the
+    /// largest that was measured. The source names the choice.
     #[must_use]
     pub fn memory(&self, key_exchange: &str, authentication: &str) -> Option<Sourced<u64>> {
         let is = |known: &Option<String>, asked: &str| known.as_deref() == Some(asked);
@@ -270,7 +273,7 @@ mod tests {
                 .to_string()
                 .contains("with ecdsa-p256, taken for ml-dsa-65 too")
         );
-        // Of a key exchange that was not measured: the most, never the least.
+        // For a key exchange that was not measured: the largest figure, never the smallest.
         let other = engine.memory("x25519-ke1_mlkem1024", "ml-dsa-87").unwrap();
         assert_eq!(other.value, 26_000);
         assert!(

@@ -1,8 +1,8 @@
-//! Why there is no cost.
+//! Errors of costs.
 
 use thiserror::Error;
 
-/// Why there is no cost.
+/// Reason why there is no cost.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum CostError {
     /// The text is no record of this kind.
@@ -11,25 +11,25 @@ pub enum CostError {
     /// It is one of another schema.
     #[error("schema {found}: this reads {expected}")]
     Schema {
-        /// What the record names.
+        /// Schema in the record.
         found: String,
-        /// What would do.
+        /// Accepted schema.
         expected: &'static str,
     },
     /// A number in it cannot be a time.
     #[error("{what}: {value} microseconds; a time is above 0 and at most 10 s")]
     NoTime {
-        /// Of what.
+        /// Name of the figure.
         what: String,
-        /// What stands there.
+        /// Its value.
         value: f64,
     },
     /// A number in it cannot be the memory of an SA.
     #[error("{what}: {bytes} bytes of an SA; it is between 1 and {most}")]
     NoMemory {
-        /// Of what.
+        /// Name of the figure.
         what: String,
-        /// What stands there.
+        /// Its value.
         bytes: u64,
         /// The most that is taken.
         most: u64,
@@ -42,17 +42,17 @@ pub enum CostError {
     NotMeasured {
         /// The engine.
         engine: &'static str,
-        /// What would be needed.
+        /// Properties that the set-up must have.
         what: String,
     },
     /// Something that is not known by this name.
     #[error("{what} {given} is not known: {known}")]
     Unknown {
-        /// Of what kind.
+        /// Kind of the name.
         what: &'static str,
-        /// What was given.
+        /// The given name.
         given: String,
-        /// What there is.
+        /// Known names.
         known: String,
     },
     /// A ratio out of bounds.

@@ -1,8 +1,10 @@
-//! IKEv2 set-ups of strongSwan: exchanges of RFC 7296, IKE_INTERMEDIATE of RFC 9242, fragments of RFC 7383, key exchanges of RFC 9370.
+//! IKEv2 set-ups of strongSwan: exchanges of RFC 7296, IKE_INTERMEDIATE of RFC 9242, fragments of
+//! RFC 7383, key exchanges of RFC 9370.
 //!
-//! Sizes are built from the registry's and from the headers below; what a message has next to them (proposals, nonces, notifications, traffic
-//! selectors) is the constant by which the experiment sa-setup's charons exceed that sum. The tests hold bytes and packets against all 14
-//! combinations of that record.
+//! Sizes are built from the registry's and from the headers below; what a message has next to them
+//! (proposals, nonces, notifications, traffic selectors) is the constant by which the experiment
+//! sa-setup's charons exceed that sum. The tests hold bytes and packets against all 14 combinations
+//! of that record.
 
 use bartizan_registry::{FRAGMENT_UNIT, Header};
 
@@ -26,7 +28,8 @@ const FRAGMENT: u32 = ENCRYPTED + Header::IKE_FRAGMENT.bytes as u32;
 /// Longest IP datagram of an encrypted message: strongSwan's `fragment_size`.
 const FRAGMENT_SIZE: u32 = 1280;
 
-/// IKE_SA_INIT beyond headers of IP, UDP and IKE and its Key Exchange payload: proposal, nonce, notifications; request and answer alike.
+/// IKE_SA_INIT beyond headers of IP, UDP and IKE and its Key Exchange payload: proposal, nonce,
+/// notifications; request and answer alike.
 const INIT_BEYOND: u32 = 163;
 /// IKE_AUTH beyond headers, certificates and the signature: identities, proposal, traffic selectors, notifications.
 const AUTHENTICATION_BEYOND: u32 = 345;
@@ -34,7 +37,8 @@ const AUTHENTICATION_BEYOND: u32 = 345;
 const CHILD_BEYOND: u32 = 134;
 /// A further key exchange in a proposal: one transform (RFC 7296, section 3.3.2).
 const TRANSFORM: u32 = 8;
-/// A notification without data (RFC 7296, section 3.10): INTERMEDIATE_EXCHANGE_SUPPORTED, and in a rekey ADDITIONAL_KEY_EXCHANGE.
+/// A notification without data (RFC 7296, section 3.10): INTERMEDIATE_EXCHANGE_SUPPORTED, and in a
+/// rekey ADDITIONAL_KEY_EXCHANGE.
 const NOTIFICATION: u32 = 8;
 /// Data that links IKE_FOLLOWUP_KE to its rekey (RFC 9370, section 2.2.4): strongSwan's is a byte.
 const LINK: u32 = 1;
@@ -143,8 +147,8 @@ fn own_us(measured: &MeasuredSetUp, suite: &Suite, crypto: &CryptoCost) -> Resul
     Ok(((initiator - site).max(0.0), (measured.responder_us - gateway).max(0.0)))
 }
 
-/// The exchanges of a suite. Where its authentication was not measured, the engine's own time is that of the same key exchange with ECDSA P-256:
-/// it does not depend on who signs.
+/// The exchanges of a suite. Where its authentication was not measured, the engine's own time is
+/// that of the same key exchange with ECDSA P-256: it does not depend on who signs.
 pub(super) fn worked(
     suite: &Suite,
     crypto: &CryptoCost,

@@ -1,4 +1,4 @@
-//! What messages become on a path: packets of IPv4 with UDP or TCP, sizes of headers from the registry.
+//! Messages as packets on a path: IPv4 with UDP or TCP, sizes of headers from the registry.
 
 use bartizan_registry::Header;
 

@@ -1,4 +1,5 @@
-//! Which end computes what, exchange by exchange, of a set-up between ends that know each other's certificates.
+//! Computations of each end, exchange by exchange, in a set-up between ends that know each other's
+//! certificates.
 
 use super::record::CryptoCost;
 use super::suite::{Engine, KeyExchangeTimes, Suite, authentication_us};
@@ -26,8 +27,9 @@ impl ExchangePrimitives {
 }
 
 impl Suite {
-    /// The exchanges of a whole set-up with what primitives take in each: key exchange, one signature and one verification at each end. Chains are not in it: signatures
-    /// of certificates that were seen before are not verified again, by the sidecar as by strongSwan.
+    /// The exchanges of a whole set-up with what primitives take in each: key exchange, one
+    /// signature and one verification at each end. Chains are not in it: signatures of certificates
+    /// that were seen before are not verified again, by the sidecar as by strongSwan.
     ///
     /// # Errors
     /// [`CostError`] where the record lacks a primitive.

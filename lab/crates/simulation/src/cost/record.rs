@@ -10,7 +10,7 @@ pub const CRYPTO_COST_SCHEMA: &str = "bartizan-crypto-cost/1";
 /// Longest time that an operation may be recorded with, in microseconds.
 const LONGEST: f64 = 1e7;
 
-/// What is done with a primitive.
+/// Operation of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -46,13 +46,13 @@ impl Operation {
     }
 }
 
-/// How long something took.
+/// Measured duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timed {
     /// Samples.
     pub n: u32,
-    /// How many times it was done in each sample, so that a sample is long compared with the clock's step.
+    /// Operations in each sample, so that a sample is long compared with the clock's step.
     pub together: u32,
     /// First quartile, in microseconds.
     pub lower_quartile_us: f64,
@@ -68,9 +68,9 @@ pub struct Timed {
 pub struct PrimitiveCost {
     /// As the registry names it: `ML-KEM-768`.
     pub primitive: String,
-    /// What is done with it.
+    /// Its operation.
     pub operation: Operation,
-    /// How long that took.
+    /// Duration of the operation.
     #[serde(flatten)]
     pub time: Timed,
 }
@@ -88,7 +88,7 @@ pub struct CipherCost {
     pub time: Timed,
 }
 
-/// Where and how it was taken.
+/// Conditions of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
@@ -112,7 +112,7 @@ pub struct Conditions {
     pub load_after: Option<f64>,
     /// Processor time that a hypervisor gave to others meanwhile, in milliseconds.
     pub steal_ms: Option<f64>,
-    /// How long all of it took, in seconds.
+    /// Duration of the whole measurement, in seconds.
     pub elapsed_s: f64,
 }
 
@@ -122,9 +122,9 @@ pub struct Conditions {
 pub struct CryptoCost {
     /// [`CRYPTO_COST_SCHEMA`].
     pub schema: String,
-    /// When, by RFC 3339.
+    /// Time of the measurement, by RFC 3339.
     pub taken: String,
-    /// Where and how.
+    /// Conditions of the measurement.
     pub conditions: Conditions,
     /// Operations of primitives.
     pub primitives: Vec<PrimitiveCost>,
@@ -158,7 +158,7 @@ impl CryptoCost {
             .chain(ciphers.map(|cost| (format!("{} of {} bytes", cost.cipher, cost.bytes), cost.time)));
         for (what, time) in times {
             for value in [time.lower_quartile_us, time.median_us, time.upper_quartile_us] {
-                // What is not a number is in no range.
+                // NaN is in no range.
                 if !(f64::MIN_POSITIVE..=LONGEST).contains(&value) {
                     return Err(CostError::NoTime { what, value });
                 }
@@ -167,7 +167,7 @@ impl CryptoCost {
         Ok(record)
     }
 
-    /// How long an operation takes.
+    /// Duration of an operation.
     ///
     /// # Errors
     /// [`CostError::Missing`].
@@ -179,7 +179,7 @@ impl CryptoCost {
             .ok_or_else(|| CostError::Missing(format!("{primitive} {}", operation.name())))
     }
 
-    /// What a reader learns of where it was taken.
+    /// Description of the conditions for a reader.
     #[must_use]
     pub fn described(&self) -> String {
         let processor = self.conditions.processor.as_deref().unwrap_or("unnamed processor");

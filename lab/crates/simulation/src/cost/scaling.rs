@@ -3,7 +3,8 @@
 use super::CostError;
 use bartizan_budget::Source;
 
-/// How many times longer another machine takes, and who says so. There is no table of machines here: a ratio without a source cannot be made.
+/// Ratio by which another machine is slower, with its source. There is no table of machines here: a
+/// ratio without a source cannot be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     ratio: f64,
@@ -31,13 +32,13 @@ impl Scaling {
         })
     }
 
-    /// How many times longer.
+    /// Ratio by which it is slower.
     #[must_use]
     pub const fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// Who says so; none for the machine of the record.
+    /// Source of the ratio; none for the machine of the record.
     #[must_use]
     pub const fn source(&self) -> Option<&Source> {
         self.source.as_ref()

@@ -1,4 +1,5 @@
-//! What a plan compares: an engine with its key exchange, authentication, chain and sessions.
+//! Subjects of a plan's comparison: an engine with its key exchange, authentication, chain and
+//! sessions.
 
 use bartizan_registry::{signature_named, transform_named, x509_algorithm_named};
 
@@ -7,7 +8,7 @@ use super::{CostError, EngineCosts, ike, tls};
 use crate::simulation::Procedures;
 use bartizan_budget::{Source, Sourced};
 
-/// What both ends sign with.
+/// Signature algorithm of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authentication {
     /// As this project's commands name it: `ml-dsa-65`.
@@ -43,8 +44,9 @@ const fn authentication(
     }
 }
 
-/// Bytes of a certificate beyond its SubjectPublicKeyInfo and its signature: names, dates, serial number and extensions of those that
-/// strongSwan's `pki` makes for the charons of the experiment sa-setup. Longer names make them longer.
+/// Bytes of a certificate beyond its SubjectPublicKeyInfo and its signature: names, dates, serial
+/// number and extensions of those that strongSwan's `pki` makes for the charons of the experiment
+/// sa-setup. Longer names make them longer.
 const CERTIFICATE_BEYOND: u32 = 232;
 
 impl Authentication {
@@ -93,7 +95,7 @@ impl Authentication {
     }
 }
 
-/// Whose processor time it is.
+/// Engine whose processor time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// strongSwan's charon: IKEv2.
@@ -128,18 +130,19 @@ impl Engine {
     }
 }
 
-/// What a plan compares.
+/// Subject of a plan's comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suite {
-    /// Whose processor time.
+    /// Engine whose processor time counts.
     pub engine: Engine,
-    /// Of IKE: strongSwan's keywords joined as in a proposal, `x25519-ke1_mlkem768`. Of TLS: the group, `X25519MLKEM768`.
+    /// Key exchange. For IKE: strongSwan's keywords joined as in a proposal, `x25519-ke1_mlkem768`.
+    /// For TLS: the group, `X25519MLKEM768`.
     pub key_exchange: String,
-    /// What both ends sign with.
+    /// Signature algorithm of both ends.
     pub authentication: Authentication,
     /// Certificates that each end sends: its own, and intermediates.
     pub chain: u8,
-    /// Whether sessions are resumed (TLS; RFC 9846, section 2.2).
+    /// True if sessions are resumed (TLS; RFC 9846, section 2.2).
     pub resumes: bool,
 }
 
@@ -148,9 +151,10 @@ pub struct Suite {
 pub struct Worked {
     /// The exchanges.
     pub procedures: Procedures,
-    /// Where each number comes from.
+    /// Source of each number.
     pub sources: Vec<Source>,
-    /// Whether an engine's processor time was measured with this key exchange and authentication, or derived from another's.
+    /// True if an engine's processor time was measured with this key exchange and authentication,
+    /// false if it was derived from another's.
     pub measured: bool,
     /// The ends of the 95 % interval of the measured processor time as shares of its median.
     pub cost_interval: [f64; 2],
@@ -162,7 +166,7 @@ pub struct Worked {
 const LONGEST_CHAIN: u8 = 8;
 
 impl Suite {
-    /// What it is called in tables.
+    /// Name in tables.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = format!("{} {}", self.key_exchange, self.authentication.name);
@@ -194,7 +198,7 @@ impl Suite {
     }
 }
 
-/// Which end.
+/// An end of a set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The site.
@@ -212,7 +216,8 @@ pub(super) fn key_exchange_us(crypto: &CryptoCost, part: &str, end: End) -> Resu
     })
 }
 
-/// Microseconds of one part of a key exchange: the initiator's before its message, the responder's, the initiator's after the answer.
+/// Microseconds of one part of a key exchange: the initiator's before its message, the responder's,
+/// the initiator's after the answer.
 pub(super) struct KeyExchangeTimes {
     pub(super) before_us: f64,
     pub(super) responder_us: f64,
@@ -282,8 +287,9 @@ pub(super) fn nanoseconds(microseconds: f64) -> u64 {
     (microseconds.max(0.0) * 1e3).round() as u64
 }
 
-/// Bytes of a CRL with so many entries: each is a SEQUENCE of a serial number of 20 bytes and a UTCTime (RFC 5280, sections 4.1.2.2 and 5.1),
-/// with lengths 2 + (2 + 20) + (2 + 13); around them what a certificate has around its key.
+/// Bytes of a CRL with so many entries: each is a SEQUENCE of a serial number of 20 bytes and a
+/// UTCTime (RFC 5280, sections 4.1.2.2 and 5.1), with lengths 2 + (2 + 20) + (2 + 13); around them
+/// what a certificate has around its key.
 pub(super) fn list_bytes(authentication: Authentication, entries: u32) -> Result<u32, CostError> {
     const ENTRY: u32 = 2 + (2 + 20) + (2 + 13);
     Ok(ENTRY.saturating_mul(entries) + CERTIFICATE_BEYOND + authentication.signature()?)

@@ -1,7 +1,8 @@
 //! TLS 1.3 over TCP with both ends authenticated, as Bartizan's sidecars do it (RFC 9846; initial window of RFC 6928).
 //!
-//! Sizes are the registry's; what messages have next to them is the constant by which the connections of the experiment scale (part chain,
-//! certificates ECDSA P-256, one certificate each) exceed that sum. Acknowledgements without data are left out, some 4 % of the bytes.
+//! Sizes are the registry's; what messages have next to them is the constant by which the
+//! connections of the experiment scale (part chain, certificates ECDSA P-256, one certificate each)
+//! exceed that sum. Acknowledgements without data are left out, some 4 % of the bytes.
 
 use bartizan_registry::{TCP_INITIAL_SEGMENTS, group_named};
 
@@ -16,14 +17,15 @@ use bartizan_budget::Source;
 /// SYN with options: IP, TCP, maximum segment size, timestamps, window scale (RFC 9293, section 3.2; RFC 7323).
 const SYN: u32 = 60;
 
-/// ClientHello beyond its key share; the server's flight beyond key share, certificates and signature; the client's flight beyond certificates
-/// and signature.
+/// ClientHello beyond its key share; the server's flight beyond key share, certificates and
+/// signature; the client's flight beyond certificates and signature.
 const CLIENT_HELLO_BEYOND: u32 = 180;
 const SERVER_BEYOND: u32 = 303;
 const CLIENT_BEYOND: u32 = 100;
 /// A certificate of Bartizan's authority beyond what [`Authentication::certificate`] has of strongSwan's.
 const CERTIFICATE_MORE: u32 = 85;
-/// What resumption adds to a ClientHello: identity of a ticket and binder (RFC 9846, section 4.2.11), with a ticket of rustls.
+/// Bytes that resumption adds to a ClientHello: identity of a ticket and binder (RFC 9846, section
+/// 4.2.11), with a ticket of rustls.
 const TICKET: u32 = 250;
 /// The server's flight of a resumed session beyond its key share: ServerHello, EncryptedExtensions, Finished.
 const RESUMED_BEYOND: u32 = 240;
@@ -83,8 +85,9 @@ fn primitives(suite: &Suite, crypto: &CryptoCost, verified: u8) -> Result<Primit
     })
 }
 
-/// The sidecar's own time of a handshake: what was measured less the primitives of that handshake. The record's peers are the same each time, so that
-/// only CertificateVerify is verified: a signature in a chain that is known is not verified again.
+/// The sidecar's own time of a handshake: what was measured less the primitives of that handshake.
+/// The record's peers are the same each time, so that only CertificateVerify is verified: a
+/// signature in a chain that is known is not verified again.
 fn own_us(measured: &MeasuredSetUp, crypto: &CryptoCost, chain: u8) -> Result<f64, CostError> {
     let reference = Suite {
         engine: suite::Engine::Bartizan,
@@ -110,7 +113,8 @@ pub(super) fn worked(
         .filter(|_| suite.chain == 1 && !suite.resumes);
     let is_classical =
         |name: &str| bartizan_registry::primitive(name).is_some_and(|primitive| primitive.category.is_none());
-    // The sidecar's own time grows with the bytes that it handles: that of a post-quantum handshake where certificates are.
+    // The sidecar's own time grows with the bytes that it handles: that of a post-quantum handshake
+    // where certificates are.
     let nearest = |set_up: &&MeasuredSetUp| {
         Authentication::named(&set_up.authentication).is_ok_and(|authentication| {
             is_classical(authentication.primitive) == is_classical(suite.authentication.primitive)
@@ -173,7 +177,7 @@ fn whole(
     client_share: u32,
     server_share: u32,
 ) -> Result<Procedure, CostError> {
-    // Of a peer that comes for the first time every signature of the chain is verified.
+    // At first contact with a peer every signature of its chain is verified.
     let costs = primitives(suite, crypto, 1 + suite.chain)?;
     let papers = certificates(suite)? + suite.authentication.signature()?;
     let mut exchanges = vec![syn()];
@@ -193,7 +197,8 @@ fn whole(
     Ok(Procedure { exchanges, after_ns: 0 })
 }
 
-/// A session that is resumed with a new key exchange (psk_dhe_ke; RFC 9846, section 4.2.9): no certificates and no signatures.
+/// A session that is resumed with a new key exchange (psk_dhe_ke; RFC 9846, section 4.2.9): no
+/// certificates and no signatures.
 fn resumed(
     suite: &Suite,
     crypto: &CryptoCost,

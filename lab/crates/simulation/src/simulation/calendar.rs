@@ -1,9 +1,9 @@
-//! What happens next.
+//! Queue of coming events.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// What can happen.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Happening {
     /// A site does what is due.
@@ -27,7 +27,8 @@ pub(super) enum Happening {
 pub(super) struct Event {
     pub(super) what: Happening,
     pub(super) site: u32,
-    /// Which exchange, attempt or plan of the site it belongs to; another one by now means that it has no effect.
+    /// Number of the site's exchange, attempt or plan that it belongs to. The event has no effect
+    /// if the site has moved on to another number.
     pub(super) serial: u32,
     /// For a timeout: which sending of the request it is about.
     pub(super) tries: u8,

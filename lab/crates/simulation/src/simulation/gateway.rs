@@ -6,15 +6,15 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Cores that serve one queue, first come first served. Times are nanoseconds since the beginning.
 #[derive(Debug, Clone)]
 pub struct Cores {
-    /// When each core is done with what it has.
+    /// Time at which each core is done with its work.
     free: BinaryHeap<Reverse<u64>>,
-    /// When those that wait are begun, in order.
+    /// Start times of the waiting requests, in order.
     starts: VecDeque<u64>,
     /// Time that cores have been given to do, in all.
     pub busy: u64,
     /// Requests that were served or will be.
     pub served: u64,
-    /// How long they waited before they were begun, in all.
+    /// Sum of their waiting times before they were begun.
     pub waited: u128,
     /// The most that waited at once.
     pub longest: u32,
@@ -42,7 +42,8 @@ impl Cores {
         self.starts.len()
     }
 
-    /// Takes a request that is ready at a time (not before those taken earlier) and needs a core for so long; gives when it is done.
+    /// Takes a request that is ready at a time (not before those taken earlier) and needs a core
+    /// for so long; gives when it is done.
     pub fn take(&mut self, ready: u64, service: u64) -> u64 {
         let free = self.free.pop().map_or(0, |Reverse(free)| free);
         let start = free.max(ready);
@@ -80,7 +81,7 @@ impl Link {
         }
     }
 
-    /// How long so many bytes take at a rate, in nanoseconds.
+    /// Duration of this many bytes at a rate, in nanoseconds.
     #[must_use]
     pub fn time(bytes: u32, rate: u64) -> u64 {
         let bits = u128::from(bytes) * 8;

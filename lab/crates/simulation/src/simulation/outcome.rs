@@ -1,11 +1,11 @@
-//! What came of a run: whole numbers, so that outcomes are compared and merged exactly.
+//! Outcome of a run in whole numbers, so that outcomes are compared and merged exactly.
 
 use serde::{Deserialize, Serialize};
 
 /// Shares at which the return of sites is kept: every hundredth, from none to all.
 pub const QUANTILES: usize = 101;
 
-/// What was counted.
+/// Counters of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
@@ -13,11 +13,11 @@ pub struct Counters {
     pub events: u64,
     /// Set-ups begun, whether whole or resumed.
     pub attempts: u64,
-    /// Of these, completed.
+    /// Completed attempts.
     pub completed: u64,
-    /// Of these, given up after the last retransmission.
+    /// Attempts given up after the last retransmission.
     pub failed: u64,
-    /// Of these, under way when the time was over.
+    /// Attempts under way at the end of the time.
     pub under_way: u64,
     /// Other procedures that were completed.
     pub duties: u64,
@@ -45,24 +45,25 @@ pub struct Counters {
     pub gateway_ns: u64,
     /// Requests that gateways served.
     pub served: u64,
-    /// How long these waited for a core, in all, in nanoseconds.
+    /// Sum of the times that these waited for a core, in nanoseconds.
     pub waited_ns: u64,
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
     /// Sites that the storm concerned.
     pub concerned: u64,
-    /// Of these, how many had done all of it when the time was over.
+    /// Sites concerned that had done all of it at the end of the time.
     pub done: u64,
-    /// After which time since the beginning each hundredth of those concerned had, in nanoseconds, from the first to the last site; as many as were
-    /// reached, so that fewer than [`QUANTILES`] mean that some never were.
+    /// After which time since the beginning each hundredth of those concerned had, in nanoseconds,
+    /// from the first to the last site; as many as were reached, so that fewer than [`QUANTILES`]
+    /// mean that some never were.
     pub reached_ns: Vec<u64>,
     /// Sites whose SA was up when the time was over.
     pub up: u64,
-    /// What was counted.
+    /// Counters of the run.
     pub counters: Counters,
     /// The most requests that waited at one gateway.
     pub longest_queue: u64,
@@ -77,7 +78,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// After which time this share of the sites concerned had done all of it, in hundredths, in nanoseconds; none where that share never had.
+    /// After which time this share of the sites concerned had done all of it, in hundredths, in
+    /// nanoseconds; none where that share never had.
     #[must_use]
     pub fn reached(&self, percent: usize) -> Option<u64> {
         self.reached_ns.get(percent).copied()

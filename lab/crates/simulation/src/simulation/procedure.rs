@@ -1,4 +1,5 @@
-//! What a site and a gateway do together: exchanges of a request and an answer, one after the other.
+//! Procedures between a site and a gateway: exchanges of a request and an answer, one after the
+//! other.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +19,16 @@ pub struct Message {
 pub struct Exchange {
     /// As its standard names it: `IKE_SA_INIT`.
     pub name: String,
-    /// What the site sends.
+    /// The site's message.
     pub request: Message,
-    /// What the gateway answers.
+    /// The gateway's message.
     pub answer: Message,
     /// Time of the site's processor before the request leaves, in nanoseconds.
     pub site_ns: u64,
     /// Time of a core of the gateway for request and answer, in nanoseconds.
     pub gateway_ns: u64,
-    /// Whether packets that arrived count when the message is sent again: IKE fragments (RFC 7383, section 2.6) and TCP segments do, IP
-    /// fragments do not.
+    /// True if packets that arrived count when the message is sent again. IKE fragments (RFC 7383,
+    /// section 2.6) and TCP segments do, IP fragments do not.
     pub keeps: bool,
 }
 
@@ -63,7 +64,7 @@ impl Procedure {
     }
 }
 
-/// Which procedure.
+/// Kind of a procedure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -72,7 +73,7 @@ pub enum ProcedureKind {
     SetUp = 0,
     /// A set-up that resumes a session.
     Resume = 1,
-    /// Whether the other end is alive.
+    /// Dead peer detection.
     DeadPeer = 2,
     /// New keys of a CHILD_SA.
     RekeyChild = 3,

@@ -10,8 +10,8 @@ pub struct Rng(Random);
 const LN_2: f64 = std::f64::consts::LN_2;
 
 impl Rng {
-    /// The numbers of one purpose (`stream`) under a seed; purposes do not disturb each other, so that two plans that differ in cryptography
-    /// meet the same round trips.
+    /// The numbers of one purpose (`stream`) under a seed; purposes do not disturb each other, so
+    /// that two plans that differ in cryptography meet the same round trips.
     #[must_use]
     pub fn seeded(seed: u64, stream: u64) -> Self {
         // Weyl steps by the golden ratio part the streams of neighbouring seeds.
@@ -28,7 +28,7 @@ impl Rng {
         ((high << 27) | low) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.share() < probability
     }
@@ -47,7 +47,7 @@ impl Rng {
         (-logarithm(1.0 - self.share()) * mean as f64) as u64
     }
 
-    /// How many of `n` happen, each with this probability and for itself.
+    /// Number of successes in `n` independent draws with this probability.
     pub fn binomial(&mut self, n: u16, probability: f64) -> u16 {
         if probability <= 0.0 {
             return 0;
@@ -58,7 +58,8 @@ impl Rng {
 
 /// The natural logarithm of a number above 0 and at most 1, by additions, multiplications and divisions alone.
 fn logarithm(x: f64) -> f64 {
-    // x = mantissa * 2^exponent with a mantissa from 1 to 2, then from 1/sqrt(2) to sqrt(2): the series converges fast there.
+    // x = mantissa * 2^exponent with a mantissa from 1 to 2, then from 1/sqrt(2) to sqrt(2): the
+    // series converges fast there.
     let bits = x.to_bits();
     let mut exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
     let mut mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
@@ -105,7 +106,8 @@ mod tests {
             sum += value;
             squares += value * value;
         }
-        // Five standard errors of a mean of 200,000 with deviation 1 are 0.011; of the second moment, whose deviation is sqrt(20), 0.05.
+        // Five standard errors of a mean of 200,000 with deviation 1 are 0.011; of the second
+        // moment, whose deviation is sqrt(20), 0.05.
         assert!((sum / f64::from(n) - 1.0).abs() < 0.012, "{}", sum / f64::from(n));
         assert!(
             (squares / f64::from(n) - 2.0).abs() < 0.05,

@@ -8,14 +8,14 @@ use super::rng::Rng;
 use super::scenario::{SECOND, Scenario, ScenarioError, StormKind, Variation};
 use super::site::{Concerned, DUTIES, NEVER, Request, Site};
 
-/// How long a piece of the run is of which the peak is kept, in nanoseconds.
+/// Length of the pieces of a run over which the peak is taken, in nanoseconds.
 const PIECE: u64 = 10 * SECOND;
 /// Events between two looks at whether to go on.
 const LOOK: u64 = 1 << 16;
 /// Millionths of a whole.
 const MILLION: u64 = 1_000_000;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Time of the network so far, in nanoseconds.
@@ -24,7 +24,7 @@ pub struct Progress {
     pub horizon_ns: u64,
 }
 
-/// Whether a run goes on.
+/// Decision to stop a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// It does.
@@ -36,7 +36,7 @@ pub enum Stop {
 /// Simulates a scenario with the chance of a seed.
 ///
 /// # Errors
-/// What [`Scenario::check`] refuses, and [`ScenarioError::Interrupted`].
+/// The errors of [`Scenario::check`], and [`ScenarioError::Interrupted`].
 pub fn run(scenario: &Scenario, seed: u64, watch: &mut dyn FnMut(Progress) -> Stop) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     let mut run = Run::new(scenario, seed);
@@ -66,7 +66,7 @@ struct Run<'a> {
     calendar: Calendar,
     sites: Vec<Site>,
     gateways: Vec<Gateway>,
-    /// Where all sites share cores.
+    /// Cores that all sites share, if they do.
     shared: Option<Cores>,
     counters: Counters,
     concerned: u64,
@@ -76,7 +76,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(scenario: &'a Scenario, seed: u64) -> Self {
         let network = &scenario.network;
-        // Where sites are and when each begins does not depend on how the rest goes: plans are compared on the same network.
+        // Places of the sites and their start times do not depend on the rest of the run, so that
+        // plans are compared on the same network.
         let mut places = Rng::seeded(seed, 1);
         // All below their bounds, which `check` held.
         let sites = network.sites as usize;
@@ -173,7 +174,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When a site that does nothing has something to do, not before `from`.
+    /// Time of the next action of an idle site, not before `from`.
     fn next_of(&self, index: usize, from: u64) -> u64 {
         let site = &self.sites[index];
         let asked = if site.concerned == Concerned::No {
@@ -309,7 +310,7 @@ impl<'a> Run<'a> {
         self.send(index, ready);
     }
 
-    /// When a site's processor is done with something.
+    /// Time at which a site's processor is done with its work.
     fn worked(&mut self, now: u64, needed: u64) -> u64 {
         match &mut self.shared {
             Some(cores) => cores.take(now, needed),
@@ -494,7 +495,7 @@ impl<'a> Run<'a> {
                     self.done.push(now);
                 }
             }
-            // What belongs to the SA begins with it.
+            // Duties of the SA begin with it.
             for duty in [
                 ProcedureKind::DeadPeer,
                 ProcedureKind::RekeyChild,
@@ -522,7 +523,7 @@ impl<'a> Run<'a> {
         self.wait(index, next);
     }
 
-    /// When a duty is due again.
+    /// Schedules the next time of a duty.
     fn again(&mut self, index: usize, now: u64, duty: ProcedureKind) {
         let period = self.period(duty);
         let next = match (period, duty) {
@@ -655,9 +656,11 @@ const fn is_set_up(kind: ProcedureKind) -> bool {
     matches!(kind, ProcedureKind::SetUp | ProcedureKind::Resume)
 }
 
-/// Whether a message is whole at its end after this sending; `missing` are its packets that were not there yet.
+/// True if a message is complete at its end after this sending; `missing` counts its packets that
+/// were not there yet.
 fn passes(chance: &mut Rng, loss: f64, missing: &mut u16, packets: u16, keeps: bool, lost: &mut u64) -> bool {
-    // Of a message that is whole already one packet has to arrive, so that its end sees that it was sent again.
+    // If the message is complete already, one packet has to arrive, so that its end sees the
+    // retransmission.
     let needed = match (*missing, keeps) {
         (0, _) => 1,
         (missing, true) => missing,

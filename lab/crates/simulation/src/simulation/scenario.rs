@@ -1,4 +1,4 @@
-//! What is simulated: every number resolved, within its bounds.
+//! Scenario of a simulation: every number resolved, within its bounds.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,15 +12,15 @@ pub const SECOND: u64 = 1_000 * MILLISECOND;
 /// Nanoseconds of an hour.
 pub const HOUR: u64 = 3_600 * SECOND;
 
-/// Why a scenario is not simulated.
+/// Reason why a scenario is not simulated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
     /// A number lies outside of what makes sense, or of what a run can hold.
     #[error("{what}: {}, and it is {} ({why})", quantity(*given, unit), range(*least, *most, unit))]
     OutOfBounds {
-        /// What was asked for.
+        /// Name of the number.
         what: &'static str,
-        /// What was given.
+        /// The given number.
         given: u64,
         /// The least that is accepted.
         least: u64,
@@ -28,7 +28,7 @@ pub enum ScenarioError {
         most: u64,
         /// The unit of all three.
         unit: &'static str,
-        /// Why no more, in a few words.
+        /// Reason for the bounds, in a few words.
         why: &'static str,
     },
     /// A procedure without an exchange.
@@ -71,7 +71,7 @@ fn range(least: u64, most: u64, unit: &str) -> String {
     }
 }
 
-/// What each number may be.
+/// Bounds of each number.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds;
 
@@ -135,7 +135,7 @@ pub struct Network {
     pub site_cores: u64,
 }
 
-/// When a request is sent again.
+/// Retransmission of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -169,7 +169,7 @@ impl Retransmission {
     }
 }
 
-/// When a site begins again after a set-up that failed.
+/// Retry of a site after a set-up that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
@@ -181,7 +181,7 @@ pub struct Retry {
     pub jitter_percent: u64,
 }
 
-/// Whom a gateway lets begin.
+/// Admission of set-ups by a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
@@ -189,7 +189,7 @@ pub struct Admission {
     pub cookies_from: Option<u64>,
     /// Requests that wait for a core from which on a set-up's first is dropped; none: never.
     pub queue: Option<u64>,
-    /// How long a half-open set-up is kept, in nanoseconds.
+    /// Time for which a half-open set-up is kept, in nanoseconds.
     pub half_open_ns: u64,
     /// Bytes of the gateway's answer that asks for a cookie.
     pub cookie_answer_bytes: u64,
@@ -197,7 +197,7 @@ pub struct Admission {
     pub cookie_request_bytes: u64,
 }
 
-/// What every site does when nothing happens. 0 means never.
+/// Duties of every site in steady state. 0 means never.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
@@ -215,7 +215,7 @@ pub struct Steady {
     pub fetch_list_ns: u64,
 }
 
-/// What happens to many at once.
+/// Event that concerns many sites at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StormKind {
@@ -233,7 +233,7 @@ pub enum StormKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Storm {
-    /// Of which kind.
+    /// Kind of the storm.
     pub kind: StormKind,
     /// Share of the sites that it concerns, in millionths.
     pub share_ppm: u64,
@@ -241,7 +241,7 @@ pub struct Storm {
     pub window_ns: u64,
 }
 
-/// How long a core takes for a request.
+/// Distribution of a core's service time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variation {
@@ -257,25 +257,25 @@ pub enum Variation {
 pub struct Scenario {
     /// Sites and gateways.
     pub network: Network,
-    /// What they do together.
+    /// Procedures between sites and gateways.
     pub procedures: Procedures,
-    /// When a request is sent again.
+    /// Retransmission of requests.
     pub retransmission: Retransmission,
-    /// When a site begins again.
+    /// Retry of failed set-ups.
     pub retry: Retry,
-    /// Whom a gateway lets begin.
+    /// Admission by gateways.
     pub admission: Admission,
-    /// What every site does when nothing happens.
+    /// Duties of every site in steady state.
     pub steady: Steady,
-    /// What happens to many at once.
+    /// Event that concerns many sites at once.
     pub storm: Storm,
-    /// Whether sites that come back resume a session.
+    /// True if returning sites resume a session.
     pub resumes: bool,
-    /// What each service time is multiplied by, in thousandths: 1000 is the measured median.
+    /// Factor for each service time, in thousandths: 1000 is the measured median.
     pub cost_permille: u64,
-    /// How long a core takes.
+    /// Distribution of a core's service time.
     pub variation: Variation,
-    /// How long the network is simulated, in nanoseconds.
+    /// Simulated time of the network, in nanoseconds.
     pub horizon_ns: u64,
 }
 
@@ -283,7 +283,7 @@ pub struct Scenario {
 const RATE: (u64, u64) = (1_000, 1_000_000_000_000);
 
 impl Scenario {
-    /// Whether every number is within its bounds, and a run of it within what a run can hold.
+    /// Fails unless every number is within its bounds, and a run of it within the limits of a run.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let hold = Bounds::hold;
         let network = &self.network;

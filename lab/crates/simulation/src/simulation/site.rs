@@ -15,7 +15,7 @@ pub(super) const DUTIES: [ProcedureKind; 6] = [
 
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Where a gateway is with the request of a site.
+/// State of a site's request at its gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     /// It has not arrived.
@@ -26,7 +26,7 @@ pub(super) enum Request {
     Answered,
 }
 
-/// What the storm asks of a site.
+/// Task of a site in the storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Concerned {
     /// Nothing, or all of it is done.
@@ -44,14 +44,14 @@ pub(super) struct Site {
     pub(super) gateway: u32,
     /// Half of its round trip, in nanoseconds.
     pub(super) half_trip: u64,
-    /// Whether an SA is up.
+    /// True if an SA is up.
     pub(super) up: bool,
-    /// What it is doing; none: it waits for what is due.
+    /// Current procedure; none while it waits for the next duty.
     pub(super) doing: Option<ProcedureKind>,
     pub(super) exchange: u8,
     /// Sendings of the request after the first.
     pub(super) tries: u8,
-    /// Whether it has a cookie.
+    /// True if it has a cookie.
     pub(super) cookie: bool,
     /// Changes with every exchange and with every wait: what carries another one is over.
     pub(super) serial: u32,
@@ -70,14 +70,14 @@ pub(super) struct Site {
     /// Set-ups that failed since the last that did not.
     pub(super) failures: u8,
     pub(super) concerned: Concerned,
-    /// When each duty is due.
+    /// Time at which each duty is due.
     pub(super) due: [u64; DUTIES.len()],
-    /// When it does what the storm asks.
+    /// Time at which it starts its task in the storm.
     pub(super) begins: u64,
 }
 
 impl Site {
-    /// What is due next, and when.
+    /// Next duty, and its time.
     pub(super) fn next_duty(&self) -> (usize, u64) {
         let mut next = (0, NEVER);
         for (index, due) in self.due.iter().enumerate() {

@@ -1,19 +1,21 @@
-//! Timers of engines as they are shipped or configured: when a request is sent again, when a site begins again, whom a gateway lets begin.
+//! Timers of engines as shipped or configured: retransmission of requests, retry of set-ups,
+//! admission by gateways.
 
 use super::scenario::{Admission, Retransmission, Retry, SECOND};
 
-/// Whose timers.
+/// Engine with its timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timers {
     /// strongSwan's defaults.
     StrongSwan,
-    /// What Bartizan writes into the configuration of strongSwan.
+    /// The configuration of strongSwan that Bartizan writes.
     Bartizan,
     /// TCP's, for TLS.
     Tcp,
 }
 
-/// COOKIE notification (RFC 7296, section 3.10.1) with strongSwan's cookie, a time of 4 bytes and a SHA-1, and the headers of an answer that has nothing else.
+/// COOKIE notification (RFC 7296, section 3.10.1) with strongSwan's cookie, a time of 4 bytes and a
+/// SHA-1, and the headers of an answer that has nothing else.
 const COOKIE: u64 = 8 + 4 + 20;
 const HEADERS: u64 = 20 + 8 + 28;
 
@@ -36,7 +38,7 @@ impl Timers {
             .find(|timers| timers.name() == name)
     }
 
-    /// Where they are written down.
+    /// Publication of the timers.
     #[must_use]
     pub const fn source(self) -> &'static str {
         match self {
@@ -52,7 +54,7 @@ impl Timers {
         }
     }
 
-    /// When a request is sent again.
+    /// Retransmission of requests.
     #[must_use]
     pub const fn retransmission(self) -> Retransmission {
         match self {
@@ -81,7 +83,8 @@ impl Timers {
         }
     }
 
-    /// When a site begins again: strongSwan with `keyingtries = 0` at once, taken as a second; with `retry_initiate_interval` after it.
+    /// Retry of a site: strongSwan with `keyingtries = 0` retries at once, taken as a second; with
+    /// `retry_initiate_interval` after that interval.
     #[must_use]
     pub const fn retry(self) -> Retry {
         let pause = match self {
@@ -95,7 +98,7 @@ impl Timers {
         }
     }
 
-    /// Whom a gateway with so many sites lets begin.
+    /// Admission by a gateway with this number of sites.
     #[must_use]
     pub fn admission(self, sites_per_gateway: u64) -> Admission {
         Admission {

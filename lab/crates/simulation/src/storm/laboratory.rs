@@ -1,5 +1,5 @@
-//! A storm as a laboratory makes it: one program plays all clients, one responder has a processor for itself, and what a set-up takes each of them was
-//! measured a few at a time just before.
+//! A storm as a laboratory makes it: one program plays all clients, one responder has a processor
+//! for itself, and what a set-up takes each of them was measured a few at a time just before.
 
 use crate::cost::ExchangePrimitives;
 use crate::simulation::{
@@ -7,7 +7,7 @@ use crate::simulation::{
     Variation,
 };
 
-/// What was measured before the storm, and who waits how long.
+/// Measurements before the storm, and timers.
 #[derive(Debug, Clone)]
 pub struct Laboratory {
     /// Set-ups of the storm.
@@ -16,13 +16,13 @@ pub struct Laboratory {
     pub client_us: f64,
     /// The same of the responder.
     pub responder_us: f64,
-    /// What a set-up that is alone takes on the clock beyond both, in microseconds.
+    /// Elapsed time of a single set-up beyond both processor times, in microseconds.
     pub beyond_us: f64,
     /// Microseconds within which the clients begin, evenly: one program begins one after the other.
     pub window_us: f64,
     /// The exchanges of a set-up, and which of them its primitives are in.
     pub exchanges: Vec<ExchangePrimitives>,
-    /// When a request is sent again, and whom the responder asks for a cookie.
+    /// Retransmission of requests, and the responder's threshold for cookies.
     pub timers: Timers,
 }
 
@@ -32,8 +32,8 @@ const NEVER: u64 = 600 * 1_000_000_000;
 impl Laboratory {
     /// The storm.
     ///
-    /// What is not a primitive is divided evenly among the exchanges. Where the primitives of another machine take longer than what was measured, they take
-    /// shares of it.
+    /// Time that is no primitive's is divided evenly among the exchanges. If the primitives of
+    /// another machine take longer than the measured time, they take shares of it.
     #[must_use]
     pub fn scenario(&self) -> Scenario {
         let count = self.exchanges.len().max(1) as f64;
@@ -47,7 +47,8 @@ impl Laboratory {
         };
         let client = primitives(ExchangePrimitives::initiator_us);
         let responder = primitives(|exchange| exchange.responder_us);
-        // What an initiator does with an answer comes before its next request; of the last one it comes after all.
+        // An initiator handles an answer before its next request. It handles the last answer at the
+        // end.
         let mut answered = 0.0;
         let mut exchanges = Vec::with_capacity(self.exchanges.len());
         for one in &self.exchanges {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::part::{Part, Seeds};
 
-/// Why parts do not make one.
+/// Reason why parts cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MergeError {
     /// There is none.
@@ -13,17 +13,17 @@ pub enum MergeError {
     /// One is of another plan.
     #[error("part {index} is of another plan than part 1: {difference}")]
     Foreign {
-        /// Which, counted from 1.
+        /// Number of the part, from 1.
         index: usize,
-        /// What differs first.
+        /// The first difference.
         difference: String,
     },
     /// Two have seeds in common.
     #[error("seeds {first} and {second} overlap")]
     Overlap {
-        /// Of the one.
+        /// Seeds of the one part.
         first: Seeds,
-        /// Of the other.
+        /// Seeds of the other part.
         second: Seeds,
     },
     /// Some seeds are in none.

@@ -26,7 +26,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// How many.
+    /// Number of seeds.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.to.saturating_sub(self.from)
@@ -62,7 +62,7 @@ impl FromStr for Seeds {
     }
 }
 
-/// Why there is no part.
+/// Reason why there is no part.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PartError {
     /// Seeds that are no range, or too many.
@@ -87,13 +87,13 @@ pub enum PartError {
     Plan(#[from] PlanError),
 }
 
-/// What came of one seed.
+/// Result of one seed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeedRun {
     /// The seed.
     pub seed: u64,
-    /// What it drew.
+    /// Its draws.
     pub drawn: Drawn,
     /// By variant, in the plan's order.
     pub outcomes: Vec<Outcome>,
@@ -107,9 +107,9 @@ pub struct Part {
     pub schema: String,
     /// The plan.
     pub plan: Plan,
-    /// Which seeds.
+    /// Seeds of the part.
     pub seeds: Seeds,
-    /// What came of each, in order.
+    /// Result of each seed, in order.
     pub runs: Vec<SeedRun>,
 }
 

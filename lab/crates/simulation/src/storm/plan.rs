@@ -1,4 +1,4 @@
-//! What is simulated under each seed.
+//! Scenarios that are simulated under each seed.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -8,7 +8,7 @@ use crate::simulation::{Bounds, Outcome, Progress, Rng, Scenario, ScenarioError,
 /// Most variants of a plan.
 const VARIANTS: u64 = 64;
 
-/// Why a plan is not run.
+/// Reason why a plan is not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// It compares nothing.
@@ -19,7 +19,7 @@ pub enum PlanError {
     Variant {
         /// Its name.
         variant: String,
-        /// Why.
+        /// The error of its scenario.
         error: ScenarioError,
     },
     /// A range out of bounds.
@@ -41,11 +41,11 @@ pub struct Range {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// What it is called in tables.
+    /// Name in tables.
     pub name: String,
-    /// Where its numbers come from, a line each.
+    /// Sources of its numbers, a line each.
     pub sources: Vec<String>,
-    /// What is simulated.
+    /// The simulated scenario.
     pub scenario: Scenario,
 }
 
@@ -53,26 +53,26 @@ pub struct Variant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What is compared.
+    /// Variants to compare.
     pub variants: Vec<Variant>,
     /// Probability that a packet is lost, in millionths.
     pub loss_ppm: Range,
-    /// What measured times are multiplied by, in thousandths.
+    /// Factor for measured times, in thousandths.
     pub cost_permille: Range,
 }
 
-/// What a seed has drawn.
+/// Draws of a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drawn {
     /// Probability that a packet is lost, in millionths.
     pub loss_ppm: u64,
-    /// What measured times are multiplied by, in thousandths.
+    /// Factor for measured times, in thousandths.
     pub cost_permille: u64,
 }
 
 impl Plan {
-    /// Whether every scenario is within its bounds at both ends of the ranges.
+    /// Fails unless every scenario is within its bounds at both ends of the ranges.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -110,7 +110,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What a seed draws.
+    /// Draws of a seed.
     #[must_use]
     pub fn drawn(&self, seed: u64) -> Drawn {
         let mut chance = Rng::seeded(seed, 3);

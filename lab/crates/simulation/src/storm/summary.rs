@@ -1,4 +1,4 @@
-//! What the seeds of a plan amount to: medians with the range that holds 95 of 100 seeds.
+//! Summary of a plan's seeds: medians with the range that holds 95 of 100 seeds.
 
 use bartizan_stats::Sample;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of values, those without one counted apart; none where none has one.
+    /// Spread of values, with missing ones counted apart; none if all are missing.
     #[must_use]
     pub fn of(values: &[Option<f64>]) -> Option<Self> {
         let there: Vec<f64> = values.iter().copied().flatten().collect();
@@ -40,7 +40,7 @@ impl Spread {
 /// A quantity of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantity {
-    /// What it is.
+    /// Name of the quantity.
     pub name: &'static str,
     /// Its unit; empty for a count.
     pub unit: &'static str,
@@ -48,32 +48,32 @@ pub struct Quantity {
     pub spread: Option<Spread>,
 }
 
-/// How sites come back: by hundredths, in seconds.
+/// Return of the sites: by hundredths, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// At each hundredth from none to all that some seed reached.
     pub seconds: Vec<Spread>,
 }
 
-/// What the seeds say of a variant.
+/// Summary of a variant over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantSummary {
     /// Its name.
     pub name: String,
-    /// Where its numbers come from.
+    /// Sources of its numbers.
     pub sources: Vec<String>,
-    /// What came of it.
+    /// Its quantities.
     pub quantities: Vec<Quantity>,
-    /// How sites come back.
+    /// Return of the sites.
     pub curve: Curve,
 }
 
-/// What the seeds of a part say.
+/// Summary of a part over its seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// `bartizan-plan-storm/1`.
     pub schema: &'static str,
-    /// Which seeds.
+    /// Seeds of the part.
     pub seeds: Seeds,
     /// By variant, in the plan's order.
     pub variants: Vec<VariantSummary>,
@@ -123,7 +123,7 @@ const QUANTITIES: &[(&str, &str, Value)] = &[
     ("SAs lost", "", |outcome| Some(outcome.counters.lost_peers as f64)),
 ];
 
-/// What the seeds of a part say.
+/// Summary of a part over its seeds.
 #[must_use]
 pub fn summary(part: &Part) -> Summary {
     let variants = part.plan.variants.iter().enumerate().map(|(index, variant)| {
