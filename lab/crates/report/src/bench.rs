@@ -1,5 +1,5 @@
-//! What `bartizan bench` prints: figures of the records of its experiments, by the statistics of every report, each with the target that it
-//! must reach.
+//! Output of `bartizan bench`: figures of its experiments' records, by the statistics of every
+//! report, each with its target.
 
 mod hostile;
 mod sidecar;

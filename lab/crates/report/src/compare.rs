@@ -17,16 +17,16 @@ use bartizan_page::quantity::Shown;
 /// All comparisons of two runs together name a difference where there is none in one of twenty.
 const TOGETHER: f64 = 0.05;
 
-/// What changed from one run to another.
+/// Change from one run to another.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Id of the part.
     pub part: String,
     /// The metric.
     pub metric: &'static MetricKind,
-    /// Which combination.
+    /// Levels of the combination.
     pub levels: Levels,
-    /// Whether it is the path without anything: where that changed, the machine did.
+    /// True for the path without proxies or protection. A change there is one of the machine.
     pub floor: bool,
     /// By how much.
     pub changed: Changed,
@@ -39,11 +39,12 @@ pub struct Changed {
     pub n: (usize, usize),
     /// Median of the trials' medians before and after, in the metric's unit.
     pub medians: (f64, f64),
-    /// After less before at 95 %: of the medians, with the dependence of trials in each run; absent where trials are too few.
+    /// After less before at 95 %: of the medians, with the dependence of trials in each run; absent
+    /// where trials are too few.
     pub shift: Option<Estimate>,
     /// After over before at 95 %; absent where trials are too few or a value is not above 0.
     pub ratio: Option<Estimate>,
-    /// What that means, with the error of all combinations together kept at 5 % (Bonferroni).
+    /// Meaning of the change, with the error of all combinations together kept at 5 % (Bonferroni).
     #[serde(flatten)]
     pub effect: Effect,
 }
@@ -58,15 +59,15 @@ impl Change {
         )
     }
 
-    /// Whether it is worse beyond chance and the threshold.
+    /// True if it goes in this direction beyond chance and the threshold.
     #[must_use]
     pub fn is(&self, direction: Direction) -> bool {
         self.changed.effect.direction == direction
     }
 }
 
-/// Every combination and metric that both runs measured, in the order of the experiment. What changed by no more than `threshold`, a share
-/// of the value before, has not.
+/// Every combination and metric that both runs measured, in the order of the experiment. What
+/// changed by no more than `threshold`, a share of the value before, has not.
 #[must_use]
 pub fn compare(experiment: &Experiment, before: &[Record], after: &[Record], threshold: f64) -> Vec<Change> {
     let [before, after] = [before, after].map(|records| Samples::of(records, &Paces::of(records)));

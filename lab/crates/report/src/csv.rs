@@ -8,8 +8,8 @@ use bartizan_workbench::runner::trial::{Calibration, Outcome};
 
 use crate::model::{Quickness, Report};
 
-/// One row for each combination and metric: trials, median with interval, quartiles, Student's interval, quantiles of all
-/// samples. Factors are columns of their own.
+/// One row for each combination and metric: trials, median with interval, quartiles, Student's
+/// interval, quantiles of all samples. Factors are columns of their own.
 #[must_use]
 pub fn summary_csv(report: &Report) -> String {
     let factors = factors(

@@ -12,7 +12,8 @@ use crate::model::{AnswerPiece, Measured, PublishedValues, Quickness, Report};
 use bartizan_page::frame;
 use bartizan_page::quantity::{Shown, words};
 
-/// Samples are put into the page up to this size: reports are kept in repositories, and samples are in the record files too.
+/// Samples are put into the page up to this size: reports are kept in repositories, and samples are
+/// in the record files too.
 const MOST_EMBEDDED: usize = 256 << 10;
 
 /// The whole page.
@@ -275,7 +276,7 @@ fn estimate(shown: &Shown, value: f64, interval: Option<Interval>, unit: bool) -
     }
 }
 
-/// Where trials have two modes: their medians, and the share of the upper one.
+/// Note on trials with two modes: their medians, and the share of the upper one.
 pub(crate) fn two_modes(shown: &Shown, modes: &bartizan_stats::Modes) -> String {
     let [low, high] = modes.medians.map(|median| shown.number(median));
     format!("{low} and {high} ({})", bartizan_page::quantity::percent(modes.upper))

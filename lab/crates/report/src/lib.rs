@@ -1,7 +1,8 @@
 //! From the records of an experiment to a report of it.
 //!
-//! [`Report::of`] is pure: experiment, published values and records in, a value out that holds everything a reader is shown.
-//! Renderers only arrange it: one HTML file that needs nothing else, Markdown, CSV and JSON. A record is read as `lab` wrote it.
+//! [`Report::of`] is pure: experiment, published values and records in, a value out that holds
+//! everything a reader is shown. Renderers only arrange it: one HTML file that needs nothing else,
+//! Markdown, CSV and JSON. A record is read as `lab` wrote it.
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -1,4 +1,4 @@
-//! What a report says, before it is arranged.
+//! Contents of a report, before it is arranged.
 
 mod answer;
 mod cell;
@@ -41,30 +41,30 @@ pub use warnings::Warning;
 pub struct File {
     /// Its name as a reader shall see it.
     pub name: String,
-    /// What is in it.
+    /// Records in the file.
     pub records: Records,
 }
 
 /// Everything a reader is shown.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was asked.
+    /// The question and its source.
     pub heading: Heading,
     /// The sentence that answers it; empty where the experiment has none.
     pub answer: Vec<AnswerPiece>,
-    /// Whether the records are of a quick run.
+    /// Full or quick run.
     pub quickness: Quickness,
     /// Next to a publication.
     pub published: Option<PublishedValues>,
     /// In the order of the experiment.
     pub parts: Vec<Part>,
-    /// What a reader must know before believing any of it.
+    /// Warnings for a reader.
     pub warnings: Vec<Warning>,
-    /// What the machine did meanwhile, and what that makes of the figures.
+    /// Noise of the machine meanwhile, and its effect on the figures.
     pub noise: Noise,
-    /// How it was measured.
+    /// Conditions of the measurement.
     pub conditions: Vec<Condition>,
-    /// What measures it again, a command in a line.
+    /// Commands that repeat the measurement, one in a line.
     pub repeat: Vec<String>,
     /// Combinations that could not run.
     pub left_out: Vec<LeftOut>,
@@ -74,27 +74,27 @@ pub struct Report {
     pub files: Vec<(String, usize, usize)>,
 }
 
-/// What was asked.
+/// Question of a report and its source.
 #[derive(Debug, Clone, Serialize)]
 pub struct Heading {
     /// Name of the experiment.
     pub id: String,
     /// One line.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// Who measured it before.
+    /// The publication that measured it before.
     #[serde(skip)]
     pub source: Option<Source>,
-    /// What would make the result invalid.
+    /// Conditions that would make the result invalid.
     pub invalid: Vec<String>,
     /// SHA-256 of the experiment's file.
     pub digest: String,
-    /// When the first and the last trial began, by RFC 3339.
+    /// Begin of the first and of the last trial, by RFC 3339.
     pub span: Option<(String, String)>,
 }
 
-/// Whether records are of a quick run, which says little.
+/// Full or quick run. Results of a quick run have little weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quickness {
@@ -166,7 +166,7 @@ impl Report {
     }
 }
 
-/// What each control of a part seems to differ by in these trials, as its report has it.
+/// Apparent differences of a part's controls in these trials, as in its report.
 #[must_use]
 pub fn controls(part: &experiment::Part, trials: &[Record]) -> Vec<Control> {
     Control::of(part, &Samples::of(trials, &Paces::of(trials)))

@@ -1,4 +1,5 @@
-//! The report of a plan of storms: how sites come back with each suite, what it asks of gateways, where the numbers come from.
+//! The report of a plan of storms: how sites come back with each suite, what it asks of gateways,
+//! where the numbers come from.
 
 use bartizan_simulation::storm::Summary;
 use bartizan_stats::Interval;
@@ -7,24 +8,25 @@ use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Column, Field, Grid, Section, Sheet, sheet_html};
 
-/// Every so many hundredths a point, from a share on: the first sites are back after a round trip and would make the axis logarithmic.
+/// Every so many hundredths a point, from a share on: the first sites are back after a round trip
+/// and would make the axis logarithmic.
 const EVERY: usize = 5;
 const FROM: usize = 20;
 
-/// What is on the page.
+/// Contents of the page.
 #[derive(Debug)]
 pub struct Answer<'a> {
-    /// What was simulated, in a sentence.
+    /// Description of the simulation, in a sentence.
     pub described: String,
     /// The answer in a sentence.
     pub said: String,
-    /// What came of it.
+    /// Results of the simulation.
     pub summary: &'a Summary,
     /// By variant and quantity, with units.
     pub cells: Vec<Vec<String>>,
-    /// Where the simulation ceases to hold, a line each.
+    /// Limits of the simulation's validity, a line each.
     pub limits: Vec<String>,
-    /// Where the numbers come from, a line each.
+    /// Sources of the numbers, a line each.
     pub sources: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a report says, worked out by hand.
+//! Statements of a report, compared with calculations by hand.
 
 mod synthetic;
 
@@ -495,7 +495,7 @@ fn every_published_value_of_the_experiments_has_its_place() {
             let Measured::Nothing { reason } = &row.measured else {
                 panic!("{id}: {row:?} without a trial");
             };
-            // Whatever is compared names its comparison: a file that does not is refused.
+            // Each comparable value names its comparison: a file that does not is refused.
             let known = ["not measured here", "no trial was measured"].contains(&reason.as_str());
             assert!(known, "{id}, {}: {reason}", row.value.id);
             seen += 1;

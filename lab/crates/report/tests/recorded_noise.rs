@@ -1,5 +1,5 @@
-//! Statistics held against the noise of real machines, as the committed records have it: two of the same must not differ, and intervals
-//! must hold the median.
+//! Statistics held against the noise of real machines, as the committed records have it: two of the
+//! same must not differ, and intervals must hold the median.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,7 +40,7 @@ fn read() -> Vec<(Experiment, Vec<Record>)> {
     let mut all = Vec::new();
     for id in collection.ids().unwrap() {
         let mut experiment = collection.load(&id).unwrap().experiment;
-        // What the runner itself takes is recorded in every run; once is enough.
+        // Every run records the runner's own overhead; once is enough.
         if all.is_empty() {
             experiment.parts.push(runner_part());
         }
@@ -70,15 +70,17 @@ fn median(values: &[f64]) -> f64 {
     Sample::new(values.iter().copied()).unwrap().median()
 }
 
-/// What a trial gave of a metric over what its combination usually gives: noise, without what was measured.
+/// A trial's values of metrics over the usual values of its combination: noise, without the
+/// measured effect.
 struct Noise<'a> {
     record: &'a Record,
-    /// Of each metric, the trial's median, which is what counts of it, over the combination's.
+    /// The trial's median of each metric, which is the value that counts, over the combination's.
     values: BTreeMap<String, Vec<f64>>,
 }
 
-/// Trials of a part by repetition, in the order they were taken, as noise. Metrics that some trial lacks, or whose values are not all above
-/// 0, are left out; so are those that never differ, which cannot be mistaken for a difference.
+/// Trials of a part by repetition, in the order they were taken, as noise. Metrics that some trial
+/// lacks, or whose values are not all above 0, are left out; so are those that never differ, which
+/// cannot be mistaken for a difference.
 fn noise<'a>(part: &Part, trials: &'a [Record]) -> Vec<Vec<Noise<'a>>> {
     let own = || trials.iter().filter(|record| record.part == part.id && !record.twin);
     let mut usual: BTreeMap<(&Levels, &str), f64> = BTreeMap::new();
@@ -124,7 +126,8 @@ fn noise<'a>(part: &Part, trials: &'a [Record]) -> Vec<Vec<Noise<'a>>> {
     cut(rounds.into_iter().map(|(_, trials)| trials).collect())
 }
 
-/// Repetitions of many trials, of which there are few, as more of fewer trials that followed each other: two at the least.
+/// Repetitions of many trials, of which there are few, as more of fewer trials that followed each
+/// other: two at the least.
 fn cut(rounds: Vec<Vec<Noise<'_>>>) -> Vec<Vec<Noise<'_>>> {
     if rounds.is_empty() || rounds.len() >= ROUNDS {
         return rounds;
@@ -132,7 +135,7 @@ fn cut(rounds: Vec<Vec<Noise<'_>>>) -> Vec<Vec<Noise<'_>>> {
     let pieces = ROUNDS.div_ceil(rounds.len());
     let mut shorter: Vec<Vec<Noise<'_>>> = Vec::new();
     let whole = rounds.iter().all(|round| round.len() >= 2);
-    // Of a part with one combination a repetition is one trial, and two of them are a pair.
+    // In a part with one combination a repetition is one trial, and two of them are a pair.
     let rounds = if whole {
         rounds
     } else {
@@ -200,7 +203,8 @@ fn two_of_the_same_show_no_difference_in_the_noise_of_any_recorded_workload() {
                 );
                 missed += usize::from(controls[0].interval.is_some_and(|interval| !interval.contains(0.0)));
             }
-            // What is reported is reported at 1 %, of all metrics together; the interval next to it is one of 95 %.
+            // Findings are reported at 1 %, over all metrics together. The interval next to a
+            // finding is at 95 %.
             assert!(
                 reported <= 5,
                 "{}/{}: a difference in {reported} of {SEEDS} seeds",

@@ -1,4 +1,5 @@
-//! The records that are kept next to the experiments are of them as they are, or somebody has said that they are not.
+//! Checks that the records next to the experiments belong to their current versions, or are
+//! declared as older.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -110,7 +111,7 @@ fn the_script_that_measures_again_has_every_experiment_and_says_for_how_long() {
     assert!(said.ends_with(&format!("all: {minutes} minutes\n")), "{said}");
 }
 
-/// What a report says apart from its figures: its sections, and which warnings it has.
+/// Text of a report apart from its figures: its sections, and the kinds of its warnings.
 fn said(markdown: &str) -> Vec<&str> {
     let sections = markdown.lines().filter(|line| line.starts_with('#'));
     let kinds = markdown.lines().filter_map(|line| {
@@ -152,7 +153,7 @@ fn a_report_that_is_kept_has_the_sections_and_the_warnings_of_todays_code() {
     );
 }
 
-/// What is kept of each part: when it was measured, from which commit, how often it is declared and how often it was done.
+/// Overview of the records of each part: date, commit, declared and actual repetitions.
 fn overview() -> String {
     let mut text = "# Records\n\n\
          What is kept of each part: run, commit, repetitions declared and done (the fewest of its combinations), trials that failed. A test holds this table;\n\

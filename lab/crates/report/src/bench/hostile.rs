@@ -22,7 +22,7 @@ const JUDGED_FROM: usize = 20;
 pub struct HostileFigure {
     /// The path.
     pub path: Proxy,
-    /// Who was hostile.
+    /// The hostile party.
     pub hostility: Hostility,
     /// Median and quartiles, over repetitions, of the 99th percentile of a trial's requests, in microseconds.
     pub p99_us: Summary,
@@ -34,9 +34,9 @@ pub struct HostileFigure {
     pub interval: Option<Interval>,
     /// Trials that failed and are left out.
     pub failed: usize,
-    /// What the ratio must reach.
+    /// Target of the ratio.
     pub target: Option<Target>,
-    /// Whether it does.
+    /// Verdict on the target.
     pub verdict: Verdict,
 }
 

@@ -1,4 +1,4 @@
-//! What a pair of proxies costs the requests that pass through it.
+//! Cost of a pair of proxies for the requests that pass through it.
 
 use bartizan_stats::{Interval, Summary};
 use bartizan_workbench::runner::experiment::{Experiment, Form, Levels, Part};
@@ -18,13 +18,13 @@ const RATIO_REPETITIONS: usize = 100;
 /// A figure of one route.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub figure: Name,
-    /// Where it was measured.
+    /// Placement of the processes.
     pub placement: Placement,
     /// On which proxy; absent on the direct route, and of handshakes in memory.
     pub proxy: Option<Proxy>,
-    /// What that looks at.
+    /// Unit that the proxy forwards.
     pub level: Option<Level>,
     /// By which algorithms; absent on the direct route, and where they are compared.
     pub mode: Option<Mode>,
@@ -40,13 +40,13 @@ pub struct Figure {
     pub cpu_us: Option<f64>,
     /// Trials that failed and are left out.
     pub failed: usize,
-    /// What it must reach.
+    /// Target of the figure.
     pub target: Option<Target>,
-    /// Whether it does.
+    /// Verdict on the target.
     pub verdict: Verdict,
 }
 
-/// What a figure is.
+/// Name of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Name {
@@ -56,7 +56,8 @@ pub enum Name {
     Added,
     /// Post-quantum over classical, in the same repetitions.
     Ratio,
-    /// What this build adds over what the other one does, in the same repetitions.
+    /// Ratio of the latency that this build adds to that which the other build adds, in the same
+    /// repetitions.
     OtherAdded,
     /// Requests per second.
     Throughput,
@@ -212,7 +213,7 @@ impl Run {
         Some(Figure { mode: None, ..figure })
     }
 
-    /// What this build adds over what the other one does.
+    /// Ratio of the latency that this build adds to that which the other build adds.
     fn other(&self, cell: &Cell<'_>) -> Option<Figure> {
         let Route::Through(proxy, _) = cell.route else {
             return None;

@@ -1,4 +1,4 @@
-//! What a figure must reach, and whether it does.
+//! Targets of figures, and verdicts on them.
 
 use bartizan_stats::Interval;
 use bartizan_workbench::stand_in::proxies::{Mode, Placement, Proxy};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Name;
 
-/// What a figure must reach.
+/// Target of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -18,7 +18,7 @@ pub enum Target {
     Inside(f64, f64),
 }
 
-/// Whether it does.
+/// Verdict on a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -33,7 +33,7 @@ pub enum Verdict {
 }
 
 impl Target {
-    /// What our own paths must reach.
+    /// Targets of our own paths.
     pub(super) fn of(name: Name, placement: Placement, proxy: Option<Proxy>, mode: Option<Mode>) -> Option<Self> {
         // Handshakes in memory are of our own code whatever the path.
         let ours = proxy.is_none_or(Proxy::is_ours) && (proxy.is_some() || name == Name::HandshakesInMemory);
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// Whether a value with its interval reaches it.
+    /// Verdict on a value with its interval.
     pub(super) fn verdict(self, value: f64, interval: Option<Interval>) -> Verdict {
         let reached = match (self, interval) {
             (Self::AtMost(bound), _) => value <= bound,

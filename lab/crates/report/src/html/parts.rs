@@ -189,7 +189,7 @@ fn rows(table: &Table) -> Markup {
     }
 }
 
-/// What trials in one mode of the machine gave, and how many they are.
+/// Median and number of the trials in one mode of the machine.
 fn at_speed(table: &Table, mode: &Mode) -> String {
     let median = super::with_interval(&table.shown, mode.median, mode.interval);
     format!("{median}, {}", mode.trials)

@@ -12,9 +12,9 @@ use bartizan_page::quantity::{Shown, words};
 pub enum AnswerPiece {
     /// Words of the experiment.
     Text(String),
-    /// What was measured.
+    /// A measured value.
     Measured(String),
-    /// What has not been measured.
+    /// A value that has not been measured.
     Missing(String),
 }
 

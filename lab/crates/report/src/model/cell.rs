@@ -12,7 +12,7 @@ use bartizan_page::quantity::Shown;
 pub struct Table {
     /// The metric.
     pub metric: &'static MetricKind,
-    /// How its values are shown.
+    /// Display of its values.
     pub shown: Shown,
     /// Names of the factors, in the order of the part.
     pub factors: Vec<String>,
@@ -23,19 +23,20 @@ pub struct Table {
 /// One combination.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Which.
+    /// Levels of the combination.
     pub levels: Levels,
-    /// What came out; absent where no trial was measured.
+    /// Statistics of its trials; absent if no trial was measured.
     pub statistics: Option<Statistics>,
     /// The median of each trial, in order.
     pub trials: Vec<f64>,
-    /// Which of them met the slow mode of the machine; none where it had one only, or nobody knows.
+    /// True for each of them that met the slow mode of the machine. Empty if it had one mode only,
+    /// or the mode is unknown.
     pub slow: Vec<bool>,
     /// Every sample.
     pub samples: Option<Sample>,
     /// Trials that failed.
     pub failed: usize,
-    /// Whether this is the path without anything.
+    /// True for the path without proxies or protection.
     pub floor: bool,
 }
 
@@ -73,7 +74,7 @@ impl Table {
         self.rows.iter().find(|row| row.levels == *levels)
     }
 
-    /// Which way is good, in words; nothing where it depends.
+    /// Direction of improvement, in words; empty if it depends.
     #[must_use]
     pub fn direction(&self) -> &'static str {
         match self.metric.better {

@@ -14,18 +14,18 @@ use bartizan_page::quantity::Shown;
 /// All comparisons of a part together name a difference where there is none once in a hundred runs.
 const TOGETHER: f64 = 0.01;
 
-/// What a comparison of the experiment says about one pair of combinations.
+/// A comparison of the experiment for one pair of combinations.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Its name within the part.
     pub id: String,
-    /// What is compared.
+    /// The compared metric.
     pub metric: &'static MetricKind,
     /// Shift, ratio or what is added.
     pub form: Form,
     /// The one.
     pub of: Levels,
-    /// What it is set against.
+    /// Levels of the other.
     pub over: Levels,
     /// Levels that both share and the comparison does not name, where it stands for several pairs.
     pub within: Levels,
@@ -37,9 +37,9 @@ pub struct Comparison {
     pub interval: Option<Interval>,
     /// The same in repetitions in which both met the fast mode of the machine, and in which both met the slow one.
     pub by_speed: [Option<AtSpeed>; 2],
-    /// What that means.
+    /// Meaning of the difference.
     pub effect: Effect,
-    /// How the value is shown.
+    /// Display of the value.
     pub shown: Shown,
 }
 
@@ -54,12 +54,12 @@ pub struct AtSpeed {
     pub interval: Interval,
 }
 
-/// What an identical twin of a combination seems to differ by: nothing smaller is a difference.
+/// Apparent difference of a combination from its identical twin. Nothing smaller is a difference.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// Of which combination.
+    /// Levels of the combination.
     pub levels: Levels,
-    /// What is compared.
+    /// The compared metric.
     pub metric: &'static MetricKind,
     /// Pairs of trials.
     pub n: usize,
@@ -67,13 +67,13 @@ pub struct Control {
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<Interval>,
-    /// What that means: no difference, where the lab is right.
+    /// Meaning of the difference: none, if the lab is right.
     pub effect: Effect,
-    /// How the value is shown.
+    /// Display of the value.
     pub shown: Shown,
 }
 
-/// How sure the verdict of each of so many comparisons is.
+/// Confidence of each verdict among this number of comparisons.
 pub(crate) fn sure(comparisons: usize) -> Confidence {
     Confidence::new(1.0 - TOGETHER / comparisons.max(1) as f64).unwrap_or(Confidence::P95)
 }
@@ -88,7 +88,7 @@ fn estimate(form: Form, first: &[Trial], second: &[Trial], confidence: Confidenc
             Form::Shift | Form::Added => paired_shift(&pairs, confidence),
         },
         _ if form == Form::Added => Err(Error::TooFew { n: 0 }),
-        // Of runs that have nothing to do with each other.
+        // Trials of independent runs.
         _ => apart(form, first, second, confidence),
     }
 }
@@ -143,7 +143,7 @@ pub(crate) fn judge(form: Form, first: &[Trial], second: &[Trial]) -> Judged {
     }
 }
 
-/// Of one or two trials on a side.
+/// The difference for one or two trials on a side.
 fn single(form: Form, first: &[Trial], second: &[Trial]) -> Option<f64> {
     let pairs = paired(first, second)?;
     let (one, other) = (*pairs.first().first()?, *pairs.second().first()?);
@@ -213,7 +213,7 @@ impl Control {
     }
 }
 
-/// How far the intervals of the controls of a metric reach, over their combinations.
+/// Reach of the intervals of a metric's controls, over their combinations.
 fn threshold(controls: &[Control], metric: &MetricKind) -> Option<f64> {
     let reaches = controls
         .iter()

@@ -1,4 +1,4 @@
-//! How the trials were taken: every value that occurs, and in how many of them.
+//! Conditions of the trials: every value that occurs, with its number of trials.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use bartizan_page::quantity::Shown;
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Which.
+    /// Name of the condition.
     pub name: &'static str,
     /// Its values, each with the number of trials that had it, the commonest first.
     pub values: Vec<(String, usize)>,
@@ -124,7 +124,7 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
     conditions
 }
 
-/// What stands where records from before a condition was recorded do not say it.
+/// Text for records from before a condition was recorded.
 const NOT_RECORDED: &str = "not recorded";
 
 fn commit(build: &Build) -> String {
@@ -140,7 +140,7 @@ fn commit(build: &Build) -> String {
     }
 }
 
-/// What a hypervisor gave to others during trials.
+/// Processor time that a hypervisor took during trials.
 fn steal(trials: &[Record]) -> Condition {
     let of = |record: &Record| match record.under {
         Some(under) => under.steal,
@@ -161,7 +161,7 @@ fn steal(trials: &[Record]) -> Condition {
     }
 }
 
-/// What fixed work took before trials, by processor.
+/// Durations of fixed work before trials, by processor.
 fn calibration(trials: &[Record]) -> Vec<Condition> {
     let mut by_processor: BTreeMap<usize, Vec<&Calibration>> = BTreeMap::new();
     for one in trials.iter().flat_map(|record| &record.calibration) {
@@ -194,7 +194,7 @@ fn calibration(trials: &[Record]) -> Vec<Condition> {
     }]
 }
 
-/// What is recorded once for a run.
+/// Conditions that are recorded once for a run.
 fn runs(trials: &[Record], files: &[File], conditions: &mut Vec<Condition>) {
     let count = |run: &str| trials.iter().filter(|record| record.run == run).count();
     let runs = || {

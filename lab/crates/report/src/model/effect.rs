@@ -1,4 +1,4 @@
-//! What a difference amounts to: its direction and size, and whether two of the same differ as much.
+//! Meaning of a difference: its direction and size, and a comparison with controls.
 
 use bartizan_stats::Interval;
 use bartizan_workbench::workload::Better;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use bartizan_page::quantity::{Shown, percent};
 
-/// What a comparison means.
+/// Meaning of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -22,7 +22,7 @@ pub enum Verdict {
     TooFew,
 }
 
-/// Whether a difference is good.
+/// Quality of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -37,15 +37,18 @@ pub enum Direction {
 /// A difference with its size and what it is held against.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Effect {
-    /// What it means.
+    /// Verdict on the difference.
     pub verdict: Verdict,
-    /// Whether that is good.
+    /// Quality of the difference.
     pub direction: Direction,
-    /// The difference over the second side: 0.1 where the first is a tenth more; absent where the second is 0 or unknown.
+    /// The difference over the second side: 0.1 where the first is a tenth more; absent where the
+    /// second is 0 or unknown.
     pub size: Option<f64>,
-    /// How far the 95 % interval reaches from no difference, over the second side: no larger difference is hidden.
+    /// Reach of the 95 % interval from no difference, over the second side: no larger difference is
+    /// hidden.
     pub reach: Option<f64>,
-    /// The threshold, over the second side: how far the interval of two of the same reaches; absent where the part has no control.
+    /// The threshold, over the second side: how far the interval of two of the same reaches; absent
+    /// where the part has no control.
     pub threshold: Option<f64>,
 }
 
@@ -65,14 +68,14 @@ impl Scale {
         share.is_finite().then_some(share)
     }
 
-    /// How far the farther end lies from no difference.
+    /// Distance of the farther end from no difference.
     pub(crate) fn reach(self, interval: Interval) -> Option<f64> {
         Some(self.share(interval.low)?.abs().max(self.share(interval.high)?.abs()))
     }
 }
 
 impl Effect {
-    /// Of a difference with its 95 % interval and with the one at the level of the verdict.
+    /// Effect of a difference with its 95 % interval and with the one at the level of the verdict.
     pub(crate) fn of(
         value: Option<f64>,
         interval: Option<Interval>,
@@ -104,7 +107,7 @@ impl Effect {
         self.said(|threshold| format!("two of the same: up to {threshold}"))
     }
 
-    /// The same where the threshold is one that somebody asked for.
+    /// The same with a threshold from the user.
     #[must_use]
     pub fn words_by_threshold(&self) -> String {
         self.said(|threshold| format!("threshold {threshold}"))

@@ -20,11 +20,11 @@ const MOST_COLOURS: usize = 7;
 /// A plot with what explains it.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// What it can be asked for by: `bars`, or `latency-bars` where a part has several of a kind.
+    /// Name for requests: `bars`, or `latency-bars` if a part has several of a kind.
     pub kind: &'static str,
     /// Name of the metric, or of the first of several.
     pub metric: &'static str,
-    /// How to read it.
+    /// Explanation for a reader.
     pub caption: String,
     /// The picture.
     pub drawing: Drawing,
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the publication has of the trials of a cell: medians and means, where they can be compared.
+    /// Published medians and means for the trials of a cell, if they can be compared.
     fn published(&self, table: &Table, cell: &Cell) -> Vec<f64> {
         let rows = self.published.map_or(&[][..], |published| &published.rows);
         let rows = rows.iter().filter(|row| row.incomparable.is_none());
@@ -129,7 +129,7 @@ impl<'a> View<'a> {
         marks
     }
 
-    /// What grey means where curves have a key of their own.
+    /// Meaning of grey in plots whose curves have their own key.
     fn explained_floor(&self, table: &Table) -> &'static str {
         let shown = self.panels.iter().flat_map(|(_, members)| members);
         match shown.filter_map(|levels| table.row(levels)).any(|cell| cell.floor) {
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the colours and marks of a plot mean, as far as names next to it do not say it.
+    /// Meaning of a plot's colours and marks, unless names next to it explain them.
     fn explained(&self, table: &Table, by: &str, named: bool) -> String {
         let mut words = String::new();
         let cells = || {
@@ -168,8 +168,9 @@ impl<'a> View<'a> {
         words
     }
 
-    /// The colour of a level: its place in the factor. Where names stand next to it and there are more levels than colours,
-    /// those that the part's comparisons are about have one colour and all others grey.
+    /// The colour of a level: its place in the factor. Where names stand next to it and there are
+    /// more levels than colours, those that the part's comparisons are about have one colour and
+    /// all others grey.
     fn tone(&self, by: &str, cell: &Cell, named: bool) -> usize {
         let levels = self.part.factor(by).map_or(&[][..], |factor| &factor.levels);
         let own = cell.levels.level(by);
@@ -335,7 +336,8 @@ impl<'a> View<'a> {
         ))
     }
 
-    /// Each stack is as long as the median of the whole, and parted by the mean shares that the parts have of their trial: so they add up.
+    /// Each stack is as long as the median of the whole, and parted by the mean shares that the
+    /// parts have of their trial: so they add up.
     fn stacked(&self, tables: &[&Table], total: Option<&Table>, by: &str, samples: &Samples) -> Option<Figure> {
         // Lengths of different units do not add up.
         let first = *tables.first()?;
@@ -449,14 +451,14 @@ impl<'a> View<'a> {
 
 /// A whole with its parts.
 struct Whole {
-    /// Of each metric, and of the rest where there is one.
+    /// Value of each metric, and of the rest if there is one.
     parts: Vec<Option<f64>>,
     interval: Option<Interval>,
 }
 
 impl Whole {
-    /// Of the trials of a combination that have the whole, or all parts where that is their sum; a metric that the combination never has
-    /// counts for nothing.
+    /// The whole of a combination, from trials that have it, or all parts if it is their sum. A
+    /// metric that the combination never has counts as zero.
     fn of(part: &str, levels: &Levels, tables: &[&Table], total: Option<&Table>, samples: &Samples) -> Option<Self> {
         let by_repetition = |table: &Table| -> BTreeMap<(String, usize), f64> {
             let trials = samples.trials(part, levels, table.metric.name).iter();
@@ -509,12 +511,12 @@ impl Whole {
     }
 }
 
-/// What a reader must know of a row.
+/// Note for a reader of a row.
 fn note(statistics: &Statistics) -> Option<String> {
     statistics.modes.is_some().then(|| "two modes".to_owned())
 }
 
-/// What bars are drawn against.
+/// Limits that bars are drawn against.
 struct Limits<'a> {
     limits: &'a [Limit],
     samples: &'a Samples,

@@ -1,4 +1,5 @@
-//! What the machine did while trials were taken: modes, steps, what a hypervisor took; and what figures cannot tell because of it.
+//! Noise of the machine during trials (modes, steps, steal), and limits of the figures because of
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -21,42 +22,42 @@ const SURE: f64 = 0.01;
 const STOLEN: f64 = 0.005;
 /// Trials are called dependent from this factor of the variance on.
 const DEPENDENT: f64 = 2.0;
-/// How many of a kind are named; the rest is counted.
+/// Maximum number of named items of a kind. The rest is counted.
 const NAMED: usize = 4;
 
-/// What the machine did, as far as the records say.
+/// Noise of the machine, as recorded.
 #[derive(Debug, Clone, Serialize)]
 pub struct Noise {
     /// Fixed work before each trial, on the host and on guests.
     pub paces: Vec<MachinePace>,
-    /// What a hypervisor gave to others; absent where no record has it.
+    /// Processor time taken by the hypervisor; absent if no record has it.
     pub stolen: Option<Stolen>,
     /// Combinations whose trials have two modes.
     pub bimodal: Vec<Bimodal>,
-    /// Where a part as a whole became faster or slower.
+    /// Steps at which a part as a whole became faster or slower.
     pub steps: Vec<Changed>,
     /// Combinations whose trials depend on each other: part and metric, how many of how many, and the largest factor.
     pub dependent: Vec<Dependent>,
-    /// What the figures cannot tell, one sentence each.
+    /// Limits of the figures, one sentence each.
     pub cannot: Vec<String>,
 }
 
 /// The pace of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MachinePace {
-    /// Whose kernel.
+    /// Machine's or guest's kernel.
     pub kernel: KernelKind,
-    /// What its calibrations say.
+    /// Modes by its calibrations.
     #[serde(flatten)]
     pub pace: Pace,
 }
 
-/// What a hypervisor gave to others while trials ran.
+/// Processor time that a hypervisor took during trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Stolen {
     /// Trials that say so.
     pub trials: usize,
-    /// Of these, trials during which the counter moved.
+    /// Trials among these during which the counter moved.
     pub touched: usize,
     /// Over the time of all of them, a share of one processor.
     pub share: f64,
@@ -88,9 +89,9 @@ pub struct Changed {
     pub metric: &'static str,
     /// The first repetition after it, counted from 0 over all runs.
     pub repetition: usize,
-    /// How much more values are from there on: 0.2 for a fifth.
+    /// Relative change of the values from there on: 0.2 for a fifth more.
     pub change: f64,
-    /// How likely a part without one is to look as parted.
+    /// Probability that a part without a step looks as parted.
     pub p: f64,
 }
 
@@ -103,7 +104,7 @@ pub struct Dependent {
     pub metric: &'static str,
     /// Combinations whose variance is twice that of independent trials or more.
     pub combinations: usize,
-    /// Of these, those whose interval is the whole range of their trials.
+    /// Combinations among these whose interval is the whole range of their trials.
     pub whole: usize,
     /// Combinations with an interval.
     pub of: usize,
@@ -135,7 +136,7 @@ impl Noise {
         noise
     }
 
-    /// What the machine did, in sentences.
+    /// Noise of the machine, in sentences.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
         let paces = self.paces.iter().filter_map(|MachinePace { kernel, pace }| {
             let whose = capitalised(whose(*kernel));
@@ -171,7 +172,7 @@ impl Noise {
         paces.chain(stolen)
     }
 
-    /// What a reader must know of it before believing a figure.
+    /// Warnings for a reader.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut add = |kind: &'static str, text: String| warnings.push(Warning { kind, text });
@@ -279,7 +280,7 @@ pub(crate) fn whose(kernel: KernelKind) -> &'static str {
 
 impl Stolen {
     fn of(records: &[Record]) -> Option<Self> {
-        // What was stolen from the machine under a guest, where that is known.
+        // Steal of the machine under a guest, if recorded.
         let of = |record: &Record| match record.under {
             Some(under) => under.steal,
             None => record.steal,
@@ -337,7 +338,8 @@ fn dependent(part: &Part) -> impl Iterator<Item = Dependent> + '_ {
     })
 }
 
-/// The step of each metric of a part: values over their combination's median, of all combinations of a repetition together.
+/// The step of each metric of a part: values over their combination's median, of all combinations
+/// of a repetition together.
 fn steps<'a>(
     part: &'a bartizan_workbench::runner::experiment::Part,
     samples: &'a Samples,
@@ -356,8 +358,8 @@ fn steps<'a>(
     })
 }
 
-/// Logarithms of values over their combination's median: the median of each repetition, in the order they were taken. Empty where a
-/// combination has values that are not above 0.
+/// Logarithms of values over their combination's median: the median of each repetition, in the
+/// order they were taken. Empty where a combination has values that are not above 0.
 fn rounds(part: &bartizan_workbench::runner::experiment::Part, metric: &MetricKind, samples: &Samples) -> Vec<f64> {
     let mut rounds: BTreeMap<(usize, (String, usize)), Vec<f64>> = BTreeMap::new();
     let mut first: BTreeMap<(String, usize), usize> = BTreeMap::new();

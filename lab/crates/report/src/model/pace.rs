@@ -1,5 +1,5 @@
-//! How fast the machine was while trials were taken, by the fixed work that each began with: whether it had two modes, and which one a
-//! trial met.
+//! Speed of the machine during trials, by the fixed work before each: one mode or two, and the mode
+//! that each trial met.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ const SURE: f64 = 0.01;
 /// Modes that are closer to each other than this are one for all purposes.
 pub(crate) const APART: f64 = 1.1;
 
-/// How fast the machine was during a trial, where it had two modes.
+/// Mode of a machine with two modes during a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speed {
@@ -23,7 +23,7 @@ pub enum Speed {
     Slow,
 }
 
-/// What the calibrations of some trials say.
+/// Modes by the calibrations of some trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "modes", rename_all = "kebab-case")]
 pub enum Pace {
@@ -42,7 +42,7 @@ pub enum Pace {
     Two {
         /// Trials.
         trials: usize,
-        /// Where they are parted, and how sure it is that there are two.
+        /// Boundary between the modes, and probability of a single mode.
         found: Modes,
     },
 }
@@ -65,7 +65,7 @@ impl Paces {
         )
     }
 
-    /// Of the host, and of guests, where there were any.
+    /// Pace of the host, and of guests, if there were any.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KernelKind, &Pace)> {
         self.0.iter().map(|(guest, pace)| {
             let kind = if *guest { KernelKind::Guest } else { KernelKind::Host };
@@ -73,7 +73,7 @@ impl Paces {
         })
     }
 
-    /// Which mode a trial met; `None` where the machine had one only, or nobody knows.
+    /// Mode that a trial met; `None` if the machine had one only, or the mode is unknown.
     pub(crate) fn speed(&self, record: &Record) -> Option<Speed> {
         let Pace::Two { found, .. } = self.0.get(&is_guest(record))? else {
             return None;
@@ -87,7 +87,7 @@ fn is_guest(record: &Record) -> bool {
     record.environment.kernel_kind == KernelKind::Guest
 }
 
-/// Of a trial: the geometric mean over the processors that were calibrated, in microseconds.
+/// Pace of a trial: the geometric mean over the calibrated processors, in microseconds.
 fn pace(record: &Record) -> Option<f64> {
     let paces: Vec<f64> = record
         .calibration
@@ -122,7 +122,8 @@ pub(crate) fn two_modes(sample: &Sample, sure: f64) -> Result<Option<Modes>, bar
     Ok((modes.p < sure && modes.ratio() >= APART).then_some(modes))
 }
 
-/// The distribution of the dip of one mode takes thousands of samples to make, and reports ask for the same sizes again and again.
+/// The distribution of the dip of one mode takes thousands of samples to make, and reports ask for
+/// the same sizes again and again.
 fn with_one_mode<T>(n: usize, work: impl FnOnce(&OneMode) -> T) -> T {
     static KNOWN: Mutex<BTreeMap<usize, OneMode>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

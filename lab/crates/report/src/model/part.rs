@@ -9,19 +9,19 @@ use super::{Comparison, Control, Figure, PublishedValues, Samples, Table, figure
 pub struct Part {
     /// Its name.
     pub id: String,
-    /// What it asks, where that is less than the whole.
+    /// Its question, if it is less than the whole.
     pub question: Option<String>,
-    /// What a trial does.
+    /// Description of its workload.
     pub workload: String,
     /// Parameters of the workload, as `transactions: 100`.
     pub parameters: Vec<String>,
-    /// How often each combination was to be taken.
+    /// Intended repetitions of each combination.
     pub repetitions: usize,
-    /// What was drawn.
+    /// Plots of the part.
     pub figures: Vec<Figure>,
-    /// What was set against what.
+    /// Comparisons of the part.
     pub comparisons: Vec<Comparison>,
-    /// What two of the same seem to differ by.
+    /// Apparent differences between identical twins.
     pub controls: Vec<Control>,
     /// A table for each metric.
     pub tables: Vec<Table>,

@@ -1,4 +1,4 @@
-//! What a publication printed next to what was measured here.
+//! Published values next to measured ones.
 
 use bartizan_stats::Interval;
 use bartizan_workbench::Published;
@@ -16,7 +16,7 @@ pub struct PublishedValues {
     pub paper: Publication,
     /// Every value, in the order of the file.
     pub rows: Vec<PublishedRow>,
-    /// Where it disagrees with itself.
+    /// Contradictions between printed values.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -25,13 +25,13 @@ pub struct PublishedValues {
 pub struct PublishedRow {
     /// As printed.
     pub value: PublishedValue,
-    /// What stands next to it.
+    /// The corresponding measurement.
     pub measured: Measured,
-    /// Why the two cannot be compared, where that is so.
+    /// Reason why the two cannot be compared, if so.
     pub incomparable: Option<String>,
 }
 
-/// What was measured of a published value, in the unit of the publication.
+/// Measurement for a published value, in the unit of the publication.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measured {
@@ -48,7 +48,7 @@ pub enum Measured {
     },
     /// Nothing is, and why.
     Nothing {
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
@@ -83,7 +83,7 @@ impl PublishedValues {
 }
 
 impl PublishedRow {
-    /// What is published, in words.
+    /// Name of the published statistic.
     #[must_use]
     pub fn statistic(&self) -> &'static str {
         match self.value.statistic {
@@ -99,7 +99,7 @@ impl PublishedRow {
         }
     }
 
-    /// What a reader must know besides, and why it cannot be compared where it cannot.
+    /// Further information for a reader, and the reason if the value cannot be compared.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let incomparable = self
@@ -113,7 +113,7 @@ impl PublishedRow {
         }
     }
 
-    /// Of what: metric and levels.
+    /// Subject of the value: metric and levels.
     #[must_use]
     pub fn subject(&self) -> String {
         let metric = self.value.metric.as_deref();
@@ -141,13 +141,13 @@ impl PublishedRow {
         }
     }
 
-    /// How what was measured is shown: in the unit of the publication, so that both are seen in one.
+    /// Display of the measurement: in the unit of the publication, so that both are in one unit.
     #[must_use]
     pub fn shown(&self) -> Shown {
         Shown::in_unit(&self.value.unit)
     }
 
-    /// What was measured, in the unit of the publication; absent where nothing was.
+    /// The measurement, in the unit of the publication; absent if there is none.
     #[must_use]
     pub fn measured(&self) -> Option<String> {
         let Measured::Measured { value, interval, .. } = &self.measured else {

@@ -1,12 +1,12 @@
-//! What measures it again.
+//! Commands that repeat a measurement.
 
 use bartizan_workbench::runner::experiment::Experiment;
 use bartizan_workbench::runner::trial::{Controls, KernelChoice, Record, Run};
 
 use super::File;
 
-/// Commands that build what was measured, run each run of these files as it was run, and report it; what a record does not say is left to
-/// whoever repeats it.
+/// Commands that build the measured program, repeat each run of these files with its settings, and
+/// report it. Settings that a record does not have are left to the reader.
 pub(crate) fn of(experiment: &Experiment, trials: &[Record], files: &[File]) -> Vec<String> {
     let used = |run: &Run| run.experiment == experiment.id && trials.iter().any(|record| record.run == run.run);
     let mut runs: Vec<&Run> = Vec::new();

@@ -8,24 +8,24 @@ use bartizan_workbench::runner::trial::{KernelKind, Outcome, Record};
 
 use super::pace::{Paces, Speed};
 
-/// What one trial gave of one metric: at least one sample, all finite.
+/// Samples of one metric in one trial: at least one, all finite.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// Its place in the order in which all trials were taken.
     pub place: usize,
-    /// Which repetition of which run.
+    /// Run and number of the repetition.
     pub repetition: (String, usize),
     /// In the order they were taken.
     pub values: Vec<f64>,
     /// Their median.
     pub median: f64,
-    /// Which mode of the machine it met, where that had two.
+    /// Mode of the machine that it met, if the machine had two.
     pub speed: Option<Speed>,
-    /// Whether it ran on a guest's kernel, whose speed is not the machine's.
+    /// True if it ran on a guest's kernel, whose speed is not the machine's.
     pub guest: bool,
 }
 
-/// Of a part: which combination, and whether its twin; of what.
+/// Part, levels, true for the twin, and metric.
 type Key = (String, Levels, bool, String);
 
 /// Trials by part, combination and metric, in the order they were taken.
@@ -101,7 +101,7 @@ impl Samples {
         trials
     }
 
-    /// Why trials of a combination failed, those of its twin included.
+    /// Errors of a combination's failed trials, including those of its twin.
     #[must_use]
     pub fn failures(&self, part: &str, levels: &Levels) -> &[String] {
         let key = (part.to_owned(), levels.clone());

@@ -1,4 +1,4 @@
-//! What can be said about the trials of a combination.
+//! Statistics of a combination's trials.
 
 use bartizan_stats::{
     Confidence, Estimate, Interval, Modes, Sample, repetitions_for_estimate, serial_median, t_interval,
@@ -15,7 +15,8 @@ const BEYOND: f64 = 5.0;
 /// Trials of a combination have two modes where they are this unlikely to have one.
 const SURE: f64 = 0.05;
 
-/// What can be said about some trials. The unit of observation is the trial: single samples of one trial depend on each other.
+/// Statistics of some trials. The unit of observation is the trial: single samples of one trial
+/// depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Statistics {
     /// Trials.
@@ -24,21 +25,25 @@ pub struct Statistics {
     pub samples: usize,
     /// The median of the trials' medians.
     pub median: f64,
-    /// Where it lies at 95 %, by the sign test with the dependence of trials that follow each other; absent below six trials.
+    /// The 95 % interval of the median, by the sign test with the dependence of trials that follow
+    /// each other; absent below six trials.
     pub interval: Option<Interval>,
     /// By how much that dependence multiplies the variance: 1 where there is none; absent below six trials.
     pub dependence: Option<f64>,
-    /// Whether dependence makes the interval the whole range of the trials, which may still be too narrow.
+    /// True if dependence makes the interval the whole range of the trials, which may still be too
+    /// narrow.
     pub whole: bool,
     /// Two modes of the trials' medians, where they have them.
     pub modes: Option<Modes>,
-    /// Trials that met the fast mode of the machine; absent where that had one only, or nobody knows.
+    /// Trials that met the fast mode of the machine; absent if it had one only, or the mode is
+    /// unknown.
     pub fast: Option<Mode>,
     /// Trials that met its slow mode.
     pub slow: Option<Mode>,
     /// Quartiles of the trials' medians.
     pub quartiles: Interval,
-    /// The mean of the trials' medians with Student's interval, as published experiments report it; absent for one trial.
+    /// The mean of the trials' medians with Student's interval, as published experiments report it;
+    /// absent for one trial.
     pub student: Option<Estimate>,
     /// The mean of the trials' means.
     pub mean: f64,
@@ -53,7 +58,7 @@ pub struct Statistics {
 /// Trials that met one mode of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mode {
-    /// How many.
+    /// Number of trials.
     pub trials: usize,
     /// The median of their medians.
     pub median: f64,
@@ -95,7 +100,8 @@ impl Statistics {
 /// The quantile of all samples, where enough of them lie beyond it.
 fn percentile(all: &Sample, share: f64) -> Option<f64> {
     let beyond = all.n() as f64 * share.min(1.0 - share);
-    // What binary fractions make of a whole number.
+    // The term allows for rounding of binary fractions: the product may be just below a whole
+    // number.
     (beyond + 1e-9 >= BEYOND || share == 0.5).then(|| all.quantile(share))
 }
 

@@ -1,4 +1,4 @@
-//! What a reader must know before believing a result.
+//! Warnings for the reader of a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ const MOST: usize = 1000;
 /// One warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// Of what kind, in a word or two.
+    /// Kind of the warning, in a word or two.
     pub kind: &'static str,
-    /// What is the matter.
+    /// Description of the problem.
     pub text: String,
 }
 
@@ -111,7 +111,7 @@ fn missing(experiment: &Experiment, samples: &Samples, left_out: &[LeftOut], war
     }
 }
 
-/// Parts whose combinations were taken less often than the experiment, or whoever ran it, wanted.
+/// Parts with fewer repetitions than the experiment, or the user who ran it, wanted.
 fn short(experiment: &Experiment, samples: &Samples, trials: &[Record], files: &[File], warnings: &mut Vec<Warning>) {
     let runs: BTreeSet<&str> = trials.iter().map(|record| record.run.as_str()).collect();
     let quick = trials.iter().any(|record| record.quick);
@@ -159,7 +159,7 @@ fn short(experiment: &Experiment, samples: &Samples, trials: &[Record], files: &
     });
 }
 
-/// What was built.
+/// Warnings about the build.
 fn built(trials: &[Record], warnings: &mut Vec<Warning>) {
     let builds = || {
         let own = trials.iter().filter(|record| record.part != RUNNER);
@@ -185,7 +185,7 @@ fn built(trials: &[Record], warnings: &mut Vec<Warning>) {
 
 fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
     let mut add = |kind: &'static str, text: String| warnings.push(Warning { kind, text });
-    // Of the machine under a guest, where that is known: a guest sees itself only.
+    // Load of the machine under a guest, if recorded: a guest sees itself only.
     let load = |record: &Record| match record.under {
         Some(under) => (under.load, under.processors),
         None => (record.load, record.environment.processors.len()),
@@ -253,7 +253,8 @@ fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
     }
 }
 
-/// What the order of trials and of samples says. The error of all tests together is kept at 5 % (Bonferroni).
+/// Warnings about the order of trials and of samples. The error of all tests together is kept at 5
+/// % (Bonferroni).
 fn series(experiment: &Experiment, samples: &Samples, warnings: &mut Vec<Warning>) {
     let all: Vec<(String, Vec<Trial>)> = experiment
         .parts

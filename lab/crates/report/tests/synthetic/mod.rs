@@ -1,4 +1,4 @@
-//! An experiment and trials that nobody measured, for tests only.
+//! A synthetic experiment with synthetic trials, for tests only.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -221,7 +221,7 @@ pub(crate) fn experiment() -> Experiment {
     }
 }
 
-/// Who measured it before: nobody.
+/// A made-up publication.
 fn nobody() -> Publication {
     serde_json::from_value(json!("Nobody et al. 2025")).unwrap()
 }
@@ -371,7 +371,7 @@ pub(crate) fn file(experiment: &Experiment, repetitions: usize, seed: u64) -> Fi
     }
 }
 
-/// What a metric of a combination is about, and how many samples a trial has of it.
+/// Typical value of a metric in a combination, and number of samples in a trial.
 fn typical(metric: &str, levels: &Levels) -> (f64, usize) {
     let proxy = match levels.level("proxy").unwrap_or_default() {
         "direct" => 17.0,
