@@ -121,7 +121,7 @@ fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() 
     for figure in figures {
         let summary = &figure["summary"];
         let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{figure}"));
-        // Of five repetitions nothing can be said at 95 %.
+        // Five repetitions are too few for an interval at 95 %.
         assert!(figure["interval"].is_null(), "{figure}");
         assert!(
             number(&summary["lower_quartile"]) <= number(&summary["upper_quartile"]),
@@ -288,7 +288,7 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
         "{}",
         said(&output)
     );
-    // What was killed last takes the kernel a moment.
+    // The kernel needs a moment for the processes that were killed last.
     until("nothing is left", || processes_of(temporary.path()).is_empty());
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The demo ends in under two minutes on an idle machine; a busy one gets more.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// User and group `nobody` of Debian.
+/// User and group id 65534 of Debian, without rights.
 const NOBODY: u32 = 65_534;
 
 fn demo() -> Command {
@@ -48,7 +48,8 @@ fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
     all[0][0].as_str().expect("a word")
 }
 
-/// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network functions in plaintext, and the groups that servers chose.
+/// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network
+/// functions in plaintext, and the groups that servers chose.
 fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
     let root = lab_root();
     let fields = |filter: &str, field: &str| {
@@ -131,7 +132,7 @@ fn proved_by_packets_and_ledgers(run: &Path) {
 #[test]
 fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Where nobody but root may enter the build's folder, the program must lie elsewhere.
+    // If only root may enter the build's folder, the program must be elsewhere.
     let program = folder.path().join("bartizan-lab");
     bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan-lab"), &program);
     bartizan_testing::copy_program(product(), folder.path().join("bartizan"));
@@ -289,7 +290,7 @@ mod as_root {
             let case = attempt["case"].as_str().expect("a case");
             let answered = attempt["outcome"]["Ok"].is_string();
             let (clear_packets, clear_bytes, groups) = on_the_cables(&folder.path().join("out/transparent"), case);
-            // What it says of its own captures, tshark says too.
+            // tshark confirms the report about its own captures.
             assert_eq!(attempt["egress"]["clear_packets"], clear_packets, "{case}");
             assert_eq!(attempt["egress"]["clear_bytes"], clear_bytes, "{case}");
             match case {
@@ -334,7 +335,7 @@ mod as_root {
         let between: Vec<&str> = runs.iter().filter_map(|run| run["between"].as_str()).collect();
         assert_eq!(between, ["nothing", "tls", "quic"]);
         assert!(report["killed"]["outcome"]["Err"].is_string(), "{report:#}");
-        // What it says of its own captures, tshark says too.
+        // tshark confirms the report about its own captures.
         let packets = |case: &str, filter: &str| {
             let tshark = lab_root().command("tshark").expect("tshark in the lab root");
             let arguments = ["-n", "-Y", filter, "-T", "fields", "-e", "frame.number", "-r"];

@@ -223,7 +223,7 @@ fn an_nrf_of_the_users_is_measured_and_left_as_it_was() {
     .unwrap();
     for (_, observation) in &played {
         assert_eq!(count(observation, "latency"), 6);
-        // What runs elsewhere cannot be accounted for.
+        // The processor time of a program elsewhere cannot be measured.
         assert!(!observation.values.contains_key("cpu-nrf"));
     }
     let list = Program::new("curl")
@@ -285,8 +285,9 @@ fn steady_load_and_new_connections_are_answered_through_sidecars() {
     assert!(played.iter().all(|(_, observation)| count(observation, "opening") == 5));
 }
 
-/// Of a server that takes 10 ms for each request, one after the other, at most 100 requests are answered in a second, and of 64
-/// at once each takes 640 ms. The bounds are far from what a busy machine adds to a level that can be held.
+/// A server that takes 10 ms for each request, one after the other, answers at most 100 requests in
+/// a second. With 64 at once each takes 640 ms. The bounds are far from the delay that a busy
+/// machine adds to a level that can be held.
 #[test]
 fn a_ramp_finds_the_capacity_of_a_server_whose_capacity_is_known() {
     let part = |by: &str, first: u32, bound: u32| {
@@ -336,7 +337,7 @@ fn recorded_registrations_pass_through_a_sidecar_for_each_function() {
     }
 }
 
-/// What is measured from packets needs a capture.
+/// Measurements from packets need a capture.
 mod as_root {
     use super::*;
 
@@ -352,7 +353,7 @@ mod as_root {
         let bytes: Vec<f64> = played.iter().map(|(_, one)| one.values["link-bytes"][0]).collect();
         for (levels, observation) in &played {
             assert_eq!(one(observation, "faults"), 0.0, "{levels}: {:?}", observation.facts);
-            // What is from the first packet to the last holds the pause between the two.
+            // The time from the first packet to the last includes the pause between the two.
             let (gap, rate) = (one(observation, "link-gap"), one(observation, "link-bytes-per-second"));
             assert!(gap > 0.0 && rate > 0.0, "{levels}");
         }

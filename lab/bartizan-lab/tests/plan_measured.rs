@@ -99,7 +99,8 @@ fn set_up_times_of_strongswan_are_predicted_to_15_per_cent_and_their_packets_exa
     }
     let under_loss = set_ups["rows"]["under_loss"].as_array().unwrap();
     let within = under_loss.iter().filter(|row| row["within"] == true).count();
-    // Of 22 intervals of 95 % one is expected to miss. Three of the kept record do, two of them of one key exchange at 1 %: docs/plan.md.
+    // One of 22 intervals of 95 % is expected to miss. Three of the kept record do, two of them of
+    // one key exchange at 1 %: docs/plan.md.
     assert!(
         under_loss.len() == 22 && within >= 19,
         "{within} of {}",

@@ -1,4 +1,5 @@
-//! `bartizan plan calibrate`, `storm`, `capacity` and `merge` as their users have them: records, parts on several machines, exit codes.
+//! `bartizan plan calibrate`, `storm`, `capacity` and `merge` as their users have them: records,
+//! parts on several machines, exit codes.
 
 use std::path::Path;
 use std::process::{Command, Output};

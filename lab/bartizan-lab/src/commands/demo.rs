@@ -30,14 +30,17 @@ use stage::Stage;
 
 /// Show it on real traffic: sidecars, the packets that prove it, what is refused, and the cost.
 ///
-/// Brings up a CA and a sidecar for each network function of a small core. First curl talks to nghttpd through two of them; then
-/// two recorded UE registrations of a free5GC are played with their own timing, concurrency and connection churn: straight, through a
-/// classical pair and through post-quantum pairs. The link between is captured, and the demo prints what an eavesdropper sees. Last,
-/// a consumer that is configured with nothing but its NRF discovers a producer and calls its real address: the host's rules lead that
-/// through the sidecars, and refuse it where a sidecar or a rule is gone.
+/// Brings up a CA and a sidecar for each network function of a small core. First curl talks to
+/// nghttpd through two of them; then two recorded UE registrations of a free5GC are played with
+/// their own timing, concurrency and connection churn: straight, through a classical pair and
+/// through post-quantum pairs. The link between is captured, and the demo prints what an
+/// eavesdropper sees. Last, a consumer that is configured with nothing but its NRF discovers a
+/// producer and calls its real address: the host's rules lead that through the sidecars, and refuse
+/// it where a sidecar or a rule is gone.
 ///
-/// As root it makes network namespaces joined by virtual cables; without root everything runs on loopback, and the eavesdropper and
-/// the host's rules are left out. Either way nothing is left behind.
+/// As root it makes network namespaces joined by virtual cables; without root everything runs on
+/// loopback, and the eavesdropper and the host's rules are left out. Either way nothing is left
+/// behind.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan demo\n  \
@@ -48,11 +51,13 @@ pub(crate) struct Args {
     #[arg(long)]
     keep: bool,
 
-    /// Show N2 instead: a gNB and an AMF on kernel SCTP, unprotected and carried by sidecars over TLS and QUIC; in a guest where this machine's kernel has no SCTP
+    /// Show N2 instead: a gNB and an AMF on kernel SCTP, unprotected and carried by sidecars over
+    /// TLS and QUIC; in a guest where this machine's kernel has no SCTP
     #[arg(long, conflicts_with = "keep")]
     n2: bool,
 
-    /// Print the result as JSON (schema `bartizan-demo/1`, with --n2 `bartizan-demo-n2/1`); progress goes to standard error
+    /// Print the result as JSON (schema `bartizan-demo/1`, with --n2 `bartizan-demo-n2/1`);
+    /// progress goes to standard error
     #[arg(long)]
     json: bool,
 
@@ -67,13 +72,14 @@ struct Report {
     schema: &'static str,
     version: &'static str,
     facts: Facts,
-    /// What could not be done here, and why.
+    /// Steps that could not be done here, with reasons.
     left_out: Vec<String>,
     outer: Vec<outer::Exchange>,
     refusals: Vec<refusals::Refusal>,
     exchange: registrations::Description,
     runs: Vec<registrations::Run>,
-    /// What leaves a consumer's host that the rules lead through sidecars; none where that takes rights that this run has not.
+    /// Packets that leave a consumer's host with rules of redirection to sidecars; none if this run
+    /// lacks the rights for it.
     transparent: Option<Vec<transparent::Attempt>>,
     seconds: f64,
 }

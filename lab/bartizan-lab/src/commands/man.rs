@@ -8,7 +8,8 @@ use crate::{Failure, Outcome, command};
 
 /// Write the manual pages, one for each command.
 ///
-/// They are made from the same text as --help, each with its examples and exit codes: bartizan-lab.1, bartizan-lab-run.1 and so on.
+/// They are made from the same text as --help, each with its examples and exit codes:
+/// bartizan-lab.1, bartizan-lab-run.1 and so on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan-lab man --out /usr/local/share/man/man1\n  \

@@ -50,7 +50,7 @@ fn a_killed_runner_leaves_nothing_behind_and_its_run_goes_on() {
     assert_eq!(numbers(&after), all());
     assert_eq!(after[..before.len()], before[..], "what was recorded is as it was");
     assert_eq!(lines(&file, "bartizan-lab-run/1").len(), 2);
-    // What is to be done has the seeds that a run without an end in between has.
+    // The remaining trials have the seeds of a run without an interruption.
     let whole = Stage::new(10, 1);
     assert!(whole.run(&["--seed", "5"]).status.success());
     let seeds = |trials: &[serde_json::Value]| trials.iter().map(|trial| trial["seed"].clone()).collect::<Vec<_>>();

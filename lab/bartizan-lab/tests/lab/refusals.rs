@@ -1,4 +1,4 @@
-//! What cannot be run, and what is said then.
+//! Refused runs, and their messages.
 
 use std::fs;
 

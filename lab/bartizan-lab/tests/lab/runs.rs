@@ -122,7 +122,7 @@ fn a_combination_with_a_control_is_taken_twice_in_each_repetition_and_its_report
         let twins = round.iter().filter(|trial| trial["twin"] == true).count();
         assert_eq!((round.len(), twins), (2, 1), "{round:?}");
     }
-    // Which of the two comes first is drawn.
+    // The order of the two is random.
     let first = own
         .iter()
         .filter(|trial| trial["position"] == 0 && trial["twin"] == true)
@@ -220,7 +220,7 @@ fn experiments_are_listed() {
     let output = stage.lab(&["list", "--json"]).output().unwrap();
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(said["experiments"][0]["parts"][0]["repetitions"], 50);
-    // Where there is no folder, those of the binary are there.
+    // Without a folder, the binary's own experiments are used.
     fs::remove_dir_all(stage.path("experiments")).unwrap();
     let output = stage.lab(&["list"]).output().unwrap();
     let said = stdout(&output);
@@ -353,7 +353,7 @@ fn an_experiment_without_controls_becomes_one_of_two_of_the_same_when_it_is_aske
     assert_eq!(lines(&file, "bartizan-lab-run/1")[0]["controls"], "all");
     let own = |trials: &[serde_json::Value]| trials.iter().filter(|trial| trial["part"] == "empty").count();
     assert_eq!(own(&trials(&file)), 6);
-    // What is missing is found with the same plan.
+    // The same plan finds the missing trials.
     let whole = fs::read_to_string(&file).unwrap();
     let kept: Vec<&str> = whole.lines().collect();
     fs::write(&file, kept[..kept.len() - 2].join("\n") + "\n").unwrap();

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long anything may take on a busy machine.
+/// Time limit for any step on a busy machine.
 pub(crate) const LONG: Duration = bartizan_testing::PATIENCE;
 
 pub(crate) struct Stage {

@@ -50,7 +50,7 @@ mod as_root {
             .arg(&file)
             .output()
             .unwrap();
-        // How near the two are is not for a busy machine to say: 1 is a finding.
+        // The distance of the two is not judged on a busy machine: exit code 1 is a finding.
         assert!(matches!(compared.status.code(), Some(0 | 1)), "{}", stderr(&compared));
         let report: serde_json::Value = serde_json::from_slice(&compared.stdout).unwrap();
         // A comparison for each protocol.

@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let seed = args.seed.unwrap_or_else(measure::seed_of_the_clock);
     let measured = measure::run(bench::HOSTILE, args.settings(seed)?, args.file.as_ref())?;
-    // What was measured before an end that came early is worth its table.
+    // Trials before an early end are worth their table.
     let figures = hostile_figures(&measured.experiment, &measured.trials);
     if args.json {
         let report = Report {

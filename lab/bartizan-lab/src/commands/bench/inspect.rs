@@ -20,8 +20,9 @@ mod report;
 
 /// Longest that one reading of one capture may take.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Flows of one kind from which the memory of one is computed, less those of a run with half as many. Both are beyond the links and
-/// rows that a report has room for within [`IDLE_MEMORY`], whose memory is another matter.
+/// Flows of one kind from which the memory of one is computed, less those of a run with half as
+/// many. Both are beyond the links and rows that a report has room for within [`IDLE_MEMORY`],
+/// whose memory is another matter.
 const IDLE: u32 = 300_000;
 const IDLE_MEMORY: &str = "--memory=1GB";
 /// Repetitions of what takes memory: it varies little, and takes minutes.
@@ -31,8 +32,9 @@ const HOSTILE: u64 = 100_000_000;
 
 /// Measure what it costs to read captures, compared with tshark asked for the same fields.
 ///
-/// Captures are made from the recordings of this project by a seed; each program reads them in turn, in random order, one
-/// processor at a time. Memory is the most that was resident, of flows that all live when the capture ends.
+/// Captures are made from the recordings of this project by a seed; each program reads them in
+/// turn, in random order, one processor at a time. Memory is the most that was resident, of flows
+/// that all live when the capture ends.
 ///
 /// Exit code 1 says that a figure does not reach its target.
 #[derive(clap::Args)]
@@ -67,8 +69,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
-    /// Another build of bartizan that reads mixed and bulk in turn with this one, which must stay within 10 % of its speed and
-    /// memory
+    /// Another build of bartizan that reads mixed and bulk in turn with this one, which must stay
+    /// within 10 % of its speed and memory
     #[arg(long = "compare-with", value_name = "FILE")]
     other: Option<PathBuf>,
 
@@ -85,7 +87,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Runs one program and says what it needed; started by the bench itself, because the kernel keeps one peak for all children.
+/// Runs one program and says what it needed; started by the bench itself, because the kernel keeps
+/// one peak for all children.
 #[derive(clap::Args)]
 pub(super) struct MeasuredArgs {
     /// Flows that it is fed, and of which kinds.
@@ -261,7 +264,7 @@ impl<'a> Bench<'a> {
                 let path = file.to_string_lossy().into_owned();
                 let inspect = vec!["inspect".to_owned(), path.clone()];
                 readings.push((*subject, Reader::Ours, self.binary.clone(), inspect.clone()));
-                // What an older build may not be able to read is no race.
+                // Captures that an older build may be unable to read are not compared.
                 if let Some(other) = self.args.other.as_ref().filter(|_| *subject != Subject::Wrapped) {
                     readings.push((*subject, Reader::Other, other.clone(), inspect));
                 }

@@ -12,14 +12,14 @@ use crate::commands::lab::{Progress, build};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 
-/// What was measured, until an end that may have come early.
+/// Measurements until the end of a run, which may have come early.
 pub(super) struct Measured {
     pub(super) experiment: Experiment,
     /// Trials of the experiment, without those of the runner's own floor.
     pub(super) trials: Vec<Record>,
-    /// Why the run came to an early end, if it did.
+    /// Reason for an early end, if the run had one.
     pub(super) ended: Result<(), Failure>,
-    /// What was not tried any more, because those before it failed.
+    /// Combinations that were given up after failures.
     pub(super) given_up: usize,
 }
 

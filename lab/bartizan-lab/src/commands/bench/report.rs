@@ -1,4 +1,4 @@
-//! What a run gives, as JSON.
+//! Report of a run, as JSON.
 
 use bartizan_report::bench::{Figure, Verdict, figures};
 use bartizan_workbench::runner::trial::Environment;
@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub(super) figures: Vec<Figure>,
 }
 
-/// What could not be measured, and why.
+/// A proxy that could not be measured, with the reason.
 #[derive(Serialize)]
 pub(super) struct LeftOut {
     pub(super) proxy: &'static str,

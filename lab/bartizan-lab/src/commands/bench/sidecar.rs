@@ -12,9 +12,10 @@ use crate::{Failure, Outcome};
 
 /// Measure what a pair of sidecars adds to a request, and what handshakes and memory cost.
 ///
-/// Client, two sidecars as shipped (metrics, ledger, revocation list and name checks on) and server run on one processor, and again
-/// wherever the scheduler puts them; classical and post-quantum, and other proxies where they are named, take turns in random order.
-/// As root the run goes before other programs, without it the figures show what else the machine does.
+/// Client, two sidecars as shipped (metrics, ledger, revocation list and name checks on) and server
+/// run on one processor, and again wherever the scheduler puts them; classical and post-quantum,
+/// and other proxies where they are named, take turns in random order. As root the run goes before
+/// other programs, without it the figures show what else the machine does.
 ///
 /// Exit code 1 says that a figure does not reach its target, or that a trial failed.
 #[derive(clap::Args)]
@@ -123,7 +124,7 @@ impl Args {
         Proxy::ALL.into_iter().filter(wanted).chain(other).collect()
     }
 
-    /// What is measured, in the order it is.
+    /// Selected quantities, in the order of measurement.
     fn whats(&self) -> Vec<What> {
         let wanted = |what: &What| self.what.is_empty() || self.what.contains(what);
         What::ALL.into_iter().filter(wanted).collect()
@@ -142,7 +143,7 @@ impl Args {
             .map(str::to_owned)
             .collect();
         let repetitions = usize::from(self.repetitions);
-        // What takes long and varies little is repeated a tenth as often.
+        // Quantities that take long and vary little are repeated a tenth as often.
         let few = repetitions.div_ceil(10);
         let chosen = |placements: &[Placement], repetitions| Chosen {
             repetitions: Some(repetitions),
@@ -210,7 +211,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let seed = args.seed.unwrap_or_else(measure::seed_of_the_clock);
     let measured = measure::run(bench::SIDECAR, args.settings(seed, &proxies)?, args.out.as_ref())?;
-    // What was measured before an end that came early is worth its table.
+    // Trials before an early end are worth their table.
     let report = report::Report::new(&measured, seed, &proxies, &args.whats(), missing);
     if !measured.trials.is_empty() {
         if args.json {

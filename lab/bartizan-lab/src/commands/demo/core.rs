@@ -11,7 +11,8 @@ use crate::Failure;
 use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
-/// Where a network function of the recorded core listened (free5GC's sample configuration), and its own port here.
+/// Port at which a network function of the recorded core listened (free5GC's sample configuration),
+/// and its own port here.
 const SBI_PORT: u16 = 8000;
 const TLS_PORT: u16 = 8443;
 /// The consumers' sidecar: one local port per producer from here on.
@@ -58,7 +59,7 @@ pub(super) struct Producer {
     pub(super) function: &'static str,
 }
 
-/// Which algorithms a core speaks, and how its sidecars pass bytes.
+/// Algorithms of a core, and the path of its sidecars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Variant {
     pub(super) policy: Policy,
@@ -133,22 +134,22 @@ impl Core {
     }
 }
 
-/// Where the network function itself listens.
+/// Address of the network function itself.
 pub(super) fn function_address(stage: &Stage, index: usize) -> std::net::SocketAddr {
     (stage.producer(index), SBI_PORT).into()
 }
 
-/// Where its sidecar listens for other sidecars.
+/// Address of its sidecar for other sidecars.
 pub(super) fn sidecar_address(stage: &Stage, index: usize) -> std::net::SocketAddr {
     (stage.producer(index), TLS_PORT).into()
 }
 
-/// Where the consumers' sidecar listens for requests to it.
+/// Address of the consumers' sidecar for requests to it.
 pub(super) fn local_address(stage: &Stage, index: usize) -> std::net::SocketAddr {
     stage.local(OUTBOUND_PORT + u16::try_from(index).unwrap_or(u16::MAX))
 }
 
-/// Where the consumers' sidecar shows its metrics.
+/// Metrics address of the consumers' sidecar.
 pub(super) fn admin_address(stage: &Stage) -> std::net::SocketAddr {
     stage.local(ADMIN_PORT)
 }

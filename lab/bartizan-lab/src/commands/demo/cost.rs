@@ -1,4 +1,4 @@
-//! What it costs, as a table.
+//! Cost of protection, as a table.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! What somebody who records the link sees, first with the packets alone and then with the ledgers next to them.
+//! View of an eavesdropper who records the link, first with the packets alone and then with the
+//! ledgers too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use crate::Failure;
 
-/// What begins a subscriber's identity in SBI paths and bodies (TS 29.571, clause 5.3.2).
+/// Prefixes of a subscriber's identity in SBI paths and bodies (TS 29.571, clause 5.3.2).
 const IDENTITIES: [&[u8]; 2] = [b"imsi-", b"suci-"];
 /// Identities shown at most.
 const SHOWN: usize = 4;
@@ -128,8 +129,8 @@ fn unreadable(path: &Path, error: &impl std::fmt::Display) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-/// Verdicts on what was recorded, by packets alone. A connection kept ready and never used looks like a refused one there: it is left out
-/// where ledgers say that none was refused.
+/// Verdicts on what was recorded, by packets alone. A connection kept ready and never used looks
+/// like a refused one there: it is left out where ledgers say that none was refused.
 fn decided(alone: &Report, informed: &Report, of: impl Fn(&Row) -> &Judgement) -> Vec<(String, String)> {
     let is_open = |(verdict, _): &(String, String)| verdict == Verdict::NotSeen.name();
     let mut all = distinct(alone, &of);
@@ -167,7 +168,7 @@ fn identities_in(bytes: &[u8]) -> BTreeSet<String> {
                 .take(64)
                 .take_while(|byte| byte.is_ascii_digit() || **byte == b'-')
                 .count();
-            // Ten digits and more name somebody; less is a fragment.
+            // Ten digits and more identify a subscriber; less is a fragment.
             if length >= 10 {
                 found.insert(String::from_utf8_lossy(&bytes[start..start + prefix.len() + length]).into_owned());
             }

@@ -1,4 +1,5 @@
-//! What leaves and enters a host while something is tried, counted packet by packet on its own cables.
+//! Traffic that leaves and enters a host during an attempt, counted packet by packet on its own
+//! cables.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,8 @@ use crate::commands::demo::failed;
 /// One cable's packets, and what they show.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Egress {
-    /// TCP packets to or from the port of a network function: the service-based interface in plaintext, or an attempt at it.
+    /// TCP packets to or from the port of a network function: the service-based interface in
+    /// plaintext, or an attempt at it.
     pub(super) clear_packets: u64,
     /// Bytes that these carried.
     pub(super) clear_bytes: u64,
@@ -21,7 +23,7 @@ pub(super) struct Egress {
     pub(super) protected_bytes: u64,
     /// TLS connections whose handshake is in the capture, by negotiated group.
     pub(super) groups: Vec<(String, u64)>,
-    /// Verdicts about these for somebody who records now and has a quantum computer later, with their reasons.
+    /// Verdicts on these against harvest now, decrypt later, with their reasons.
     pub(super) confidentiality: Vec<(String, String)>,
     /// Subscribers' identities that can be read.
     pub(super) readable: Vec<String>,

@@ -1,5 +1,5 @@
-//! N2 carried by sidecars: a gNB and an AMF say again what was recorded of real ones, first unprotected, then over TLS and over QUIC, and at last where the AMF's sidecar
-//! is gone.
+//! N2 carried by sidecars: a gNB and an AMF say again what was recorded of real ones, first
+//! unprotected, then over TLS and over QUIC, and at last where the AMF's sidecar is gone.
 
 mod hosts;
 
@@ -20,7 +20,7 @@ use crate::output::{errln, out, outln};
 use crate::{Failure, Outcome};
 use hosts::Hosts;
 
-/// How long the demo may take in a guest: ten seconds, and more on a busy machine.
+/// Time limit of the demo in a guest: ten seconds, and a margin for a busy machine.
 const IN_A_GUEST: Duration = Duration::from_secs(600);
 
 /// Everything that was seen.
@@ -29,7 +29,7 @@ struct Report {
     schema: &'static str,
     version: &'static str,
     facts: Facts,
-    /// Whether a guest's kernel was used, because this machine's has no SCTP.
+    /// True if a guest's kernel was used, because this machine's has no SCTP.
     guest: bool,
     /// Messages of the recording.
     messages: usize,
@@ -38,7 +38,7 @@ struct Report {
     seconds: f64,
 }
 
-/// What stands between the gNB and the AMF.
+/// Protection between the gNB and the AMF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Between {
@@ -75,7 +75,8 @@ impl Between {
 #[derive(Serialize)]
 struct Run {
     between: Between,
-    /// Of the messages, those that arrived with other boundaries, on another stream or with another payload protocol identifier.
+    /// Messages that arrived with other boundaries, on another stream or with another payload
+    /// protocol identifier.
     boundaries_changed: usize,
     streams_changed: usize,
     payload_protocols_changed: usize,
@@ -91,7 +92,7 @@ impl Run {
         self.boundaries_changed + self.streams_changed + self.payload_protocols_changed
     }
 
-    /// Whether it came to what it must.
+    /// True if the result is the required one.
     fn holds(&self) -> bool {
         let view = &self.eavesdropper;
         let all = |verdicts: &[(String, String)]| {
@@ -117,7 +118,7 @@ const QUANTUM_SAFE: &str = "quantum-safe";
 /// An association that is opened while the AMF's sidecar is gone.
 #[derive(Serialize)]
 struct Killed {
-    /// What became of it: an error, or that it was answered.
+    /// Result of the association: an error, or an answer.
     outcome: Result<String, String>,
     sctp_packets: u64,
 }

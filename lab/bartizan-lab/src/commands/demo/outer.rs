@@ -12,7 +12,7 @@ use crate::commands::demo::core;
 use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
-/// What nghttpd serves, of the kind an NRF would answer.
+/// Document that nghttpd serves, similar to a response of an NRF.
 const DOCUMENT: &str =
     r#"{"nfInstanceId":"5c6c0c3a-7c7d-4c0e-9b0a-0b6ad2b8e5f1","nfType":"NEF","nfStatus":"REGISTERED"}"#;
 const FILE: &str = "nf-instance.json";

@@ -18,7 +18,7 @@ use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS, Variant};
 use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
-/// How long an unauthenticated client waits for an answer.
+/// Wait of an unauthenticated client for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client without a valid certificate, the answer it received, and the refusal that the ledger recorded.
@@ -31,7 +31,8 @@ pub(super) struct Refusal {
     pub(super) detail: String,
 }
 
-/// Connects to the sidecar of the first producer without and with a foreign certificate. An admission is an error of the demo.
+/// Connects to the sidecar of the first producer without and with a foreign certificate. An
+/// admission is an error of the demo.
 pub(super) fn provoke(stage: &Stage, core: &Core, variant: Variant) -> Result<Vec<Refusal>, Failure> {
     let target = core::sidecar_address(stage, 0);
     let ledger = core.ledger(PRODUCERS[0].node);

@@ -24,7 +24,7 @@ use crate::commands::demo::sidecars::Sidecars;
 use crate::commands::demo::stage::Stage;
 use crate::interrupt::Interrupt;
 
-/// How the registrations are played.
+/// Cases in which the registrations are played.
 pub(super) static CASES: [Case; 4] = [
     Case {
         id: "straight",
@@ -101,14 +101,14 @@ pub(super) struct Run {
     /// TLS handshakes that the producers' ledgers accepted; none without sidecars.
     pub(super) handshakes: Option<u64>,
     pub(super) consumers_sidecar: Option<Used>,
-    /// Of six network functions together, and one that idles.
+    /// Resources of six network functions' sidecars together, and of one that idles.
     pub(super) producers_sidecars: Option<Used>,
     /// The link; none where it cannot be captured.
     pub(super) eavesdropper: Option<View>,
     pub(super) errors: Vec<Fault>,
 }
 
-/// What sidecars used while the registrations were played.
+/// Resources that sidecars used while the registrations were played.
 #[derive(Debug, Serialize)]
 pub(super) struct Used {
     pub(super) cpu_ms: f64,
@@ -222,7 +222,7 @@ fn accepted(ledger: &Path) -> Result<u64, Failure> {
     Ok(count)
 }
 
-/// Where each recorded network function answers: next to its sidecar, on the producers' host.
+/// Listeners of the recorded network functions: next to their sidecars, on the producers' host.
 fn listeners(stage: &Stage, recorded: &Recorded) -> Result<std::collections::BTreeMap<String, TcpListener>, Failure> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -7,7 +7,7 @@ use bartizan_host::Guest;
 
 use crate::Failure;
 
-/// How passing folders begin; the process id of their demo follows.
+/// Prefix of temporary folders. The process id of their demo follows.
 const PREFIX: &str = "bartizan-demo-";
 
 pub(super) enum Scratch {
@@ -16,7 +16,8 @@ pub(super) enum Scratch {
 }
 
 impl Scratch {
-    /// A new folder, or the one the user named. Folders of demos that were killed hold private keys: they are removed first.
+    /// A new folder, or the one the user named. Folders of demos that were killed hold private
+    /// keys: they are removed first.
     pub(super) fn open(out: Option<&Path>) -> Result<Self, Failure> {
         // A guest has processes of its own and this machine's folders: it cannot see which demos run.
         if !Guest::is_here() {
@@ -53,7 +54,8 @@ impl Scratch {
     }
 }
 
-/// Removes the folders of demos that no longer run. What belongs to somebody else cannot be removed, and stays.
+/// Removes the folders of demos that no longer run. Folders of another user cannot be removed, and
+/// stay.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -9,9 +9,9 @@ use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS};
 use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
-/// How long a sidecar may take to be ready: it reads keys and binds ports.
+/// Time limit for a sidecar to be ready: it reads keys and binds ports.
 const READY: Duration = Duration::from_secs(60);
-/// How long it may take to drain and write its ledger.
+/// Time limit for a sidecar to drain and write its ledger.
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// The sidecars of every node of a core. Dropping them ends the processes.
@@ -45,7 +45,7 @@ impl Sidecars {
         Ok(Self { consumers, producers })
     }
 
-    /// What the consumers' sidecar has used, and the producers' together.
+    /// Resources of the consumers' sidecar, and of the producers' together.
     pub(super) fn usage(&self) -> Result<(Usage, Usage), Failure> {
         let mut together = Usage::default();
         for process in &self.producers {

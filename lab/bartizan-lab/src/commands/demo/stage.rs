@@ -1,4 +1,4 @@
-//! Where the demo plays: two namespaces joined by a cable, or, without root, loopback alone.
+//! Network of the demo: two namespaces joined by a cable, or, without root, loopback alone.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -70,7 +70,7 @@ impl Stage {
         })
     }
 
-    /// Where the consumers' network functions reach their sidecar.
+    /// Address at which the consumers' network functions reach their sidecar.
     pub(super) fn local(&self, port: u16) -> SocketAddr {
         let ip = if self.hosts.is_some() {
             IpAddr::V4(Ipv4Addr::LOCALHOST)
@@ -116,7 +116,7 @@ impl Stage {
             .map_err(failed)
     }
 
-    /// What to put before a command that looks at the consumers' side.
+    /// Prefix of a command that looks at the consumers' side.
     pub(super) fn prefix(&self) -> String {
         self.hosts.as_ref().map_or_else(String::new, |hosts| {
             format!("ip netns exec {} ", hosts.consumers.name())

@@ -1,5 +1,5 @@
-//! The transparent way: nothing is configured in the network functions, and what they send to their peers' own addresses is led
-//! through the sidecars by the host, or does not leave it.
+//! The transparent way: nothing is configured in the network functions, and what they send to their
+//! peers' own addresses is led through the sidecars by the host, or does not leave it.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,14 +17,14 @@ use crate::commands::demo::egress::Egress;
 use crate::commands::demo::failed;
 use crate::interrupt::Interrupt;
 
-/// Where every network function listens, at its host's own address, and where its sidecar does.
+/// Ports of every network function, at its host's own address, and of its sidecar.
 const FUNCTION_PORT: u16 = 8000;
 const SIDECAR_PORT: u16 = 7443;
 /// The user of the sidecars, by which the rules know what not to redirect. It needs no entry anywhere.
 const USER: &str = "64998";
 /// MTU of the cables: Ethernet's.
 const MTU: u16 = 1500;
-/// How long a sidecar may take to be ready, and a command to do its work.
+/// Time limit for a sidecar to be ready, and for a command.
 const READY: Duration = Duration::from_secs(60);
 
 /// Three hosts: the consumer's has a cable to each of the others.
@@ -43,19 +43,19 @@ struct Host {
 /// The consumer's ends of both cables: everything it sends leaves by one of them.
 const CABLES: [&str; 2] = ["to-nrf", "to-udm"];
 
-/// What was tried and what came of it.
+/// An attempt and its result.
 #[derive(Debug, Serialize)]
 pub(super) struct Attempt {
     pub(super) case: &'static str,
     pub(super) title: &'static str,
-    /// Whether the consumer is to get its answer.
+    /// Required result.
     pub(super) expected: Expected,
     /// The producer's answer, or why there was none.
     pub(super) outcome: Result<String, String>,
     pub(super) egress: Egress,
 }
 
-/// What a case must come to.
+/// Required result of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Expected {
@@ -68,7 +68,7 @@ pub(super) enum Expected {
 }
 
 impl Attempt {
-    /// Whether it came to what it must.
+    /// True if the result is the required one.
     pub(super) fn holds(&self) -> bool {
         let answered = self.outcome.as_deref().is_ok_and(Discovery::is_answer);
         let hybrid = !self.egress.groups.is_empty() && self.egress.groups.iter().all(|(group, _)| group == HYBRID);
@@ -83,7 +83,7 @@ impl Attempt {
 /// The group that the policy asks for, as the inspector names it.
 const HYBRID: &str = "X25519MLKEM768";
 
-/// Whether this host has what the rules need; why not, where it has not.
+/// Fails with the reason if this host lacks a requirement of the rules.
 pub(super) fn possible() -> Result<(), String> {
     let nft = Program::new("nft").package("nftables").arguments(["list", "tables"]);
     nft.run(READY).map(drop).map_err(|error| error.to_string())

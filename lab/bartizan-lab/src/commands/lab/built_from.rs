@@ -1,4 +1,4 @@
-//! What this program was built from, as its build script found it.
+//! Origin of this program, as its build script found it.
 
 use bartizan_workbench::runner::trial::Build;
 

@@ -10,10 +10,12 @@ use crate::output::{out, outln};
 use crate::table::Table;
 use crate::{Failure, Outcome};
 
-/// Say what changed from one run to another: for every combination and metric the shift and the ratio with their intervals.
+/// Say what changed from one run to another: for every combination and metric the shift and the
+/// ratio with their intervals.
 ///
-/// A change is named where all combinations together are 95 % sure of it and where it is larger than the threshold. Runs at different times
-/// meet different conditions of the machine: where the floor changed, the machine did.
+/// A change is named where all combinations together are 95 % sure of it and where it is larger
+/// than the threshold. Runs at different times meet different conditions of the machine: where the
+/// floor changed, the machine did.
 ///
 /// Exit code 1 says that something got worse by more than the threshold, or that lines of a file were no records.
 #[derive(clap::Args)]

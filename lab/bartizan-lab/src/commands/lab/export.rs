@@ -13,7 +13,8 @@ use crate::{Failure, Outcome};
 
 /// Turn records into tables for other programs, or one plot into a picture of its own.
 ///
-/// `bartizan lab export peers --plot latency/bars --file latency.svg` writes a picture that is readable on light and dark pages.
+/// `bartizan lab export peers --plot latency/bars --file latency.svg` writes a picture that is
+/// readable on light and dark pages.
 ///
 /// Exit code 1 says that lines of a file were no records; good records are used.
 #[derive(clap::Args)]

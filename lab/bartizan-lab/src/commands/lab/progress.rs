@@ -1,4 +1,4 @@
-//! How far a run is, on standard error: a bar on a terminal, plain lines elsewhere.
+//! Progress of a run on standard error: a bar on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::interrupt::Interrupt;
 use crate::output::errln;
 
-/// How often a plain line is written.
+/// Interval between plain lines.
 const EVERY: Duration = Duration::from_secs(20);
 
 pub(in crate::commands) struct Progress {
@@ -21,10 +21,10 @@ pub(in crate::commands) struct Progress {
     interrupt: Interrupt,
     terminal: bool,
     file: Option<PathBuf>,
-    /// Whether records are kept where their file is named.
+    /// True if the records stay in the named file.
     kept: bool,
     part: String,
-    /// Of this part.
+    /// Finished trials of this part.
     done: u64,
     trials: u64,
     began: Instant,
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// Of a run whose records pass with it.
+    /// Progress of a run that deletes its records at its end.
     pub(in crate::commands) fn without_file(self) -> Self {
         Self { kept: false, ..self }
     }

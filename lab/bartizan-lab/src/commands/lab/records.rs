@@ -1,4 +1,4 @@
-//! Which records are meant, and what is good in them.
+//! Selection of records, and their valid lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +28,13 @@ pub(super) struct Source {
     pub(super) files: Vec<File>,
     /// The folder that has them, where reports of them belong.
     pub(super) folder: PathBuf,
-    /// How many lines were no records.
+    /// Number of lines that were no records.
     pub(super) damaged: usize,
 }
 
 impl Sources {
-    /// The records of these experiments or files; of every experiment that has any where none is named. Lines that are no
-    /// records are named on standard error.
+    /// The records of these experiments or files; of every experiment that has any where none is
+    /// named. Lines that are no records are named on standard error.
     pub(super) fn read(&self, names: &[String], collection: &Collection) -> Result<Vec<Source>, Failure> {
         let mut sources = Vec::new();
         let mut files: BTreeMap<String, Vec<File>> = BTreeMap::new();
@@ -155,7 +155,7 @@ fn records_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// Whether a file holds records by its name: JSON lines, which may be packed.
+/// True if the file name is that of records: JSON lines, which may be packed.
 fn is_records(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")

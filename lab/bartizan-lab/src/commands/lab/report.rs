@@ -12,8 +12,9 @@ use crate::{Failure, Outcome};
 
 /// Make a report of what was measured: the answer, published and measured values, plots, tables, conditions, raw data.
 ///
-/// The page opens offline and needs nothing else. Without names, every experiment that has records gets one: of its newest
-/// run, else of the records kept with the experiment. Several files of an experiment are taken together.
+/// The page opens offline and needs nothing else. Without names, every experiment that has records
+/// gets one: of its newest run, else of the records kept with the experiment. Several files of an
+/// experiment are taken together.
 ///
 /// Exit code 1 says that lines of a file were no records, or that there was no trial to report; good records are used.
 #[derive(clap::Args)]

@@ -15,8 +15,9 @@ const SHOWN: [&str; 10] = [
 
 /// Build the lab roots: Debian trixie and sid, each unpacked in a folder of the cache.
 ///
-/// They have what is newer than this machine's: OpenSSL 3.5, strongSwan 6.1 with ML-KEM, proxies, a guest's kernel. Nothing is installed on the
-/// machine. A root that is there and whole is left as it is. Needs root and debootstrap, and a minute or a few for each.
+/// They have what is newer than this machine's: OpenSSL 3.5, strongSwan 6.1 with ML-KEM, proxies, a
+/// guest's kernel. Nothing is installed on the machine. A root that is there and whole is left as
+/// it is. Needs root and debootstrap, and a minute or a few for each.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan lab root           both\n  \

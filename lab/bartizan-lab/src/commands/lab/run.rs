@@ -16,9 +16,10 @@ use crate::{Failure, Outcome};
 
 /// Run experiments: trials take turns in random order, and each is written down as it is taken.
 ///
-/// Every repetition of a part takes each combination of its factors once, in random order by the recorded seed. Trials are done
-/// by a process of their own, which as root has its own network namespace and goes before other programs. Records go to
-/// results/EXPERIMENT/RUN.jsonl, one JSON line per trial; `bartizan lab report` shows what they say.
+/// Every repetition of a part takes each combination of its factors once, in random order by the
+/// recorded seed. Trials are done by a process of their own, which as root has its own network
+/// namespace and goes before other programs. Records go to results/EXPERIMENT/RUN.jsonl, one JSON
+/// line per trial; `bartizan lab report` shows what they say.
 ///
 /// Ctrl-C ends after the trial that is under way, and says how to go on.
 ///

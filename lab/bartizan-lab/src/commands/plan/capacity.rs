@@ -18,16 +18,18 @@ use bartizan_terminal::answer::{Form, again, give, number};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-plan-capacity/1";
-/// How many times loss and cost are drawn.
+/// Number of draws of loss and cost.
 const DRAWS: u32 = 400;
 /// So many times the sites are on the plot.
 const SITES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 
 /// Predict the cores, the memory, the bandwidth and the waits of gateways that serve N sites when nothing happens.
 ///
-/// Closed forms: offered load, Erlang C and the mean wait of M/M/c, held against the simulation of `bartizan plan storm --storm none` by tests. Intervals hold 95 of
-/// 100 draws of loss, of the factor of cost, and of the 95 % interval of the measured times. What a set-up of all sites at once takes is the least that a storm of
-/// them lasts. Memory is that of SAs or connections as a record has it.
+/// Closed forms: offered load, Erlang C and the mean wait of M/M/c, held against the simulation of
+/// `bartizan plan storm --storm none` by tests. Intervals hold 95 of 100 draws of loss, of the
+/// factor of cost, and of the 95 % interval of the measured times. What a set-up of all sites at
+/// once takes is the least that a storm of them lasts. Memory is that of SAs or connections as a
+/// record has it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan capacity --sites 50000 --gateways 200 --cores 8\n  \
@@ -68,11 +70,11 @@ struct Report {
     target: Share,
     seed: u64,
     rows: Vec<Row>,
-    /// Where memory comes from, or why there is none.
+    /// Sources of the memory figures, or the reason why there are none.
     memory: Vec<String>,
 }
 
-/// What is said where no record has the memory of an SA.
+/// Note for an engine without a record of an SA's memory.
 const NO_MEMORY: &str = "No record has the memory of an SA of this engine, and none is given: `bartizan lab run sa-memory` measures it, `bartizan plan engines` collects it. \
      Otero-García et al. 2025, section VI and figure 6, print 950 to 3,750 kB without a KEM and 2,820 to 5,160 kB with Kyber for one link, and neither whose memory that is nor \
      what of it an SA has.";

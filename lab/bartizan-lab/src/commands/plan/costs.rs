@@ -10,7 +10,8 @@ use crate::Failure;
 /// This project's record of primitives, with the machine it was taken on in it.
 const CRYPTO: &str = include_str!("../../../../experiments/crypto-cost/record.json");
 const CRYPTO_NAME: &str = "experiments/crypto-cost/record.json";
-/// What engines cost, collected by `bartizan plan engines` from the records of experiments that it names.
+/// Costs of engines, collected by `bartizan plan engines` from the records of experiments that it
+/// names.
 const ENGINES: &str = include_str!("../../../../experiments/crypto-cost/engines.json");
 
 /// Longest record that is read.
@@ -35,7 +36,7 @@ pub(super) struct CostArgs {
     scale_source: Option<String>,
 }
 
-/// What costs are made of.
+/// Records and factors from which costs are calculated.
 pub(super) struct Costs {
     pub(super) crypto: CryptoCost,
     /// The name of its file.
@@ -45,7 +46,8 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// A caution where the primitives are of another processor than the engine's set-ups from which their part is taken.
+    /// A caution where the primitives are of another processor than the engine's set-ups from which
+    /// their part is taken.
     pub(super) fn of_two_processors(&self, engine: Engine) -> Option<String> {
         let set_ups = &self.engines.engine(engine.name()).ok()?.processor;
         let primitives = self.crypto.conditions.processor.as_ref()?;

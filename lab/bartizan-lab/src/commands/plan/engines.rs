@@ -1,4 +1,5 @@
-//! `bartizan plan engines`: what set-ups of engines cost and what their SAs take of memory, collected from records of the lab.
+//! `bartizan plan engines`: what set-ups of engines cost and what their SAs take of memory,
+//! collected from records of the lab.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,10 +13,13 @@ use crate::table::{Side, Table};
 use crate::{Failure, Outcome};
 use bartizan_terminal::answer::number;
 
-/// Collect what set-ups of engines cost and what their SAs take of memory, from records of the lab, as a file that other plans read.
+/// Collect what set-ups of engines cost and what their SAs take of memory, from records of the lab,
+/// as a file that other plans read.
 ///
-/// Reads records of sa-setup and sa-memory (strongSwan's charon), of peers and scale (Bartizan's sidecar), and of any experiment with the same factors and
-/// metrics. Of several runs of one experiment the newest counts. What no record has is left out: plans then say that nothing is known of it.
+/// Reads records of sa-setup and sa-memory (strongSwan's charon), of peers and scale (Bartizan's
+/// sidecar), and of any experiment with the same factors and metrics. Of several runs of one
+/// experiment the newest counts. What no record has is left out: plans then say that nothing is
+/// known of it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan engines lab/experiments/{sa-setup,sa-memory,peers,scale}/records/*.gz\n  \
@@ -50,7 +54,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         engines,
     };
     let text = serde_json::to_string_pretty(&costs).map_err(Failure::new)? + "\n";
-    // What is written is what other plans accept.
+    // Other plans must accept the written file.
     EngineCosts::parse(&text).map_err(Failure::usage)?;
     if let Some(path) = &args.file {
         std::fs::write(path, &text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
@@ -110,7 +114,7 @@ fn collect(trials: &[Record], factors: &[&str], metric: &str) -> Option<Collecte
     })
 }
 
-/// Of one combination.
+/// Values of one combination, by metric.
 type Metrics = BTreeMap<String, Vec<f64>>;
 
 fn sample(of: &Metrics, metric: &str) -> Option<Sample> {
@@ -176,7 +180,8 @@ fn strongswan(trials: &[Record]) -> Option<EngineCost> {
     })
 }
 
-/// What an IKE_SA with a CHILD_SA takes of the responder's charon, and of the kernel where that does ESP.
+/// Memory of an IKE_SA with a CHILD_SA in the responder's charon, and in the kernel if that does
+/// ESP.
 fn memory_of_charon(trials: &[Record]) -> Vec<MeasuredMemory> {
     let Some(kept) = collect(trials, &["key-exchange", "authentication"], "responder-per-sa") else {
         return Vec::new();
@@ -204,7 +209,8 @@ const MODES: [(&str, &str, &str); 2] = [
     ("classical", "X25519", "ecdsa-p256"),
     ("post-quantum", "X25519MLKEM768", "ml-dsa-65"),
 ];
-/// The data path of the sidecar whose handshakes and memory count, and where: one core shakes hands and does nothing else.
+/// The data path of the sidecar whose handshakes and memory count, and where: one core shakes hands
+/// and does nothing else.
 const PATH: &str = "http2";
 const PLACEMENT: &str = "one-core";
 
@@ -237,7 +243,8 @@ fn bartizan(trials: &[Record]) -> Option<EngineCost> {
     })
 }
 
-/// What a connection takes that the sidecar holds: with as many as were held, so that what is there once weighs least.
+/// Memory of a connection that the sidecar holds. The largest number of connections counts, so that
+/// fixed costs weigh least.
 fn memory_of_sidecar(trials: &[Record]) -> Option<MeasuredMemory> {
     let held = collect(trials, &["held", "path"], "memory-per-connection")?;
     let most = held

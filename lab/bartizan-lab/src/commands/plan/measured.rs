@@ -27,19 +27,19 @@ const SCHEMA: &str = "bartizan-plan-measured/2";
 /// A median absolute error up to this is what the planner is to reach.
 const TARGET: f64 = 0.15;
 
-/// Compare what the planner predicts with what the lab measured: set-ups by round trip and loss, delay by size, throughput by cipher, transfers by MTU, TLS handshakes,
-/// storms.
+/// Compare what the planner predicts with what the lab measured: set-ups by round trip and loss,
+/// delay by size, throughput by cipher, transfers by MTU, TLS handshakes, storms.
 ///
-/// Records say by themselves what they are compared with. Each section names what is taken from the same records and what is predicted. Exit code 1 where a
-/// median absolute error is above 15 %.
+/// Records say by themselves what they are compared with. Each section names what is taken from the
+/// same records and what is predicted. Exit code 1 where a median absolute error is above 15 %.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan measured lab/experiments/sa-setup-path/records/RUN.jsonl.gz\n  \
     bartizan plan measured lab/experiments/{paper4-tls,e2-delay-by-size,e2-throughput}/records/*.gz --out plan\n  \
     bartizan plan measured results/sa-setup-path/RUN.jsonl --json | jq .comparisons[].median_absolute_error")]
 pub(crate) struct Args {
-    /// Records (.jsonl, .jsonl.gz) of sa-setup-path, e2-delay-by-size, e2-throughput, fh-mtu, paper4-tls, handshake-storm, or of any experiment with the same factors and
-    /// metrics
+    /// Records (.jsonl, .jsonl.gz) of sa-setup-path, e2-delay-by-size, e2-throughput, fh-mtu,
+    /// paper4-tls, handshake-storm, or of any experiment with the same factors and metrics
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,9 +50,9 @@ pub(crate) struct Args {
 
 /// A kind of prediction, compared.
 struct Compared {
-    /// What was compared.
+    /// Name of the compared quantity.
     what: &'static str,
-    /// Of what was compared, `predicted / measured - 1`.
+    /// Errors of the predictions, `predicted / measured - 1`.
     errors: Vec<f64>,
     /// The sentence of it.
     answer: String,
@@ -66,7 +66,7 @@ struct Compared {
 #[derive(Serialize)]
 struct Comparison {
     what: &'static str,
-    /// How many predictions have a measured value.
+    /// Number of predictions with a measured value.
     n: usize,
     median_absolute_error: f64,
     within_target: bool,
@@ -81,7 +81,7 @@ struct Report {
     sources: Vec<Source>,
 }
 
-/// What a comparison knows of a file of records, or that it is none of its own.
+/// A comparison of predictions with files of records; none if no file is of its kind.
 type Compare = fn(&[File], &super::costs::Costs) -> Result<Option<Compared>, Failure>;
 
 const COMPARISONS: [Compare; 8] = [
@@ -187,7 +187,7 @@ fn overview(report: &Report) -> Section {
     section
 }
 
-/// What the records say against themselves.
+/// Cautions about the records.
 fn conditions(files: &[File]) -> Vec<String> {
     let all = || files.iter().flat_map(|file| &file.records.trials);
     let mut words = Vec::new();
@@ -229,7 +229,7 @@ impl File {
         })
     }
 
-    /// What else is known of a trial.
+    /// A further fact of a trial.
     fn fact<'a>(&self, record: &'a Record, name: &str) -> Option<&'a Value> {
         match &record.outcome {
             Trial::Measured { facts, .. } => facts.get(name),

@@ -9,10 +9,11 @@ use super::storm::{OutputArgs, show, write};
 use crate::output::errln;
 use crate::{Failure, Outcome};
 
-/// Merge parts of one plan: what one run of all their seeds would print, byte for byte, in whatever order they are given.
+/// Merge parts of one plan: what one run of all their seeds would print, byte for byte, in whatever
+/// order they are given.
 ///
-/// Each part is what `bartizan plan storm --seeds A..B --part FILE` wrote, on any machine. Parts of other plans, seeds twice and seeds missing
-/// between others are refused.
+/// Each part is what `bartizan plan storm --seeds A..B --part FILE` wrote, on any machine. Parts of
+/// other plans, seeds twice and seeds missing between others are refused.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan merge part-*.json --html storm.html\n  \

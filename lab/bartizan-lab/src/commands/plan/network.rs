@@ -105,10 +105,12 @@ pub(super) struct NetworkArgs {
     /// Compare each suite without and with sessions that are resumed (engine bartizan)
     #[arg(long)]
     resumption: bool,
-    /// Retransmission, pauses and cookies: strongswan (its defaults), bartizan (what it configures), tcp [default: bartizan for strongswan, tcp for bartizan]
+    /// Retransmission, pauses and cookies: strongswan (its defaults), bartizan (what it
+    /// configures), tcp [default: bartizan for strongswan, tcp for bartizan]
     #[arg(long, value_name = "WHOSE")]
     timers: Option<String>,
-    /// Pause after a set-up that failed, doubled with each up to the second: FIRST..LONGEST [default: that of the timers]
+    /// Pause after a set-up that failed, doubled with each up to the second: FIRST..LONGEST
+    /// [default: that of the timers]
     #[arg(long, allow_hyphen_values = true, value_name = "TIME[..TIME]")]
     retry: Option<Between<Microseconds>>,
     /// Share by which pauses are shorter at random
@@ -155,7 +157,7 @@ pub(super) struct Planned {
     pub(super) memory: Option<Sourced<u64>>,
 }
 
-/// What a plan compares where nothing is asked for.
+/// Suites that a plan compares by default.
 const IKE_SUITES: &[&str] = &[
     "x25519/ecdsa-p256",
     "mlkem768/ecdsa-p256",
@@ -382,7 +384,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("target", "--target"),
 ];
 
-/// What a scenario cannot be, with the flag that says it.
+/// Failure for a number out of bounds, with the flag that gives it.
 pub(super) fn refused(error: &ScenarioError, whole: impl Display) -> Failure {
     let failure = Failure::usage(whole);
     let ScenarioError::OutOfBounds { what, .. } = error else {

@@ -17,10 +17,12 @@ use crate::interrupt::Interrupt;
 use crate::output::{errln, print};
 use crate::{Failure, Outcome};
 
-/// Predict what happens when many sites shake hands at once: an outage ends, an authority changes, certificates are revoked.
+/// Predict what happens when many sites shake hands at once: an outage ends, an authority changes,
+/// certificates are revoked.
 ///
-/// An event-driven simulation with queues, lost packets, retransmission, cookies and back-off, under several seeds; intervals hold 95 of
-/// 100 seeds. Parts of a plan run anywhere (--seeds, --part) and merge exactly (bartizan plan merge).
+/// An event-driven simulation with queues, lost packets, retransmission, cookies and back-off,
+/// under several seeds; intervals hold 95 of 100 seeds. Parts of a plan run anywhere (--seeds,
+/// --part) and merge exactly (bartizan plan merge).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan storm --sites 2000 --gateways 8 --window 30s\n  \
@@ -102,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     show(&part, &args.output)
 }
 
-/// What a plan cannot be is the user's; that it was interrupted is not.
+/// A plan out of bounds is a usage error; an interruption is not.
 fn refused(error: PartError) -> Failure {
     match &error {
         PartError::Plan(PlanError::Variant {

@@ -1,4 +1,4 @@
-//! What a run of `bartizan bench inspect` gives, as text and as JSON.
+//! Report of `bartizan bench inspect`, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ const IDLE: f64 = 2000.0;
 /// Processor time that ten times as many hostile bytes take at most: linear, and what a table and caches that grow add.
 const TENFOLD: f64 = 15.0;
 
-/// What is measured.
+/// Subject of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Subject {
@@ -68,7 +68,7 @@ impl Subject {
     }
 }
 
-/// Who reads.
+/// Program that reads a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reader {
@@ -236,7 +236,7 @@ impl Report {
         figures.extend(Figure::of(what, "times", walls, Some(Target::AtLeast(WRAPPED))));
     }
 
-    /// How many times as long ten times as much takes, by kind of hostile capture.
+    /// Growth of the time with ten times as many bytes, by kind of hostile capture.
     fn growth(&self, figures: &mut Vec<Figure>) {
         let hostile = || self.trials.iter().filter(|trial| trial.subject == Subject::Hostile);
         let mut kinds: Vec<&str> = hostile()

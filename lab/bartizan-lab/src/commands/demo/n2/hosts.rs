@@ -19,15 +19,15 @@ use crate::commands::demo::failed;
 const NODES: [&str; 2] = ["gnb", "amf"];
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 203, 0, 1);
 const AMF: Ipv4Addr = Ipv4Addr::new(10, 203, 0, 2);
-/// Where the AMF's sidecar listens for the gNB's.
+/// Port at which the AMF's sidecar listens for the gNB's.
 const SIDECAR_PORT: u16 = 38_413;
 /// The interface at both ends of the cable.
 const CABLE: &str = "n2";
 /// Ethernet's.
 const MTU: u16 = 1500;
-/// How long a sidecar may take to be ready, and an exchange of twenty messages.
+/// Time limit for a sidecar to be ready, and for an exchange of twenty messages.
 const READY: Duration = Duration::from_secs(60);
-/// How long a sidecar may take to drain and write its ledger.
+/// Time limit for a sidecar to drain and write its ledger.
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// The gNB's and the AMF's.
@@ -140,7 +140,8 @@ impl Hosts {
         Ok((took.collect(), changed))
     }
 
-    /// What the gNB gets that opens an association at its sidecar and sends a message: an answer, or why there is none.
+    /// Result for a gNB that opens an association at its sidecar and sends a message: an answer, or
+    /// the reason why there is none.
     pub(super) fn first_answer(&self) -> Result<Result<String, String>, Failure> {
         let exchange = Exchange::free5gc();
         let (_, request) = exchange

@@ -1,4 +1,4 @@
-//! What a run gave, in a few lines: `bartizan lab report` says what it means.
+//! Results of a run in a few lines. `bartizan lab report` explains their meaning.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub(super) struct Summary {
     given_up: Vec<GivenUp>,
     damaged_lines: Vec<u64>,
     rows: Vec<Row>,
-    /// What was taken twice.
+    /// Combinations that were measured twice.
     controls: Vec<Twice>,
 }
 
@@ -49,7 +49,8 @@ struct Twice {
 }
 
 impl Twice {
-    /// Whether two of the same differ: the machine or the workload does what the statistics do not account for.
+    /// True if identical twins differ: the machine or the workload has an effect that the
+    /// statistics do not account for.
     fn differs(&self) -> bool {
         matches!(self.effect.verdict, Verdict::More | Verdict::Less)
     }
@@ -123,7 +124,7 @@ fn not_run(experiment: &Experiment, left_out: &[LeftOut]) -> Vec<String> {
     parts.map(|part| part.id.clone()).collect()
 }
 
-/// What the report of these records says, the runner's own floor before it.
+/// Rows and controls of these records' report, the runner's own floor first.
 fn measured(experiment: &Experiment, ended: &Ended) -> (Vec<Row>, Vec<Twice>) {
     let mut experiment = experiment.clone();
     experiment.parts.insert(0, runner_part());

@@ -38,7 +38,7 @@ pub(super) fn handshake(key_exchange: &str, authentication: &str, port: Port) ->
     })
 }
 
-/// What was set up, over which MTU and port.
+/// Algorithms of a set-up, with MTU and port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Combination {
     key_exchange: String,
@@ -68,9 +68,9 @@ struct Row {
     ip_fragments: (f64, u64),
     ike_fragments: (f64, u64),
     bytes: (f64, u64),
-    /// Whether packets and fragments of both kinds are those predicted.
+    /// True if packets and fragments of both kinds are those predicted.
     agrees: bool,
-    /// Of bytes.
+    /// Relative error of the bytes.
     error: f64,
 }
 

@@ -22,7 +22,7 @@ use bartizan_terminal::answer::number;
 /// TCP timestamps with padding (RFC 7323, section 3.2), which every segment has.
 const TIMESTAMPS: u64 = 12;
 
-/// What was negotiated, in a part of a run.
+/// Negotiated parameters, in a part of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Combination {
     part: String,
@@ -206,7 +206,8 @@ impl<'a> Known<'a> {
             resumes: false,
         };
         let exchanges = suite.primitives(crypto).map_err(Failure::usage)?;
-        // The clock runs from ClientHello to the client's Finished: its key pair was made before, its signature is verified after.
+        // The clock runs from ClientHello to the client's Finished: its key pair was made before,
+        // its signature is verified after.
         let [hello, finished] = &exchanges[..] else {
             return Ok(None);
         };

@@ -135,7 +135,7 @@ fn read(files: &[File]) -> (BTreeMap<Combination, Measured>, Vec<Source>) {
 /// Without NAT all stays on port 500.
 const PORT: Port = Port::P500;
 
-/// What the ends compute: a set-up without delay and loss.
+/// Time for computation at both ends: a set-up without delay and loss.
 fn computing(measured: &BTreeMap<Combination, Measured>, key_exchange: &str) -> Option<f64> {
     let still = measured
         .iter()

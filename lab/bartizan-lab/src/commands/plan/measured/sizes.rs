@@ -42,8 +42,8 @@ struct Row {
 
 /// Bytes of the unprotected frame that an echo's trial sent; none where they do not follow from its levels.
 ///
-/// An echo of the kernel (ping) has its data in ICMP and IP; the fronthaul's echo has frames of the size itself. Messages
-/// by SCTP or UDP are bundled by the kernel.
+/// An echo of the kernel (ping) has its data in ICMP and IP; the fronthaul's echo has frames of the
+/// size itself. Messages by SCTP or UDP are bundled by the kernel.
 fn echo_frame(record: &Record, values: &BTreeMap<String, Vec<f64>>) -> Option<u64> {
     let size: u64 = record.levels.level("size")?.parse().ok()?;
     match record.levels.level("transport") {
@@ -120,7 +120,8 @@ fn read(files: &[File]) -> (BTreeMap<(String, String), Sizes>, Vec<Source>) {
     (measured, sources)
 }
 
-/// Bytes of a kernel's echo that fit into a packet of 1500 bytes with every protection of the experiment: 1400 of data, 42 around.
+/// Bytes of a kernel's echo that fit into a packet of 1500 bytes with every protection of the
+/// experiment: 1400 of data, 42 around.
 const WHOLE: u64 = 1442;
 
 fn of_protection(experiment: &str, protection: &str, sizes: &Sizes) -> Result<Vec<Row>, Failure> {

@@ -24,7 +24,7 @@ const SHARES: [usize; 21] = [
 /// Those that a table has.
 const SHOWN: [usize; 4] = [50, 95, 99, 100];
 
-/// What was set up.
+/// Algorithms and number of the set-ups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Combination {
     protocol: &'static str,
@@ -45,7 +45,8 @@ struct Storm {
 }
 
 impl Storm {
-    /// What a set-up takes the busier end, in microseconds: a few at a time before the storm, and on average in it.
+    /// Processor time of the busier end for a set-up, in microseconds: a few at a time before the
+    /// storm, and on average in it.
     fn busier_us(&self) -> (f64, f64) {
         let [client, responder] = self.in_storm_us;
         if client >= responder {
@@ -55,21 +56,24 @@ impl Storm {
         }
     }
 
-    /// By how many microseconds each SA that is up makes the next set-up longer, if the cost grows evenly from what it was before to its mean in the storm. None
-    /// where all clients begin at once, so that most are half open together.
+    /// By how many microseconds each SA that is up makes the next set-up longer, if the cost grows
+    /// evenly from what it was before to its mean in the storm. None where all clients begin at
+    /// once, so that most are half open together.
     fn growth_us(&self, clients: f64) -> Option<f64> {
         let (before, mean) = self.busier_us();
         (self.began_within_s > 0.0).then(|| 2.0 * (mean - before) / clients)
     }
 
-    /// When a part of so many clients is connected if one begins after the other and the `k`th takes the busier end `c + g k`: `n part (c + g n part / 2)`.
+    /// Time at which a part of this many clients is connected if one begins after the other and the
+    /// `k`th takes the busier end `c + g k`: `n part (c + g n part / 2)`.
     fn growing_s(&self, clients: f64, part: f64, growth_us: f64) -> f64 {
         let done = clients * part;
         (done * (self.busier_us().0 + growth_us * done / 2.0) + self.beyond_us) / 1e6
     }
 }
 
-/// How much longer each SA makes the next set-up, and whether that is from storms of other key exchanges: then what comes of it is a prediction.
+/// Time that each SA adds to the next set-up, and true if it is from storms of other key exchanges.
+/// Only then is the result a prediction.
 #[derive(Debug, Clone, Copy)]
 struct Growth {
     us: f64,
@@ -77,7 +81,8 @@ struct Growth {
 }
 
 impl Growth {
-    /// From the storms of the same protocol with another key exchange or authentication; where there is none, from this combination's own.
+    /// From the storms of the same protocol with another key exchange or authentication; where
+    /// there is none, from this combination's own.
     fn of(of: &Combination, measured: &BTreeMap<Combination, Vec<Storm>>) -> Option<Self> {
         let growth = |(of, storms): (&Combination, &Vec<Storm>)| -> Option<f64> {
             let each: Option<Vec<f64>> = storms.iter().map(|storm| storm.growth_us(of.clients as f64)).collect();
@@ -112,10 +117,11 @@ struct Row {
     retransmissions: f64,
     predicted_retransmissions: f64,
     median_absolute_error: f64,
-    /// Microseconds by which each SA that is up makes the next set-up longer, from storms of other key exchanges or from this one. None where all clients begin at once.
+    /// Microseconds by which each SA that is up makes the next set-up longer, from storms of other
+    /// key exchanges or from this one. None where all clients begin at once.
     growth_us: Option<f64>,
     growth_from_others: Option<bool>,
-    /// Of the times that such a cost gives.
+    /// Error of the times with such a growing cost.
     median_absolute_error_growing: Option<f64>,
     shares: Vec<Share>,
 }
@@ -203,7 +209,7 @@ fn compare(
     }))
 }
 
-/// What a cost that grows with SAs makes of it, in words; nothing where all clients begin at once.
+/// Error with a cost that grows with SAs, in words; empty if all clients begin at once.
 fn with_growth(rows: &[Row]) -> String {
     let growing: Vec<f64> = rows
         .iter()
@@ -228,7 +234,7 @@ fn read(files: &[File], wanted: &str) -> (BTreeMap<Combination, Vec<Storm>>, Vec
             let level = |factor: &str| record.levels.level(factor).map(str::to_owned);
             let (protocol, key_exchange, authentication) = match (level("group"), level("key-exchange")) {
                 (Some(group), _) => (TLS, group, level("certificate")),
-                // Where the experiment does not vary it, both ends have the workload's first.
+                // If the experiment does not vary it, both ends have the workload's first.
                 (_, Some(key_exchange)) => (
                     IKEV2,
                     key_exchange,

@@ -1,4 +1,5 @@
-//! Transfers by MTU: what a segment takes beyond its bytes, from the smallest and the largest MTU, and what that makes of those between.
+//! Transfers by MTU: what a segment takes beyond its bytes, from the smallest and the largest MTU,
+//! and what that makes of those between.
 
 use std::collections::BTreeMap;
 

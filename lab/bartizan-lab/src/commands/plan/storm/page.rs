@@ -1,11 +1,11 @@
-//! What came of a plan, as a page: the report crate draws it.
+//! Results of a plan as a page, which the report crate draws.
 
 use bartizan_report::storm::{self, Answer};
 use bartizan_simulation::storm::{Part, Summary, VariantSummary};
 
 use super::table::{described, said, sources};
 
-/// What the simulation leaves out.
+/// Limits of the simulation.
 const LIMITS: [&str; 3] = [
     "Congestion between sites and gateways, routing, losses that come in bursts, and gateways that fail are not simulated.",
     "Sites compute as fast as the machine of the records; their time is their own.",
@@ -40,7 +40,7 @@ fn sentence(summary: &Summary) -> String {
     }
 }
 
-/// What the sentence is about, as summaries name it.
+/// Quantity of the sentence, by its name in summaries.
 const NEARLY_ALL: &str = "99 % of sites";
 
 /// Cells of the page.

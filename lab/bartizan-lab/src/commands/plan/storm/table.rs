@@ -1,4 +1,4 @@
-//! What came of a plan, as tables.
+//! Results of a plan, as tables.
 
 use bartizan_page::quantity::Shown;
 use bartizan_simulation::simulation::{StormKind, Variation};
@@ -28,7 +28,7 @@ pub(in crate::commands::plan) fn said(spread: Option<Spread>, unit: &str) -> Str
     }
 }
 
-/// What was simulated, in one line.
+/// Description of the simulation, in one line.
 pub(super) fn described(part: &Part) -> String {
     let Some(first) = part.plan.variants.first() else {
         return String::new();
