@@ -38,7 +38,6 @@ fn records(file: &Path) -> Vec<Value> {
     trials.filter(|trial| trial["part"] != "runner").collect()
 }
 
-/// A level of a factor.
 fn level<'a>(record: &'a Value, factor: &str) -> &'a str {
     record["levels"][factor].as_str().unwrap_or("-")
 }

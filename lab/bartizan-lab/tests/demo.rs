@@ -90,7 +90,8 @@ fn product() -> std::path::PathBuf {
     Path::new(env!("CARGO_BIN_EXE_bartizan-lab")).with_file_name("bartizan")
 }
 
-/// The capture of a run between sidecars, read as anybody reads it: with the ledgers nothing is left open.
+/// The capture of a run between sidecars, read by `bartizan inspect`: with the ledgers no value is
+/// unknown.
 fn proved_by_packets_and_ledgers(run: &Path) {
     let inspect = |ledgers: &[String]| -> Value {
         let mut command = Command::new(product());
@@ -279,7 +280,8 @@ mod as_root {
             );
             assert_eq!(verdict(run, "authenticity_by_ledger"), "quantum-safe");
             assert_eq!(run["eavesdropper"]["readable_count"], 0);
-            // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
+            // Every handshake on the wire is in the ledger of the sidecar that accepted it, and the
+            // reverse.
             assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
             proved_by_packets_and_ledgers(&folder.path().join("out").join(case));
         }

@@ -187,8 +187,8 @@ proptest! {
     fn slower_gateways_and_larger_messages_bring_no_site_back_sooner(
         seed in any::<u64>(), sites in 50_u64..400, slower in 1_u64..10, larger in 1_u32..10,
     ) {
-        // Without loss, cookies and retransmissions that meet a queue, each site waits for those
-        // before it and for no one else.
+        // Without loss, cookies and retransmissions that meet a queue, each site waits only for the
+        // sites before it.
         let mut scenario = scenario(sites, 1);
         scenario.admission.cookies_from = None;
         let here = simulated(&scenario, seed);

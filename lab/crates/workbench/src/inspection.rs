@@ -31,7 +31,7 @@ pub struct Cost {
 /// together.
 ///
 /// # Errors
-/// When it cannot be started, or fed.
+/// Fails if it cannot be started, or fed.
 pub fn measure(command: &mut Command, flows: Option<&Flows>) -> io::Result<Cost> {
     let input = if flows.is_some() { Stdio::piped() } else { Stdio::null() };
     let began = Instant::now();

@@ -269,7 +269,7 @@ pub struct Trial<'a> {
     pub repetition: usize,
     /// For whatever is left to chance.
     pub seed: u64,
-    /// When the worker will be killed.
+    /// Time at which the worker is killed.
     pub deadline: Instant,
 }
 

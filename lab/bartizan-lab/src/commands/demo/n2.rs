@@ -82,7 +82,7 @@ struct Run {
     payload_protocols_changed: usize,
     ng_setup_ms: f64,
     registrations_ms: Vec<f64>,
-    /// Packets of SCTP on the cable, which anybody there can read.
+    /// Unencrypted packets of SCTP on the cable.
     sctp_packets: u64,
     eavesdropper: View,
 }

@@ -24,7 +24,6 @@ pub(super) struct Sources {
 pub(super) struct Source {
     /// The experiment, as it is now.
     pub(super) found: Found,
-    /// Its files.
     pub(super) files: Vec<File>,
     /// The folder that has them, where reports of them belong.
     pub(super) folder: PathBuf,

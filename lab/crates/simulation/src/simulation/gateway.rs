@@ -96,7 +96,6 @@ impl Link {
     }
 }
 
-/// A gateway.
 #[derive(Debug, Clone)]
 pub(super) struct Gateway {
     pub(super) cores: Cores,

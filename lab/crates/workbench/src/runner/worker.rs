@@ -27,7 +27,7 @@ pub(crate) use message::{Done, Measured, Order, Reply, Start, TrialOrder};
 /// Does what the runner asks for over this socket, or over standard input and output, until it is closed.
 ///
 /// # Errors
-/// When the runner does not say what a runner says, or is gone in the middle of an answer.
+/// Fails if an order is invalid, or the runner is gone in the middle of an answer.
 pub fn work(socket: Option<&Path>) -> io::Result<()> {
     let Some(socket) = socket else {
         return serve(io::stdin().lock(), io::stdout().lock());

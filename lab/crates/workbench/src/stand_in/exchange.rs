@@ -129,7 +129,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is not of that form.
+    /// Fails if it cannot be read, or is not of that form.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let shown = || path.display().to_string();
@@ -157,7 +157,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// When it is not of that form.
+    /// Fails if it is not of that form.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let file: file::File = serde_json::from_str(text)?;
         if file.schema != file::SCHEMA {

@@ -218,7 +218,7 @@ impl Egress {
 }
 
 impl Left {
-    /// SCTP that anybody can read.
+    /// Number of unencrypted SCTP packets.
     pub(super) fn clear(&self) -> usize {
         let clear = |frames: &[Frame]| frames.iter().filter(|frame| frame.protocol == SCTP).count();
         clear(&self.node) + clear(&self.ric)

@@ -41,7 +41,7 @@ struct IpsecSetUp {
     set_ups: usize,
     rekeys: bool,
     patience: Duration,
-    // Pairs of charons by their configuration, and one for those who load everything themselves.
+    // Pairs of charons by their configuration, and one for drivers that load everything themselves.
     links: BTreeMap<String, Link>,
     whole: Option<Whole>,
     connections: Vec<Connection>,
@@ -52,7 +52,7 @@ struct IpsecSetUp {
 /// One combination, as both charons know it; they do not know the path.
 struct Connection {
     levels: Levels,
-    /// Tells it from the others by its addresses and names.
+    /// Number in its addresses and names.
     number: u8,
     /// Code points of the key exchanges that must be negotiated, the KE payload's first.
     methods: Vec<u16>,
@@ -282,7 +282,7 @@ impl Workload for IpsecSetUp {
 struct Asked<'a> {
     connection: &'a Connection,
     driver: &'a str,
-    /// For those who load everything themselves.
+    /// For drivers that load everything themselves.
     whole: Option<&'a Whole>,
     rekeys: bool,
     condition: Condition,
@@ -408,7 +408,7 @@ fn rekey(link: &Link, client: &mut Client, asked: &Asked<'_>) -> Result<bool, Er
     let ask = Section::new().with("child", link::child("first", asked.connection.number));
     let began = Instant::now();
     client.command("rekey", ask).map_err(refused)?;
-    // charon answers at once; that it is done it tells by an event.
+    // charon answers at once, and reports the finished rekey by an event.
     match events.event(asked.patience).map_err(refused)? {
         Some(_) => Ok(true),
         None if asked.is_lost(began) => Ok(false),

@@ -62,7 +62,6 @@ fn answer<'a>(part: &Part, summary: &'a Summary) -> Answer<'a> {
     }
 }
 
-/// The page.
 pub(super) fn page(part: &Part, summary: &Summary) -> String {
     storm::page(&answer(part, summary))
 }

@@ -290,7 +290,7 @@ impl Collection {
     /// Names of its experiments, in order.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// Fails if the folder cannot be read.
     pub fn ids(&self) -> Result<Vec<String>, CollectionError> {
         let folder = match self {
             Self::BuiltIn => {

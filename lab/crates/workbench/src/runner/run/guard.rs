@@ -25,7 +25,7 @@ impl Guard {
     /// Starts one: `own guard`, for a run with this scratch folder.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// Fails if it cannot be started.
     pub fn start(own: &Path, scratch: &Path) -> io::Result<Self> {
         let mut command = Command::new(own);
         command.args(["guard", "--scratch"]).arg(scratch);

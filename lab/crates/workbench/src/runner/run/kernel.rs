@@ -1,4 +1,4 @@
-//! On whose kernel the trials of a part are done, and what can be done on neither.
+//! Kernel of each part's trials, and combinations that no kernel can run.
 
 use std::collections::BTreeSet;
 

@@ -48,7 +48,7 @@ impl Records {
     /// Reads a file, plain or packed by gzip; what is no record is named and left out.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut plain = BufReader::new(File::open(path)?);
         if plain.fill_buf()?.starts_with(&GZIP) {

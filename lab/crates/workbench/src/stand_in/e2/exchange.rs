@@ -133,7 +133,7 @@ impl Exchange {
     /// Reads one.
     ///
     /// # Errors
-    /// When it is not of the form of [`File`], or not a whole exchange.
+    /// Fails if it is not of the form of [`File`], or not a whole exchange.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let file: File = serde_json::from_str(text)?;
         if file.schema != SCHEMA {

@@ -43,7 +43,7 @@ pub enum Content {
 /// The frames of a capture, in order, without those that carry no IP.
 ///
 /// # Errors
-/// When the file is not a capture of ours.
+/// Fails if the file is not a capture of ours.
 pub fn read(path: &Path) -> Result<Vec<Frame>, Error> {
     let mut frames = Vec::new();
     each(path, |packet| {
@@ -68,7 +68,7 @@ pub fn read(path: &Path) -> Result<Vec<Frame>, Error> {
 /// The changes of direction among the packets of a protocol.
 ///
 /// # Errors
-/// When the file is not a capture of ours.
+/// Fails if the file is not a capture of ours.
 pub fn turns(path: &Path, protocol: u8) -> Result<Vec<Turn>, Error> {
     let mut turns = Turns::new(protocol);
     let mut given = Vec::new();

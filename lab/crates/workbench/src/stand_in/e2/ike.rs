@@ -78,7 +78,7 @@ impl Ike {
     /// Instead of whatever was loaded: E2 with this key exchange for IKE_SA and CHILD_SAs, set up by the first packet.
     ///
     /// # Errors
-    /// When a charon does not answer or refuses.
+    /// Fails if a charon does not answer or refuses.
     pub fn trap(&mut self, key_exchange: &str, selector: Selector) -> Result<(), Error> {
         self.clear()?;
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
@@ -132,7 +132,7 @@ impl Ike {
     /// Has the nodes' charon set the SAs up now, without a packet that asks for them.
     ///
     /// # Errors
-    /// When they do not come up.
+    /// Fails if the SAs do not come up.
     pub fn set_up(&self, patience: Duration) -> Result<(), Error> {
         let Some([connection, _]) = &self.connections else {
             return Ok(());
@@ -153,7 +153,7 @@ impl Ike {
     /// Deletes the SAs at both ends; what sets them up again stays.
     ///
     /// # Errors
-    /// When a charon does not answer, or an SA stays.
+    /// Fails if a charon does not answer, or an SA stays.
     pub fn delete(&self) -> Result<(), Error> {
         self.charons.delete_all()
     }
@@ -161,7 +161,7 @@ impl Ike {
     /// Deletes the SAs and unloads everything: packets pass unencrypted from now on.
     ///
     /// # Errors
-    /// When a charon does not answer, or an SA stays.
+    /// Fails if a charon does not answer, or an SA stays.
     pub fn clear(&mut self) -> Result<(), Error> {
         let Some(connections) = &self.connections else {
             return Ok(());
@@ -178,7 +178,7 @@ impl Ike {
     /// A connection to the charon of this end.
     ///
     /// # Errors
-    /// When it does not listen.
+    /// Fails if it does not listen.
     pub fn client(&self, at: At) -> Result<Client, Error> {
         self.charons.client(at.end())
     }
@@ -186,7 +186,7 @@ impl Ike {
     /// Ends the charon of this end at once, as a crash does: what it has installed in the kernel stays.
     ///
     /// # Errors
-    /// When the kernel does not take the signal.
+    /// Fails if the kernel does not take the signal.
     pub fn kill(&mut self, at: At) -> Result<(), Error> {
         self.charons.kill(at.end())
     }
@@ -194,7 +194,7 @@ impl Ike {
     /// Name and version that charon reports.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// Fails if it does not answer.
     pub fn version(&self) -> Result<String, Error> {
         self.charons.version()
     }

@@ -178,7 +178,7 @@ impl<'a> Node<'a> {
     /// Takes what came from the RIC.
     ///
     /// # Errors
-    /// When it is not what the script has there.
+    /// Fails if the script has another message there.
     pub fn take(&mut self, bytes: &[u8], now: Instant) -> Result<(), Unexpected> {
         let script = self.script;
         match self.phase {

@@ -53,7 +53,8 @@ const RECONNECTS: usize = 100;
 /// Plays the script on a link.
 ///
 /// # Errors
-/// When an association cannot be opened, something comes that the script does not have, or the deadline passes.
+/// Fails if an association cannot be opened, a message comes that the script does not have, or the
+/// deadline passes.
 pub fn play(script: &Script, link: &Link, faults: Faults, deadline: Instant) -> Result<Played, Error> {
     let listen = || Listener::bind(Link::ric_address(), Opening::default());
     let listener = link.ric().enter(listen)??;

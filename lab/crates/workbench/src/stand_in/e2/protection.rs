@@ -356,7 +356,7 @@ impl Suite {
     }
 }
 
-/// Hands `ip` its lines by a file: what stands in a command line, everybody can read.
+/// Passes lines to `ip` in a file: every user can read a command line.
 fn run(namespace: &Namespace, batch: &str, scratch: &Path) -> Result<(), Error> {
     let path = scratch.join("xfrm");
     let mut options = fs::OpenOptions::new();

@@ -85,7 +85,7 @@ impl Script {
     /// The script of a load.
     ///
     /// # Errors
-    /// When the load has no node, a pace that is no positive number, or too many indications.
+    /// Fails if the load has no node, a pace that is no positive number, or too many indications.
     pub fn new(exchange: &Exchange, load: Load) -> Result<Self, Unplayable> {
         if load.nodes == 0 {
             return Err(Unplayable("there is no node"));

@@ -243,8 +243,8 @@ impl Frame {
     }
 }
 
-/// The plane of a frame of anybody's, by its EtherType and eCPRI's message type; none where it is
-/// none of the fronthaul.
+/// The plane of any frame, by its EtherType and eCPRI's message type; none if it is no frame of a
+/// fronthaul.
 #[must_use]
 pub fn plane(bytes: &[u8]) -> Option<Plane> {
     let behind = match bytes.get(12..)? {

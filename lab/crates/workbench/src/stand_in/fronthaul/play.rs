@@ -165,7 +165,8 @@ pub struct Way<O, I> {
 /// Plays a script from the O-DU to the O-RU, through what protects the link.
 ///
 /// # Errors
-/// When the interface goes, or down where the link does not do so at times, or it is not over at the deadline.
+/// Fails if the interface disappears, if it goes down on a link that must stay up, or if the script
+/// is not over at the deadline.
 pub fn play(
     link: &Link,
     script: &mut dyn Script,

@@ -10,7 +10,6 @@ pub(crate) fn moment(since_1970: Duration) -> Moment {
     u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Now.
 pub(crate) fn now() -> Moment {
     moment(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

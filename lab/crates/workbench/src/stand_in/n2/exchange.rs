@@ -75,7 +75,7 @@ impl Exchange {
     /// Reads the only association of a capture; each message once, also where it was sent again.
     ///
     /// # Errors
-    /// When it is no capture, not whole, or has something else in it.
+    /// Fails if it is no capture, not whole, or has something else in it.
     pub fn read(capture: &[u8]) -> Result<Self, Error> {
         let amf = SCTP_APPLICATIONS.iter().find(|known| known.interface == "N2");
         let amf = amf.and_then(|known| known.port);

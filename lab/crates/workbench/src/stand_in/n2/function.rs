@@ -74,7 +74,7 @@ impl Waiting {
     /// The next association.
     ///
     /// # Errors
-    /// When none comes in time.
+    /// Fails if no association comes in time.
     pub fn accept(&self, deadline: Instant) -> Result<Function, Error> {
         while Instant::now() < deadline {
             let mut files = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
@@ -102,7 +102,7 @@ impl Function {
     /// Opens an association from an address of this host (port 0 takes a free one) and waits until it is established.
     ///
     /// # Errors
-    /// When the peer does not answer, or refuses.
+    /// Fails if the peer does not answer, or refuses.
     pub fn open(host: &Namespace, local: SocketAddr, peer: SocketAddr) -> Result<Self, Error> {
         Self::of(host.enter(|| Association::connect(local, peer, opening()))??)
     }
@@ -110,7 +110,7 @@ impl Function {
     /// Sends a message, and waits until there is room for it.
     ///
     /// # Errors
-    /// When there is none in time, or the association is gone.
+    /// Fails if there is no room in time, or the association is gone.
     pub fn send(&self, message: &Message, deadline: Instant) -> Result<(), Error> {
         let Message {
             stream,
@@ -137,7 +137,7 @@ impl Function {
     /// The next message, whole; none where the peer has ended the association in order.
     ///
     /// # Errors
-    /// When nothing comes in time, or the association was aborted or lost.
+    /// Fails if nothing comes in time, or the association was aborted or lost.
     pub fn receive(&mut self, deadline: Instant) -> Result<Option<Message>, Error> {
         loop {
             match self.association.next_event(&mut self.buffer).map_err(Error::Broken)? {
@@ -189,7 +189,7 @@ impl Function {
     /// Ends it in order, and waits until the peer has.
     ///
     /// # Errors
-    /// When the peer says something more, or does not end it in time.
+    /// Fails if the peer says something more, or does not end it in time.
     pub fn close(mut self, deadline: Instant) -> Result<(), Error> {
         // The end that shuts down learns only from a notification that the peer has shut down too.
         // Notifications are subscribed to only now: each one would wake the program.

@@ -86,7 +86,7 @@ impl Pair {
     /// Waits until a connection is ready for the next association, where sidecars keep one.
     ///
     /// # Errors
-    /// When there is none in time, or a program has ended.
+    /// Fails if there is no connection in time, or a program has ended.
     pub fn settle(&mut self, link: &Link) -> Result<(), Error> {
         for (program, end) in self.programs.iter_mut().zip(ENDS) {
             if program.ended()?.is_some() {

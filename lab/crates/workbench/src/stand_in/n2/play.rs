@@ -30,7 +30,7 @@ pub struct Seen {
 /// message is sent as soon as all before it have come.
 ///
 /// # Errors
-/// When the association ends, the deadline passes, or other octets come than were recorded.
+/// Fails if the association ends, the deadline passes, or other octets come than were recorded.
 pub fn play(exchange: &Exchange, end: End, association: &mut Function, deadline: Instant) -> Result<Seen, Error> {
     let mut seen = Seen {
         at: Vec::with_capacity(exchange.messages().len()),

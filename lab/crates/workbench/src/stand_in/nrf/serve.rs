@@ -45,7 +45,7 @@ pub struct Manner {
 /// Serves until the process ends.
 ///
 /// # Errors
-/// When the socket cannot be used or no runtime can be had.
+/// Fails if the socket cannot be used, or no runtime can be started.
 pub fn serve(listener: TcpListener, manner: Manner) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;

@@ -7,7 +7,7 @@
 //!                     |                                  ^     ^         ^
 //!                     +== TLS ==> sidecar of the third ==+ SBI | O1      | TCP, and never a certificate
 //!                                   hostile producer behind it |         |
-//!                                   hostile consumer next to it -         anybody
+//!                                   hostile consumer next to it -     any client
 //! ```
 //!
 //! The attacker has a fixed rate, and another processor if there is one. So a figure shows the
@@ -93,8 +93,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Starts sidecars of these paths. The last processor is that of those who are measured; what
-    /// is hostile has the others.
+    /// Starts sidecars of these paths. The measured processes have the last processor, the attacker
+    /// the others.
     pub(crate) fn start(tools: &Tools, paths: &[Proxy], folder: &Path, processors: &[usize]) -> Result<Self, Error> {
         let (hostile, own) = processors.split_at(processors.len().saturating_sub(1));
         let hostile = if hostile.is_empty() { own } else { hostile };

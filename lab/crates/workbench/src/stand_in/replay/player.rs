@@ -37,8 +37,8 @@ pub enum Speed {
 ///
 /// # Errors
 ///
-/// When a network function of the exchange has no target, or a runtime cannot be started. Whatever goes wrong while
-/// playing is in [`Outcome::faults`].
+/// Fails if a network function of the exchange has no target, or a runtime cannot be started. Later
+/// faults are in [`Outcome::faults`].
 pub fn play(exchange: &Exchange, targets: &Targets, speed: Speed) -> Result<Outcome, Error> {
     let mut parts = Vec::with_capacity(exchange.connections().len());
     for (number, connection) in exchange.connections().iter().enumerate() {

@@ -115,7 +115,7 @@ impl Responder {
     ///
     /// # Errors
     ///
-    /// When a network function of the exchange has no socket, or threads cannot be started.
+    /// Fails if a network function of the exchange has no socket, or threads cannot be started.
     pub fn start(
         exchange: &Exchange,
         listeners: BTreeMap<String, TcpListener>,

@@ -64,7 +64,7 @@ impl Client {
     /// One that has not connected yet.
     ///
     /// # Errors
-    /// When no runtime can be had.
+    /// Fails if no runtime can be started.
     pub fn new(target: Target, connections: Connections) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Ok(Self {

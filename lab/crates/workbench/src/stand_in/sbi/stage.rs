@@ -265,7 +265,7 @@ impl Stage {
     /// Resources used by its processes so far; none for an NRF of the user's.
     ///
     /// # Errors
-    /// When one of them has ended.
+    /// Fails if one of them has ended.
     pub fn spent(&self) -> Result<Spent, Error> {
         let of = |process: &Option<Process>| {
             process
@@ -283,7 +283,7 @@ impl Stage {
     /// Lets the consumer's sidecar run on these processors only, and the NRF with its sidecar on those.
     ///
     /// # Errors
-    /// When there is none among them that they may run on.
+    /// Fails if none of the processors is allowed for them.
     pub fn pin(&self, consumers: &[usize], producers: &[usize]) -> Result<(), Error> {
         if let Some(consumer) = &self.consumer {
             consumer.pin(consumers)?;
@@ -296,7 +296,7 @@ impl Stage {
     /// with the microseconds each took there. `None` where there is no sidecar.
     ///
     /// # Errors
-    /// When a process does not end, or the ledger cannot be read.
+    /// Fails if a process does not end, or the ledger cannot be read.
     pub fn stop(self) -> Result<Option<Handshakes>, Error> {
         for process in [self.consumer, self.producer, self.nrf].into_iter().flatten() {
             process.terminate(END)?;
@@ -307,7 +307,7 @@ impl Stage {
     /// The same while it runs; what the sidecar has not written yet is not counted.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn handshakes(&self) -> Result<Option<Handshakes>, Error> {
         self.ledger.as_deref().map(Handshakes::read).transpose()
     }

@@ -326,7 +326,7 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     None
 }
 
-/// Folder of the plugins in a lab root, and strongSwan's own ML-KEM, which Debian does not package.
+/// Plugin with strongSwan's own ML-KEM in a lab root. Debian does not package it.
 const ML: &str = "usr/lib/ipsec/plugins/libstrongswan-ml.so";
 
 fn lacks_ml(tools: &Tools) -> Option<Lack> {

@@ -257,9 +257,9 @@ impl Server {
         if negotiated.group.code != self.code_point() || negotiated.resumed {
             return Err(Error::Handshake(format!("group {}", negotiated.group.name)));
         }
-        // A TLS 1.3 client has ended before the server has judged it. What the server says first
-        // (tickets, or our own server's byte) tells that it did, and comes before anything else of
-        // the client: its flight is the handshake and no more.
+        // A TLS 1.3 client has ended before the server has judged it. The server's first data
+        // (tickets, or our own server's byte) shows that it did. It comes before any further data of
+        // the client, whose flight is the handshake and no more.
         let read = client.read_tls(&mut socket).map_err(Error::Broken)?;
         client
             .process_new_packets()

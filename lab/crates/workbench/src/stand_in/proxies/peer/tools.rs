@@ -64,7 +64,7 @@ impl Tools {
     /// measured; without it the one next to `own`, else that of PATH.
     ///
     /// # Errors
-    /// When nothing says where the cache is, or the working directory is gone.
+    /// Fails if the place of the cache is unknown, or the working directory is gone.
     pub fn find(own: PathBuf, sidecar: Option<&Path>) -> Result<Self, Error> {
         let cache = bartizan_host::cache()?;
         let there = |place: &str| Some(cache.join(place)).filter(|path| path.is_file());
@@ -85,7 +85,7 @@ impl Tools {
     /// With another build of ours that is measured in the same run.
     ///
     /// # Errors
-    /// When the working directory is gone.
+    /// Fails if the working directory is gone.
     pub fn with_other(mut self, other: Option<&Path>) -> Result<Self, Error> {
         let absolute = other.map(|path| std::path::absolute(path).map_err(Error::file(path)));
         self.other = absolute.transpose()?;

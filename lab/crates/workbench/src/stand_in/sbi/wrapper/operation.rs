@@ -68,7 +68,7 @@ impl Keys {
     /// A fresh key.
     ///
     /// # Errors
-    /// When the library has no randomness.
+    /// Fails if the library has no randomness.
     pub fn generate() -> Result<Self, Error> {
         let signing = PqdsaKeyPair::generate(&ML_DSA_65_SIGNING);
         Ok(Self {
@@ -79,7 +79,7 @@ impl Keys {
     /// The body of a call of each operation, in the order of [`Operation::ALL`], made by the library itself.
     ///
     /// # Errors
-    /// When the library fails.
+    /// Fails if the library fails.
     pub fn bodies(&self) -> Result<Vec<Value>, Error> {
         let key = DecapsulationKey::generate(&ML_KEM_768).map_err(|_| failed("making a key"))?;
         let public = key.encapsulation_key().map_err(|_| failed("the public key"))?;

@@ -158,7 +158,7 @@ fn target(client: &mut Client, what: &str) -> Result<Option<u32>, Error> {
     })
 }
 
-/// Takes what one charon tells until it is to end.
+/// Collects the events of one charon until `ended`.
 fn listen(client: &mut Client, ended: &AtomicBool, found: &Mutex<Rekeyed>) -> Result<(), Error> {
     loop {
         let ending = ended.load(Ordering::Relaxed);
