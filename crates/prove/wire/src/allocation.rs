@@ -1,4 +1,4 @@
-//! What is held of a flow, in bytes of memory: readers count it, the observer bounds it.
+//! Heap memory of a flow in bytes. Readers count it, the observer bounds it.
 
 /// Bytes that an allocation of so many takes, with what an allocator adds: eight, rounded up to sixteen.
 pub(crate) fn allocated(bytes: usize) -> usize {

@@ -1,4 +1,4 @@
-//! What a connection carries: recognised by its first bytes, then read by the reader for it.
+//! Content of a connection: recognised by its first bytes, then read by the protocol's reader.
 
 use crate::allocation::allocated;
 use crate::keys::Keys;
@@ -27,11 +27,11 @@ pub(crate) enum Application {
     Unknown(Box<[Known; 2]>),
 }
 
-/// Whether what comes may be a negotiation with a proxy, and how many it is behind.
+/// Number of proxies already passed. None when no further proxy negotiation may follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Proxies(Option<u8>);
 
-/// What follows a negotiation with a proxy.
+/// The protocol behind a proxy negotiation.
 #[derive(Clone)]
 pub(crate) struct Behind {
     hop: Hop,
@@ -88,7 +88,7 @@ impl Application {
         }
     }
 
-    /// Whether it may yet become anything.
+    /// Returns true if the protocol may still be decided.
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) => true,
@@ -97,7 +97,7 @@ impl Application {
         }
     }
 
-    /// Whether all that a key exchange in plaintext rests on has been said, or there is none.
+    /// Returns true if the plaintext part of the key exchange is complete, or if there is none.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) | Self::Plaintext(_) | Self::IkeInTcp(_) => {
@@ -287,7 +287,7 @@ impl Application {
             let proxies = Proxies(Some(depth + 1).filter(|depth| *depth < proxy::DEPTH));
             *self = Self::Behind(Box::new(Behind {
                 hop,
-                // What is behind it was seen from its first byte.
+                // The bytes behind the negotiation are seen from the first one.
                 application: Self::Silent(Start::Syn, proxies),
             }));
         }
@@ -302,7 +302,7 @@ impl Application {
         });
     }
 
-    /// What was carried, where anything was, behind which proxies; `zero` is the side of direction 0.
+    /// Content and the proxies before it; `zero` is the side of direction 0.
     pub(crate) fn outcome(self, zero: Side) -> (Content, Vec<Hop>) {
         match self {
             Self::Behind(behind) => {

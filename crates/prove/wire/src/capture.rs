@@ -20,9 +20,9 @@ pub const LARGEST_BLOCK: u32 = 16 * 1024 * 1024;
 pub struct Packet<'a> {
     /// Its number in the capture, from 1.
     pub number: u64,
-    /// When it was captured; zero in a pcapng Simple Packet Block, which has no time.
+    /// Capture time; zero in a pcapng Simple Packet Block, which has no time.
     pub time: Timestamp,
-    /// What its first byte begins.
+    /// Link type, which names the header that the first byte begins.
     pub link: LinkType,
     /// The captured bytes: the whole frame, or as much of it as the snap length let through.
     pub data: &'a [u8],
@@ -30,7 +30,7 @@ pub struct Packet<'a> {
     pub original_length: u32,
 }
 
-/// What is wrong with a capture. Packets read before the error are good.
+/// A malformed or truncated capture. Packets read before the error are good.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
     /// Nothing in it.
@@ -51,7 +51,7 @@ pub enum CaptureError {
     /// A capture format of old that is not read.
     #[error("this kind of pcap is not read: {what}")]
     Unsupported {
-        /// Which kind.
+        /// The unsupported kind.
         what: &'static str,
     },
     /// A record or block that cannot be right; nothing after it can be found.
@@ -59,13 +59,13 @@ pub enum CaptureError {
     Damaged {
         /// Bytes before it in the file.
         offset: u64,
-        /// What cannot be right.
+        /// The malformed field or record.
         what: String,
     },
     /// The file ends inside a header, record or block.
     #[error("cut at byte {end}: what begins at byte {offset} is not complete")]
     Cut {
-        /// Where the incomplete record or block begins.
+        /// Offset in the file at which the incomplete record or block begins.
         offset: u64,
         /// Bytes in the file.
         end: u64,
@@ -119,7 +119,7 @@ enum Format {
     Pcapng(pcapng::Section),
 }
 
-/// Where a record's packet lies in the bytes it was read from.
+/// Place of a record's packet in the bytes it was read from.
 struct Record {
     time: Timestamp,
     link: LinkType,
@@ -127,13 +127,13 @@ struct Record {
     original_length: u32,
 }
 
-/// What was stepped over, and where in the buffer it lies.
+/// A record or block that was stepped over, and its place in the buffer.
 enum Found {
     Packet { start: usize, record: Record },
     KeyLog { data: Range<usize> },
 }
 
-/// What a capture holds.
+/// A part of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapturePart<'a> {
     /// A packet.
@@ -142,7 +142,7 @@ pub enum CapturePart<'a> {
     KeyLog(&'a [u8]),
 }
 
-/// What the bytes at hand begin with.
+/// The record or block at the front of the bytes at hand.
 enum Step {
     /// Too few bytes to say.
     More,
@@ -198,7 +198,7 @@ impl CaptureReader {
     /// Room for the file's next bytes, at least so many: what is read from a file need not be copied once more.
     /// [`fill`](Self::fill) says how many came. Take all packets before, as with [`push`](Self::push).
     pub fn room(&mut self, length: usize) -> &mut [u8] {
-        // What is left is the beginning of one record.
+        // The rest is the beginning of one record.
         self.buffer.copy_within(self.consumed..self.filled, 0);
         self.filled -= self.consumed;
         self.consumed = 0;
@@ -216,7 +216,8 @@ impl CaptureReader {
     /// The next packet; none until more bytes are pushed.
     ///
     /// # Errors
-    /// What is wrong with the file. The reader stays at that place: the same error is given again.
+    /// The file is malformed or truncated. The reader stays at that place: the same error is given
+    /// again.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         loop {
             match self.step_to_part()? {

@@ -1,8 +1,9 @@
 //! Checksums of what an IP packet carries: whether it reached its receiver as it was captured.
 //!
-//! A sender's own capture shows packets before its network card has computed their checksums (offloading): the field then holds
-//! nothing, or the sum over the pseudo-header alone, which the card takes as its beginning; and packets larger than any that
-//! cross a link. Those say nothing, and are distinguished from wrong ones by that. See [`Checksum`].
+//! A sender's own capture shows packets before its network card has computed their checksums
+//! (offloading): the field then holds nothing, or the sum over the pseudo-header alone, which the
+//! card takes as its beginning; and packets larger than any that cross a link. Those say nothing,
+//! and are distinguished from wrong ones by that. See [`Checksum`].
 
 mod crc32c;
 
@@ -10,7 +11,7 @@ use std::net::IpAddr;
 
 use crate::ip;
 
-/// What a checksum says.
+/// Result of a checksum verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checksum {
     /// It is right.
@@ -23,15 +24,17 @@ pub enum Checksum {
     Wrong,
 }
 
-/// An IP packet's payload over this is larger than what crosses most links: segments put together by the host that captured, or by its
-/// network card, whose checksum is that of the first, or none. It says nothing of the sender's others, which a tool may have made wrong.
+/// An IP packet's payload over this is larger than what crosses most links: segments put together
+/// by the host that captured, or by its network card, whose checksum is that of the first, or none.
+/// It says nothing of the sender's others, which a tool may have made wrong.
 const LARGEST_ON_A_LINK: usize = 1500;
 
 /// The checksums of one sender in one conversation.
 ///
-/// A host that captures its own packets sees them before its network card has computed their checksums, and tools that rewrite
-/// captures leave all of them wrong. So a wrong checksum says that the receiver drops the packet only where the same sender has
-/// right ones, or such as are left to its card: forged packets stand next to those of the host they are forged of.
+/// A host that captures its own packets sees them before its network card has computed their
+/// checksums, and tools that rewrite captures leave all of them wrong. So a wrong checksum says
+/// that the receiver drops the packet only where the same sender has right ones, or such as are
+/// left to its card: forged packets stand next to those of the host they are forged of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// One was right, or left to a network card.
@@ -41,7 +44,8 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Whether the receiver takes a packet with this checksum; `tells` is whether anything rests on it.
+    /// Returns true if the receiver takes a packet with this checksum. `tells` is true for a packet
+    /// on which a verdict rests.
     pub(crate) fn admit(&mut self, checksum: Checksum, tells: bool) -> bool {
         match checksum {
             Checksum::Right | Checksum::Absent => {
@@ -56,7 +60,8 @@ impl Sums {
         }
     }
 
-    /// Whether a packet was taken of which it came out later that its checksum is none of its sender's.
+    /// Returns true if a packet with a wrong checksum was taken before the sender's checksums were
+    /// known to be right.
     pub(crate) fn have_changed(&self) -> bool {
         self.sound && self.wrong
     }
@@ -78,7 +83,7 @@ pub fn udp(source: IpAddr, destination: IpAddr, bytes: &[u8], missing: usize) ->
     let Some(&[high, low, a, b]) = bytes.get(4..8).and_then(|field| field.first_chunk()) else {
         return Checksum::Unknown;
     };
-    // What is behind its own length is padding.
+    // Bytes beyond the datagram's own length are padding.
     let length = usize::from(u16::from_be_bytes([high, low]));
     let bytes = if length < 8 {
         bytes
@@ -93,8 +98,8 @@ pub fn udp(source: IpAddr, destination: IpAddr, bytes: &[u8], missing: usize) ->
     over_pseudo_header(source, destination, ip::UDP, bytes, missing, u16::from_be_bytes([a, b]))
 }
 
-/// The checksum of an SCTP packet, a CRC32c over all of it with zeros in its place (RFC 9260, section 6.8). A sender's own capture has
-/// zeros there, or what a network card begins with.
+/// The checksum of an SCTP packet, a CRC32c over all of it with zeros in its place (RFC 9260,
+/// section 6.8). A sender's own capture has zeros there, or what a network card begins with.
 #[must_use]
 pub fn sctp(bytes: &[u8], missing: usize) -> Checksum {
     const FIELD: std::ops::Range<usize> = 8..12;
@@ -134,7 +139,7 @@ fn over_pseudo_header(
 ) -> Checksum {
     let length = bytes.len() + missing;
     let addresses = address(source) + address(destination) + u64::from(protocol);
-    // What a card that computes the rest is given; some are given the sum without the length.
+    // Partial sums that a card with checksum offload receives; some drivers leave out the length.
     let partial = [addresses + length as u64, addresses].map(folded);
     if field == 0 || partial.contains(&field) {
         return Checksum::Absent;
@@ -164,7 +169,7 @@ pub fn over_addresses(source: IpAddr, destination: IpAddr, protocol: u8, bytes: 
     }
 }
 
-/// Whether bytes that hold their own checksum of the Internet are as they were sent (RFC 1071).
+/// Returns true if bytes that hold their own Internet checksum sum to zero (RFC 1071).
 #[must_use]
 pub(crate) fn is_right(bytes: &[u8]) -> bool {
     folded(sum(bytes)) == 0xffff
@@ -184,8 +189,8 @@ fn address(address: IpAddr) -> u64 {
     }
 }
 
-/// The sum of bytes as numbers of two, up to carries, which [`folded`] brings back in. In which order a processor takes bytes
-/// makes no difference before the end (RFC 1071, section 2).
+/// The sum of bytes as numbers of two, up to carries, which [`folded`] brings back in. In which
+/// order a processor takes bytes makes no difference before the end (RFC 1071, section 2).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut sum: u64 = words.iter().map(|word| u64::from(u32::from_le_bytes(*word))).sum();
@@ -255,7 +260,7 @@ mod tests {
             set(&mut bytes, field);
             assert_eq!(tcp(A, B, &bytes, 0), expected, "{field:#06x}");
         }
-        // Of a packet captured in part nothing can be said, unless it is what a card is given.
+        // A packet captured in part is unknown, unless its checksum is an offload partial sum.
         set(&mut bytes, right);
         assert_eq!(tcp(A, B, &bytes[..21], 10), Checksum::Unknown);
         set(&mut bytes, with_length);

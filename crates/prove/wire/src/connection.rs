@@ -13,7 +13,7 @@ use crate::tcp::StreamCounts;
 use crate::tls::Tls;
 use crate::{Moment, Start};
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// Both ends said FIN.
@@ -26,7 +26,7 @@ pub enum Ending {
     Open,
 }
 
-/// How client and server were distinguished.
+/// Evidence that distinguishes client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Roles {
     /// By who sent SYN.
@@ -38,8 +38,8 @@ pub enum Roles {
     Port,
 }
 
-/// Packets of the capture, put together from which it was or not, and those of their bytes that are in it. Each packet belongs
-/// to one conversation, or to what a report counts by name.
+/// Packets of the capture, put together from which it was or not, and those of their bytes that are
+/// in it. Each packet belongs to one conversation, or to what a report counts by name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Captured {
@@ -62,17 +62,17 @@ impl Captured {
     }
 }
 
-/// What one end sent.
+/// Traffic of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traffic {
     /// Packets, with and without payload.
     pub packets: u64,
-    /// What reassembly made of their payloads.
+    /// Byte counts of TCP reassembly.
     pub stream: StreamCounts,
 }
 
-/// What a connection carried.
+/// Content of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// No payload.
@@ -106,23 +106,23 @@ pub struct Connection {
     pub client: SocketAddr,
     /// The end that answers.
     pub server: SocketAddr,
-    /// How the two were distinguished.
+    /// Evidence that distinguishes client and server.
     pub roles: Roles,
     /// First packet.
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
-    /// Whether it was seen from the start.
+    /// Start: seen from the first packet, or in midstream.
     pub start: Start,
-    /// How it ended.
+    /// End of the connection.
     pub ending: Ending,
-    /// What the client sent.
+    /// Traffic from the client.
     pub from_client: Traffic,
-    /// What the server sent.
+    /// Traffic from the server.
     pub from_server: Traffic,
     /// Segments were taken whose checksum is wrong, before others of their sender had right ones.
     pub sums_changed: bool,
-    /// What it was carried in, on the way to its first receiver.
+    /// Encapsulation on the way to the first receiver.
     pub path: Path,
     /// The same on the way back, where it differs.
     pub path_back: Option<Path>,
@@ -130,7 +130,7 @@ pub struct Connection {
     pub captured: Captured,
     /// Negotiations with proxies, in order, that precede what it carried.
     pub proxies: Vec<Hop>,
-    /// What it carried.
+    /// Content.
     pub content: Content,
 }
 

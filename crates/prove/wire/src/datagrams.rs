@@ -1,6 +1,7 @@
-//! Packets that belong to no connection: what UDP carries on the interfaces of a mobile network besides IKE and ESP (GTP-U, PFCP
-//! and GTPv2-C, recognised by port and header), and all that nothing recognises, between its two ends: UDP, other IP protocols, frames
-//! without IP. Counted, never stored.
+//! Packets that belong to no connection: what UDP carries on the interfaces of a mobile network
+//! besides IKE and ESP (GTP-U, PFCP and GTPv2-C, recognised by port and header), and all that
+//! nothing recognises, between its two ends: UDP, other IP protocols, frames without IP. Counted,
+//! never stored.
 
 mod message;
 mod named;
@@ -33,16 +34,16 @@ pub struct DatagramsSent {
     pub bytes: u64,
 }
 
-/// Everything of one protocol between two ends: between two sockets of UDP that nothing recognises, and of QUIC; else between two
-/// hosts, or two stations.
+/// Everything of one protocol between two ends: between two sockets of UDP that nothing recognises,
+/// and of QUIC; else between two hosts, or two stations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagrams {
     /// Its place in the order of first packets, from 1, among everything an observer gives.
     pub number: u64,
-    /// What it is.
+    /// Protocol.
     pub protocol: DatagramProtocol,
-    /// What it was carried in.
+    /// Encapsulation.
     pub path: Path,
     /// The end that sent first.
     pub client: End,
@@ -52,31 +53,31 @@ pub struct Datagrams {
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
-    /// What the client sent.
+    /// Datagrams from the client.
     pub from_client: DatagramsSent,
-    /// What the server sent.
+    /// Datagrams from the server.
     pub from_server: DatagramsSent,
     /// Packets of the capture that belong to it and to nothing in it.
     pub captured: Captured,
-    /// Of GTP-U, PFCP and GTPv2-C the messages by type and by whom they are for.
+    /// GTP-U, PFCP and GTPv2-C messages by type and endpoint.
     pub messages: Messages,
-    /// Of GTP-U the messages that carry a user's packet (G-PDU).
+    /// GTP-U messages that carry a user's packet (G-PDU).
     pub user_packets: u64,
-    /// Of these, those in which an IP packet is unencrypted.
+    /// G-PDUs that hold an unencrypted IP packet.
     pub user_packets_in_plaintext: u64,
     /// The first of these.
     pub first_in_plaintext: Option<Moment>,
-    /// Of PFCP the end that establishes sessions: the control plane's.
+    /// PFCP: the end that establishes sessions (the control plane).
     pub controlled_by: Option<Side>,
-    /// Of QUIC what its Initial packets show. Its client is the client here.
+    /// QUIC: contents of its Initial packets. Its client is the client here.
     pub quic: Option<Box<Quic>>,
-    /// Of DTLS what its handshake shows. Its client is the client here.
+    /// DTLS: contents of its handshake. Its client is the client here.
     pub dtls: Option<Box<Dtls>>,
-    /// Of a port under IEEE 802.1X, and of MACsec, what frames show.
+    /// Contents of frames at a port under IEEE 802.1X, or of MACsec.
     pub port: Option<Box<Port>>,
 }
 
-/// What frames at a port show.
+/// Contents of frames at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Port {
     /// EAP. Its peer is the client.
@@ -88,7 +89,7 @@ pub enum Port {
 }
 
 impl Datagrams {
-    /// What EAP showed, where it is that.
+    /// EAP at the port, if its frames are EAP.
     #[must_use]
     pub fn eap(&self) -> Option<&Eap> {
         match self.port.as_deref() {
@@ -178,7 +179,7 @@ impl Datagrams {
         }
     }
 
-    /// Who establishes sessions is the control plane.
+    /// The end that establishes sessions is the control plane.
     fn controls(&mut self, kind: u8, side: Side) {
         let other = match side {
             Side::Client => Side::Server,
@@ -229,7 +230,7 @@ fn carried<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8], usize)> {
     Some((tunnel, rest, missing))
 }
 
-/// Whether bytes are an IP packet, of which `missing` more were sent.
+/// Returns true if bytes are an IP packet, whose last `missing` bytes were not captured.
 pub(crate) fn is_ip(bytes: &[u8], missing: usize) -> bool {
     let Some(header) = bytes.first_chunk::<20>() else {
         return false;

@@ -13,8 +13,9 @@ pub(crate) use tunnel::opens;
 
 use crate::link::ETHERTYPE_MACSEC;
 
-/// Tags, labels and tunnels that are opened before a packet is given up. Networks stack five (a VLAN tag, two MPLS labels, VXLAN,
-/// a VLAN tag); the bound keeps a packet of tunnels alone from costing more than one of data.
+/// Tags, labels and tunnels that are opened before a packet is given up. Networks stack five (a
+/// VLAN tag, two MPLS labels, VXLAN, a VLAN tag); the bound keeps a packet of tunnels alone from
+/// costing more than one of data.
 pub(crate) const DEPTH: usize = 12;
 
 pub(crate) const IPV4: u16 = 0x0800;
@@ -36,8 +37,8 @@ const VLANS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// Values up to this are no EtherType but the length of an LLC frame (IEEE 802.3, clause 3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
 
-/// Whether bytes look like an Ethernet frame where nothing announces one: an EtherType that is known, and a header behind it
-/// that fits; or a length that does.
+/// Returns true if bytes look like an Ethernet frame that nothing announces: a known EtherType with
+/// a header behind it that fits, or a length that fits.
 fn looks_like_ethernet(bytes: &[u8]) -> bool {
     let Some((header, rest)) = bytes.split_first_chunk::<14>() else {
         return false;
@@ -57,7 +58,8 @@ fn looks_like_ethernet(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether bytes are an IP packet where nothing announces one: the version, and for IPv4 the checksum of its header.
+/// Returns true if bytes are an IP packet that nothing announces: the version is right, and for
+/// IPv4 the header checksum.
 fn looks_like_ip(bytes: &[u8]) -> bool {
     let Some(header) = bytes.first_chunk::<20>() else {
         return false;
@@ -69,7 +71,7 @@ fn looks_like_ip(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the checksum of an IPv4 header fits.
+/// Verifies the checksum of an IPv4 header.
 fn is_checked(bytes: &[u8]) -> bool {
     let length = usize::from(bytes[0] & 0x0f) * 4;
     let Some(header) = bytes.get(..length) else {

@@ -22,7 +22,8 @@ const APPLICATION_DATA: u8 = 23;
 /// Protected, with a connection identifier in its header (RFC 9146).
 const WITH_CONNECTION_ID: u8 = 25;
 
-/// What DTLS shows. Its ends are numbered: 0 is who began the association, or over UDP sent first, 1 the other.
+/// A DTLS association. Its ends are numbered: 0 began the SCTP association, or over UDP sent first;
+/// 1 is the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dtls {
@@ -34,7 +35,8 @@ pub struct Dtls {
     pub legacy_protected: u64,
     /// Datagrams of each end that begin with an encrypted record, or have one behind others. Over UDP only.
     pub protected: [u64; 2],
-    /// By end: a protected record that can be a Finished was sent, before version 1.3 any, in 1.3 one that is long enough.
+    /// By end: a protected record that can be a Finished was sent, before version 1.3 any, in 1.3
+    /// one that is long enough.
     pub finished: [bool; 2],
     /// In version 1.3: the server sent a record that is longer than an alert behind the client's Finished.
     pub answered: Option<bool>,
@@ -42,17 +44,17 @@ pub struct Dtls {
     pub data_in_plaintext: Option<Moment>,
     /// The first alert of each end in plaintext. Over UDP only.
     pub alerts: [Option<Seen<Alert>>; 2],
-    /// Who is the client of DTLS; none where no message tells.
+    /// Client of DTLS; none if no message shows it.
     pub client: Option<usize>,
     /// The first ClientHello, by its number.
     pub first_client_hello: Option<Seen<ClientHello>>,
     /// The server's request for another.
     pub hello_retry_request: Option<Seen<ServerHello>>,
-    /// What the client offers; of two ClientHellos the second.
+    /// The client's offer; of two ClientHellos the second.
     pub client_hello: Option<Seen<ClientHello>>,
-    /// What the server chose; its version is that of DTLS.
+    /// The server's choice; its version is that of DTLS.
     pub server_hello: Option<Seen<ServerHello>>,
-    /// Where another ServerHello or ClientHello came that says something else under the same number.
+    /// First ServerHello or ClientHello that differs from an earlier one under the same number.
     pub contradicted: Option<Moment>,
     /// DTLS 1.2 and older: the server's key exchange.
     pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
@@ -87,12 +89,12 @@ pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
     pub(crate) epoch: u16,
     pub(crate) length: usize,
-    /// What is there of its body, and behind it.
+    /// Captured bytes of its body and of all behind it.
     pub(crate) rest: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// Whether bytes begin with one: content type, version 1.0 or 1.2 (1.3 says 1.2), a length that can be.
+    /// Reads a record header: content type, version 1.0 or 1.2 (1.3 says 1.2), a valid length.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<RECORD>()?;
         let length = usize::from(u16::from_be_bytes([header[11], header[12]]));

@@ -1,5 +1,6 @@
-//! EAP (RFC 3748) as a bystander at the port sees it: methods, and the handshake of TLS in those that have one (RFC 5216, RFC 9190;
-//! PEAP, EAP-TTLS, EAP-FAST and TEAP frame it alike), put together from its fragments.
+//! EAP (RFC 3748) as a bystander at the port sees it: methods, and the handshake of TLS in those
+//! that have one (RFC 5216, RFC 9190; PEAP, EAP-TTLS, EAP-FAST and TEAP frame it alike), put
+//! together from its fragments.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -52,7 +53,7 @@ pub const LENGTH: u8 = 0x80;
 pub const MORE: u8 = 0x40;
 /// Flag: the method begins.
 pub const BEGINS: u8 = 0x20;
-/// Of TEAP: the length of outer TLVs is there as well (RFC 7170, section 4.1).
+/// TEAP: the length of outer TLVs is there as well (RFC 7170, section 4.1).
 const OUTER: u8 = 0x10;
 const TEAP: u8 = 55;
 
@@ -61,7 +62,7 @@ const MESSAGE: usize = 128 << 10;
 /// Methods that are named.
 const METHODS: usize = 8;
 
-/// What EAP over a port showed, up to the next handshake.
+/// EAP over a port, up to the next handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Eap {
@@ -81,7 +82,7 @@ pub struct Eap {
     pub failure: Option<Moment>,
     /// A packet was sent again with other bytes.
     pub contradicted: Option<Moment>,
-    /// Whether the request that begins the method with TLS was seen.
+    /// True if the request that begins the method with TLS was seen.
     pub begun: bool,
     /// The handshake of TLS in it: the peer is the client, the authenticator's side the server.
     pub tls: Option<Box<Tls>>,
@@ -94,13 +95,13 @@ pub fn method_name(method: u8) -> Option<&'static str> {
     known.find(|(number, _)| *number == method).map(|(_, name)| *name)
 }
 
-/// Whether a method has TLS in it.
+/// Returns true if the method carries TLS.
 fn has_tls(method: u8) -> bool {
     WITH_TLS.iter().any(|(number, _)| *number == method)
 }
 
 impl Eap {
-    /// The handshake as a connection of its own, for whoever judges TLS. It has no addresses.
+    /// The handshake as a connection of its own, for the judgement of TLS. It has no addresses.
     #[must_use]
     pub fn as_connection(&self, number: u64, [first, last]: [Moment; 2]) -> Option<Connection> {
         let tls = self.tls.clone()?;
@@ -129,7 +130,7 @@ impl Eap {
     }
 }
 
-/// Whether a frame belongs to what was read so far.
+/// Run of EAP to which a frame belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It does.
@@ -151,7 +152,7 @@ pub(crate) struct Session {
     asked: Option<(u8, bool)>,
 }
 
-/// What one side sends.
+/// State of one side.
 #[derive(Clone, Default)]
 struct Half {
     /// Identifier and digest of its latest packet of the method.
@@ -220,7 +221,8 @@ impl Session {
         Taken::Here
     }
 
-    /// Whether a request belongs to another run of EAP: this one has ended, or has a handshake that another would begin.
+    /// Returns true if a request belongs to another run of EAP: this run has ended, or it has a
+    /// handshake and the request would begin another.
     fn is_over(&self, begins: bool, identifier: u8, rest: &[u8]) -> bool {
         let again = self.halves[Side::Server.index()].latest == Some((identifier, digest(rest)));
         let ended = self.eap.success.is_some() || self.eap.failure.is_some();
@@ -237,7 +239,8 @@ impl Session {
         self.asked = Some((identifier, side == Side::Client));
     }
 
-    /// Whether a packet was sent before: identifiers differ from one request to the next (RFC 3748, section 4.1).
+    /// Returns true if a packet was sent before: identifiers differ from one request to the next
+    /// (RFC 3748, section 4.1).
     fn is_repeated(&mut self, side: Side, identifier: u8, rest: &[u8], at: Moment) -> bool {
         let digest = digest(rest);
         let half = &mut self.halves[side.index()];
@@ -273,7 +276,7 @@ impl Session {
             }
             data = behind;
         }
-        // What begins a method is the authenticator's name, or nothing.
+        // The packet that begins a method holds the authenticator's name, or nothing.
         if flags & BEGINS != 0 || (data.is_empty() && missing == 0) {
             return;
         }
@@ -323,7 +326,7 @@ impl Session {
         self.authenticator
     }
 
-    /// What the handshake agreed on so far, as far as it decides what may come of it: version and group.
+    /// Version and group that the handshake agreed on so far.
     pub(crate) fn agreed(&self) -> Option<Agreed> {
         self.eap.success?;
         let tls = (**self.tls.as_ref()?).clone().outcome();
@@ -344,7 +347,7 @@ impl Session {
         halves.sum::<usize>() + tls + allocated(self.eap.methods.capacity())
     }
 
-    /// What there was to see.
+    /// The EAP run read so far, with its TLS handshake.
     pub(crate) fn outcome(mut self) -> Eap {
         for side in [Side::Client, Side::Server] {
             if !self.halves[side.index()].message.is_empty() {
@@ -359,7 +362,7 @@ impl Session {
     }
 }
 
-/// What a handshake in EAP agreed on, where the port was opened after it.
+/// TLS version and group agreed on in EAP before the port was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreed {

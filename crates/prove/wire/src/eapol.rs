@@ -1,6 +1,6 @@
 //! EAP over LANs (IEEE 802.1X-2020, clause 11): who may use a port, and how the keys of MACsec are agreed on.
 //!
-//! [`pdu`] reads a frame's payload. What packets of EAP say is in [`crate::eap`], MKA in [`crate::mka`].
+//! [`pdu`] reads a frame's payload. EAP packets are read by [`crate::eap`], MKA by [`crate::mka`].
 
 use crate::frames::Station;
 
@@ -48,7 +48,8 @@ pub fn pdu(payload: &[u8]) -> Option<Pdu<'_>> {
     })
 }
 
-/// Whether a frame is for whatever is at the other end of the port (table 11-1): bridges do not forward it.
+/// Returns true if a frame is addressed to the other end of the port (table 11-1): bridges do not
+/// forward it.
 #[must_use]
 pub fn is_for_port(receiver: Station) -> bool {
     matches!(receiver.0, [0x01, 0x80, 0xc2, 0x00, 0x00, 0x00 | 0x03 | 0x0e])

@@ -1,11 +1,12 @@
-//! The ends of what is no TCP connection: hosts, with ports where the protocol has them, and stations of frames without IP.
+//! The ends of what is no TCP connection: hosts, with ports where the protocol has them, and
+//! stations of frames without IP.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::frames::Station;
 
-/// Where an end is.
+/// Address of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
     /// An IP address.
@@ -52,7 +53,7 @@ pub enum End {
 }
 
 impl End {
-    /// Where it is.
+    /// The address without a port.
     #[must_use]
     pub fn address(self) -> Address {
         match self {

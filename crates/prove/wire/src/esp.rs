@@ -16,13 +16,14 @@ const HEADER: usize = 8;
 /// Packets of an association that are looked at one by one; behind them one of [`EACH`] is.
 const FIRST: u64 = 64;
 const EACH: u64 = 16;
-/// Sequence numbers behind the highest that are still distinguished from repeated ones: the window of RFC 4303, section 3.4.3.
+/// Sequence numbers behind the highest that are still distinguished from repeated ones: the window
+/// of RFC 4303, section 3.4.3.
 const WINDOW: u32 = 64;
 
 /// The clear part of an ESP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Which association of the receiver; 256 and more, unless somebody sends what the standard reserves.
+    /// SPI of the receiver's association. Values below 256 are reserved by the standard.
     pub spi: u32,
     /// Counts its packets; with extended sequence numbers the lower half only.
     pub sequence: u32,
@@ -39,8 +40,8 @@ impl Header {
     }
 }
 
-/// Reads an ESP packet; none where it is too short. An SPI below 256 is reserved (RFC 4303, section 2.1), and an association that
-/// has one is an association.
+/// Reads an ESP packet; none where it is too short. An SPI below 256 is reserved (RFC 4303, section
+/// 2.1), and an association that has one is an association.
 #[must_use]
 pub fn header(packet: &[u8]) -> Option<Header> {
     let bytes = packet.first_chunk::<HEADER>()?;
@@ -82,7 +83,7 @@ fn stride(payload: &[u8], missing: usize) -> Option<usize> {
     places.all(|(place, number)| is(place, number)).then_some(stride)
 }
 
-/// What an association's packets are carried in.
+/// Carrier of an association's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
     /// IP protocol 50.
@@ -113,9 +114,9 @@ pub struct EspSa {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
-    /// What the receiver calls it.
+    /// SPI, chosen by the receiver.
     pub spi: u32,
-    /// What its first packet was carried in.
+    /// Carrier of its first packet.
     pub carrier: Carrier,
     /// The tags and tunnels around that.
     pub path: Path,
@@ -133,7 +134,7 @@ pub struct EspSa {
     pub first_sequence: u32,
     /// Highest sequence number; its lower half with extended sequence numbers.
     pub highest_sequence: u32,
-    /// How often the sequence number went past its end and on: only extended sequence numbers may.
+    /// Number of times the sequence number wrapped: only extended sequence numbers may.
     pub wrapped: u32,
     /// Sequence numbers that were never seen, as far as can be determined.
     pub missing: u64,
@@ -146,7 +147,7 @@ pub struct EspSa {
     window: u64,
 }
 
-/// What was found in packets over the life of an association: the cipher of one never changes.
+/// Readable content found in packets over the life of an association, whose cipher never changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Looked {
     packets: u32,
@@ -207,7 +208,8 @@ impl EspSa {
             first,
             ..
         } = self.looked;
-        // Of random bytes one packet in 2^27 looks structured: one of a few is enough, and of many more than that.
+        // One packet of random bytes in 2^27 looks structured: among few packets one is enough,
+        // among many more are required.
         let by_structure = structured >= 1 + u32::from(packets > 4) + (packets >> 16);
         let by_ports = likely >= 3 && likely >= packets / 2;
         first.filter(|_| by_structure || by_ports)
@@ -225,7 +227,8 @@ impl EspSa {
         self.nonces.reuse().filter(|_| encrypted)
     }
 
-    /// Whether the bytes of its packets are spread as encrypted ones are; none where they are too few to tell.
+    /// Returns true if the bytes of its packets are distributed as encrypted ones are; none if
+    /// there are too few.
     #[must_use]
     pub fn looks_encrypted(&self) -> Option<bool> {
         let Looked { long, skewed, .. } = self.looked;
@@ -271,7 +274,8 @@ impl EspSa {
     }
 }
 
-/// The middle of a packet, if with a [`Hole`] there it shows what it shows: nothing else is read of what is behind the header.
+/// The middle of a packet, if with a [`Hole`] there it shows what it shows: nothing else is read of
+/// what is behind the header.
 pub(crate) fn counted(packet: &[u8], missing: usize, source: IpAddr, destination: IpAddr) -> Option<Range<usize>> {
     /// Bytes at both ends that stay: headers of what is not encrypted, padding, checks.
     const ENDS: usize = 64;

@@ -1,5 +1,5 @@
-//! What is in plaintext above the transport: SUCIs, and the algorithms that sign JSON web tokens. Counted by scheme
-//! and algorithm; neither identifiers nor tokens are kept.
+//! Plaintext above the transport: SUCIs, and the algorithms that sign JSON web tokens. Counted by
+//! scheme and algorithm; neither identifiers nor tokens are kept.
 
 use crate::{Moment, work};
 
@@ -8,7 +8,7 @@ const KINDS: usize = 16;
 /// Bytes of a token's header, and of a SUCI up to its scheme.
 const LONGEST: usize = 256;
 
-/// What was seen.
+/// A protection scheme or a token algorithm seen in plaintext.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposed {
     /// A SUCI with this protection scheme.
@@ -21,9 +21,9 @@ pub enum Exposed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sighting {
-    /// What was seen.
+    /// Scheme or algorithm.
     pub what: Exposed,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// The packet with the first.
     pub first: Moment,
@@ -86,7 +86,8 @@ impl Sightings {
         self.0.capacity() * size_of::<Sighting>()
     }
 
-    /// Takes a message of NGAP: the NAS message in it may carry a SUCI as mobile identity (TS 24.501, section 9.11.3.4).
+    /// Takes a message of NGAP: the NAS message in it may carry a SUCI as mobile identity (TS
+    /// 24.501, section 9.11.3.4).
     pub(crate) fn ngap(&mut self, message: &[u8], at: Moment) {
         // Extended protocol discriminator, no security header, message type.
         for (place, _) in message
@@ -122,7 +123,7 @@ pub(crate) struct Scanner {
 }
 
 const SUCI: &[u8] = b"suci-0-";
-/// How each JSON web token begins: `{"` in base64url.
+/// First bytes of every JSON web token: `{"` in base64url.
 const TOKEN: &[u8] = b"eyJ";
 
 impl Scanner {
@@ -154,7 +155,8 @@ fn rest<'a>(bytes: &'a [u8], at: Moment, sightings: &mut Option<Box<Sightings>>)
     while let Some(ahead) = bytes[place..].iter().position(|byte| matches!(byte, b's' | b'e')) {
         place += ahead;
         let text = &bytes[place..];
-        // What is longer is none: whoever writes nothing but beginnings must not have each of them read to the end.
+        // A longer text is no token. The limit also keeps a sender that writes nothing but
+        // beginnings from having each of them read to the end.
         let looked_at = &text[..text.len().min(LONGEST + 1)];
         work::steps(looked_at.len());
         let read = match text[0] {

@@ -15,7 +15,7 @@ impl fmt::Display for Station {
     }
 }
 
-/// What a frame carries that is no IP.
+/// Protocol of a frame that carries no IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FrameProtocol {
     /// By EtherType.
@@ -121,7 +121,8 @@ impl FrameProtocol {
         }
     }
 
-    /// Whether stations and bridges of one network keep it together with it, and nobody's data is in it: it needs no judgement.
+    /// Returns true if stations and bridges maintain the network with this protocol and it carries
+    /// no user data: it needs no judgement.
     #[must_use]
     pub fn is_housekeeping(self) -> bool {
         match self {

@@ -1,22 +1,22 @@
-//! HTTP/1 in plaintext (RFC 9112): the head of the first request is kept, all of it is looked through for what is unencrypted
-//! above the transport.
+//! HTTP/1 in plaintext (RFC 9112): the head of the first request is kept, all of it is looked
+//! through for what is unencrypted above the transport.
 
 use crate::exposed::{Scanner, Sightings};
 use crate::{Moment, Seen, Side};
 
 /// Bytes kept of a request's head.
 const KEPT: usize = 1024;
-/// What ends a head (section 2.1); of bare line feeds a recipient may make the same (section 2.2).
+/// Ends of a head (section 2.1); a recipient may accept bare line feeds as well (section 2.2).
 const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 
-/// What an HTTP/1 connection in plaintext carried.
+/// Content of an HTTP/1 connection in plaintext.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http1 {
     /// Request line and header fields of the first request, as they stand, with what ends them; of a head longer than a
     /// kilobyte, or one that bytes are missing from, its beginning. None where the connection was picked up behind it.
     pub request: Option<Seen<Box<[u8]>>>,
-    /// What stands in it, in plaintext: SUCIs and tokens.
+    /// SUCIs and tokens in its plaintext.
     pub exposed: Option<Box<Sightings>>,
 }
 

@@ -1,5 +1,6 @@
-//! HTTP/2 frames in plaintext (RFC 9113, section 4.1): walked and counted. Of what they hold nothing is stored but the header
-//! blocks of the first requests, as they stand: they say what a connection is for.
+//! HTTP/2 frames in plaintext (RFC 9113, section 4.1): walked and counted. Only the header blocks
+//! of the first requests are stored, as they are on the wire: they show the purpose of a
+//! connection.
 
 mod blocks;
 
@@ -28,7 +29,7 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const FRAME_HEADER: usize = 9;
 
-/// What an HTTP/2 connection in plaintext carried.
+/// Content of an HTTP/2 connection in plaintext.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http2 {
@@ -36,14 +37,14 @@ pub struct Http2 {
     pub preface: Option<Moment>,
     /// Requests: streams a client opened with HEADERS.
     pub streams: u64,
-    /// What the client sent.
+    /// Frames from the client.
     pub from_client: Frames,
-    /// What the server sent.
+    /// Frames from the server.
     pub from_server: Frames,
-    /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of them together. There are
-    /// none behind bytes that are missing.
+    /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of
+    /// them together. There are none behind bytes that are missing.
     pub requests: Vec<HeaderBlock>,
-    /// What stands in its bodies, in plaintext: SUCIs and tokens. What stands in `requests` is not counted here.
+    /// SUCIs and tokens in plaintext bodies. Those in `requests` are not counted here.
     pub exposed: Option<Box<Sightings>>,
 }
 
@@ -57,13 +58,13 @@ pub struct Frames {
     pub other: u64,
     /// Bytes in DATA frames, padding included.
     pub data_bytes: u64,
-    /// Where the walk ended early, because bytes are missing.
+    /// The point at which the walk ended early, because bytes are missing.
     pub lost: Option<Moment>,
 }
 
 impl Http2 {
-    /// Confirms that it is HTTP/2: by its preface, or where a connection was picked up behind it by frames of known types alone, of both ends
-    /// or three of one.
+    /// Confirms that it is HTTP/2: by its preface, or where a connection was picked up behind it by
+    /// frames of known types alone, of both ends or three of one.
     pub(crate) fn is_borne_out(&self) -> bool {
         let [ours, theirs] = [&self.from_client, &self.from_server];
         let [sent, answered] = [ours.total(), theirs.total()];

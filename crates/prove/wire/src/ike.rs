@@ -1,4 +1,5 @@
-//! IKEv2 (RFC 7296), and of IKEv1 what phase 1 negotiates: messages, and what the exchanges of an IKE_SA show although most of them are encrypted.
+//! IKEv2 (RFC 7296), and of IKEv1 what phase 1 negotiates: messages, and what the exchanges of an
+//! IKE_SA show although most of them are encrypted.
 //!
 //! A message is read by [`Header::read`] and [`Message::read`]; a [`Session`] turns messages into one [`IkeSa`]. Key
 //! exchange methods are those of transform type 4 and, as additional key exchanges (RFC 9370), of types 6 to 12.

@@ -15,7 +15,7 @@ pub const IGMP: u8 = 2;
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
-/// What a packet names that has a fragment header of IPv6 (RFC 8200, section 4.5).
+/// Next header of an IPv6 packet with a fragment header (RFC 8200, section 4.5).
 const IPV6_FRAGMENT: u8 = 44;
 /// IP protocol number of ESP.
 pub const ESP: u8 = 50;
@@ -23,13 +23,14 @@ pub const ESP: u8 = 50;
 pub const AH: u8 = 51;
 /// IP protocol number of ICMP for IPv6.
 pub const ICMPV6: u8 = 58;
-/// What an IPv6 packet names that has no payload (RFC 8200, section 4.7).
+/// Next header of an IPv6 packet without a payload (RFC 8200, section 4.7).
 pub const NO_NEXT_HEADER: u8 = 59;
 /// IP protocol number of SCTP.
 pub const SCTP: u8 = 132;
 
-/// What hosts keep a network together with, and nobody's data is in, by name.
-/// IPv6 without a next header is such only where nothing follows, and ICMP where its messages are known and echoes carry filler.
+/// Protocols with which hosts maintain a network and which carry no user data, by name. IPv6
+/// without a next header counts only if nothing follows, and ICMP only if its messages are known
+/// and echoes carry filler.
 pub const HOUSEKEEPING: &[(u8, &str)] = &[
     (ICMP, "ICMP"),
     (IGMP, "IGMP"),
@@ -37,7 +38,7 @@ pub const HOUSEKEEPING: &[(u8, &str)] = &[
     (NO_NEXT_HEADER, "IPv6 without a next header"),
 ];
 
-/// Whether hosts keep a network together with this packet, and nobody's data is in it.
+/// Returns true if hosts maintain a network with this packet and it carries no user data.
 pub(crate) fn is_housekeeping(datagram: &Datagram<'_>) -> bool {
     match datagram.protocol {
         NO_NEXT_HEADER => datagram.payload.is_empty() && datagram.missing == 0,
@@ -47,7 +48,8 @@ pub(crate) fn is_housekeeping(datagram: &Datagram<'_>) -> bool {
     }
 }
 
-/// Whether parts of a packet with this protocol are none of anybody's data. Behind no next header is nothing to be put in parts.
+/// Returns true if fragments of a packet with this protocol carry no user data. A packet without a
+/// next header has no payload to fragment.
 pub(crate) fn keeps_together_in_parts(protocol: u8) -> bool {
     keeps_together(protocol) && protocol != NO_NEXT_HEADER
 }
@@ -66,7 +68,7 @@ pub struct Datagram<'a> {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
-    /// What the payload is; for IPv6, behind the extension headers.
+    /// Protocol of the payload; for IPv6, behind the extension headers.
     pub protocol: u8,
     /// The captured payload, without padding of the link.
     pub payload: &'a [u8],
@@ -74,22 +76,22 @@ pub struct Datagram<'a> {
     pub missing: usize,
     /// Bytes of the packet as it was sent, headers included.
     pub length: usize,
-    /// Whether this is a part of a packet only; its payload then cannot be read alone.
+    /// Fragmentation. The payload of a fragment cannot be read alone.
     pub fragment: Fragment,
 }
 
-/// Whether an IP packet was fragmented.
+/// Fragmentation of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fragment {
     /// The packet is whole.
     Whole,
     /// It is one of several parts.
     Part {
-        /// What the sender numbered the packet with; 16 bits in IPv4.
+        /// Identification set by the sender; 16 bits in IPv4.
         identification: u32,
-        /// Where in the packet's payload this part begins, in bytes.
+        /// Offset of this fragment in the packet's payload, in bytes.
         offset: u32,
-        /// Whether parts follow behind it.
+        /// True if more fragments follow (MF).
         more: bool,
     },
 }
@@ -188,7 +190,8 @@ fn extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8], Fragme
     Some((protocol, payload, fragment))
 }
 
-/// A packet put together from parts: of IPv6 behind the extension headers that were in them; none where these do not follow the standard.
+/// A packet put together from parts: of IPv6 behind the extension headers that were in them; none
+/// where these do not follow the standard.
 pub(crate) fn put_together<'a>(datagram: &Datagram<'_>, protocol: u8, payload: &'a [u8]) -> Option<Datagram<'a>> {
     let (protocol, payload, fragment) = match datagram.source {
         IpAddr::V4(_) => (protocol, payload, Fragment::Whole),
@@ -227,8 +230,9 @@ const OPTIONS: &[u8] = &[
     0xc9, // home address
 ];
 
-/// The extension header of an IPv6 packet, by its number, with data in it that is no known option: the ends may exchange
-/// anything there, whatever else the packet carries. `protocol` is what `rest` begins with.
+/// The extension header of an IPv6 packet, by its number, with data in it that is no known option:
+/// the ends may exchange anything there, whatever else the packet carries. `protocol` is what
+/// `rest` begins with.
 pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
     const HOP_BY_HOP: u8 = 0;
     const DESTINATION: u8 = 60;
@@ -247,7 +251,7 @@ pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
     None
 }
 
-/// Whether options are all known, and padding is nothing else.
+/// Returns true if all options are known and all padding is zero.
 fn are_known(mut options: &[u8]) -> bool {
     const PAD1: u8 = 0;
     const PADN: u8 = 1;

@@ -1,4 +1,4 @@
-//! What opens what is encrypted, where whoever captured it has the keys.
+//! Keys of encrypted traffic, supplied by the operator of the capture.
 //!
 //! Only the questions stand here. The answers take cryptography, which this crate has none of: the crate `keys` gives
 //! them.
@@ -12,36 +12,37 @@ use crate::Side;
 use crate::ike::Party;
 use crate::tls::Version;
 
-/// Keys that somebody gave, looked up by what packets show.
+/// Keys given by the operator, looked up by values that packets show.
 pub trait Keys: Send + Sync {
-    /// Whether there is a secret of the TLS connection with this client random.
+    /// Returns true if a secret of the TLS connection with this client random was given.
     fn knows_tls(&self, client_random: &[u8; 32]) -> bool;
 
     /// The keys that may protect one direction of a TLS connection: one for each secret that was given for it. None
     /// where none was given, or where the cipher suite is not one that can be opened.
     fn tls(&self, wanted: &TlsDirection<'_>) -> Vec<Candidate>;
 
-    /// What a certificate message holds that was compressed by this algorithm (RFC 8879) and is of this length; none where it
-    /// does not become that, or the algorithm is not one that is unpacked.
+    /// Decompresses a certificate message (RFC 8879) that `algorithm` compressed and whose length
+    /// is `length`. None if the length differs, or if the algorithm is not supported.
     fn unpack(&self, algorithm: u16, packed: &[u8], length: usize) -> Option<Vec<u8>>;
 
-    /// What a certificate says of itself, by its DER encoding: that takes no key, only somebody who reads certificates. Before
-    /// TLS 1.3 they are unencrypted.
+    /// Reads a certificate from its DER encoding. This requires no key, only a certificate reader.
+    /// Before TLS 1.3 certificates are unencrypted.
     fn certificate(&self, der: &[u8]) -> Certificate;
 
     /// All keys that were given for the IKE_SA with these SPIs, in the order given: each additional key exchange makes
     /// others.
     fn ike(&self, initiator_spi: u64, responder_spi: u64) -> Vec<IkeCandidate>;
 
-    /// The keys of Initial packets of QUIC, which follow from the connection identifier that the client's first one is sent to
-    /// (RFC 9001, section 5.2): that takes no secret, only somebody who computes it. None where nobody does.
+    /// The keys of QUIC Initial packets, derived from the connection identifier that the client's
+    /// first packet is sent to (RFC 9001, section 5.2). This requires no secret, only the
+    /// derivation. None without an implementation of it.
     fn quic(&self, version: &QuicVersion, destination: &[u8]) -> Option<Arc<dyn InitialKeys>> {
         let _ = (version, destination);
         None
     }
 
-    /// The keys that may protect the packets of one direction of a QUIC connection behind its Initial packets (RFC 9001, section 5.1):
-    /// one for each secret that was given for its TLS.
+    /// The keys that may protect the packets of one direction of a QUIC connection behind its
+    /// Initial packets (RFC 9001, section 5.1): one for each secret that was given for its TLS.
     fn quic_of_tls(&self, version: &QuicVersion, wanted: &TlsDirection<'_>) -> Vec<QuicCandidate> {
         let _ = (version, wanted);
         Vec::new()
@@ -52,15 +53,16 @@ pub trait Keys: Send + Sync {
 pub struct QuicCandidate {
     /// The key, of one direction.
     pub key: Arc<dyn InitialKeys>,
-    /// Where it was given, as a person looks it up.
+    /// Source of the secret, in a form that an operator can look up.
     pub given: String,
 }
 
 /// Opens packets of a QUIC connection: Initial packets of both ends, others of one.
 pub trait InitialKeys: Send + Sync {
-    /// Opens a packet that `from` sent, in place: its packet number, which is at `number`, and where in `packet` its frames stand.
-    /// `expected` is the number behind the greatest that was opened of this end. None where the key is not that of the packet,
-    /// which `packet` then no longer holds.
+    /// Opens a packet that `from` sent, in place: its packet number, which is at `number`, and
+    /// where in `packet` its frames stand. `expected` is the number behind the greatest that was
+    /// opened of this end. None where the key is not that of the packet, which `packet` then no
+    /// longer holds.
     fn open(&self, from: Side, packet: &mut [u8], number: usize, expected: u64) -> Option<(u64, Range<usize>)>;
 }
 
@@ -75,13 +77,13 @@ pub struct TlsDirection<'a> {
     pub version: Version,
     /// The cipher suite chosen.
     pub cipher_suite: CipherSuite,
-    /// Who protects with the key.
+    /// Side that protects with the key.
     pub side: Side,
-    /// What for.
+    /// Epoch of the key.
     pub epoch: Epoch,
 }
 
-/// What a key of TLS 1.3 protects (RFC 9846, section 7.1). TLS 1.2 has one key for all.
+/// Epoch of a TLS 1.3 key (RFC 9846, section 7.1). TLS 1.2 has one key for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Epoch {
     /// Early data.
@@ -96,7 +98,7 @@ pub enum Epoch {
 pub struct Candidate {
     /// The key.
     pub key: Box<dyn RecordKey>,
-    /// Where it was given, as a person looks it up: `line 3 of keys.log`.
+    /// Source of the secret, in a form that an operator can look up: `line 3 of keys.log`.
     pub given: String,
 }
 
@@ -117,22 +119,22 @@ pub trait RecordKey: Send {
 pub struct IkeCandidate {
     /// The keys.
     pub key: Box<dyn IkeKey>,
-    /// Where they were given, as a person looks it up.
+    /// Source of the keys, in a form that an operator can look up.
     pub given: String,
 }
 
 /// Opens the messages of both ends of an IKE_SA.
 pub trait IkeKey: Send {
-    /// What is encrypted in a message that `from` sent: `message` is all of it from the header on, `start` where the
-    /// initialization vector begins, behind the header of the payload. Without padding; none where the key is not that of the
-    /// message.
+    /// Decrypts a message that `from` sent, without its padding. `message` is all of it from the
+    /// header on, and `start` the place of the initialization vector, behind the header of the
+    /// payload. None if the key is not that of the message.
     fn open(&self, from: Party, message: &[u8], start: usize) -> Option<Vec<u8>>;
 
     /// Bytes it holds, about.
     fn held(&self) -> usize;
 }
 
-/// What a certificate says of itself.
+/// Key, signature and names of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// Its subject, printable and of bounded length.

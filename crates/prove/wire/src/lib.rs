@@ -21,15 +21,18 @@
 //! # }
 //! ```
 //!
-//! Whoever wants more than connections gives a [`Sink`] to [`Observer::observe`]: SCTP associations, IKE_SAs and ESP
-//! security associations come there too.
+//! A [`Sink`] given to [`Observer::observe`] receives more than connections: SCTP associations,
+//! IKE_SAs and ESP security associations.
 //!
-//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], tags and tunnels (a [`path`]), [`ip`] (with fragments), and then [`tcp`] (segments,
-//! reassembly) with [`tls`], [`http2`], [`http1`], [`ssh`] and [`plaintext`], distinguished by [`opening`], behind a [`proxy`] too; [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
-//! [`esp`]; frames without IP between stations with [`eap`] and [`mka`] in [`eapol`], and [`macsec`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
-//! Where [`keys`] are given, what they open is read as well.
-//! Everything an unauthenticated peer can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
-//! points nobody knows are kept as the numbers they are.
+//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], tags and tunnels (a [`path`]),
+//! [`ip`] (with fragments), and then [`tcp`] (segments, reassembly) with [`tls`], [`http2`],
+//! [`http1`], [`ssh`] and [`plaintext`], distinguished by [`opening`], behind a [`proxy`] too;
+//! [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
+//! [`esp`]; frames without IP between stations with [`eap`] and [`mka`] in [`eapol`], and
+//! [`macsec`]. Packets that no reader claims are [`datagrams`] between their ends: each packet
+//! belongs to something that has a name. With [`keys`], the traffic that they decrypt is read as
+//! well. Everything an unauthenticated peer can choose (lengths, counts, order) is bounded; every
+//! drop at a bound is counted and reported. Unknown code points are kept as numbers.
 #![forbid(unsafe_code)]
 
 mod allocation;

@@ -2,7 +2,7 @@
 
 use crate::decapsulation::{Carried, Payload, reach};
 
-/// What a captured frame begins with: a `LINKTYPE_` value of draft-ietf-opsawg-pcaplinktype.
+/// Link type of a captured frame: a `LINKTYPE_` value of draft-ietf-opsawg-pcaplinktype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
@@ -42,7 +42,7 @@ impl LinkType {
     const DLT_RAW: [Self; 2] = [Self(12), Self(14)];
 }
 
-/// What a frame carries.
+/// Payload of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network<'a> {
     /// An IPv4 or IPv6 packet; its first four bits say which.
@@ -74,7 +74,7 @@ pub fn network(link: LinkType, frame: &[u8]) -> Network<'_> {
     }
 }
 
-/// What a link's header leads to.
+/// Payload of a link header.
 pub(crate) enum Frame<'a> {
     /// To this.
     Carries(Carried<'a>),

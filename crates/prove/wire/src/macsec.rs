@@ -87,7 +87,7 @@ pub fn tag(payload: &[u8]) -> Option<(SecTag, &[u8])> {
         packet_number: u32::from_be_bytes([a, b, c, d]),
         channel,
     };
-    // An end station's channel is its own; one that names it as well is of somebody who does not follow clause 9.5.
+    // The SCI of an end station is implied; a tag that names it as well violates clause 9.5.
     (control & END_STATION == 0 || channel.is_none()).then_some((tag, rest))
 }
 
@@ -105,7 +105,8 @@ pub struct Association {
     pub first_number: u32,
     /// The highest packet number; its lower half with XPN.
     pub highest_number: u32,
-    /// Times that the packet number began again: another key under the same number, XPN, or one key whose numbers are used twice.
+    /// Times that the packet number began again: another key under the same number, XPN, or one key
+    /// whose numbers are used twice.
     pub restarted: u32,
     /// Frames with a number that is not above the highest.
     pub late: u64,
@@ -114,7 +115,7 @@ pub struct Association {
     last: u64,
 }
 
-/// What is known of the keys of a port from before its frames.
+/// Key agreement at a port, seen before its MACsec frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keying {
@@ -124,13 +125,14 @@ pub struct Keying {
     pub renewed: Option<Moment>,
     /// The cipher suite that a key server gave out last.
     pub suite: Option<u64>,
-    /// What EAP agreed on at that port.
+    /// TLS version and group that EAP agreed on at that port.
     pub eap: Option<Agreed>,
     /// From which octet on frames are encrypted.
     pub confidentiality_offset: Option<u8>,
 }
 
-/// What MACsec between two stations showed. Frames that are authenticated only are read on, and not counted here.
+/// MACsec between two stations. Frames that are authenticated only are read on, and not counted
+/// here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MacSec {
@@ -142,18 +144,19 @@ pub struct MacSec {
     pub associations: Vec<Association>,
     /// Frames of further ones.
     pub others: u64,
-    /// Frames that were looked at, and of these those in which a header of another protocol can be read.
+    /// Encrypted frames that were searched for readable headers.
     pub looked: u64,
-    /// Of these, those in which a header of another protocol can be read where nothing can be.
+    /// Encrypted frames in whose ciphertext a header of another protocol can be read.
     pub readable: u64,
     /// The first of these.
     pub first_readable: Option<Moment>,
-    /// How it was keyed, as far as that was seen.
+    /// Key agreement, as far as it was seen.
     pub keying: Keying,
 }
 
 impl MacSec {
-    /// Whether enough frames show what anyone can read: of random octets one in sixteen million does.
+    /// Returns true if enough frames hold readable headers: of random octets one in sixteen million
+    /// does.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.readable > 1 + (self.looked >> 16)
@@ -249,7 +252,8 @@ impl Association {
     }
 }
 
-/// Whether bytes begin as a frame does behind its addresses: the EtherType of IP or eCPRI, and the header's first octet.
+/// Returns true if bytes begin like the part of a frame behind its addresses: the EtherType of IP
+/// or eCPRI, and the header's first octet.
 fn begins_with_header(body: &[u8]) -> bool {
     matches!(
         body,

@@ -1,6 +1,6 @@
-//! MACsec Key Agreement (IEEE 802.1X-2020, clauses 9 and 11.11): who takes part under which CAK's name, and which keys are in use.
-//! What is distributed is wrapped by keys that come from the CAK, and the check value behind it (ICV) is made with one: neither is
-//! opened here.
+//! MACsec Key Agreement (IEEE 802.1X-2020, clauses 9 and 11.11): the participants, the CAK name of
+//! each, and the keys in use. Distributed keys are wrapped by keys derived from the CAK, and the
+//! integrity check value (ICV) is made with another: neither is opened here.
 
 use std::fmt;
 
@@ -76,7 +76,7 @@ impl fmt::Display for KeyIdentifier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InUse {
-    /// Which.
+    /// Key identifier.
     pub key: KeyIdentifier,
     /// Its association number.
     pub association: u8,
@@ -92,7 +92,7 @@ pub struct InUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Distributed {
-    /// Which.
+    /// Key identifier.
     pub key: KeyIdentifier,
     /// Its association number.
     pub association: u8,
@@ -106,7 +106,7 @@ pub struct Distributed {
     pub first: Moment,
 }
 
-/// What one end of a port sent.
+/// MKPDUs of one end of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
@@ -122,7 +122,8 @@ pub struct Participant {
     pub priority: u8,
     /// It wants frames protected by MACsec.
     pub desires: bool,
-    /// What its implementation can do (table 11-6): none, integrity, confidentiality from offset 0, from all offsets.
+    /// MACsec capability (table 11-6): none, integrity, confidentiality from offset 0, from all
+    /// offsets.
     pub capability: u8,
     /// Keys in use, in the order first said; sixteen at most.
     pub in_use: Vec<InUse>,
@@ -138,7 +139,7 @@ pub struct Participant {
     newest: Option<(KeyIdentifier, Moment)>,
 }
 
-/// What MKA at a port showed.
+/// MKA at a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mka {

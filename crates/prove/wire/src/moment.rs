@@ -1,4 +1,4 @@
-//! When and where something was seen.
+//! Time and packet of an observation.
 
 /// Time a packet was captured: nanoseconds since 1970-01-01 00:00 UTC, as the capture says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -17,7 +17,7 @@ impl Timestamp {
 pub struct Moment {
     /// Number of the packet in its capture, from 1: the number Wireshark shows.
     pub packet: u64,
-    /// When it was captured.
+    /// Capture time.
     pub time: Timestamp,
 }
 
@@ -25,7 +25,7 @@ pub struct Moment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen<T> {
-    /// What was read.
+    /// The value read.
     pub value: T,
     /// The packet with its first byte.
     pub first: Moment,

@@ -1,9 +1,10 @@
-//! Nonces of recent packets under one key. Two different packets under one key and nonce are readable by a recorder of both, without
-//! the key (SP 800-38D, section 8). Identical packets are copies that the network made.
+//! Nonces of recent packets under one key. Two different packets under one key and nonce are
+//! readable by a recorder of both, without the key (SP 800-38D, section 8). Identical packets are
+//! copies that the network made.
 //!
-//! One rule for ESP, IKE and MACsec: one packet under a nonce that another had is a contradiction, because
-//! either may be injected; from two such packets on it is the sender. Of a longer flow the first and the newest
-//! [`PLACES`] packets are compared, in bounded memory.
+//! One rule for ESP, IKE and MACsec: one packet under a nonce that another had is a contradiction,
+//! because either may be injected; from two such packets on it is the sender. In a longer flow the
+//! first and the newest [`PLACES`] packets are compared, in bounded memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -56,8 +57,8 @@ pub(crate) struct Nonces {
 }
 
 impl Nonces {
-    /// Takes a packet from its nonce on, of which `missing` more bytes were sent; says whether its nonce came before with another
-    /// packet.
+    /// Takes a packet from its nonce on, of which `missing` more bytes were sent; says whether its
+    /// nonce came before with another packet.
     pub(crate) fn take(&mut self, nonce: u64, packet: &[u8], missing: usize, at: Moment) -> bool {
         let Some(head) = packet.get(..HEAD.min(packet.len() + missing)) else {
             return false;

@@ -44,11 +44,12 @@ use paths::{PathId, Paths};
 use sink::TcpAlone;
 pub use sink::{Omitted, Sink};
 
-/// What an [`Observer`] may hold.
+/// Limits of an [`Observer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes for everything that lives: connections, associations, IKE_SAs, ESP security associations, and what is held
-    /// back for them. Where it is reached, packets of new ones are counted in [`Totals::untracked`] and not read.
+    /// Bytes for everything that lives: connections, associations, IKE_SAs, ESP security
+    /// associations, and what is held back for them. At the limit, packets of new ones are counted
+    /// in [`Totals::untracked`] and not read.
     pub memory: usize,
     /// Connections at a time. Packets of more are counted in [`Totals::untracked`] and not read.
     pub connections: usize,
@@ -80,16 +81,18 @@ impl Default for Limits {
     }
 }
 
-/// What packets carried that belong to no conversation.
+/// Content of packets that belong to no conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unread {
-    /// Of an IP protocol with which hosts keep a network together, by its number: ICMP, IGMP.
+    /// An IP protocol with which hosts maintain a network, by its number: ICMP, IGMP.
     Protocol(u8),
     /// Frames without IP, with which stations keep a network together; or of which no station is known.
     Frame(FrameProtocol),
-    /// TCP segments without data that belong to no connection which is followed, or repeat what was read of one that has ended.
+    /// TCP segments without data that belong to no connection which is followed, or repeat what was
+    /// read of one that has ended.
     TcpControl,
-    /// SCTP packets without data that belong to no association: one that has ended, or one whose first chunk says nothing.
+    /// SCTP packets without data that belong to no association: one that has ended, or one whose
+    /// first chunk says nothing.
     SctpControl,
     /// Datagrams that keep an address translation alive (RFC 3948).
     KeepAlive,
@@ -100,7 +103,7 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// Whether nobody's data can be in it: it needs no judgement.
+    /// Returns true if it can carry no user data: it needs no judgement.
     #[must_use]
     pub fn is_housekeeping(self) -> bool {
         match self {
@@ -111,7 +114,7 @@ impl Unread {
     }
 }
 
-/// What an [`Observer`] follows, each bounded by the [`Limits`].
+/// Kind of a flow that an [`Observer`] follows, each bounded by the [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowKind {
     /// A TCP connection.
@@ -127,7 +130,7 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// What several of them are called.
+    /// Name, in the plural.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         match self {
@@ -144,7 +147,7 @@ impl FlowKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Omission {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
@@ -152,7 +155,7 @@ pub struct Omission {
     pub first: Moment,
 }
 
-/// What went through an [`Observer`].
+/// Counts of all packets that went through an [`Observer`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {
@@ -199,7 +202,6 @@ struct Arrived<'a> {
     first: Moment,
     /// Packets of the capture that brought it.
     captured: Captured,
-    /// What it was carried in.
     path: PathId,
 }
 
@@ -219,7 +221,7 @@ pub struct Observer {
     begun: u64,
     slots: Table<Ends, Slot>,
     halves: Halves,
-    /// What the packet at hand would have been, had there been room.
+    /// The flow that the packet at hand would have begun, had there been room.
     omitted: Vec<Omitted>,
     /// Slots in state `Ended`, oldest first.
     ended: VecDeque<Ends>,
@@ -289,8 +291,8 @@ impl Observer {
         self.finish_into(&mut TcpAlone(ended));
     }
 
-    /// Gives all that is still there: connections, associations, IKE_SAs, ESP security associations, protocols over UDP,
-    /// each kind in the order of first packets.
+    /// Gives all that is still there: connections, associations, IKE_SAs, ESP security
+    /// associations, protocols over UDP, each kind in the order of first packets.
     pub fn finish_into(&mut self, sink: &mut impl Sink) {
         self.give_up_fragments(None);
         self.omitted.drain(..).for_each(|omitted| sink.omitted(omitted));
@@ -323,7 +325,7 @@ impl Observer {
         self.memory.used()
     }
 
-    /// What went through so far.
+    /// Counts so far.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -333,7 +335,7 @@ impl Observer {
         self.totals.unread.entry(unread).or_default().add(captured);
     }
 
-    /// What a flow amounts to.
+    /// The connection of an ended flow.
     fn ended(&mut self, flow: Flow, ending: Ending) -> Connection {
         let paths = flow.paths().map(|path| self.paths.path(path));
         flow.end(ending, paths, &mut self.budget, self.keys.as_deref())

@@ -1,4 +1,4 @@
-//! Which protocol a direction speaks, recognised by its first bytes.
+//! Recognition of a direction's protocol by its first bytes.
 
 use crate::plaintext::{self, Plaintext};
 use crate::proxy::{self, ProxyProtocol};
@@ -7,7 +7,7 @@ use crate::{Side, Start, ike};
 /// Bytes that decide: the length of HTTP/2's connection preface.
 pub const LONGEST: usize = 24;
 
-/// What a client sends first on an HTTP/2 connection (RFC 9113, section 3.4).
+/// Client connection preface of HTTP/2 (RFC 9113, section 3.4).
 pub const HTTP2_PREFACE: &[u8; LONGEST] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Methods of RFC 9110 (section 9.3) and PATCH (RFC 5789), as they begin an HTTP/1 request.
@@ -42,7 +42,7 @@ pub enum Protocol {
     IkeInTcp,
     /// One that is named, and followed to where it goes over to TLS.
     Plaintext(Plaintext),
-    /// What precedes another protocol because a proxy is on the way.
+    /// A proxy negotiation that precedes another protocol.
     Proxy(ProxyProtocol),
 }
 
@@ -63,7 +63,7 @@ pub struct Prefix {
     length: u8,
 }
 
-/// What kind of bytes a prefix holds.
+/// Kind of bytes in a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// None.
@@ -81,7 +81,7 @@ impl Prefix {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// What kind they are.
+    /// Kind of its bytes.
     #[must_use]
     pub fn class(&self) -> Class {
         match self.bytes() {
@@ -107,7 +107,7 @@ impl Prefix {
     }
 }
 
-/// What a prefix tells.
+/// Protocol recognised in a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recognition {
     /// Too short to say.
@@ -202,7 +202,7 @@ fn http2(prefix: &[u8], start: Start) -> Recognition {
         return Recognition::Protocol(Protocol::Http2, Some(Side::Server));
     }
     let plausible = match *kind {
-        // Of a request, and of no connection with millions of them: Modbus has a length there.
+        // On a client's stream below 2^24: Modbus has a length there.
         0 => stream & 1 == 1 && stream < 1 << 24 && flags & !0x09 == 0 && length <= 1 << 14,
         1 => stream & 1 == 1 && flags & !0x2d == 0 && length <= 1 << 14 && length > 0,
         3 => stream != 0 && *flags == 0 && length == 4,

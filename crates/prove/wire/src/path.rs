@@ -1,4 +1,5 @@
-//! What a packet was carried in: the tags, labels and tunnels between the captured frame and the packet.
+//! Encapsulation of a packet: the tags, labels and tunnels between the captured frame and the
+//! packet.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use crate::listed::listed;
 use crate::proxy::Through;
 
-/// What may stand between a captured frame and a packet.
+/// A tag, label or tunnel between a captured frame and a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encapsulation {
     /// A VLAN tag (IEEE 802.1Q, 802.1ad).
@@ -105,7 +106,7 @@ impl Encapsulation {
         }
     }
 
-    /// What its number is called.
+    /// Name of its number.
     #[must_use]
     pub fn number_name(self) -> &'static str {
         match self {
@@ -124,8 +125,8 @@ impl Encapsulation {
         }
     }
 
-    /// Whether all packets of a conversation have it, in either direction. A tag, or a label, may be there on the way out and
-    /// be missing, or another, on the way back.
+    /// Returns true if the encapsulation may be missing or differ on the way back: a tag or a
+    /// label. All packets of a conversation have the others, in either direction.
     pub(crate) fn is_tag(self) -> bool {
         matches!(
             self,
@@ -138,11 +139,12 @@ impl Encapsulation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Layer {
-    /// What it is.
+    /// Kind.
     pub encapsulation: Encapsulation,
     /// The ends of a tunnel, the lesser first; none of what stands in a frame.
     pub between: Option<[IpAddr; 2]>,
-    /// What tells it from others of its kind: VLAN id, VNI, TEID, key, label; none where it carries none.
+    /// Number that distinguishes it from others of its kind: VLAN id, VNI, TEID, key, label; none
+    /// if it carries none.
     pub number: Option<u32>,
 }
 
@@ -181,7 +183,8 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What a conversation was carried in, outermost first, and the proxies that its stream went through; empty for most.
+/// Encapsulation of a conversation, outermost first, and the proxies that its stream went through;
+/// empty for most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Option<Arc<Hops>>);
 
@@ -227,7 +230,7 @@ impl Path {
         self.0.as_ref().map_or(&[], |layers| &layers.proxies)
     }
 
-    /// Whether there are none: the packets stood in the frames themselves.
+    /// Returns true if the packets are in the frames themselves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

@@ -1,4 +1,5 @@
-//! Protocols over TCP that are named, recognised by how they begin, and followed to where they go over to TLS (STARTTLS and its kin).
+//! Protocols over TCP that are named, recognised by how they begin, and followed to where they go
+//! over to TLS (STARTTLS and its kin).
 
 mod begins;
 mod session;
@@ -72,7 +73,7 @@ impl Plaintext {
         }
     }
 
-    /// Whether it may go over to TLS on the way, and is followed there.
+    /// Returns true if it may switch to TLS, and is followed there.
     #[must_use]
     pub fn goes_over_to_tls(self) -> bool {
         match self {
@@ -89,7 +90,7 @@ impl Plaintext {
         }
     }
 
-    /// Whether its first bytes are text in lines.
+    /// Returns true if its first bytes are text in lines.
     fn is_text(self) -> bool {
         matches!(self, Self::Ftp | Self::Smtp | Self::Imap | Self::Pop3 | Self::Xmpp)
     }
@@ -108,15 +109,15 @@ pub enum Own {
     NotShown,
 }
 
-/// What was said in plaintext.
+/// The plaintext part of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spoken {
     /// The protocol.
     pub protocol: Plaintext,
-    /// Where the client asked to go over to TLS.
+    /// The client's request to switch to TLS.
     pub asked: Option<Moment>,
-    /// Where the client sent what it proves itself with.
+    /// The client's credentials.
     pub credentials: Option<Moment>,
     /// Protection of its own, with the first packet that shows it.
     pub own: Option<(Own, Moment)>,

@@ -1,7 +1,9 @@
-//! What precedes another protocol in one TCP stream because a proxy is on the way: SOCKS and HTTP CONNECT, in which a client
-//! asks a proxy for a destination, and the header in which a proxy names the source that it speaks for (PROXY protocol).
+//! Negotiations that precede another protocol in one TCP stream because a proxy is on the way:
+//! SOCKS and HTTP CONNECT, in which a client asks a proxy for a destination, and the header in
+//! which a proxy names the source that it speaks for (PROXY protocol).
 //!
-//! The ends of such a connection stay those of its packets. What a negotiation names is one end's claim, in plaintext.
+//! The ends of such a connection stay those of its packets. The names in a negotiation are one
+//! end's claim, in plaintext.
 
 mod begins;
 mod connect;
@@ -21,7 +23,7 @@ pub(crate) use session::{Ended, Rest, Session};
 /// Negotiations that are read within one stream, one behind the other; what is behind more of them is not read.
 pub(crate) const DEPTH: u8 = 8;
 
-/// How a stream goes through a proxy.
+/// Protocol by which a stream goes through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProxyProtocol {
     /// SOCKS version 4.
@@ -54,7 +56,7 @@ impl ProxyProtocol {
         }
     }
 
-    /// What it is recognised by, on any port.
+    /// Feature by which it is recognised on any port.
     #[must_use]
     pub fn recognised_by(self) -> &'static str {
         match self {
@@ -65,7 +67,7 @@ impl ProxyProtocol {
     }
 }
 
-/// What a client asks a proxy for.
+/// Request of a client to a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Command {
     /// A connection to the destination; of the PROXY protocol, one that comes from the source.
@@ -123,7 +125,7 @@ impl Place {
         }
     }
 
-    /// A name as somebody sent it, printable.
+    /// A name as the peer sent it, printable.
     pub(crate) fn name(name: &[u8], port: u16) -> Self {
         Self::Name(printable(name), port)
     }
@@ -159,7 +161,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a client proves itself to a proxy with, in plaintext. The secret itself is not kept.
+/// Authentication of a client to a proxy, in plaintext. The secret itself is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Secret {
     /// A user's name and password of SOCKS5 (RFC 1929).
@@ -168,7 +170,7 @@ pub enum Secret {
     Http(Box<str>),
 }
 
-/// How far a negotiation came.
+/// Progress of a negotiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// To its end: what is behind it is another protocol.
@@ -183,7 +185,8 @@ pub enum Stage {
     TooLong,
     /// It does not follow its standard, or its checksum is wrong.
     Malformed,
-    /// A method of SOCKS5 that may protect all that is behind it, by its number: GSSAPI (1), or another that is not read.
+    /// A method of SOCKS5 that may protect all that is behind it, by its number: GSSAPI (1), or
+    /// another that is not read.
     Method(u8),
     /// Datagrams go to a relay.
     Relay,
@@ -212,7 +215,7 @@ impl Stage {
 pub struct Hop {
     /// The protocol.
     pub protocol: ProxyProtocol,
-    /// What was asked for.
+    /// The client's request.
     pub command: Command,
     /// The source that the proxy speaks for, as it claims (PROXY protocol).
     pub source: Option<Place>,
@@ -220,9 +223,9 @@ pub struct Hop {
     pub destination: Option<Place>,
     /// The address that the proxy names: where it sends from, waits, or relays datagrams.
     pub bound: Option<Place>,
-    /// What the client proved itself with in plaintext.
+    /// Authentication of the client in plaintext.
     pub secret: Option<Seen<Secret>>,
-    /// How far it came.
+    /// Progress.
     pub stage: Stage,
     /// Refusals before: a client may ask again with what it proves itself with.
     pub refusals: u8,
@@ -232,9 +235,9 @@ pub struct Hop {
     pub unread: u64,
     /// Its first packet and its last.
     pub span: Option<(Moment, Moment)>,
-    /// What a PROXY header claims of the TLS that the proxy ended.
+    /// The TLS session between client and proxy, as claimed by a PROXY header.
     pub tls: Option<Box<str>>,
-    /// What else a PROXY header carries: names of its fields.
+    /// Names of the other fields of a PROXY header.
     pub fields: Vec<&'static str>,
 }
 
@@ -257,8 +260,8 @@ impl Hop {
         }
     }
 
-    /// Whether it is longer than what a stream compares with what is sent again: then nothing behind it is sure to be what its
-    /// receiver took.
+    /// Returns true if it is longer than the prefix that a stream compares with retransmissions.
+    /// The bytes behind it are then not certain to be those that the receiver took.
     #[must_use]
     pub fn is_beyond_comparison(&self) -> bool {
         /// Half of what is kept of a stream: the hellos of TLS have the other half.
@@ -292,7 +295,7 @@ impl Hop {
 pub struct Through {
     /// The protocol.
     pub protocol: ProxyProtocol,
-    /// What was asked for.
+    /// The client's request.
     pub command: Command,
     /// The source that a proxy speaks for.
     pub from: Option<Place>,

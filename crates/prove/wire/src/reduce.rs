@@ -1,8 +1,9 @@
 //! Packets without the bytes of which only their number matters ([`Observer::counted`](crate::Observer::counted)).
 //!
-//! A run of such bytes becomes a [`Hole`]: bytes that are always the same and spread as encrypted ones are, behind two that make the one's
-//! complement sum of all what it was. So whoever computes an Internet checksum over the packet finds it as right or as wrong as it was
-//! (RFC 1071: the sum does not depend on where in the packet a run of even length begins).
+//! A run of such bytes becomes a [`Hole`]: constant filler, distributed as encrypted bytes are,
+//! behind two bytes that keep the one's complement sum unchanged. An Internet checksum over the
+//! packet therefore stays as right or as wrong as it was (RFC 1071: the sum does not depend on the
+//! place in the packet at which a run of even length begins).
 
 use std::ops::Range;
 
@@ -16,19 +17,19 @@ const SHORTEST: usize = 32;
 pub struct Hole {
     /// Its place in the packet; an even number of bytes.
     pub place: Range<usize>,
-    /// What its first bytes become.
+    /// New value of its first bytes.
     pub sum: [u8; SUM],
 }
 
 impl Hole {
-    /// What becomes of a run of bytes of this packet; none where it is short.
+    /// Replaces a run of bytes of this packet; none if the run is short.
     #[must_use]
     pub fn of(packet: &[u8], run: Range<usize>) -> Option<Self> {
         let length = run.len() & !1;
         let place = run.start..run.start + length;
         let bytes = packet.get(place.clone()).filter(|_| length >= SHORTEST)?;
         let filler = Vec::from_iter((0..length).map(|place| if place < SUM { 0 } else { filler(place) }));
-        // What is taken away is its complement.
+        // The sum of the removed bytes minus that of the filler, in one's complement.
         let sum = folded(u64::from(folded(words(bytes))) + u64::from(0xffff - folded(words(&filler)))).to_be_bytes();
         Some(Self { place, sum })
     }
@@ -44,7 +45,7 @@ impl Hole {
     }
 }
 
-/// What a hole holds at this place behind its sum: each value once in 256 bytes.
+/// Filler at this place behind the sum: each value once in 256 bytes.
 fn filler(place: usize) -> u8 {
     (place as u8).wrapping_mul(167).wrapping_add(13)
 }

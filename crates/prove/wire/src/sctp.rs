@@ -1,9 +1,10 @@
 //! SCTP (RFC 9260): packets and chunks, and what associations carry.
 //!
-//! A packet is read by [`packet`], its chunks by [`Packet::chunks`]. A [`Tracker`] follows an association through both
-//! directions, whatever addresses its ends use, and gives an [`Association`]. User messages that were cut into several
-//! DATA or I-DATA chunks are counted as one; their bytes are put together for the handshake of DTLS, and for SSH: of others nobody reads
-//! further than the first.
+//! A packet is read by [`packet`], its chunks by [`Packet::chunks`]. A [`Tracker`] follows an
+//! association through both directions, at any addresses of its ends, and gives an [`Association`].
+//! User messages that were cut into several DATA or I-DATA chunks are counted as one; their bytes
+//! are put together for the handshake of DTLS, and for SSH. In other protocols only the first is
+//! read.
 
 mod association;
 mod chunk;

@@ -1,4 +1,5 @@
-//! What readers know of the connection that their bytes come by: which end sent them, and whether its beginning was seen.
+//! Facts that readers know of their connection: the end that sent the bytes, and whether its
+//! beginning was seen.
 
 /// One of a connection's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +28,7 @@ impl Side {
     }
 }
 
-/// Whether a connection was seen from its first packet.
+/// Start of a connection: seen from its first packet, or in midstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Start {
     /// Its SYN is in the capture.

@@ -1,5 +1,6 @@
-//! SSH's transport (RFC 4253) as a bystander sees it: identification, both SSH_MSG_KEXINIT, and the server's host key and signature
-//! are unencrypted; behind SSH_MSG_NEWKEYS everything is encrypted, later key exchanges too.
+//! SSH's transport (RFC 4253) as a bystander sees it: identification, both SSH_MSG_KEXINIT, and the
+//! server's host key and signature are unencrypted; behind SSH_MSG_NEWKEYS everything is encrypted,
+//! later key exchanges too.
 
 mod message;
 mod session;
@@ -10,13 +11,13 @@ use crate::{Moment, Seen, Side};
 pub use message::{HostKey, KexInit};
 pub(crate) use session::Session;
 
-/// What an SSH connection showed.
+/// An SSH connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ssh {
-    /// What the client sent.
+    /// Messages of the client.
     pub client: Sent,
-    /// What the server sent.
+    /// Messages of the server.
     pub server: Sent,
     /// The server's key and signature.
     pub host_key: Option<Seen<HostKey>>,
@@ -24,16 +25,16 @@ pub struct Ssh {
     pub disconnected: Option<Seen<Side>>,
 }
 
-/// What one end sent.
+/// Messages of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
     /// Its identification: `SSH-2.0-OpenSSH_10.0p2`.
     pub identification: Option<Seen<String>>,
-    /// What it can do.
+    /// Algorithms it offers.
     pub kex_init: Option<Seen<KexInit>>,
-    /// Bytes of its half of the key exchange (`e` or `f`, `Q_C` or `Q_S`, `C_INIT` or `S_REPLY`): the last one before the new keys, as a
-    /// first one may be a wrong guess (RFC 4253, section 7).
+    /// Bytes of its half of the key exchange (`e` or `f`, `Q_C` or `Q_S`, `C_INIT` or `S_REPLY`):
+    /// the last one before the new keys, as a first one may be a wrong guess (RFC 4253, section 7).
     pub share: Option<Seen<u32>>,
     /// The reason for which that half is no key, where its length is that of a hybrid with ML-KEM (RFC 10042).
     pub share_fault: Option<NotAKey>,
@@ -45,13 +46,13 @@ pub struct Sent {
     pub second_kex_init: Option<Moment>,
     /// Bytes behind it, as far as captured.
     pub protected_bytes: u64,
-    /// Where reading ended before it: bytes are missing, or are no SSH.
+    /// The point at which reading ended before it: bytes are missing, or are not SSH.
     pub lost: Option<Moment>,
 }
 
 impl Ssh {
-    /// The key exchange method both ends agree on: the client's first that the server has too (section 7.1). Of a name in more
-    /// than one list both ends mean the same.
+    /// The key exchange method both ends agree on: the client's first that the server has too
+    /// (section 7.1). A name in more than one list means the same to both ends.
     #[must_use]
     pub fn key_exchange(&self) -> Option<&str> {
         self.agreed(|init| &init.key_exchange)
@@ -72,7 +73,7 @@ impl Ssh {
         })
     }
 
-    /// Whether both ends went over to the new keys.
+    /// Returns true if both ends switched to the new keys.
     #[must_use]
     pub fn established(&self) -> bool {
         self.client.new_keys.is_some() && self.server.new_keys.is_some()

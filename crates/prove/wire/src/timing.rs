@@ -1,8 +1,9 @@
 //! Times, sizes and losses of TCP connections and of the TLS handshakes in them, from packets alone.
 //!
-//! A [`Timing`] takes the packets of a capture like an [`Observer`], which it asks what each connection is, and gives each
-//! connection at its end together with what its packets took. Sizes are those of frames on the wire, link header included
-//! (tshark: `frame.len`); times are those of the capture.
+//! A [`Timing`] takes the packets of a capture like an [`Observer`], which it asks what each
+//! connection is, and gives each connection at its end together with what its packets took. Sizes
+//! are those of frames on the wire, link header included (tshark: `frame.len`); times are those of
+//! the capture.
 
 mod handshake;
 mod overview;
@@ -24,19 +25,19 @@ pub use self::sequence::Sent;
 use self::trace::Trace;
 pub use self::turns::{Side, Turn, Turns};
 
-/// Frames that all connections together keep until their handshakes can be determined: 16 bytes each. Beyond it handshakes of new
-/// connections are [`Untimed::Overlong`].
+/// Frames that all connections together keep until their handshakes can be determined: 16 bytes
+/// each. Beyond it handshakes of new connections are [`Untimed::Overlong`].
 const FRAMES: usize = 4 << 20;
 
 /// A connection at its end, or at the capture's, and what its packets took.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timed {
-    /// What it was.
+    /// The connection.
     pub connection: Connection,
-    /// What the client's packets amounted to.
+    /// Packets of the client.
     pub from_client: Sent,
-    /// What the server's packets amounted to.
+    /// Packets of the server.
     pub from_server: Sent,
     /// From the first SYN to the first packet of its sender behind the answer, in nanoseconds: the round trip of the
     /// network as far as it was captured.
@@ -93,7 +94,7 @@ impl Timing {
         let mut ended = Vec::new();
         self.observer.packet(packet, |connection| ended.push(connection));
         let begins = self.observer.totals().connections > known;
-        // What is replaced ended before this packet, what is closed or reset ends with it.
+        // A replaced connection ended before this packet, a closed or reset one ends with it.
         let (replaced, ended): (Vec<_>, Vec<_>) = ended
             .into_iter()
             .partition(|connection| connection.ending == Ending::Replaced);
@@ -132,7 +133,7 @@ impl Timing {
         &self.overview
     }
 
-    /// What went through, as the observer counts it.
+    /// Totals of the observer.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         self.observer.totals()

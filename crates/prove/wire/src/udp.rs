@@ -39,7 +39,7 @@ pub const IKE: u16 = 500;
 /// Port of IKE and ESP where addresses may be translated (RFC 3948).
 pub const IKE_NAT: u16 = 4500;
 
-/// What a datagram on port 4500 is.
+/// Content of a datagram on port 4500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encapsulated<'a> {
     /// IKE, behind the four zero bytes of the non-ESP marker.

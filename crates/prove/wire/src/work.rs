@@ -1,4 +1,5 @@
-//! Steps that readers take, counted in builds with debug assertions: a bound on them is a test, where a time would be none.
+//! Steps that readers take, counted in builds with debug assertions: a bound on them is a test,
+//! where a time would be none.
 
 use std::cell::Cell;
 
@@ -6,7 +7,8 @@ thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// So many steps are taken: bytes looked at again, entries of a list passed by. What every byte costs once is not counted.
+/// Counts extra work: bytes looked at again, entries of a list passed by. The cost of each byte's
+/// first read is not counted.
 #[inline]
 pub(crate) fn steps(count: usize) {
     if cfg!(debug_assertions) {

@@ -405,7 +405,7 @@ fn ends(packet: &Owned) -> Option<(SocketAddr, SocketAddr, bool)> {
     ))
 }
 
-/// What a reader of handshakes cares for, without the packets that carried it.
+/// The handshakes alone, without the packets that carried them.
 fn essence(connections: &[Connection]) -> Vec<impl PartialEq + std::fmt::Debug + use<>> {
     connections
         .iter()

@@ -1,4 +1,4 @@
-//! What is read of packets does not hang on what they were carried in, and what they were carried in tells them apart.
+//! Results do not depend on encapsulation, and encapsulation distinguishes conversations.
 
 use crate::encapsulate;
 use crate::observe;
@@ -50,7 +50,8 @@ fn observe(
     seen
 }
 
-/// Whether a packet is from the greater of its ends, so that both directions of a conversation differ.
+/// Returns true if a packet is from the greater of its ends, so that both directions of a
+/// conversation differ.
 fn is_back(packet: &[u8]) -> bool {
     let (header, addresses) = match packet[0] >> 4 {
         4 => (usize::from(packet[0] & 15) * 4, 12..20),
@@ -62,7 +63,7 @@ fn is_back(packet: &[u8]) -> bool {
     (source, &ports[..2]) > (destination, &ports[2..])
 }
 
-/// What a reader of handshakes cares for.
+/// The handshake alone.
 fn essence(connection: &Connection) -> impl PartialEq + std::fmt::Debug + use<> {
     let content = match &connection.content {
         Content::Tls(tls) => Some((
@@ -160,8 +161,9 @@ fn overlapping_networks_do_not_share_connections() {
         (Around::Gre(Some(7)), Around::Gre(Some(8))),
         (Around::Vlan(7), Around::Nothing),
     ] {
-        // The same addresses and ports in two networks at once: the second hears each packet after the first, with other
-        // sequence numbers and another cipher suite would be another connection.
+        // The same addresses and ports in two networks at once: the second hears each packet after
+        // the first, with other sequence numbers and another cipher suite would be another
+        // connection.
         let mut both = Vec::new();
         for (number, time, packet) in &first {
             both.push((2 * number, *time, packet.clone()));

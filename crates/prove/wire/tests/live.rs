@@ -1,4 +1,4 @@
-//! What an observer shows while packets still come.
+//! Results of an observer while packets still come.
 
 use std::collections::BTreeSet;
 
@@ -195,7 +195,8 @@ fn what_is_forgotten_is_given_once_and_its_memory_given_back() {
         let holding = observer.holding();
         let held = holding.connections + holding.associations + holding.ike_sas + holding.esp_sas + holding.datagrams;
         assert_eq!(held, 0, "{name}");
-        // What ended is remembered by its ends alone: 100 bytes, in a table of which three of four places may be empty.
+        // Only the ends of an ended connection are remembered: 100 bytes, in a table of which three
+        // of four places may be empty.
         let endings = given.connections.iter().map(|one| one.ending);
         let endings = endings.chain(given.associations.iter().map(|one| one.ending));
         let ended = endings.filter(|ending| *ending != Ending::Open).count();

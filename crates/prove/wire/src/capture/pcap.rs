@@ -14,7 +14,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// A variant of the 1990s with longer record headers.
 const KUZNETSOV: u32 = 0xa1b2_cd34;
 
-/// What the file header says of every record.
+/// Properties of all records, from the file header.
 pub(super) struct Header {
     order: Order,
     /// Nanoseconds in one unit of a record's second time field.
@@ -58,7 +58,7 @@ impl Header {
         Ok(Some(Self { order, unit, link }))
     }
 
-    /// What the bytes at `offset` of the file begin with: a record, or too little of one.
+    /// Reads the record at `offset` of the file, or reports that it is incomplete.
     pub(super) fn record(&self, bytes: &[u8], offset: u64) -> Result<Step, CaptureError> {
         let Some(header) = bytes.first_chunk::<RECORD>() else {
             return Ok(Step::More);

@@ -64,7 +64,7 @@ impl Interface {
     }
 }
 
-/// What a block holds, and where in its body.
+/// Content of a block, and its place in the body.
 enum Holds {
     Nothing,
     Packet(Record),
@@ -86,7 +86,7 @@ impl Section {
             .fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped))
     }
 
-    /// What the bytes at `offset` of the file begin with: a block, or too little of one.
+    /// Reads the block at `offset` of the file, or reports that it is incomplete.
     pub(super) fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Step, CaptureError> {
         let damaged = |what: String| CaptureError::Damaged { offset, what };
         let Some(head) = bytes.first_chunk::<12>() else {

@@ -3,7 +3,7 @@
 /// The polynomial 0x1edc6f41, reflected.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What each byte makes of a remainder, and what it makes with up to seven bytes of zeros behind it.
+/// Remainder for each byte, and for each byte followed by up to seven bytes of zeros.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {

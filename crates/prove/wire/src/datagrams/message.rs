@@ -16,8 +16,8 @@ const NAMED: usize = 16;
 pub(super) struct Header {
     /// Its type.
     pub(super) kind: u8,
-    /// Whom it is for: the tunnel (TEID) or session (SEID) as the receiver numbered it; none in messages between the nodes
-    /// themselves.
+    /// The tunnel (TEID) or session (SEID) as the receiver numbered it; none in messages between
+    /// the nodes themselves.
     pub(super) endpoint: Option<u64>,
 }
 
@@ -58,16 +58,18 @@ pub(super) fn headers(protocol: DatagramProtocol, datagram: &[u8]) -> impl Itera
     .take(IN_ONE_DATAGRAM)
 }
 
-/// Messages by type and by whom they are for.
+/// Messages by type and endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Messages {
-    /// How many of each type the client and the server sent, in the order first seen: 32 types at most.
+    /// Number of messages of each type from client and server, in the order first seen: 32 types at
+    /// most.
     pub types: Vec<(u8, [u64; 2])>,
     /// Messages of further types.
     pub other_types: u64,
-    /// For which tunnels (TEID) or sessions (SEID) the client and the server sent how many: by the numbers that the receiving end
-    /// gave them, in the order first seen, 16 of each direction at most.
+    /// For which tunnels (TEID) or sessions (SEID) the client and the server sent how many: by the
+    /// numbers that the receiving end gave them, in the order first seen, 16 of each direction at
+    /// most.
     pub endpoints: [Vec<(u64, u64)>; 2],
     /// Messages of each direction for further tunnels or sessions.
     pub other_endpoints: [u64; 2],

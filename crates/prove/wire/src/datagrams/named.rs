@@ -1,5 +1,5 @@
-//! Protocols over UDP that are known by name, recognised by the structure of their messages; a port alone proves nothing, and is asked for
-//! where a structure is weak.
+//! Protocols over UDP that are known by name, recognised by the structure of their messages; a port
+//! alone proves nothing, and is asked for where a structure is weak.
 
 use crate::cursor::Cursor;
 use crate::listed::listed;
@@ -83,7 +83,8 @@ impl Named {
         }
     }
 
-    /// Ports that it is looked for on, where its structure is too weak to be believed anywhere; none where it is recognised by structure alone.
+    /// Ports that it is looked for on, where its structure is too weak to be believed anywhere;
+    /// none where it is recognised by structure alone.
     #[must_use]
     pub fn ports(self) -> &'static [u16] {
         match self {
@@ -111,7 +112,7 @@ impl Named {
         }
     }
 
-    /// Whether everything it sends is readable.
+    /// Returns true if everything it sends is readable.
     #[must_use]
     pub fn is_plaintext(self) -> bool {
         !matches!(
@@ -162,7 +163,8 @@ fn is_wireguard(bytes: &[u8], sent: usize) -> bool {
         1 => sent == 148,
         2 => sent == 92,
         3 => sent == 64,
-        // What it carries is padded; the counter begins at zero, and nobody gets to its last two bytes.
+        // The content is padded. The counter begins at zero, and no session reaches its last two
+        // bytes.
         _ => sent >= 32 && sent.is_multiple_of(16) && bytes.get(14..16) == Some(&[0, 0]),
     }
 }
@@ -284,7 +286,8 @@ fn is_gtp_prime(bytes: &[u8], sent: usize) -> bool {
     bytes[0] & 0x10 == 0 && bytes[0] >> 5 <= 2 && length.is_some_and(|length| length + 6 == sent || length + 20 == sent)
 }
 
-/// Packets that fill the datagram (RFC 3550, section 6.1). What SRTCP appends is encrypted with them: only the first shows.
+/// Packets that fill the datagram (RFC 3550, section 6.1). The trailer of SRTCP is encrypted with
+/// them: only the first shows.
 fn is_rtcp(bytes: &[u8], sent: usize) -> bool {
     let known = bytes.get(1).is_some_and(|kind| (200..=207).contains(kind));
     let length = length_at(bytes, 2).map(|words| 4 * (words + 1));
@@ -335,8 +338,9 @@ fn is_ptp(bytes: &[u8], sent: usize) -> bool {
 
 /// Revision 1, a message type that is assigned, and a length from behind the header.
 fn is_ecpri(bytes: &[u8], sent: usize) -> bool {
-    // The header of O-RAN's application layer in C- and U-plane messages is known: payload version 1, and an undivided message
-    // (O-RAN.WG4.CUS, clauses 3.1.3.1.6 and 7.5.2). Other protocols have a length there too.
+    // The header of O-RAN's application layer in C- and U-plane messages is known: payload version
+    // 1, and an undivided message (O-RAN.WG4.CUS, clauses 3.1.3.1.6 and 7.5.2). Other protocols
+    // have a length there too.
     let sound = match bytes.get(1) {
         Some(0 | 2) => bytes.get(7) == Some(&0x80) && bytes.get(8).is_some_and(|first| first & 0x70 == 0x10),
         Some(1 | 3..=11) => true,
@@ -396,8 +400,8 @@ fn is_dns(bytes: &[u8], missing: usize) -> bool {
     }
 }
 
-/// Looks whether the datagrams between two sockets are RTP: of one source each way, and numbered (RFC 3550, section 5.1). One alone
-/// tells nothing.
+/// Looks whether the datagrams between two sockets are RTP: of one source each way, and numbered
+/// (RFC 3550, section 5.1). One alone tells nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Numbered {
     sources: [Option<(u32, u16)>; 2],
@@ -428,7 +432,7 @@ impl Numbered {
         self.sources[from] = Some((source, number));
     }
 
-    /// Whether all were.
+    /// Returns true if all packets were RTP.
     pub(crate) fn is_rtp(&self) -> bool {
         !self.other && self.fitting >= 3
     }

@@ -1,4 +1,4 @@
-//! What packets without a connection are.
+//! Protocols of packets without a connection.
 
 use std::borrow::Cow;
 
@@ -84,7 +84,7 @@ impl DatagramProtocol {
         Some(known.port)
     }
 
-    /// Whether its ends are sockets: of others the port is the protocol's, or there are none.
+    /// Returns true if its ends are sockets. Other protocols have a fixed port, or none.
     pub(crate) fn has_ports(self) -> bool {
         matches!(self, Self::Quic | Self::Dtls | Self::Udp)
     }
@@ -101,7 +101,8 @@ impl DatagramProtocol {
         protocol.is_header(udp).then_some(protocol)
     }
 
-    /// Whether a datagram begins with a header of this protocol: version, and a length that fits.
+    /// Returns true if a datagram begins with a header of this protocol: version, and a length that
+    /// fits.
     fn is_header(self, udp: &Udp<'_>) -> bool {
         let Some(&[first, kind, high, low]) = udp.payload.first_chunk::<4>() else {
             return false;
@@ -169,7 +170,7 @@ fn is_padded(payload: &[u8], kind: u8, message: usize, sent: usize) -> bool {
     known && payload[0] & 0x08 == 0 && (message..=message + PADDING).contains(&sent)
 }
 
-/// Whether a message takes the whole datagram, or leaves room for the one that follows it.
+/// Returns true if a message fills the datagram, or leaves room for the one that follows it.
 fn fits(another_follows: bool, message: usize, sent: usize) -> bool {
     message == sent || (another_follows && message < sent)
 }

@@ -8,7 +8,7 @@ use crate::frames::{FrameProtocol, Station};
 use crate::link::ETHERTYPE_MACSEC;
 use crate::path::{Encapsulation, Layer};
 
-/// What a frame, a tag or a tunnel carries.
+/// Content of a frame, a tag or a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carried<'a> {
     /// An Ethernet frame without its check sequence.
@@ -23,7 +23,7 @@ pub(crate) enum Carried<'a> {
     Ppp(&'a [u8]),
 }
 
-/// Where a frame leads.
+/// Payload of a frame behind all its tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payload<'a> {
     /// To an IP packet.
@@ -34,11 +34,11 @@ pub(crate) enum Payload<'a> {
     Short,
 }
 
-/// What one header leads to.
+/// Content behind one header.
 pub(super) enum Step<'a> {
     /// Another, or a packet.
     On(Carried<'a>),
-    /// What is not followed.
+    /// A protocol that is not followed.
     Other(FrameProtocol, &'a [u8]),
 }
 
@@ -207,7 +207,8 @@ fn macsec<'a>(rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<Step<'a>> {
     Some(Step::On(Carried::Typed(u16::from_be_bytes(*kind), inner)))
 }
 
-/// PPP (RFC 1661, section 2; RFC 1662): address and control may be left out, and so may the upper octet of the protocol.
+/// PPP (RFC 1661, section 2; RFC 1662): address and control may be left out, and so may the upper
+/// octet of the protocol.
 fn ppp(frame: &[u8]) -> Option<Step<'_>> {
     let frame = match frame {
         [0xff, 0x03, rest @ ..] => rest,

@@ -51,8 +51,8 @@ pub(super) fn open(packet: &[u8]) -> Option<Tunnel<'_>> {
     Some(Tunnel::new(Layer::new(Encapsulation::Gre, key), carried))
 }
 
-/// Enhanced GRE: the key is a length and a call, and an acknowledgement may follow the sequence number. A packet that only
-/// acknowledges carries nothing.
+/// Enhanced GRE: the key is a length and a call, and an acknowledgement may follow the sequence
+/// number. A packet that only acknowledges carries nothing.
 fn pptp(flags: u8, version: u8, rest: &[u8]) -> Option<Tunnel<'_>> {
     const ACKNOWLEDGEMENT: u8 = 0x80;
     let (key, mut rest) = rest.split_first_chunk::<4>()?;
@@ -67,8 +67,8 @@ fn pptp(flags: u8, version: u8, rest: &[u8]) -> Option<Tunnel<'_>> {
     (!rest.is_empty()).then(|| Tunnel::new(Layer::new(Encapsulation::Pptp, u32::from(call)), Carried::Ppp(rest)))
 }
 
-/// A mirrored frame: type I has no header of its own and GRE no sequence number, type II has eight octets, type III twelve and
-/// eight more where its last bit says so.
+/// A mirrored frame: type I has no header of its own and GRE no sequence number, type II has eight
+/// octets, type III twelve and eight more where its last bit says so.
 fn erspan(kind: u16, flags: u8, rest: &[u8]) -> Option<Tunnel<'_>> {
     if kind == ERSPAN_2 && flags & SEQUENCE == 0 {
         return Some(Tunnel::new(

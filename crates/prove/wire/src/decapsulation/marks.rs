@@ -1,4 +1,4 @@
-//! What tags, labels and tunnels are recognised by: the numbers that the readers here go by.
+//! Marks by which the readers here recognise tags, labels and tunnels.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::ip;
 use crate::link::ETHERTYPE_MACSEC;
 use crate::path::Encapsulation;
 
-/// What announces a tag, a label or a tunnel; the structure behind it has to fit as well.
+/// Announcement of a tag, a label or a tunnel; the structure behind it has to fit as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// An EtherType.
@@ -39,7 +39,7 @@ impl fmt::Display for Mark {
 }
 
 impl Encapsulation {
-    /// What it is recognised by.
+    /// Marks by which it is recognised.
     #[must_use]
     pub fn marks(self) -> &'static [Mark] {
         use Mark::{BehindLabels, EtherType, Gre, Port, Protocol};
@@ -187,7 +187,7 @@ mod tests {
     fn what_is_followed_is_followed_by_its_marks_and_by_no_other_number() {
         let found = all_found();
         for (encapsulation, mark) in &found {
-            // What GRE carries is recognised by GRE.
+            // The content of GRE is recognised by GRE.
             let within = |other: &Mark| matches!((other, mark), (Mark::Gre(_), Mark::Protocol(number::GRE)));
             let marks = encapsulation.marks();
             assert!(

@@ -7,11 +7,11 @@ use crate::path::{Encapsulation, Layer};
 
 /// Labels of one stack. A network uses four.
 const LABELS: usize = 16;
-/// What follows is an entropy label, which is another for each conversation (RFC 6790).
+/// Entropy label indicator: the label behind it differs for each conversation (RFC 6790).
 const ENTROPY: u32 = 7;
 
-/// Follows labels to the bottom of their stack (RFC 3032, section 2.1). The bottom one counts: those above lead through the
-/// network, may change on the way, and are gone on its last hop.
+/// Follows labels to the bottom of their stack (RFC 3032, section 2.1). The bottom one counts:
+/// those above lead through the network, may change on the way, and are gone on its last hop.
 pub(super) fn labels<'a>(mut rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<Step<'a>> {
     let (mut bottom, mut above) = (None, 0);
     for _ in 0..LABELS {
@@ -31,8 +31,8 @@ pub(super) fn labels<'a>(mut rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<
     Some(Step::Other(FrameProtocol::Deep, rest))
 }
 
-/// What labels carry: nothing names it. An IP packet shows its version; a pseudowire has a control word that begins with zero
-/// (RFC 4385, section 3), or none.
+/// Payload of a label stack, which nothing names. An IP packet shows its version; a pseudowire has
+/// a control word that begins with zero (RFC 4385, section 3), or none.
 fn below<'a>(bytes: &'a [u8], layers: &mut Vec<Layer>) -> Step<'a> {
     // The first half of a frame's address may look like a version.
     if looks_like_ip(bytes) && !(looks_like_ethernet(bytes) && bytes[0] >> 4 == 6) {

@@ -5,10 +5,10 @@ use super::{MPLS_UNICAST, gre, looks_like_ethernet, looks_like_ip, udp};
 use crate::ip::{self, Datagram};
 use crate::path::{Encapsulation, Layer};
 
-/// What a packet carries from one end of a tunnel to the other.
+/// A packet carried from one end of a tunnel to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tunnel<'a> {
-    /// What it is; its ends are those of the packet.
+    /// Kind and number; its ends are those of the packet.
     pub(crate) layer: Layer,
     pub(crate) carried: Carried<'a>,
 }
@@ -70,8 +70,8 @@ fn l2tp_over_ip(payload: &[u8]) -> Option<Tunnel<'_>> {
     }
 }
 
-/// What a session of L2TP version 3 carries: behind a cookie and a sublayer whose lengths only its ends know, so it is where it
-/// looks like something. A frame, or a packet.
+/// Payload of an L2TP version 3 session: a frame or a packet, behind a cookie and a sublayer whose
+/// lengths only its ends know. Its place is the first at which the bytes look like one.
 pub(super) fn l2tp_session(session: u32, rest: &[u8]) -> Option<Tunnel<'_>> {
     let layer = Layer::new(Encapsulation::L2tp, session);
     // A cookie of none, four or eight octets, and a sublayer of none or four.

@@ -25,7 +25,8 @@ pub(super) mod port {
 /// Opens the tunnel that a datagram is of.
 pub(super) fn open(bytes: &[u8], missing: usize) -> Option<Tunnel<'_>> {
     let udp = udp::udp(bytes, missing)?;
-    // Most tunnels choose the sender's port by the conversation inside; L2TP, Teredo and GTP-U may answer from anywhere.
+    // Most tunnels choose the sender's port by the conversation inside; L2TP, Teredo and GTP-U may
+    // answer from anywhere.
     let carried = match udp.destination_port {
         port::VXLAN | port::VXLAN_OF_LINUX => vxlan(udp.payload),
         port::VXLAN_GPE => vxlan_gpe(udp.payload),
@@ -48,7 +49,8 @@ pub(super) fn open(bytes: &[u8], missing: usize) -> Option<Tunnel<'_>> {
     })
 }
 
-/// RFC 7348, section 5: a flag says that the identifier counts. Bits that other drafts gave a meaning (a group policy) may be set.
+/// RFC 7348, section 5: a flag says that the identifier counts. Bits that other drafts gave a
+/// meaning (a group policy) may be set.
 fn vxlan(payload: &[u8]) -> Option<Tunnel<'_>> {
     let (header, frame) = payload.split_first_chunk::<8>()?;
     let vni = u32::from_be_bytes([0, header[4], header[5], header[6]]);
@@ -162,8 +164,8 @@ fn tzsp(payload: &[u8]) -> Option<Tunnel<'_>> {
     None
 }
 
-/// L2TP version 2 (RFC 2661, section 3.1) with PPP in its sessions, and version 3 (RFC 3931, section 4.1.2). Control carries
-/// nothing.
+/// L2TP version 2 (RFC 2661, section 3.1) with PPP in its sessions, and version 3 (RFC 3931,
+/// section 4.1.2). Control carries nothing.
 fn l2tp(payload: &[u8]) -> Option<Tunnel<'_>> {
     const CONTROL: u8 = 0x80;
     const LENGTH: u8 = 0x40;

@@ -84,7 +84,7 @@ impl Fragments {
                 first,
             });
             if (partial.kind, partial.length) != (kind, length) {
-                // Two messages under one number: nobody knows which of them the other end took.
+                // Two messages under one number: it is unknown which of them the other end took.
                 self.0.remove(&sequence);
                 continue;
             }
@@ -110,8 +110,8 @@ impl Fragments {
         }
     }
 
-    /// Whether a fragment may wait. Fragments of what is never completed are evicted for none: an end that sends such has no
-    /// handshake to be read.
+    /// Returns true if a fragment may wait. Fragments that are never completed are not evicted: an
+    /// end that sends such has no handshake to be read.
     fn has_room(&self, sequence: u16, part: usize) -> bool {
         let bytes: usize = self.0.values().map(|partial| partial.bytes).sum();
         let (known, others) = match self.0.get(&sequence) {
@@ -140,8 +140,8 @@ enum Whole {
 }
 
 impl Partial {
-    /// Takes a fragment; says whether it agrees with one that begins at the same place. Of the two the longer is kept: what is sent
-    /// again may be cut in another way.
+    /// Takes a fragment; returns true if it agrees with one that begins at the same place. The
+    /// longer of the two is kept: a retransmission may be fragmented differently.
     fn take(&mut self, offset: usize, bytes: &[u8]) -> bool {
         let known = self.pieces.get(&offset).map_or(&[][..], Vec::as_slice);
         let both = known.len().min(bytes.len());

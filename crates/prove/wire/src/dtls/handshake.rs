@@ -10,8 +10,8 @@ use crate::{Moment, Seen};
 
 /// Records of one user message or datagram that are looked at.
 const RECORDS: usize = 64;
-/// Chunks or datagrams of an end that are still looked at behind its first protected record: parts of its handshake may have
-/// been sent again.
+/// Chunks or datagrams of an end that are still looked at behind its first protected record: parts
+/// of its handshake may have been sent again.
 const BEHIND: u8 = 32;
 
 /// Both ends' handshake messages, as they complete.
@@ -31,7 +31,7 @@ pub(crate) struct Handshake {
     client_signature: Option<Seen<SignatureScheme>>,
 }
 
-/// What one end has sent in part.
+/// Partly received messages of one end.
 #[derive(Clone, Default)]
 struct End {
     fragments: Fragments,
@@ -42,14 +42,15 @@ struct End {
     answers: bool,
 }
 
-/// Recognises what may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a handshake before, that may be
-/// anything.
+/// Recognises what may begin with an encrypted record of DTLS 1.3 (RFC 9147, section 4): without a
+/// handshake before, that may be anything.
 pub(super) fn is_short(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| byte >> 5 == 1)
 }
 
-/// Length of the encrypted record of DTLS 1.3 that these bytes begin with, and the bytes behind it. One with a connection identifier,
-/// whose length only its receiver knows, or without a length is taken to the end of the datagram.
+/// Length of the encrypted record of DTLS 1.3 that these bytes begin with, and the bytes behind it.
+/// One with a connection identifier, whose length only its receiver knows, or without a length is
+/// taken to the end of the datagram.
 fn short(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let first = *bytes.first().filter(|_| is_short(bytes))?;
     let sequence = if first & 0x08 == 0 { 1 } else { 2 };
@@ -63,7 +64,8 @@ fn short(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 impl Handshake {
-    /// Whether an end's handshake is over, asked for each of its chunks or datagrams; what was in the making then is forgotten.
+    /// Returns true if an end's handshake is over, asked for each of its chunks or datagrams.
+    /// Incomplete messages are then forgotten.
     pub(crate) fn is_over(&mut self, from: usize) -> bool {
         let end = &mut self.ends[from];
         let over = end.left == Some(0);
@@ -79,7 +81,8 @@ impl Handshake {
         self.ends[from].left.get_or_insert(BEHIND);
     }
 
-    /// Notes where these bytes of an end begin with protected records one of which can be its Finished, or goes beyond the other's.
+    /// Notes where these bytes of an end begin with protected records one of which can be its
+    /// Finished, or goes beyond the other's.
     pub(crate) fn finishes(&mut self, mut bytes: &[u8], from: usize) {
         let Some(hello) = &self.server_hello else { return };
         if hello.value.version != Version::DTLS13 {

@@ -9,7 +9,7 @@ use crate::tls::{Alert, CLIENT_HELLO, Version};
 use crate::udp::Udp;
 use crate::{Moment, Seen, Side};
 
-/// Whether a datagram is DTLS: records that fill it.
+/// Returns true if a datagram is DTLS: records that fill it.
 pub(crate) fn begins(udp: &Udp<'_>) -> bool {
     let mut bytes = udp.payload;
     let mut sent = bytes.len() + udp.missing;
@@ -20,7 +20,8 @@ pub(crate) fn begins(udp: &Udp<'_>) -> bool {
             return !first && (is_short(bytes) || udp.missing > 0 && bytes.len() < RECORD);
         };
         if record.kind == WITH_CONNECTION_ID {
-            // Nobody knows how long the identifier is, and with it where the length stands.
+            // The length of the connection identifier is unknown, and with it the place of the
+            // length.
             return record.epoch > 0;
         }
         let plausible = match (record.kind, record.epoch, record.rest.first()) {
@@ -62,8 +63,8 @@ impl Session {
         }
     }
 
-    /// Whether a datagram that nothing else recognises can be of it: an encrypted record of DTLS 1.3, where no other version was
-    /// chosen, and nothing that is readable.
+    /// Returns true if a datagram that nothing else recognises can belong to it: an encrypted
+    /// record of DTLS 1.3, if no other version was chosen and nothing is readable.
     pub(crate) fn has(&self, payload: &[u8]) -> bool {
         let newest = self
             .handshake
@@ -72,7 +73,8 @@ impl Session {
         newest && is_short(payload) && !is_text(payload)
     }
 
-    /// Whether a datagram begins another handshake: a first ClientHello with another random.
+    /// Returns true if a datagram begins another handshake: a first ClientHello with another
+    /// random.
     pub(crate) fn ends_at(&self, payload: &[u8]) -> bool {
         /// A handshake message's header, and the version before the random.
         const BEFORE: usize = 12 + 2;
@@ -134,7 +136,7 @@ impl Session {
 
     fn alert(&mut self, body: &[u8], from: usize, at: Moment) {
         let &[level, description] = body else { return };
-        // Which of the two is the client is decided at the end.
+        // The client is decided at the end.
         let alert = Alert {
             from: Side::Client,
             level,
@@ -148,7 +150,7 @@ impl Session {
         allocated(size_of::<Self>()) + self.handshake.held()
     }
 
-    /// What there was to see.
+    /// The handshake and the records seen.
     pub(crate) fn outcome(self) -> Dtls {
         let read = self.handshake.outcome();
         let client = read.client.unwrap_or(0);

@@ -1,14 +1,16 @@
-//! What anyone can read in ESP packets: NULL encryption (RFC 2410) is agreed on where nobody sees it.
+//! Readable content of ESP packets: NULL encryption (RFC 2410) is negotiated in encrypted messages.
 //!
-//! Structure decides: an IP packet by its checksum and length, or behind a trailer that names it a segment, datagram or message whose own
-//! lengths and checksums agree with that. How bytes are spread is a hint only.
+//! Structure decides: an IP packet by its checksum and length, or behind a trailer that names it a
+//! segment, datagram or message whose own lengths and checksums agree with that. The distribution
+//! of bytes is a hint only.
 
 use std::net::IpAddr;
 
 use crate::checksum;
 use crate::ip::{ICMPV6, SCTP, TCP, UDP};
 
-/// Bytes of the integrity checks in use: HMAC cut to 96 bits and more (RFC 2404, RFC 4868), GMAC (RFC 4543); none at all.
+/// Bytes of the integrity checks in use: HMAC cut to 96 bits and more (RFC 2404, RFC 4868), GMAC
+/// (RFC 4543); none at all.
 const CHECKS: [usize; 5] = [12, 16, 24, 32, 0];
 /// Bytes of the initialization vectors before what is not encrypted: none, or GMAC's.
 const VECTORS: [usize; 2] = [0, 8];
@@ -26,10 +28,10 @@ const OSPF: u8 = 89;
 /// Extension headers followed.
 const EXTENSIONS: usize = 4;
 
-/// What a packet holds.
+/// Content of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// What anyone can read. Of packets of random bytes about one in 2^27 is such.
+    /// Readable structure. About one packet of random bytes in 2^27 has such.
     Structure,
     /// Ports and flags where a TCP segment that was captured in part has them: one in 2^19.
     Likely(u32),
@@ -68,8 +70,9 @@ const SPREAD: usize = 64;
 /// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
 const VECTOR: usize = 16;
 
-/// Whether one value takes a twelfth of the bytes, and ten of them at least; none where there are too few. Among random bytes that
-/// happens once in 2^25 packets at most (of 120 bytes); headers and ASN.1 are full of zeros.
+/// Returns true if one value takes a twelfth of the bytes, and ten of them at least; none if there
+/// are too few. Among random bytes that happens once in 2^25 packets at most (of 120 bytes);
+/// headers and ASN.1 are full of zeros.
 pub(super) fn is_skewed(packet: &[u8]) -> Option<bool> {
     let bytes = packet.get(HEADER + VECTOR..).filter(|bytes| bytes.len() >= SPREAD)?;
     let mut counts = [0u16; 256];
@@ -94,8 +97,9 @@ fn is_ipv4(inner: &[u8], room: usize) -> bool {
     total >= length && total <= room && room - total <= LONGEST_TRAILER && checksum::is_right(header)
 }
 
-/// Whether there is a trailer before a check of so many bytes, and what it names stands before it. Padding counts from 1 (RFC
-/// 4303, section 2.4): that it and the next header are right by chance happens once in 2^16 packets.
+/// Returns true if a trailer stands before an integrity check of `check` bytes, and the protocol
+/// that it names before the trailer. Padding counts from 1 (RFC 4303, section 2.4): a trailer and
+/// next header are right by chance once in 2^16 packets.
 fn is_as_its_trailer_says(inner: &[u8], check: usize, source: IpAddr, destination: IpAddr) -> bool {
     let Some((sealed, _)) = inner
         .len()
@@ -114,7 +118,7 @@ fn is_as_its_trailer_says(inner: &[u8], check: usize, source: IpAddr, destinatio
     padding.iter().zip(1..=u8::MAX).all(|(byte, count)| *byte == count) && is_named(held, next, source, destination)
 }
 
-/// Whether bytes are what an IP protocol number says.
+/// Returns true if bytes are a packet of this IP protocol number.
 fn is_named(mut held: &[u8], mut next: u8, source: IpAddr, destination: IpAddr) -> bool {
     for _ in 0..EXTENSIONS {
         // Extension headers of IPv6 in transport mode.
@@ -135,7 +139,7 @@ fn is_named(mut held: &[u8], mut next: u8, source: IpAddr, destination: IpAddr) 
         SCTP => is_chunks(held),
         ICMP | IGMP => held.len() >= 8 && checksum::is_right(held),
         ICMPV6 => held.len() >= 8 && checksum::is_right_between(source, destination, ICMPV6, held),
-        // Version 0, and no bits that nobody uses; of what is in it the first half byte tells.
+        // Version 0 and no unused bits; the first half byte of its content shows the protocol.
         GRE => is_gre(held),
         // Version 2 of OSPF, or 3, as long as it says.
         OSPF => held.first().is_some_and(|version| matches!(version, 2 | 3)) && word(2) == Some(held.len()),
@@ -143,8 +147,9 @@ fn is_named(mut held: &[u8], mut next: u8, source: IpAddr, destination: IpAddr) 
     }
 }
 
-/// The ports of a TCP segment, where what stands behind them may be one: header length, no reserved bits, flags that go together, and no
-/// urgent pointer without its flag. Of 2^19 headers of random bytes about one is such.
+/// The ports of a TCP segment, if the fields behind them are consistent: header length, no reserved
+/// bits, flags that go together, and no urgent pointer without its flag. About one header of random
+/// bytes in 2^19 passes.
 fn segment_ports(bytes: &[u8]) -> Option<u32> {
     const FIN: u8 = 0x01;
     const SYN: u8 = 0x02;
@@ -177,7 +182,8 @@ fn is_gre(bytes: &[u8]) -> bool {
         }
 }
 
-/// Whether chunks follow a common header of SCTP, and end where the packet does (RFC 9260, section 3).
+/// Returns true if chunks follow a common header of SCTP, and end where the packet does (RFC 9260,
+/// section 3).
 fn is_chunks(packet: &[u8]) -> bool {
     let mut rest = packet.get(12..).unwrap_or_default();
     if rest.is_empty() {

@@ -50,7 +50,7 @@ fn packets_that_a_host_sends_at_once_are_read_one_by_one() {
     // Captured in part: the last of those that are there lacks bytes.
     let read: Vec<_> = super::packets(&at_once[..1000], at_once.len() - 1000).collect();
     assert_eq!((read.len(), read[10].1, read[11].1), (12, 0, at_once.len() - 1000));
-    // Of one packet, of one that a link takes, and of others among them, nothing is cut.
+    // One packet, one of the size that a link takes, and one among others: none is split.
     for whole in [
         packet(7, 9000),
         at_once[..88 * 10].to_vec(),
@@ -244,7 +244,8 @@ fn segment(payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn sip_in_tcp_in_transport_mode_is_read_over_the_life_of_the_association() {
-    // As the IMS of Open5GS sends it between a phone and its P-CSCF: its first packets are too short, or captured in part.
+    // As the IMS of Open5GS sends it between a phone and its P-CSCF: its first packets are too
+    // short, or captured in part.
     let text = b"REGISTER sip:ims.mnc001.mcc001.3gppnetwork.org SIP/2.0\r\nVia: SIP/2.0/TCP 10.0.0.1\r\n\r\n";
     let whole = with_trailer(&segment(text), 6, 0, 12);
     for packets in [
@@ -256,7 +257,7 @@ fn sip_in_tcp_in_transport_mode_is_read_over_the_life_of_the_association() {
     ] {
         assert!(of_packets(packets).in_plaintext().is_some());
     }
-    // Behind many that nobody can read, as traffic flow confidentiality sends them.
+    // Behind many dummy packets, as traffic flow confidentiality sends them.
     let dummies: Vec<Vec<u8>> = (0..200).map(|number| sealed(number, 100)).collect();
     let packets = dummies.iter().map(|packet| (&packet[..], 0));
     let late = packets.chain([(&whole[..], 0); 64]);

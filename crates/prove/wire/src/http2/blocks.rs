@@ -1,4 +1,5 @@
-//! Header blocks of the first requests (RFC 9113, section 4.3), put together from HEADERS and CONTINUATION, not decompressed.
+//! Header blocks of the first requests (RFC 9113, section 4.3), put together from HEADERS and
+//! CONTINUATION, not decompressed.
 
 use super::{CONTINUATION, HEADERS};
 use crate::Moment;
@@ -25,7 +26,7 @@ pub struct HeaderBlock {
     pub bytes: Box<[u8]>,
 }
 
-/// What is kept, and the block in the making.
+/// The stored blocks, and the incomplete one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     kept: Vec<HeaderBlock>,
@@ -82,8 +83,8 @@ impl Blocks {
         }
     }
 
-    /// Bytes of a payload of the client, of which the last one may be the frame's; whether they belong to a block that is
-    /// read.
+    /// Bytes of a payload of the client, of which the last one may be the frame's; whether they
+    /// belong to a block that is read.
     pub(super) fn payload(&mut self, bytes: &[u8], ends: bool, at: Moment) -> bool {
         let Some(frame) = self.open.as_mut().and_then(|open| open.frame.as_mut()) else {
             return false;
@@ -158,8 +159,8 @@ struct Fragment<'a> {
     cut: bool,
 }
 
-/// The part of a block in a frame of so many bytes, of which `frame` is the beginning; none where padding and priority leave no
-/// room for one.
+/// The part of a block in a frame of so many bytes, of which `frame` is the beginning; none where
+/// padding and priority leave no room for one.
 fn fragment(frame: &[u8], length: usize, flags: u8, headers: bool) -> Option<Fragment<'_>> {
     let (mut before, mut padding) = (0, 0);
     if headers && flags & PADDED != 0 {

@@ -4,14 +4,14 @@ use std::fmt;
 
 use bartizan_registry::{Safety, Transform, TransformKind, transform};
 
-/// What an exchange is for (RFC 7296, section 3.1).
+/// Exchange type (RFC 7296, section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeType(pub u8);
 
 impl ExchangeType {
     /// Proposals, the first key exchange and nonces, in plaintext.
     pub const IKE_SA_INIT: Self = Self(34);
-    /// Who the ends are, and the first CHILD_SA.
+    /// Identities of the ends, and the first CHILD_SA.
     pub const IKE_AUTH: Self = Self(35);
     /// Another CHILD_SA, or a rekey of a CHILD_SA or of the IKE_SA.
     pub const CREATE_CHILD_SA: Self = Self(36);
@@ -53,7 +53,7 @@ impl fmt::Display for ExchangeType {
     }
 }
 
-/// What a payload holds (RFC 7296, section 3.2).
+/// Payload type (RFC 7296, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PayloadType(pub u8);
 
@@ -104,13 +104,13 @@ impl KeyExchangeMethod {
     /// No exchange: an additional one may be offered as optional by offering this next to it (RFC 9370, section 2.2.2).
     pub const NONE: Self = Self(0);
 
-    /// What the registry knows of it.
+    /// Its entry in the registry.
     #[must_use]
     pub fn known(self) -> Option<&'static Transform> {
         transform(TransformKind::KeyExchange, self.0)
     }
 
-    /// Whether it withstands a recorder; none where the registry does not know it.
+    /// Its safety against a recorder; none if the registry does not know it.
     #[must_use]
     pub fn safety(self) -> Option<Safety> {
         self.known()?.recording

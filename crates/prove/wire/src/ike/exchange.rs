@@ -19,7 +19,7 @@ pub struct Half {
     pub last: Moment,
     /// IP packets, repeated ones and parts of fragmented ones included.
     pub packets: u32,
-    /// Of these, parts of fragmented IP packets.
+    /// Number of IP fragments among them.
     pub ip_fragments: u32,
     /// Bytes of IKE messages without repeated ones: headers, and all that is encrypted.
     pub bytes: u64,
@@ -47,7 +47,7 @@ impl Half {
         }
     }
 
-    /// Whether every fragment of it was seen.
+    /// Returns true if every fragment of it was seen.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -81,27 +81,27 @@ impl Half {
     }
 }
 
-/// Which parts of a request or a response were seen.
+/// The parts of a request or a response that were seen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Assembly {
     fragments: u16,
     complete: bool,
-    /// What it said, where that was one message.
+    /// Digest of its content, if it came as one message.
     pub(super) digest: Option<NonZeroU32>,
     /// None where no fragment came: most messages are whole, and idle IKE_SAs many.
     pieces: Option<Box<Pieces>>,
 }
 
-/// Which fragments came.
+/// The fragments that came.
 #[derive(Debug, Clone, Default)]
 struct Pieces {
     /// A bit for each, as long as some are missing.
     seen: u128,
-    /// What each said: its number, of how many, and a digest.
+    /// Number, total and digest of each.
     digests: Vec<(u16, u16, u32)>,
 }
 
-/// What a message, or a fragment of it, adds to what was seen.
+/// The parts that a message, or a fragment of it, adds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     /// It was there before, or is not to be counted.
@@ -124,7 +124,8 @@ impl Assembly {
         })
     }
 
-    /// Whether a fragment says something else than the one before with its number; of a message cut anew the numbers are others.
+    /// Returns true if a fragment differs from an earlier one with its number. A message that was
+    /// fragmented anew has other numbers.
     pub(super) fn differs(&mut self, (number, total): (u16, u16), digest: u32) -> bool {
         let digests = &mut self.pieces.get_or_insert_default().digests;
         let mut known = digests.iter();
@@ -171,15 +172,15 @@ impl Assembly {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// What it is for.
+    /// Exchange type.
     pub kind: ExchangeType,
     /// Its number among the requests of its sender.
     pub message_id: u32,
-    /// Who asked.
+    /// Party that sent the request.
     pub requester: Party,
-    /// What was asked, if the capture has it.
+    /// The request, if the capture has it.
     pub request: Option<Half>,
-    /// What was answered, if the capture has it.
+    /// The response, if the capture has it.
     pub response: Option<Half>,
 }
 
@@ -213,8 +214,8 @@ impl Exchange {
     }
 }
 
-/// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of the IKE_SA. Which
-/// of the three, and with which methods, is encrypted; sizes and the exchanges themselves are not.
+/// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of
+/// the IKE_SA. The kind and the methods are encrypted; sizes and the exchanges themselves are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rekey {
@@ -264,7 +265,8 @@ impl Rekey {
         }
     }
 
-    /// Whether the response is too short to agree to anything (TEMPORARY_FAILURE, INVALID_KE_PAYLOAD, ...).
+    /// Returns true if the response is too short to agree to anything (TEMPORARY_FAILURE,
+    /// INVALID_KE_PAYLOAD, ...).
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused

@@ -4,16 +4,16 @@ use super::{Exchange, ExchangeType, Half, Party};
 use crate::allocation::allocated;
 use crate::{Moment, Timestamp};
 
-/// Exchanges in the order of their first packets: the first of many, and how many there were beyond. Each takes a third of
-/// what it would as it is.
+/// Exchanges in the order of their first packets: the first of many, and how many there were
+/// beyond. Each takes a third of what it would as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exchanges {
-    /// What the packets and times of all of them are counted from.
+    /// Packet and time that all of them are counted from.
     base: Moment,
     packed: Box<[u8]>,
     kept: usize,
-    /// How many came after those that are kept.
+    /// Number of exchanges after those that are kept.
     pub omitted: u64,
 }
 
@@ -36,7 +36,7 @@ impl Exchanges {
         (0..self.kept).map_while(move |_| packed.exchange())
     }
 
-    /// How many there were in all.
+    /// Number of all exchanges.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.kept as u64 + self.omitted
@@ -115,7 +115,7 @@ fn put_exchange(out: &mut Vec<u8>, base: Moment, exchange: &Exchange) {
 }
 
 fn put_moment(out: &mut Vec<u8>, base: Moment, moment: Moment) {
-    // What lies before the base, as where a clock went back, takes ten bytes.
+    // A moment before the base, as after a clock went back, takes ten bytes.
     put(out, moment.packet.wrapping_sub(base.packet));
     put(out, moment.time.0.wrapping_sub(base.time.0));
 }

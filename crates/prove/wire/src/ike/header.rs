@@ -14,13 +14,13 @@ impl Flags {
     /// Answers the request with the same message identifier.
     pub const RESPONSE: u8 = 0x20;
 
-    /// Whether the sender began the IKE_SA.
+    /// Returns true if the sender initiated the IKE_SA.
     #[must_use]
     pub fn is_from_initiator(self) -> bool {
         self.0 & Self::INITIATOR != 0
     }
 
-    /// Whether it answers a request.
+    /// Returns true if the message is a response.
     #[must_use]
     pub fn is_response(self) -> bool {
         self.0 & Self::RESPONSE != 0
@@ -34,13 +34,13 @@ pub struct Header {
     pub initiator_spi: u64,
     /// Chosen by the other; zero in the first request.
     pub responder_spi: u64,
-    /// What the first payload is.
+    /// Type of the first payload.
     pub next: PayloadType,
     /// Major version: 2. A message of version 1 has the same header and other payloads.
     pub major: u8,
     /// Minor version.
     pub minor: u8,
-    /// What the exchange is for.
+    /// Exchange type.
     pub exchange: ExchangeType,
     /// Direction and kind.
     pub flags: Flags,

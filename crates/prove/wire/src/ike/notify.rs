@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a Notify payload says (RFC 7296, section 3.10.1).
+/// Notify message type (RFC 7296, section 3.10.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NotifyType(pub u16);
 
@@ -15,7 +15,7 @@ impl NotifyType {
     pub const NO_PROPOSAL_CHOSEN: Self = Self(14);
     /// The key exchange was made with a method the responder does not take; it names the one it wants.
     pub const INVALID_KE_PAYLOAD: Self = Self(17);
-    /// Who the peer is was not proven.
+    /// The peer's identity was not proven.
     pub const AUTHENTICATION_FAILED: Self = Self(24);
     /// No CHILD_SA but the first is made.
     pub const NO_ADDITIONAL_SAS: Self = Self(35);
@@ -25,7 +25,7 @@ impl NotifyType {
     pub const TEMPORARY_FAILURE: Self = Self(43);
     /// The CHILD_SA that is to be replaced does not exist.
     pub const CHILD_SA_NOT_FOUND: Self = Self(44);
-    /// What an IKE_FOLLOWUP_KE would continue is not kept (RFC 9370).
+    /// The state that an IKE_FOLLOWUP_KE would continue is not kept (RFC 9370).
     pub const STATE_NOT_FOUND: Self = Self(47);
     /// This is the only IKE_SA between these identities (RFC 7296, section 2.4).
     pub const INITIAL_CONTACT: Self = Self(16384);
@@ -50,7 +50,8 @@ impl NotifyType {
     pub const SIGNATURE_HASH_ALGORITHMS: Self = Self(16431);
     /// A post-quantum pre-shared key may be mixed in (RFC 8784).
     pub const USE_PPK: Self = Self(16435);
-    /// Which post-quantum pre-shared key is mixed in; of a responder, that it was (RFC 8784).
+    /// Identifier of the post-quantum pre-shared key that is mixed in; from a responder,
+    /// confirmation that it was (RFC 8784).
     pub const PPK_IDENTITY: Self = Self(16436);
     /// The proof of who the initiator is without the pre-shared key, for a responder that does not have it (RFC 8784).
     pub const NO_PPK_AUTH: Self = Self(16437);
@@ -60,12 +61,13 @@ impl NotifyType {
     pub const ADDITIONAL_KEY_EXCHANGE: Self = Self(16441);
     /// A post-quantum pre-shared key may be mixed in during IKE_INTERMEDIATE (RFC 9867).
     pub const USE_PPK_INT: Self = Self(16445);
-    /// Which pre-shared key may be mixed in during IKE_INTERMEDIATE, and a proof of having it (RFC 9867).
+    /// Identifier of a pre-shared key that may be mixed in during IKE_INTERMEDIATE, and a proof of
+    /// possession (RFC 9867).
     pub const PPK_IDENTITY_KEY: Self = Self(16446);
     /// IKE_SA_INIT of both ends is what each of them signs (draft-ietf-ipsecme-ikev2-downgrade-prevention).
     pub const IKE_SA_INIT_FULL_TRANSCRIPT_AUTH: Self = Self(16447);
 
-    /// Whether it reports an error: those have types below 16384.
+    /// Returns true for errors, whose types are below 16384.
     #[must_use]
     pub const fn is_error(self) -> bool {
         self.0 < 16384

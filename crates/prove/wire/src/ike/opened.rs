@@ -1,4 +1,5 @@
-//! What keys open of an IKE_SA: who the ends are, and what each exchange behind IKE_SA_INIT agreed on.
+//! Decrypted content of an IKE_SA: identities of the ends, and the agreement of each exchange
+//! behind IKE_SA_INIT.
 
 use std::collections::VecDeque;
 
@@ -20,13 +21,13 @@ const KEPT: usize = 64;
 /// Certificates kept of one end.
 const CHAIN: usize = 10;
 
-/// What keys opened. It was encrypted on the wire: only whoever has the keys sees it.
+/// Decrypted content. It was encrypted on the wire: only a holder of the keys sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opened {
     /// KE payloads of IKE_INTERMEDIATE, both ends'.
     pub intermediate: Kept<Seen<(Party, KeyExchangeData)>>,
-    /// How the initiator proved who it is, and the responder.
+    /// Authentication of the initiator, and of the responder.
     pub proofs: [Proof; 2],
     /// CHILD_SAs and IKE_SAs that were agreed on, in their order.
     pub made: Kept<Seen<Made>>,
@@ -44,13 +45,13 @@ pub struct Opened {
     pub wrong: Vec<String>,
 }
 
-/// How an end proved who it is.
+/// Authentication of an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proof {
     /// The method of its AUTH payload, by its number in the registry.
     pub method: Option<Seen<u8>>,
-    /// Of a digital signature (RFC 7427) the algorithm, by its object identifier.
+    /// Object identifier of the algorithm of a digital signature (RFC 7427).
     pub algorithm: Option<String>,
     /// Its certificates, as far as it sent any.
     pub certificates: Vec<Certificate>,
@@ -62,15 +63,15 @@ pub struct Proof {
 pub struct Made {
     /// The exchange that made it.
     pub by: ExchangeType,
-    /// Who asked for it.
+    /// Party that requested it.
     pub requester: Party,
-    /// What was chosen, with the SPI of the end that answered.
+    /// The chosen proposal, with the SPI of the responding end.
     pub chosen: Proposal,
     /// The SPI of the end that asked.
     pub requester_spi: Vec<u8>,
     /// The key exchanges that took place for it, in their order.
     pub key_exchanges: Vec<KeyExchangeMethod>,
-    /// Whether it takes the place of another.
+    /// True if it replaces another.
     pub is_rekey: bool,
 }
 
@@ -78,13 +79,13 @@ pub struct Made {
 const IKE: u8 = 1;
 
 impl Made {
-    /// Whether it is an IKE_SA.
+    /// Returns true if it is an IKE_SA.
     #[must_use]
     pub fn is_ike(&self) -> bool {
         self.chosen.protocol == IKE
     }
 
-    /// What it protects: `IKE`, `AH`, `ESP`.
+    /// Protocol of the SA: `IKE`, `AH`, `ESP`.
     #[must_use]
     pub fn protocol(&self) -> &'static str {
         match self.chosen.protocol {
@@ -181,7 +182,7 @@ impl Opener {
         Box::new(self.shown)
     }
 
-    /// Where keys were given that opened nothing.
+    /// Sources of keys that decrypted nothing.
     fn wrong(&self) -> Vec<String> {
         if self.shown.messages != [0, 0] || self.shown.unopened == 0 {
             return Vec::new();
@@ -233,7 +234,7 @@ impl Opener {
         }
     }
 
-    /// What a sealed payload holds, by the key that opens it.
+    /// Decrypts a sealed payload with the key that fits.
     fn open(&mut self, from: Party, message: &[u8], start: usize) -> Option<Vec<u8>> {
         // The newest key most likely: each IKE_INTERMEDIATE makes another.
         for (candidate, used) in self.candidates.iter_mut().rev() {
@@ -291,7 +292,7 @@ impl Opener {
         Some((whole.kind, parts.concat(), whole.first))
     }
 
-    /// What a whole message held.
+    /// Reads the payloads of a whole decrypted message.
     fn content(
         &mut self,
         place: Place,
@@ -443,13 +444,13 @@ fn exchanged<'a>(message: &'a Message<'_>) -> impl Iterator<Item = KeyExchangeMe
 
 /// An encrypted payload, or a fragment of one.
 struct Sealed {
-    /// What the first payload inside is.
+    /// Type of the first inner payload.
     first: PayloadType,
     /// Number and total of a fragment.
     fragment: Option<(u16, u16)>,
-    /// Where the initialization vector begins in the message.
+    /// Offset of the initialization vector in the message.
     start: usize,
-    /// Where the payload ends.
+    /// Offset of the payload's end.
     end: usize,
 }
 

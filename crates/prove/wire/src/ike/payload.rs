@@ -11,15 +11,15 @@ const ITEMS: usize = 256;
 /// One payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload<'a> {
-    /// What it is.
+    /// Type.
     pub kind: PayloadType,
-    /// Whether a receiver that does not know it must refuse the message.
+    /// True if a receiver that does not know it must refuse the message.
     pub critical: bool,
-    /// What it holds.
+    /// Body.
     pub body: Body<'a>,
 }
 
-/// What a payload holds.
+/// Body of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body<'a> {
     /// SA.
@@ -37,9 +37,9 @@ pub enum Body<'a> {
     Notify {
         /// 1 IKE, 2 AH, 3 ESP; zero where it is about no SA.
         protocol: u8,
-        /// Which SA.
+        /// SPI of the SA; empty for an IKE_SA.
         spi: &'a [u8],
-        /// What it says.
+        /// Notify message type.
         kind: NotifyType,
         /// Details.
         data: &'a [u8],
@@ -73,7 +73,7 @@ pub enum Body<'a> {
         protocol: u8,
         /// Bytes of each SPI; zero for the IKE_SA itself.
         spi_size: u8,
-        /// How many.
+        /// Number of SPIs.
         count: u16,
         /// One behind the other.
         spis: &'a [u8],
@@ -82,18 +82,18 @@ pub enum Body<'a> {
     TrafficSelectors(Vec<TrafficSelector<'a>>),
     /// SK: encrypted.
     Encrypted {
-        /// What the first payload inside is.
+        /// Type of the first inner payload.
         first: PayloadType,
         /// Initialization vector, ciphertext and integrity check.
         data: &'a [u8],
     },
     /// SKF: a part of what is encrypted (RFC 7383).
     EncryptedFragment {
-        /// What the first payload inside is; nothing in all parts but the first.
+        /// Type of the first inner payload; none in all fragments but the first.
         first: PayloadType,
         /// From 1.
         number: u16,
-        /// Of how many.
+        /// Total number of fragments.
         total: u16,
         /// Initialization vector, ciphertext and integrity check.
         data: &'a [u8],
@@ -118,7 +118,7 @@ pub enum Body<'a> {
     Other(&'a [u8]),
 }
 
-/// What traffic an end wants protected.
+/// Traffic that an end wants protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrafficSelector<'a> {
     /// 7 an IPv4 range, 8 an IPv6 range.
@@ -158,7 +158,7 @@ impl<'a> Message<'a> {
             let sealed = matches!(kind, PayloadType::ENCRYPTED | PayloadType::ENCRYPTED_FRAGMENT);
             let body = Body::read(kind, next, body)?;
             payloads.push(Payload { kind, critical, body });
-            // What such a payload calls next is inside it.
+            // Its next payload field names the first payload inside.
             kind = if sealed { PayloadType::NONE } else { next };
         }
         if !rest.is_empty() {
@@ -167,7 +167,7 @@ impl<'a> Message<'a> {
         Ok(Self { payloads })
     }
 
-    /// What the first payload is, and all of them as they stand on the wire; none where something does not fit its
+    /// Type of the first payload, and all payloads in wire format; none if a value does not fit its
     /// field.
     #[must_use]
     pub fn encode(&self) -> Option<(PayloadType, Vec<u8>)> {

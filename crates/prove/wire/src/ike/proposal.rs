@@ -1,4 +1,4 @@
-//! What an end proposes and the other chooses (RFC 7296, section 3.3).
+//! Proposals, and the choice among them (RFC 7296, section 3.3).
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ const KEY_LENGTH: u16 = 14;
 pub struct Transform {
     /// Transform type: 1 ENCR, 2 PRF, 3 INTEG, 4 KE, 5 SN, 6 to 12 ADDKE1 to ADDKE7.
     pub kind: u8,
-    /// Which algorithm of that type.
+    /// Transform ID.
     pub id: u16,
     /// Its key length in bits, where it has several.
     pub key_length: Option<u16>,
@@ -39,7 +39,7 @@ impl Transform {
         (self.kind == Self::KE || self.is_additional()).then_some(KeyExchangeMethod(self.id))
     }
 
-    /// Whether it is an additional key exchange.
+    /// Returns true if it is an additional key exchange.
     #[must_use]
     pub fn is_additional(self) -> bool {
         Self::ADDITIONAL_KE.contains(&self.kind)

@@ -40,7 +40,7 @@ impl fmt::Display for Party {
     }
 }
 
-/// What an IKE_SA began with.
+/// The beginning of an IKE_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// Its IKE_SA_INIT is in the capture.
@@ -53,7 +53,7 @@ pub enum Origin {
     Midstream,
 }
 
-/// What a KE payload in plaintext holds.
+/// Content of a KE payload in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyExchangeData {
     /// Made with.
@@ -77,9 +77,9 @@ impl KeyExchangeData {
 /// A notification in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Notified {
-    /// Who says it.
+    /// Sender.
     pub from: Party,
-    /// What.
+    /// Notify message type.
     pub kind: NotifyType,
 }
 
@@ -92,7 +92,7 @@ pub enum Retry {
     KeyExchange(KeyExchangeMethod),
 }
 
-/// What did not follow the standard, or could not be read.
+/// A violation of the standard, or an unreadable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -127,7 +127,7 @@ pub enum Fault {
     Clear,
 }
 
-/// What one end sent.
+/// Traffic of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartyTraffic {
@@ -149,7 +149,7 @@ pub struct PartyTraffic {
 pub struct Kept<T> {
     /// The first, in their order.
     pub first: Vec<T>,
-    /// How many came after those.
+    /// Number of items after those.
     pub omitted: u64,
 }
 
@@ -175,32 +175,32 @@ impl<T> Kept<T> {
         }
     }
 
-    /// How many there were in all.
+    /// Number of all items.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.first.len() as u64 + self.omitted
     }
 }
 
-/// What an initiator wanted before it learned what the responder takes.
+/// The initiator's offer before it learned the responder's method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FirstOffer {
-    /// What it proposed.
+    /// Proposals.
     pub proposals: Seen<Vec<Proposal>>,
     /// Its KE payload.
     pub key_exchange: Option<KeyExchangeData>,
 }
 
-/// What phase 1 of IKEv1 negotiates, as far as it is not encrypted.
+/// Phase 1 negotiation of IKEv1, as far as it is not encrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Negotiation {
     /// The mode.
     pub mode: Option<Mode>,
-    /// What the initiator proposes.
+    /// Transforms that the initiator proposes.
     pub offered: Option<Seen<Vec<Phase1>>>,
-    /// What the responder chose.
+    /// Transform that the responder chose.
     pub chosen: Option<Seen<Phase1>>,
 }
 
@@ -210,21 +210,21 @@ pub struct Negotiation {
 pub struct IkeSa {
     /// Its place in the order of first packets, from 1, among everything an observer gives.
     pub number: u64,
-    /// Where the initiator was first seen.
+    /// First address of the initiator.
     pub initiator: SocketAddr,
-    /// Where the responder was first seen.
+    /// First address of the responder.
     pub responder: SocketAddr,
     /// Chosen by the initiator.
     pub initiator_spi: u64,
     /// Chosen by the responder; zero where it never agreed.
     pub responder_spi: u64,
-    /// What the messages of the initiator, and of the responder, were carried in; none where an end sent nothing.
+    /// Encapsulation of the messages of initiator and responder; none for an end that sent nothing.
     pub paths: [Option<Path>; 2],
     /// Packets of the capture that belong to it.
     pub captured: Captured,
     /// Major and minor version.
     pub version: (u8, u8),
-    /// What it began with.
+    /// Its beginning in the capture.
     pub origin: Origin,
     /// True where its first message in the capture is of the responder's request 0: it was there
     /// before, or a rekey made it.
@@ -236,13 +236,14 @@ pub struct IkeSa {
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
-    /// What the initiator proposed, in its last IKE_SA_INIT.
+    /// Proposals of the initiator's last IKE_SA_INIT.
     pub offered: Option<Seen<Vec<Proposal>>>,
     /// The initiator's KE payload in that.
     pub offered_key_exchange: Option<KeyExchangeData>,
-    /// What it proposed first, where it was another thing: an initiator that is asked for another method proposes that one.
+    /// Its first offer, if that differed: an initiator that is asked for another method proposes
+    /// that one.
     pub first_offer: Option<Box<FirstOffer>>,
-    /// What the responder chose.
+    /// Proposal chosen by the responder.
     pub chosen: Option<Seen<Proposal>>,
     /// The responder's KE payload.
     pub chosen_key_exchange: Option<KeyExchangeData>,
@@ -258,23 +259,23 @@ pub struct IkeSa {
     pub informational: u64,
     /// CREATE_CHILD_SA that were not refused.
     pub rekeys: u64,
-    /// Of all rekeys that were seen whole the one with the least room for key exchange data.
+    /// The rekey with the least room for key exchange data, of all that were seen whole.
     pub tightest_rekey: Option<Box<Rekey>>,
     /// CREATE_CHILD_SA that the other end refused.
     pub refused_rekeys: u64,
     /// CREATE_CHILD_SA of which a message or a fragment is missing.
     pub unseen_rekeys: u64,
-    /// What the initiator sent.
+    /// Traffic from the initiator.
     pub from_initiator: PartyTraffic,
-    /// What the responder sent.
+    /// Traffic from the responder.
     pub from_responder: PartyTraffic,
-    /// Whether it moved to port 4500.
+    /// True if it moved to port 4500.
     pub encapsulated: bool,
-    /// What was wrong, each once.
+    /// Faults, each once.
     pub faults: Kept<Seen<Fault>>,
-    /// Of IKEv1 what phase 1 negotiates.
+    /// IKEv1: phase 1.
     pub phase_1: Option<Box<Negotiation>>,
-    /// What keys opened, where some were given for it.
+    /// Decrypted content, if keys were given for it.
     pub opened: Option<Box<super::Opened>>,
 }
 
@@ -339,7 +340,7 @@ impl IkeSa {
         rekeyed
     }
 
-    /// Whether an end notified this.
+    /// Returns true if an end sent this notification.
     #[must_use]
     pub fn has_notified(&self, from: Party, kind: NotifyType) -> bool {
         self.notified.first.contains(&Notified { from, kind })

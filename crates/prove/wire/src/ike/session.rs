@@ -21,15 +21,15 @@ use crate::nonce::Nonces;
 use crate::path::Path;
 use crate::{Captured, Moment, Seen};
 
-/// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3); the
-/// others are for messages that come late.
+/// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC
+/// 7296, section 2.3); the others are for messages that come late.
 const OPEN: usize = 4;
 /// Exchanges, rekeys and notifications kept.
 const KEPT: usize = 64;
 /// Faults and retries kept.
 const FAULTS: usize = 8;
 
-/// How a message arrived.
+/// Origin of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// The packet that completed it.
@@ -44,7 +44,7 @@ pub struct Arrival {
     pub packets: u32,
     /// Bytes of these as sent, headers included.
     pub ip_bytes: u64,
-    /// Whether all of it was captured.
+    /// True if all of it was captured.
     pub whole: bool,
 }
 
@@ -53,11 +53,12 @@ pub struct Arrival {
 pub struct Session {
     sa: IkeSa,
     open: VecDeque<Open>,
-    /// What the newest IKE_SA_INIT request said, to tell a repeated one from another try.
+    /// Digest of the newest IKE_SA_INIT request, to distinguish a retransmission from another
+    /// attempt.
     request: Option<u64>,
-    /// How many answers had asked for another one when it came.
+    /// Number of responses before it that asked for another request.
     retries: u64,
-    /// What the answer said that chose something.
+    /// Digest of the response that chose a proposal.
     answer: Option<u64>,
     /// The checksums of either end.
     sums: [Sums; 2],
@@ -81,7 +82,7 @@ struct Open {
     kept: Where,
 }
 
-/// Where an exchange is kept while it is open.
+/// Place of an exchange while it is open.
 #[derive(Clone)]
 enum Where {
     /// Among those of its IKE_SA, at this place.
@@ -166,7 +167,7 @@ impl Session {
         [self.sa.initiator.ip(), self.sa.responder.ip()]
     }
 
-    /// When it was last heard of.
+    /// Time and packet of its last message.
     #[must_use]
     pub fn last(&self) -> Moment {
         self.sa.last
@@ -189,13 +190,13 @@ impl Session {
             + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 
-    /// Whether the responder has agreed to a proposal.
+    /// Returns true if the responder has agreed to a proposal.
     #[must_use]
     pub fn is_agreed(&self) -> bool {
         self.sa.chosen.is_some()
     }
 
-    /// Whether the receiver takes a message whose datagram has this checksum.
+    /// Returns true if the receiver takes a message whose datagram has this checksum.
     pub(crate) fn admits(&mut self, header: &Header, arrival: &Arrival, checksum: Checksum) -> bool {
         let sums = &mut self.sums[index(self.party(header, arrival))];
         let admitted = sums.admit(checksum, true);
@@ -312,8 +313,9 @@ impl Session {
         }
     }
 
-    /// Compares a message, or a fragment of one, with what was sent before under its number: a retransmission is the same to
-    /// the bit (RFC 7296, section 2.1). A message may be cut anew, into more fragments.
+    /// Compares a message, or a fragment of one, with what was sent before under its number: a
+    /// retransmission is the same to the bit (RFC 7296, section 2.1). A message may be cut anew,
+    /// into more fragments.
     fn compare(
         &mut self,
         header: &Header,
@@ -347,7 +349,7 @@ impl Session {
         }
     }
 
-    /// What keys open of a message behind IKE_SA_INIT; call it next to [`message`](Self::message).
+    /// Decrypts a message behind IKE_SA_INIT; call it next to [`message`](Self::message).
     pub fn open(&mut self, header: &Header, message: &[u8], arrival: &Arrival, keys: &dyn Keys) {
         if header.major != 2 || header.exchange == ExchangeType::IKE_SA_INIT || !arrival.whole {
             return;
@@ -391,8 +393,8 @@ impl Session {
         self.sa.paths[way].get_or_insert_with(path);
     }
 
-    /// Who sent a message. Version 1 has no flag for it: the initiator is known by its address, or by the cookie that is still
-    /// missing.
+    /// Sender of a message. Version 1 has no flag for it: the initiator is known by its address, or
+    /// by the cookie that is still missing.
     fn party(&self, header: &Header, arrival: &Arrival) -> Party {
         if header.major == 2 {
             return sender(header);
@@ -423,7 +425,7 @@ impl Session {
                 self.sa.origin = Origin::Init;
                 known.offered = Some(Seen::new(transforms, arrival.first, arrival.at));
             }
-            // What is chosen stands alone (RFC 2408, section 4.2).
+            // A choice stands alone (RFC 2408, section 4.2).
             (Party::Responder, [chosen]) => {
                 known
                     .chosen
@@ -462,7 +464,7 @@ impl Session {
 
     fn offer(&mut self, message: &Message<'_>, arrival: &Arrival) {
         if self.sa.chosen.is_some() {
-            // What was agreed on was agreed on for an earlier request.
+            // The agreement belongs to an earlier request.
             return;
         }
         self.notifications(Party::Initiator, &message.payloads);
@@ -749,7 +751,6 @@ fn fragment(first: PayloadType, rest: &[u8]) -> Result<Option<(u16, u16)>, Fault
     }
 }
 
-/// Who sent a message.
 fn same_method(one: Option<KeyExchangeData>, other: Option<KeyExchangeData>) -> bool {
     one.map(|data| data.method) == other.map(|data| data.method)
 }
@@ -762,7 +763,7 @@ pub(super) fn sender(header: &Header) -> Party {
     }
 }
 
-/// Who asked, in the exchange a message belongs to.
+/// Party that sent the request of a message's exchange.
 pub(super) fn requester(header: &Header) -> Party {
     if header.flags.is_response() {
         sender(header).other()

@@ -22,7 +22,7 @@ pub enum Mode {
     Aggressive,
 }
 
-/// What one transform of phase 1 says (RFC 2409, appendix A), by numbers.
+/// One transform of phase 1, by numbers (RFC 2409, appendix A).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Phase1 {
@@ -32,14 +32,15 @@ pub struct Phase1 {
     pub key_length: Option<u16>,
     /// Hash.
     pub hash: Option<u16>,
-    /// How the ends prove who they are.
+    /// Authentication method.
     pub authentication: Option<u16>,
     /// Diffie-Hellman group.
     pub group: Option<u16>,
 }
 
 impl Phase1 {
-    /// Whether a pre-shared key goes into the secret (RFC 2409, section 5): alone, or together with another proof of one end's (XAUTH).
+    /// Returns true if a pre-shared key goes into the secret (RFC 2409, section 5): alone, or
+    /// together with another proof of one end's (XAUTH).
     #[must_use]
     pub fn is_keyed_by_shared_key(&self) -> bool {
         matches!(self.authentication, Some(1 | 65001 | 65002))

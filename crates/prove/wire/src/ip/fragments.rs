@@ -8,7 +8,7 @@ use crate::{Captured, Moment, Timestamp};
 
 /// Largest payload of an IP packet that is not a jumbogram, in bytes.
 const LARGEST: u32 = 65_535;
-/// What a held part costs beyond its bytes.
+/// Cost of a held fragment beyond its bytes.
 const PART_COST: usize = 64;
 /// A packet in more parts is given up. A payload of 65535 bytes over the smallest MTU of IPv6 has 54; over the 68 bytes
 /// of IPv4 no real network runs.
@@ -16,14 +16,15 @@ const PARTS: usize = 64;
 /// Places of packets that have gone are kept up to so many, or up to the number of those that are there.
 const TIDY: usize = 1024;
 
-/// What [`Fragments`] may hold.
+/// Limits of [`Fragments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentLimits {
     /// Packets in the making at a time. The oldest is evicted for a new one.
     pub packets: usize,
     /// Bytes of all parts held. The oldest packets are evicted.
     pub bytes: usize,
-    /// How long a packet may take from its first captured part, in nanoseconds of the capture's clock.
+    /// Lifetime of a packet from its first captured fragment, in nanoseconds of the capture's
+    /// clock.
     pub lifetime: u64,
 }
 
@@ -46,9 +47,10 @@ pub struct Abandoned {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
-    /// What the packet carries. Of IPv6 only the first part says so: without it this is the fragment header.
+    /// Protocol of the packet. In IPv6 only the first fragment names it: without it this is the
+    /// fragment header.
     pub protocol: u8,
-    /// What it was carried in, by the number that [`Fragments::take_in`] was given.
+    /// Encapsulation, by the number that [`Fragments::take_in`] was given.
     pub path: u32,
     /// Packets of the capture, and their bytes.
     pub captured: Captured,
@@ -58,7 +60,7 @@ pub struct Abandoned {
     pub last: Moment,
 }
 
-/// What became of a part.
+/// Result of taking a fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
     /// It is kept until the rest comes.
@@ -67,7 +69,7 @@ pub enum Taken {
     Whole {
         /// All of it.
         payload: Vec<u8>,
-        /// What it is.
+        /// Protocol of the packet.
         protocol: u8,
         /// Parts it came in.
         parts: u32,
@@ -86,7 +88,8 @@ pub enum Taken {
 struct Key {
     source: IpAddr,
     destination: IpAddr,
-    /// Of IPv4 alone. Parts of one IPv6 packet may name different ones, and that of the first counts (RFC 8200, section 4.5).
+    /// IPv4 only. Fragments of one IPv6 packet may name different ones, and that of the first
+    /// counts (RFC 8200, section 4.5).
     protocol: Option<u8>,
     identification: u32,
     path: u32,
@@ -112,7 +115,7 @@ struct Partial {
     refused: bool,
 }
 
-/// What the parts of a packet say that it carries.
+/// Protocol that the fragments of a packet name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carried {
     /// The part that says so has not come.
@@ -146,8 +149,8 @@ impl Fragments {
         }
     }
 
-    /// Packets whose parts were given up since the last call, because the rest did not come in time, or the bounds were reached,
-    /// or a part overlapped another.
+    /// Packets whose parts were given up since the last call, because the rest did not come in
+    /// time, or the bounds were reached, or a part overlapped another.
     pub fn take_abandoned(&mut self) -> Vec<Abandoned> {
         std::mem::take(&mut self.abandoned)
     }

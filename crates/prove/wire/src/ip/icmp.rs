@@ -1,7 +1,7 @@
-//! ICMP (RFC 792, RFC 4443), as far as it needs no judgement: what its senders put into an echo comes back, so a tunnel can be made of
-//! echoes.
+//! ICMP (RFC 792, RFC 4443), as far as it needs no judgement: what its senders put into an echo
+//! comes back, so a tunnel can be made of echoes.
 
-/// Which of the two.
+/// Version of ICMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
@@ -16,7 +16,7 @@ const FRONT: usize = 32;
 const PATTERN: usize = 32;
 
 impl Family {
-    /// Whether a message of this type is an echo, or its answer.
+    /// Returns true if a message of this type is an echo request or reply.
     fn is_echo(self, kind: u8) -> bool {
         match self {
             Self::V4 => matches!(kind, 0 | 8),
@@ -24,7 +24,8 @@ impl Family {
         }
     }
 
-    /// Whether IANA has assigned this type to something that keeps a network together; others are for experiments, or nobody's.
+    /// Returns true if IANA has assigned this type to the maintenance of a network; others are
+    /// experimental or unassigned.
     fn is_known(self, kind: u8) -> bool {
         match self {
             Self::V4 => matches!(kind, 0 | 3..=6 | 8..=18 | 30..=43),
@@ -33,7 +34,7 @@ impl Family {
     }
 }
 
-/// Whether a message, as far as it was captured, carries nobody's data.
+/// Returns true if a message, as far as it was captured, carries no user data.
 pub(super) fn keeps_together(family: Family, message: &[u8]) -> bool {
     let Some(&kind) = message.first() else { return true };
     match message.get(HEADER..) {
@@ -42,7 +43,8 @@ pub(super) fn keeps_together(family: Family, message: &[u8]) -> bool {
     }
 }
 
-/// Whether the data of an echo is what programs fill it with: bytes that count, or a short pattern again and again.
+/// Returns true if the data of an echo is the filler of known programs: bytes that count, or a
+/// short pattern repeated.
 fn is_filler(data: &[u8]) -> bool {
     let Some((_, rest)) = data.split_at_checked(FRONT) else {
         return true;

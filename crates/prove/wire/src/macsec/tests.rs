@@ -20,7 +20,7 @@ fn a_tag_shows_association_packet_number_channel_and_whether_it_encrypts() {
     assert_eq!((seen.association, seen.packet_number), (1, 7));
     assert_eq!(seen.channel.unwrap().to_string(), "02:00:00:00:00:01/1");
     assert_eq!(rest, [0xaa]);
-    // Without a channel, of an end station, and of a version nobody knows.
+    // Without a channel, from an end station, and of an unknown version.
     let (short, rest) = tag(&[0x4c, 0, 0, 0, 1, 0, 9]).unwrap();
     assert_eq!((short.channel, short.packet_number, rest), (None, 256, &[9][..]));
     assert_eq!(tag(&[0x8c, 0, 0, 0, 1, 0]), None);

@@ -18,7 +18,8 @@ const ENDED: usize = 1 << 12;
 /// Bytes of an association with some user messages, measured.
 const PROMISED: usize = 1600;
 
-/// What packets of one direction carry: addresses may change, these do not (RFC 9260, section 8.5).
+/// Ports and verification tag of one direction's packets: addresses may change, these do not (RFC
+/// 9260, section 8.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Lane {
     tag: u32,
@@ -58,7 +59,7 @@ impl Associations {
         let destination = SocketAddr::new(datagram.destination, packet.destination_port);
         let found = match self.find(&packet, source, destination, arrived.path) {
             Found::Live { number, direction } => Some((number, direction)),
-            // What repeats the end of one that has ended carries no data.
+            // A repeated end of an ended association carries no data.
             Found::Ended if !packet.has_more() && !packet.chunks().any(carries_data) => {
                 return stray(&packet, arrived, bounds);
             }
@@ -299,7 +300,8 @@ enum Found {
     Unknown,
 }
 
-/// Whether an association is worth remembering from this packet on: it begins, or says something.
+/// Returns true if an association is worth remembering from this packet on: it begins, or shows a
+/// live one.
 fn begins(packet: &Packet<'_>) -> bool {
     packet.chunks().any(|chunk| {
         matches!(
@@ -320,7 +322,7 @@ fn carries_data(chunk: sctp::Chunk<'_>) -> bool {
     !kind::is_control(chunk.kind)
 }
 
-/// A packet of no association: where it carries no data it needs no judgement, else nobody can read it.
+/// A packet of no association. Without data it needs no judgement, with data it is unreadable.
 fn stray(packet: &Packet<'_>, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Result<(), Unreadable> {
     if packet.has_more() || packet.chunks().any(carries_data) {
         return Err(Unreadable);

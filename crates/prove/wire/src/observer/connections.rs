@@ -19,7 +19,7 @@ pub(super) struct Ends {
     /// Two words each; of IPv4 the first holds all of it.
     addresses: [u64; 4],
     ports: [u16; 2],
-    /// What they are carried in, and in the lowest bit whether they are of IPv6.
+    /// Encapsulation; the lowest bit is set for IPv6.
     path: u32,
 }
 
@@ -43,7 +43,7 @@ impl Ends {
     }
 }
 
-/// What is known of two ends.
+/// State of a pair of ends.
 pub(super) enum Slot {
     /// A connection.
     Live(Box<Flow>),
@@ -120,7 +120,8 @@ impl Observer {
         }
     }
 
-    /// Where the connection of a segment is found: under what its first packet was carried in.
+    /// The ends under which the connection of a segment is found: with the encapsulation of its
+    /// first packet.
     fn ends_of(&mut self, source: SocketAddr, destination: SocketAddr, segment: &Segment<'_>, path: PathId) -> Ends {
         let ends = Ends::between(source, destination, path);
         match self.slots.get(&ends) {
@@ -128,7 +129,8 @@ impl Observer {
             Some(_) => return ends,
             None => {}
         }
-        // Of one direction all came in this, and of the other nothing yet.
+        // All packets of one direction came in this encapsulation, and none of the other direction
+        // yet.
         let bare = self.paths.bare(path);
         let plain = (bare == Default::default() && path != PathId::default()).then(PathId::default);
         let room = self.memory.has_room(self.slots.growth());
@@ -148,8 +150,8 @@ impl Observer {
         ends
     }
 
-    /// A connection whose first segment this is, in the place of one that had the same ends; says how it ended, if it did
-    /// at once.
+    /// A connection whose first segment this is, in the place of one that had the same ends; says
+    /// how it ended, if it did at once.
     fn begin(
         &mut self,
         ends: Ends,

@@ -13,7 +13,7 @@ use crate::path::{Encapsulation, Layer};
 use crate::udp::Encapsulated;
 use crate::{Packet, esp, tcp, udp};
 
-/// What an observer has seen of a capture before the packet at hand.
+/// State of an observer before the packet at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     /// All of it.
@@ -23,8 +23,9 @@ pub enum Before {
 }
 
 impl Observer {
-    /// The places in `packet.data` of which only their number matters: given everything that came before, nothing that this observer
-    /// gives changes, now or later, where a [`Hole`](crate::reduce::Hole) takes their place. Call it before the packet is
+    /// The places in `packet.data` of which only their number matters: given everything that came
+    /// before, nothing that this observer gives changes, now or later, where a
+    /// [`Hole`](crate::reduce::Hole) takes their place. Call it before the packet is
     /// [observed](Self::observe). Ranges are in order.
     pub fn counted(&self, packet: &Packet<'_>, before: Before, mut give: impl FnMut(Range<usize>)) {
         let mut layers = Vec::new();
@@ -50,7 +51,7 @@ impl Observer {
                 }
                 return;
             };
-            // What carries users' packets is read by itself as well.
+            // User packets are read by themselves as well.
             if tunnel.layer.encapsulation == Encapsulation::GtpU && !is_gtp_u(&datagram) {
                 return;
             }
@@ -91,7 +92,7 @@ fn esp_of<'a>(datagram: &Datagram<'a>) -> Option<(&'a [u8], usize)> {
     }
 }
 
-/// Whether the reader of GTP-U has this, and no other: it reads the headers.
+/// Returns true if the reader of GTP-U, and no other, takes this: it reads the headers.
 fn is_gtp_u(datagram: &Datagram<'_>) -> bool {
     udp::udp(datagram.payload, datagram.missing).is_some_and(|udp| {
         let ports = [udp.source_port, udp.destination_port];

@@ -16,7 +16,7 @@ use crate::link::{self, Frame};
 use crate::path::{Encapsulation, Layer};
 use crate::{Moment, Packet, tcp, udp};
 
-/// What a packet may belong to, and what limits it.
+/// State that a packet may belong to, and its limits.
 pub(super) struct Parts<'a> {
     datagrams: &'a mut Datagrams,
     pub(super) ipsec: &'a mut Ipsec,
@@ -322,7 +322,7 @@ impl Observer {
         );
     }
 
-    /// What nothing reads belongs to its ends.
+    /// Counts a packet that no reader takes, by its ends.
     fn anonymous(&mut self, protocol: DatagramProtocol, ends: [End; 2], bytes: u64, origin: &Origin, layers: &[Layer]) {
         let Some(path) = self.paths.id(layers, origin.at.time, &mut self.memory) else {
             return self.omit(
@@ -338,7 +338,6 @@ impl Observer {
         datagrams.anonymous(protocol, ends, bytes, path, origin, &mut bounds);
     }
 
-    /// What a packet may belong to, and what limits it.
     pub(super) fn parts(&mut self) -> Parts<'_> {
         Parts {
             datagrams: &mut self.datagrams,

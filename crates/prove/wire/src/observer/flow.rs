@@ -27,20 +27,20 @@ pub(super) struct Flow {
     client: (usize, Roles),
     first: Moment,
     last: Moment,
-    /// What it is carried in: of direction 0, and of the other.
+    /// Encapsulation of direction 0, and of the other.
     paths: [PathId; 2],
     captured: Captured,
     start: Start,
     streams: [Stream; 2],
     packets: [u64; 2],
-    /// What the checksums of each direction are.
     sums: [Sums; 2],
     /// The unencrypted part of the key exchange is over.
     settled: bool,
     application: Application,
 }
 
-/// What is left of a connection that has ended: enough to tell what came late from what it cannot have sent.
+/// The rest of an ended connection: it distinguishes late segments from those that the connection
+/// cannot have sent.
 #[derive(Clone, Copy)]
 pub(super) struct Rest {
     /// The sequence number behind all that came from each end, the lesser first.
@@ -49,12 +49,12 @@ pub(super) struct Rest {
     reset: Option<usize>,
 }
 
-/// What may still be under way when its receiver has said RST.
+/// Bytes that may still be in flight when the receiver has sent RST.
 const UNDER_WAY: u32 = 1 << 20;
 
 impl Rest {
-    /// Whether a segment between these ends, its sender first, is more than what an ended connection leaves: it has data that did
-    /// not come before, of an end that was over, or of one that goes on and on.
+    /// Returns true if a segment between these ends, its sender first, does not belong to the ended
+    /// connection: it has new data of an end that was over, or data of one that goes on and on.
     pub(super) fn is_gone_beyond(&self, source: SocketAddr, destination: SocketAddr, segment: &Segment<'_>) -> bool {
         let length = (segment.payload.len() + segment.missing) as u32;
         let end = usize::from(source > destination);
@@ -111,8 +111,9 @@ impl Flow {
         }
     }
 
-    /// Bytes it holds; as long as nothing tells what it carries those it may yet need: a flow that has only begun must not
-    /// find the memory full when its handshake comes. What its streams hold back is in their budget.
+    /// Bytes it holds. Until the protocol is decided, at least those it may yet need: a new flow
+    /// must not find the memory full when its handshake comes. Bytes held back by its streams are
+    /// in their budget.
     pub(super) fn held(&self) -> usize {
         let kept = self.streams.iter().map(Stream::held).sum::<usize>();
         let held = allocated(size_of::<Self>()) + self.application.held() + kept;
@@ -127,12 +128,12 @@ impl Flow {
         self.number
     }
 
-    /// What it is carried in: of direction 0, and of the other.
+    /// Encapsulation of direction 0, and of the other.
     pub(super) fn paths(&self) -> [PathId; 2] {
         self.paths
     }
 
-    /// What its first packet was carried in.
+    /// Encapsulation of its first packet.
     pub(super) fn path(&self) -> PathId {
         self.paths[0]
     }
@@ -153,15 +154,15 @@ impl Flow {
         self.last
     }
 
-    /// Whether a SYN begins another connection between the same ports.
+    /// Returns true if a SYN begins another connection between the same ports.
     pub(super) fn is_replaced_by(&self, source: SocketAddr, segment: &Segment<'_>) -> bool {
         let stream = &self.streams[self.direction(source)];
         segment.flags.syn()
             && (!stream.begun() && self.start == Start::Midstream || !stream.begins_with(segment.sequence))
     }
 
-    /// Whether a segment, between its ends and carried in something else, may be the first of the direction that nothing came of:
-    /// one that acknowledges what the other direction sent.
+    /// Returns true if a segment with the same ends in another encapsulation may be the first of
+    /// the missing direction: it acknowledges bytes of the other direction.
     pub(super) fn lacks(&self, source: SocketAddr, segment: &Segment<'_>) -> bool {
         let direction = self.direction(source);
         self.packets[direction] == 0
@@ -184,7 +185,7 @@ impl Flow {
         }
     }
 
-    /// Whether one direction is all that came.
+    /// Returns true if only one direction was captured.
     pub(super) fn is_half(&self) -> bool {
         self.packets.contains(&0)
     }
@@ -230,7 +231,7 @@ impl Flow {
             if !segment.payload.is_empty() || segment.missing > 0 {
                 streams[direction].stray();
             }
-            // What is in no window resets nothing (RFC 9293, section 3.5.2).
+            // An RST outside the window resets nothing (RFC 9293, section 3.5.2).
             return streams[direction].is_near(segment.sequence).then_some(Ending::Reset);
         }
         streams[direction].segment(segment, at, budget, |delivery| {
@@ -289,7 +290,7 @@ impl Flow {
         }
     }
 
-    /// What there was to see; `paths` are those of its directions.
+    /// Ends the flow and returns its connection; `paths` are those of its directions.
     pub(super) fn end(
         mut self,
         ending: Ending,
@@ -313,7 +314,7 @@ impl Flow {
             packets: self.packets[direction],
             stream: self.streams[direction].counts(),
         };
-        // What the capture has in part, or not at all, is not nothing.
+        // Data that was captured in part, or not at all, is still data.
         let silent = |stream: &Stream| {
             let counts = stream.counts();
             counts.sent() == 0 && counts.stray == 0 && counts.corrupt == 0

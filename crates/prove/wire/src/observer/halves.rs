@@ -1,5 +1,6 @@
-//! Connections of which one direction came, in tags or tunnels: packets of the other may come in others. Labels of MPLS and tunnels
-//! of GTP-U have a number for each direction, and a mirror may tag one of two.
+//! Connections of which one direction came, in tags or tunnels: packets of the other may come in
+//! others. Labels of MPLS and tunnels of GTP-U have a number for each direction, and a mirror may
+//! tag one of two.
 
 use std::net::SocketAddr;
 
@@ -8,7 +9,7 @@ use super::keyed::Table;
 use super::memory::Memory;
 use super::paths::{Bare, PathId};
 
-/// What both directions have in common.
+/// Properties that both directions share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     bare: Bare,
@@ -32,12 +33,12 @@ impl Halves {
     /// A connection has begun in one direction.
     pub(super) fn begin(&mut self, bare: Bare, ends: [SocketAddr; 2], path: PathId, memory: &mut Memory) {
         let [source, destination] = ends;
-        // Of several the first waits; what is there is no more than there are connections.
+        // The first of several waits; there are no more entries than connections.
         self.0.entry(Key::new(bare, source, destination)).or_insert(path);
         self.0.grown(memory);
     }
 
-    /// What the half between these ends came in.
+    /// Encapsulation of the half between these ends.
     pub(super) fn find(&self, bare: Bare, source: SocketAddr, destination: SocketAddr) -> Option<PathId> {
         if self.0.is_empty() {
             return None;

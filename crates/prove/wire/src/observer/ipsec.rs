@@ -235,8 +235,9 @@ impl Ipsec {
         }
     }
 
-    /// Gives what is between hosts that exchanged nothing since `since`, and forgets it: what an ESP security association
-    /// is worth hangs on all IKE between its hosts, and on how many there were.
+    /// Gives what is between hosts that exchanged nothing since `since`, and forgets it: what an
+    /// ESP security association is worth hangs on all IKE between its hosts, and on how many there
+    /// were.
     pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
         let mut last: HashMap<[IpAddr; 2], Timestamp> = HashMap::new();
         let mut seen = |hosts, time| {

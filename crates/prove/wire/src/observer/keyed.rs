@@ -6,8 +6,8 @@ use std::ops::{Deref, DerefMut};
 
 use super::memory::Memory;
 
-/// A table with a hash that costs a few nanoseconds. Whoever makes a capture chooses addresses, ports and SPIs: the hash is
-/// keyed by chance, so that nobody can choose those that collide. It knows what it holds.
+/// A table with a hash that costs a few nanoseconds. An attacker chooses addresses, ports and SPIs:
+/// a random key of the hash keeps it from choosing those that collide. The table counts its memory.
 pub(super) struct Table<K, V> {
     entries: HashMap<K, V, Keyed>,
     /// The most places it has had since it last gave any back: it counts those of removed entries as room only later.

@@ -1,11 +1,11 @@
-//! What an observer holds while packets still come: what there is to see of it so far, and what of it can be let go.
+//! Live state of an observer: its results so far, and the eviction of idle flows.
 
 use std::net::IpAddr;
 
 use super::{Observer, Sink, Slot};
 use crate::{Ending, Timestamp};
 
-/// What lives in an [`Observer`], and the memory for it.
+/// Live flows of an [`Observer`], and their memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holding {
@@ -19,15 +19,16 @@ pub struct Holding {
     pub esp_sas: usize,
     /// Protocols over UDP between two ends.
     pub datagrams: usize,
-    /// Bytes that these and the tables they are found in take, with what is held back for segments out of order and what is
-    /// remembered of ended ones.
+    /// Bytes that these and the tables they are found in take, with what is held back for segments
+    /// out of order and what is remembered of ended ones.
     pub bytes: usize,
 }
 
 impl Observer {
-    /// Gives all that lives as [`finish_into`](Self::finish_into) would give it now, each kind in the order of first
-    /// packets, and goes on with it. What is encrypted is shown as far as it was opened: segments that still wait for an
-    /// earlier one are not opened for it. Parts of a packet wait for the rest, or until they are given up, before they are shown.
+    /// Gives all live flows as [`finish_into`](Self::finish_into) would give them now, each kind in
+    /// the order of first packets, and goes on with them. Encrypted content is shown as far as it
+    /// was decrypted: segments that still wait for an earlier one are not decrypted for it.
+    /// Fragments of a packet wait for the rest, or until they are dropped, before they are shown.
     pub fn live_into(&self, sink: &mut impl Sink) {
         let mut flows: Vec<_> = self
             .slots
@@ -38,7 +39,7 @@ impl Observer {
             })
             .collect();
         flows.sort_unstable_by_key(|flow| flow.number());
-        // What a copy gives back was never taken from it.
+        // The copy returns bytes that it never took from the budget.
         let mut budget = self.budget;
         for flow in flows {
             let before = budget;
@@ -51,9 +52,9 @@ impl Observer {
         self.datagrams.live_into(sink);
     }
 
-    /// Gives all whose last packet came before `since` as if the capture ended here, and forgets it. Packets of it that
-    /// come yet are those of something picked up in mid-stream. What IPsec there is between two hosts is judged together
-    /// and goes together.
+    /// Gives all flows whose last packet came before `since` as if the capture ended here, and
+    /// forgets them. Their later packets count as those of a flow picked up in mid-stream. All
+    /// IPsec between two hosts is judged together and is forgotten together.
     pub fn forget_idle(&mut self, since: Timestamp, sink: &mut impl Sink) {
         let idle = self.slots.iter().filter_map(|(ends, slot)| match slot {
             Slot::Live(flow) if flow.last().time < since => Some((flow.number(), *ends)),
@@ -75,8 +76,9 @@ impl Observer {
         self.paths.forget_idle(since, &mut self.memory);
     }
 
-    /// Parts of packets that have waited for the rest for longer than the limits let them are given up, as they are where another comes;
-    /// without a time all are: nothing more will come. [`Self::live_into`] shows them from then on.
+    /// Parts of packets that have waited for the rest for longer than the limits let them are given
+    /// up, as they are where another comes; without a time all are: nothing more will come.
+    /// [`Self::live_into`] shows them from then on.
     pub fn give_up_fragments(&mut self, now: Option<Timestamp>) {
         match now {
             Some(now) => self.fragments.expire(now),
@@ -85,7 +87,7 @@ impl Observer {
         self.abandoned();
     }
 
-    /// What lives, and what memory it takes.
+    /// Live flows and their memory.
     #[must_use]
     pub fn holding(&self) -> Holding {
         let (ike_sas, esp_sas) = self.ipsec.live();

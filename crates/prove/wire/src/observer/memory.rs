@@ -1,4 +1,4 @@
-//! How much of what is watched there may be.
+//! Memory limit of an observer.
 
 use super::paths::Paths;
 use super::{Limits, Omission, Omitted, Totals, Unread};
@@ -16,12 +16,12 @@ impl Memory {
         Self { used: 0, limit }
     }
 
-    /// Whether another flow may begin that takes so many bytes. A sixteenth is left for those that are there.
+    /// Returns true if another flow of this size may begin. A sixteenth is left for existing flows.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.used + bytes <= self.limit - self.limit / 16
     }
 
-    /// Whether there is more than there may be: what has grown last must go.
+    /// Returns true if the limit is exceeded: the flow that grew last must go.
     pub(super) fn is_exceeded(&self) -> bool {
         self.used > self.limit
     }
@@ -43,7 +43,7 @@ impl Memory {
     }
 }
 
-/// What flows of all kinds share when one begins.
+/// Limits and counters shared by flows of all kinds when one begins.
 pub(super) struct Bounds<'a> {
     pub(super) limits: &'a Limits,
     pub(super) memory: &'a mut Memory,
@@ -52,12 +52,12 @@ pub(super) struct Bounds<'a> {
     pub(super) totals: &'a mut Totals,
     pub(super) keys: Option<&'a dyn Keys>,
     pub(super) paths: &'a Paths,
-    /// What this packet would have been.
+    /// The flows that this packet would have begun.
     pub(super) omitted: &'a mut Vec<Omitted>,
 }
 
 impl Bounds<'_> {
-    /// What came in these packets is not read, because there is no room for it.
+    /// Counts packets that are not read, for lack of memory.
     pub(super) fn omit(&mut self, omitted: Omitted, captured: Captured) {
         self.totals.omit(&omitted, captured);
         self.omitted.push(omitted);

@@ -17,8 +17,8 @@ const MOST: u32 = u32::MAX >> 1;
 
 struct Known {
     path: Path,
-    /// The same without tags and numbers: what is left is as well around packets of the other direction, which may have other
-    /// tags and numbers.
+    /// The same without tags and numbers: what is left is as well around packets of the other
+    /// direction, which may have other tags and numbers.
     bare: Bare,
     last: Timestamp,
 }
@@ -76,7 +76,7 @@ impl Paths {
         self.known.get(&id).map(|known| known.path.clone()).unwrap_or_default()
     }
 
-    /// What the combination under a number has in common with that of the other direction.
+    /// The part of a combination that both directions share.
     pub(super) fn bare(&self, id: PathId) -> Bare {
         self.known.get(&id).map(|known| known.bare).unwrap_or_default()
     }

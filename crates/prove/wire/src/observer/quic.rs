@@ -11,8 +11,8 @@ use crate::udp::Udp;
 
 /// Port of HTTP/3.
 const HTTPS: u16 = 443;
-/// An encrypted packet is no shorter: a packet number of one byte with what it numbers, and a tag, behind an identifier of no length
-/// (RFC 9000, section 10.3 has 21 for what must look like one).
+/// An encrypted packet is no shorter: a packet number of one byte with what it numbers, and a tag,
+/// behind an identifier of no length (RFC 9000, section 10.3 has 21 for what must look like one).
 const SHORTEST: usize = 21;
 
 #[derive(Default)]
@@ -27,11 +27,11 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Whether a datagram without a long header belongs to a connection that is known, or on the port of HTTP/3 looks as one of
-    /// a connection that was there before the capture.
+    /// Returns true if a datagram without a long header belongs to a known connection, or on the
+    /// port of HTTP/3 looks like one of a connection that began before the capture.
     pub(super) fn has(&self, udp: &Udp<'_>, ends: [End; 2], path: PathId) -> bool {
         let Some(first) = udp.payload.first() else { return false };
-        // What is readable is nothing that QUIC sends.
+        // QUIC sends nothing readable.
         let encrypted = || !quic::is_text(udp.payload);
         if let Some(long) = quic::long(udp.payload) {
             // The fixed bit of later packets may be greased (RFC 9287).
@@ -40,7 +40,7 @@ impl Places {
                 || self.by_cid(&long.destination, ends).is_some();
         }
         if self.latest.contains_key(&Key::new(DatagramProtocol::Quic, path, ends)) {
-            // Where the fixed bit is greased an identifier tells.
+            // With a greased fixed bit, a connection identifier decides.
             let fixed = first & 0x40 != 0;
             return (fixed && encrypted()) || self.by_short(udp, ends).is_some();
         }

@@ -1,4 +1,4 @@
-//! Where an observer puts what it has seen.
+//! Receivers of an observer's results.
 
 use super::FlowKind;
 use crate::datagrams::Datagrams;
@@ -12,7 +12,7 @@ use crate::{Connection, Moment};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Omitted {
-    /// What it belongs to.
+    /// Kind of its flow.
     pub flow: FlowKind,
     /// Its sender.
     pub source: Address,
@@ -22,7 +22,8 @@ pub struct Omitted {
     pub at: Moment,
 }
 
-/// Takes what an [`Observer`](crate::Observer) gives. What an implementation leaves out is passed over.
+/// Receives the results of an [`Observer`](crate::Observer). Methods that an implementation leaves
+/// out ignore theirs.
 pub trait Sink {
     /// A TCP connection has ended.
     fn connection(&mut self, connection: Connection);

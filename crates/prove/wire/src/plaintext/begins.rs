@@ -1,4 +1,4 @@
-//! How they begin.
+//! First bytes of plaintext protocols.
 
 use super::Plaintext;
 use crate::Side;
@@ -18,8 +18,9 @@ pub(crate) fn recognise(prefix: &[u8]) -> Recognition {
     Recognition::Unknown
 }
 
-/// Holds the first bytes of both ends against each other: a header that looks like one of the protocol is of it only where the other end
-/// answers it, or goes on as the protocol does. Text says enough of itself.
+/// Holds the first bytes of both ends against each other: a header that looks like one of the
+/// protocol is of it only where the other end answers it, or goes on as the protocol does. Text
+/// says enough of itself.
 pub(super) fn answered(protocol: Plaintext, client: &[u8], server: &[u8]) -> bool {
     let begins = |side: Side, prefix: &[u8]| {
         let known = READERS.iter().find(|(known, _)| *known == protocol);
@@ -75,8 +76,9 @@ fn is_line(bytes: &[u8]) -> bool {
         .all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
-/// Recognises a connection request of X.224 as RDP's, by its cookie or what it negotiates, or else by MCS behind it ([MS-RDPBCGR], sections
-/// 2.2.1.1 and 2.2.1.3). Others of X.224, such as those of PLCs, name their selectors there.
+/// Recognises a connection request of X.224 as RDP's, by its cookie or what it negotiates, or else
+/// by MCS behind it ([MS-RDPBCGR], sections 2.2.1.1 and 2.2.1.3). Others of X.224, such as those of
+/// PLCs, name their selectors there.
 fn asks_for_rdp(client: &[u8]) -> bool {
     /// Bytes of the request before what varies.
     const FIXED: usize = 11;
@@ -132,7 +134,7 @@ static READERS: &[(Plaintext, Begins)] = &[
 /// Bytes that the longest header takes: BGP's, with its type.
 const HEADER: usize = 19;
 
-/// Whether more bytes could tell: text that begins a line, or a header that has only begun.
+/// Returns true if more bytes could decide: text that begins a line, or the beginning of a header.
 fn may_become(prefix: &[u8]) -> bool {
     let text = prefix
         .iter()
@@ -192,7 +194,7 @@ fn imap(prefix: &[u8]) -> Option<Option<Side>> {
 
 fn pop3(prefix: &[u8]) -> Option<Option<Side>> {
     let greets = starts(prefix, &[b"+OK"]) && prefix.get(3).is_some_and(u8::is_ascii_whitespace);
-    // One that serves nobody says so.
+    // A server that serves no client says so.
     (greets || starts(prefix, &[b"-ERR "])).then_some(Some(Side::Server))
 }
 
@@ -225,7 +227,7 @@ fn diameter(prefix: &[u8]) -> Option<Option<Side>> {
     let (request, error) = (flags & 0x80 != 0, flags & 0x20 != 0);
     let sound = length >= 20 && length.is_multiple_of(4) && length <= 1 << 20 && flags & 0x0f == 0;
     (known && sound && !(request && error)).then_some(match command {
-        // Who connects sends the first Capabilities-Exchange-Request; later either asks.
+        // The connecting end sends the first Capabilities-Exchange-Request; later either end asks.
         257 if request => Some(Side::Client),
         257 => Some(Side::Server),
         _ => None,

@@ -1,4 +1,4 @@
-//! What is said before TLS, and where TLS begins.
+//! Plaintext before TLS, and the point at which TLS begins.
 
 use super::{Own, Plaintext, Spoken, begins};
 use crate::opening::Opening;
@@ -8,7 +8,7 @@ use crate::{Moment, Side};
 const FIRST: usize = 64;
 /// Bytes of a line that are looked at: commands are at its beginning.
 const LINE: usize = 40;
-/// What a client of PostgreSQL asks for TLS with (its protocol's SSLRequest).
+/// Request for TLS of a PostgreSQL client (SSLRequest).
 const SSL_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f];
 /// Bytes of the first request of a client that are looked at.
 const REQUEST: usize = 512;
@@ -82,7 +82,7 @@ impl Session {
     }
 
     pub(crate) fn outcome(mut self) -> Spoken {
-        // What both ends sent behind the request for a connection may be encrypted.
+        // Bytes of both ends behind the connection request may be encrypted.
         let more = |side: Side| self.lines[side.index()].length > FIRST;
         if let (Plaintext::Rdp, None, true, Some(at)) = (
             self.spoken.protocol,
@@ -299,15 +299,16 @@ fn rdp_method(begins: &[u8]) -> Option<u8> {
     begins[place..].windows(12).find(sound).map(|block| block[4])
 }
 
-/// Whether TLS begins, or may: its first byte came alone.
+/// Returns true if TLS begins, or may: its first byte came alone.
 fn begins_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [22] | [22, 3, ..])
 }
 
-/// Where in `bytes` stands what is behind a request that may have begun in those before; of these only what may be its beginning is kept.
+/// Offset in `bytes` behind a request, which may have begun in earlier bytes. Only bytes that may
+/// be its beginning are kept of those.
 fn behind(request: &[u8], kept: &mut Vec<u8>, bytes: &[u8]) -> Option<usize> {
     let before = kept.len();
-    // What reaches into the bytes before, and then what does not.
+    // First a request that reaches into the earlier bytes, then one within `bytes`.
     kept.extend_from_slice(&bytes[..bytes.len().min(request.len())]);
     let place = |bytes: &[u8]| bytes.windows(request.len()).position(|window| window == request);
     let across = place(kept).and_then(|at| (at + request.len()).checked_sub(before));
@@ -321,7 +322,7 @@ fn behind(request: &[u8], kept: &mut Vec<u8>, bytes: &[u8]) -> Option<usize> {
     found
 }
 
-/// Where the first request of a client ends that asks for TLS, in the first bytes of it.
+/// End of the client's first request for TLS in its first bytes.
 fn asks(protocol: Plaintext, begins: &[u8]) -> Option<usize> {
     match (protocol, begins) {
         // Its only packet before TLS: capabilities with CLIENT_SSL, and nothing of the user.

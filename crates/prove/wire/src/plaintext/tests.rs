@@ -99,7 +99,7 @@ fn each_is_recognised_by_how_it_begins_and_not_before() {
     }
 }
 
-/// What two ends say before TLS, the last one the client.
+/// Plaintext that two ends send before TLS, the last message from the client.
 type Said = Vec<(Side, Vec<u8>)>;
 
 fn conversations() -> Vec<(Plaintext, Said)> {

@@ -1,16 +1,16 @@
-//! How they begin.
+//! First bytes of proxy protocols.
 
 use super::ProxyProtocol;
 use crate::Side;
 use crate::opening::{Protocol, Recognition};
 
-/// How the line of version 1 of the PROXY protocol begins.
+/// First bytes of PROXY protocol version 1.
 pub(super) const LINE: &[u8] = b"PROXY ";
 /// The families that such a line names.
 const FAMILIES: [&[u8]; 3] = [b"TCP4 ", b"TCP6 ", b"UNKNOWN"];
-/// How version 2 begins.
+/// First bytes of PROXY protocol version 2.
 pub(super) const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// How a request of HTTP for a tunnel begins.
+/// First bytes of an HTTP request for a tunnel.
 pub(crate) const CONNECT: &[u8] = b"CONNECT ";
 /// Most authentication methods that a client of SOCKS5 offers: there are ten.
 const METHODS: u8 = 20;

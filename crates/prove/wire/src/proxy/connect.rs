@@ -1,4 +1,5 @@
-//! HTTP CONNECT (RFC 9110, section 9.3.6) of HTTP/1: a request for a tunnel, with the answers that refuse it before one grants it.
+//! HTTP CONNECT (RFC 9110, section 9.3.6) of HTTP/1: a request for a tunnel, with the answers that
+//! refuse it before one grants it.
 
 use super::begins::CONNECT;
 use super::session::{Known, Progress, View};
@@ -12,10 +13,10 @@ const TARGET: usize = 260;
 const SCHEME: usize = 32;
 /// Answers that grant nothing before one does.
 const ROUNDS: u8 = 32;
-/// How an answer begins.
+/// First bytes of a response.
 const ANSWER: &[u8] = b"HTTP/1.";
 
-/// How far the heads at hand were searched for their ends.
+/// Progress of the search for the ends of the heads at hand.
 #[derive(Clone, Default)]
 pub(super) struct Connect {
     request: Head,
@@ -35,12 +36,12 @@ struct Head {
 }
 
 impl Head {
-    /// Where the head ends that these bytes begin with; none where it does not yet.
+    /// End of the head that these bytes begin with; none if it has not come.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         if self.end.is_none() {
             let from = self.searched.saturating_sub(3);
             let fresh = bytes.get(from..).unwrap_or_default();
-            // Of bare line feeds a recipient may make the same (RFC 9112, section 2.2).
+            // A recipient may accept bare line feeds as well (RFC 9112, section 2.2).
             let whole = fresh.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
             let bare = fresh.windows(2).position(|two| two == b"\n\n").map(|at| at + 2);
             work::steps(fresh.len());
@@ -51,7 +52,7 @@ impl Head {
     }
 }
 
-/// How long the body of an answer is.
+/// Length of a response body.
 enum Body {
     Bytes(u64),
     Chunks,
@@ -158,7 +159,7 @@ fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 enum Asked {
     Tunnel(Option<Secret>),
-    /// Nobody says where what is behind it begins.
+    /// A request with a body, whose end is unknown.
     WithBody,
 }
 

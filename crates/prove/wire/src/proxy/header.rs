@@ -1,5 +1,5 @@
-//! The PROXY protocol, versions 1 and 2 (HAProxy's proxy-protocol.txt): a header in front of all that a proxy sends, with the
-//! source that it speaks for.
+//! The PROXY protocol, versions 1 and 2 (HAProxy's proxy-protocol.txt): a header in front of all
+//! that a proxy sends, with the source that it speaks for.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -76,7 +76,7 @@ pub(super) fn binary(view: &View<'_>, hop: &mut Hop) -> Progress {
         1 => rest.take(12).map(four),
         2 => rest.take(36).map(six),
         3 => rest.take(216).map(unix),
-        // Of a family that is not known all that follows is skipped.
+        // The addresses of an unknown family are skipped.
         _ => Some(None),
     };
     let Some(addresses) = addresses else {
@@ -159,7 +159,7 @@ fn fields(mut rest: Cursor<'_>, header: &[u8], hop: &mut Hop) -> bool {
     true
 }
 
-/// What the proxy claims of TLS between its client and itself.
+/// The TLS session between client and proxy, as the proxy claims it.
 fn ended_tls(value: &[u8]) -> Option<Box<str>> {
     /// The client connected by TLS.
     const SSL: u8 = 0x01;

@@ -1,4 +1,5 @@
-//! Both directions of a negotiation, held back until it is over: what is behind it begins with the bytes that nothing of it took.
+//! Both directions of a negotiation, held back until it is over: what is behind it begins with the
+//! bytes that nothing of it took.
 
 use super::connect::Connect;
 use super::{Hop, ProxyProtocol, Stage, header, socks};
@@ -6,9 +7,11 @@ use crate::allocation::allocated;
 use crate::tcp::Delivery;
 use crate::{Moment, Side, work};
 
-/// Bytes of a direction that are held back: the longest header of PROXY version 2, 65,551 bytes, and what comes with it.
+/// Bytes of a direction that are held back: the longest header of PROXY version 2, 65,551 bytes,
+/// and what comes with it.
 const HELD: usize = 80 << 10;
-/// The same of a server whose client has said nothing: an answer comes before its request only where a capture has them so.
+/// The same of a server whose client has said nothing: an answer comes before its request only
+/// where a capture has them so.
 const HELD_OF_ANSWER: usize = 2 << 10;
 /// Runs of bytes of which the packet is kept.
 const RUNS: usize = 4096;
@@ -27,7 +30,7 @@ impl View<'_> {
     }
 }
 
-/// What reading gives. Numbers are bytes of client and server.
+/// Result of reading. Numbers are bytes of client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// It takes more bytes.
@@ -42,7 +45,7 @@ pub(super) enum Progress {
     Open([usize; 2]),
 }
 
-/// What became of a negotiation.
+/// Result of a negotiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// It goes on.
@@ -56,23 +59,23 @@ pub(crate) enum Ended {
 /// A run of bytes in a packet, or a gap.
 #[derive(Clone, Copy)]
 struct Run {
-    /// Where it ends among the bytes that are held.
+    /// End among the bytes that are held.
     end: usize,
     at: Moment,
     /// Bytes that are missing behind it.
     gap: u64,
 }
 
-/// What a negotiation has shown so far.
+/// Progress of a negotiation.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
-    /// It is one, whatever comes: a proxy answers, or nobody else begins so.
+    /// The negotiation is certain: a proxy answers, or no other protocol begins so.
     pub(super) confirmed: bool,
     /// Bytes of the client that are part of it.
     pub(super) asked: usize,
 }
 
-/// What one direction sent.
+/// Bytes of one direction.
 #[derive(Clone, Default)]
 struct Held {
     bytes: Vec<u8>,
@@ -123,7 +126,7 @@ impl Held {
         }
     }
 
-    /// What came before the first gap.
+    /// Bytes before the first gap.
     fn readable(&self) -> &[u8] {
         &self.bytes[..self.broken.unwrap_or(self.bytes.len())]
     }
@@ -176,7 +179,7 @@ impl Session {
         }
     }
 
-    /// How many negotiations it is behind.
+    /// Number of negotiations before it.
     pub(crate) fn depth(&self) -> u8 {
         self.depth
     }
@@ -262,7 +265,7 @@ impl Session {
         self.over = true;
         let [client, server] = self.held.each_ref().map(|held| held.bytes.len());
         self.hop.unread = match stage {
-            // What a proxy answers then is its reason.
+            // The proxy's response then is its reason.
             Stage::Refused(_) | Stage::Unanswered => client.saturating_sub(self.known.asked) as u64,
             _ => (client + server) as u64,
         };
@@ -308,12 +311,12 @@ impl Session {
         self.stop(stage)
     }
 
-    /// What it was, where it was one.
+    /// The negotiation, if it was one.
     pub(crate) fn hop(self) -> Hop {
         self.hop
     }
 
-    /// What it was, and in the order captured what it did not take.
+    /// The negotiation, and the bytes that it did not take, in the order captured.
     pub(crate) fn into_parts(self) -> (Hop, Rest) {
         (self.hop, Rest(self.held))
     }
@@ -327,7 +330,7 @@ impl Held {
     }
 }
 
-/// What a negotiation did not take.
+/// Bytes that a negotiation did not take.
 pub(crate) struct Rest([Held; 2]);
 
 impl Rest {

@@ -10,7 +10,7 @@ use crate::{Seen, Side};
 /// Bytes of a user's name in version 4, and of a name to be resolved.
 const LONGEST: usize = 255;
 
-/// What a part of a negotiation gives that is not whole, or cannot be right.
+/// Reason to stop at a part of a negotiation: incomplete, or invalid.
 enum Halt {
     More,
     Not,
@@ -186,7 +186,7 @@ fn open(view: &View<'_>, [client, server]: [Cursor<'_>; 2]) -> Progress {
     ])
 }
 
-/// What stands before the next zero.
+/// The bytes before the next zero.
 fn text<'a>(cursor: &mut Cursor<'a>) -> Part<&'a [u8]> {
     let rest = cursor.rest();
     let looked_at = &rest[..rest.len().min(LONGEST + 1)];

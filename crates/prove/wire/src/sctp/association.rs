@@ -8,7 +8,7 @@ use crate::path::Path;
 use crate::ssh::Ssh;
 use crate::{Captured, Ending, Moment};
 
-/// What the capture has of an association's beginning.
+/// The part of an association's beginning in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Begun {
     /// Its INIT.
@@ -17,7 +17,7 @@ pub enum Begun {
     Midstream,
 }
 
-/// How the end that began an association was determined.
+/// Evidence for the end that began an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Roles {
     /// It sent INIT.
@@ -31,11 +31,11 @@ pub enum Roles {
 pub enum Event {
     /// A whole user message.
     Message {
-        /// Who sent it.
+        /// Sender.
         from: usize,
         /// On which stream.
         stream: u16,
-        /// What the sender calls it.
+        /// Payload protocol identifier, set by the sender.
         payload_protocol: Option<u32>,
         /// Its length.
         bytes: u64,
@@ -48,7 +48,7 @@ pub enum Event {
     },
     /// A DATA chunk that was sent once was acknowledged.
     Acknowledged {
-        /// Who sent the DATA chunk.
+        /// Sender of the DATA chunk.
         from: usize,
         /// Its number.
         tsn: u32,
@@ -69,11 +69,11 @@ pub struct Association {
     pub initiator: SocketAddr,
     /// The other end, at the address it was first seen.
     pub responder: SocketAddr,
-    /// What its first packet was carried in.
+    /// Encapsulation of its first packet.
     pub path: Path,
     /// Packets of the capture that belong to it.
     pub captured: Captured,
-    /// How the two were distinguished.
+    /// Evidence for the end that began it.
     pub roles: Roles,
     /// All addresses of the initiator that were announced or seen, at most 16.
     pub initiator_addresses: Vec<IpAddr>,
@@ -83,19 +83,19 @@ pub struct Association {
     pub initiator_tag: Option<u32>,
     /// The tag the responder chose, in packets to it; none where none was seen.
     pub responder_tag: Option<u32>,
-    /// What the capture has of its beginning.
+    /// The part of its beginning in the capture.
     pub begun: Begun,
-    /// Whether both ends agreed: COOKIE ACK, or user data.
+    /// True if both ends agreed: COOKIE ACK, or user data.
     pub established: bool,
-    /// How it ended; reset where an end aborted.
+    /// End; reset if an end aborted.
     pub ending: Ending,
     /// First packet.
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
-    /// What the initiator sent.
+    /// Chunks of the initiator.
     pub from_initiator: Sent,
-    /// What the responder sent.
+    /// Chunks of the responder.
     pub from_responder: Sent,
     /// The DTLS in its user messages, if there is any.
     pub dtls: Option<Dtls>,
@@ -105,6 +105,6 @@ pub struct Association {
     pub plain_messages: u64,
     /// The first of these.
     pub first_plain: Option<Moment>,
-    /// What stands in them in plaintext besides their own protocol: SUCIs.
+    /// SUCIs in plaintext in its user messages.
     pub exposed: Sightings,
 }

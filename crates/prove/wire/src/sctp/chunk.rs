@@ -42,7 +42,7 @@ pub mod kind {
         I_FORWARD_TSN,
     ];
 
-    /// Whether a chunk of this type carries no user data.
+    /// Returns true if a chunk of this type carries no user data.
     #[must_use]
     pub fn is_control(kind: u8) -> bool {
         CONTROL.contains(&kind)
@@ -89,7 +89,7 @@ pub struct Packet<'a> {
     pub source_port: u16,
     /// Receiver's port.
     pub destination_port: u16,
-    /// What the receiver chose, to know its associations; zero with INIT.
+    /// Verification tag, chosen by the receiver; zero with INIT.
     pub tag: u32,
     chunks: &'a [u8],
     missing: usize,
@@ -124,8 +124,8 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Whether something follows the chunks that are read: a length that cannot be right, more chunks than any sender bundles, or
-    /// what was not captured.
+    /// Returns true if bytes follow the chunks that are read: an invalid length, more chunks than
+    /// any sender bundles, or bytes that were not captured.
     #[must_use]
     pub fn has_more(&self) -> bool {
         const HEADER: usize = 4;
@@ -170,11 +170,12 @@ pub struct Data<'a> {
     pub tsn: u32,
     /// Stream.
     pub stream: u16,
-    /// What the sender calls the payload; none in a part of I-DATA behind the first. In the byte order of RFC 9260.
+    /// Payload protocol identifier, set by the sender; none in a part of I-DATA behind the first.
+    /// In the byte order of RFC 9260.
     pub payload_protocol: Option<u32>,
-    /// Whether a message begins with it.
+    /// True if a message begins with it.
     pub begins: bool,
-    /// Whether a message ends with it.
+    /// True if a message ends with it.
     pub ends: bool,
     /// The captured payload.
     pub payload: &'a [u8],
@@ -217,7 +218,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// What INIT and INIT ACK say.
+/// Content of INIT and INIT ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
     /// The tag that the sender's packets are to carry.
@@ -273,7 +274,7 @@ impl Init {
     }
 }
 
-/// What a SACK chunk acknowledges.
+/// Content of a SACK chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sack<'a> {
     /// All up to this TSN.
@@ -299,7 +300,7 @@ impl<'a> Sack<'a> {
         })
     }
 
-    /// Whether it acknowledges the chunk with this TSN.
+    /// Returns true if it acknowledges the chunk with this TSN.
     #[must_use]
     pub fn acknowledges(&self, tsn: u32) -> bool {
         let ahead = tsn.wrapping_sub(self.cumulative);
@@ -315,7 +316,7 @@ impl<'a> Sack<'a> {
             })
     }
 
-    /// Whether it acknowledges anything behind the cumulative TSN.
+    /// Returns true if it acknowledges anything behind the cumulative TSN.
     #[must_use]
     pub fn has_gaps(&self) -> bool {
         !self.gaps.is_empty()

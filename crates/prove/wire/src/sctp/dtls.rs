@@ -18,7 +18,7 @@ pub(super) struct Reader {
     parts: Option<Box<Parts>>,
 }
 
-/// What the messages of the handshake are put together from, by direction, and what they say.
+/// Parts of handshake messages by direction, and the handshake read from them.
 #[derive(Clone, Default)]
 struct Parts {
     assemblies: [Assembly; 2],
@@ -76,7 +76,7 @@ impl Reader {
         })
     }
 
-    /// What there was to see; none where nothing was DTLS.
+    /// The DTLS association; none if nothing was DTLS.
     pub(super) fn outcome(self) -> Option<Dtls> {
         let shown = self.parts.map(|parts| parts.handshake.outcome()).unwrap_or_default();
         (self.messages > 0).then_some(Dtls {

@@ -20,7 +20,7 @@ listed!(Named: Diameter, Sip, Ssh);
 
 /// Payload protocol identifiers of Diameter: as it is, and in DTLS (IANA; RFC 6733, section 11.5).
 const DIAMETER: [u32; 2] = [46, 47];
-/// How SSH begins (RFC 4253, section 4.2).
+/// First bytes of SSH (RFC 4253, section 4.2).
 const SSH: [&[u8]; 2] = [b"SSH-2.", b"SSH-1."];
 
 impl Named {
@@ -45,7 +45,7 @@ impl Named {
 }
 
 impl Association {
-    /// What its user messages are, where that is known by name.
+    /// Protocol of its user messages, if it is known by name.
     #[must_use]
     pub fn named(&self) -> Option<Named> {
         let sent = [&self.from_initiator, &self.from_responder];

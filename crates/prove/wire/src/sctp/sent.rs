@@ -1,4 +1,5 @@
-//! What one end of an association sent: chunks put in order, messages counted, acknowledgements timed.
+//! Data of one end of an association: chunks put in order, messages counted, acknowledgements
+//! timed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,16 +15,16 @@ const EARLY: usize = 512;
 const UNACKNOWLEDGED: usize = 1024;
 /// Room that stays for these once all are acknowledged.
 const RESTING: usize = 8;
-/// A TSN this far from the expected one belongs to nobody.
+/// A TSN this far from the expected one is outside the association.
 const WINDOW: u32 = 1 << 20;
 /// Payload protocols distinguished.
 const PROTOCOLS: usize = 8;
 
-/// How long acknowledgements took, in nanoseconds.
+/// Delay of acknowledgements, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Delays {
-    /// How many were timed.
+    /// Number of timed chunks.
     pub count: u64,
     /// Shortest.
     pub least: u64,
@@ -42,7 +43,7 @@ impl Delays {
     }
 }
 
-/// What one end sent.
+/// Data of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
@@ -54,7 +55,7 @@ pub struct Sent {
     pub bytes: u64,
     /// Whole user messages, counted in the order of their TSNs.
     pub messages: u64,
-    /// Of these, those in more than one chunk.
+    /// Messages in more than one chunk.
     pub fragmented: u64,
     /// Bytes of the longest whole one.
     pub longest: u64,
@@ -66,13 +67,13 @@ pub struct Sent {
     pub missing: u64,
     /// Payload protocol identifiers, and chunks of each; chunks of more than eight are not counted.
     pub payload_protocols: Vec<(u32, u64)>,
-    /// Packets that were not read, because their checksum is wrong where others of this end have right ones: their receiver drops
-    /// them.
+    /// Packets that were not read, because their checksum is wrong where others of this end have
+    /// right ones: their receiver drops them.
     pub corrupt: u64,
     /// Packets were read whose checksum is wrong, before others of this end had right ones.
     pub sums_changed: bool,
-    /// Chunks that may carry something and were not read: of a type that nobody knows, cut short, with a TSN that is in no window; and
-    /// packets with more than the chunks that are read.
+    /// Chunks that may carry data and were not read: of an unknown type, truncated, or with a TSN
+    /// outside any window; and packets with more than the chunks that are read.
     pub unread: u64,
     /// HEARTBEAT chunks.
     pub heartbeats: u64,
@@ -109,7 +110,7 @@ struct Waiting {
     at: Moment,
     /// Count of its captured bytes, and whether they are all.
     said: Said,
-    /// Sent again, so that nobody can tell which of the two was acknowledged.
+    /// Retransmitted: it is unknown which of the two was acknowledged.
     again: bool,
     acknowledged: bool,
 }

@@ -1,4 +1,5 @@
-//! SSH in SCTP user messages: what a program sends over a one-to-one socket as over TCP, its bytes in the order of TSNs.
+//! SSH in SCTP user messages: what a program sends over a one-to-one socket as over TCP, its bytes
+//! in the order of TSNs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use crate::allocation::allocated;
 use crate::ssh::{Session, Ssh};
 use crate::{Moment, Side};
 
-/// How SSH begins (RFC 4253, section 4.2).
+/// First bytes of SSH (RFC 4253, section 4.2).
 const BEGINS: &[u8] = b"SSH-";
 /// Chunks that wait for an earlier one, and bytes of them: a key exchange takes ten of either end.
 const EARLY: usize = 64;
@@ -64,7 +65,7 @@ impl Reader {
         })
     }
 
-    /// What there was to see; none where nothing was SSH, or not all of it.
+    /// The SSH connection; none if nothing was SSH, or not all of it.
     pub(super) fn outcome(self) -> Option<Box<Ssh>> {
         let mut reading = *self.0?;
         for from in 0..2 {

@@ -265,7 +265,7 @@ fn a_message_of_which_a_part_is_missing_or_that_contradicts_itself_is_none() {
     let whole = dtls_message(11, 2, &body, 250);
     let mut other = body.clone();
     other[300] ^= 1;
-    // What is sent again says another thing of the same bytes.
+    // A retransmission with different bytes.
     let contradiction = [&whole[..2], &dtls_message(11, 2, &other, 333)[..]].concat();
     for records in [&whole[1..], &whole[..4], &contradiction] {
         let records = [&[server_hello()][..], records].concat();
@@ -318,7 +318,7 @@ fn behind_the_handshake_nothing_is_put_together() {
         let addresses = (ends[0].ip(), ends[1].ip());
         tracker.packet(&packet(bytes, 0).unwrap(), 0, addresses, at(2), None, |_| {});
     }
-    // Next to the hello there are the numbers of chunks that nobody has acknowledged.
+    // Next to the hello there are the numbers of chunks that were not acknowledged.
     assert!(tracker.held() < resting + 20_000, "{} {resting}", tracker.held());
     assert_eq!(tracker.finish(Ending::Open, |_| {}).dtls.unwrap().messages, 61);
 }

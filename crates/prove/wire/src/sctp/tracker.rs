@@ -132,7 +132,8 @@ impl Tracker {
         (forward != back).then_some(usize::from(back))
     }
 
-    /// Whether the receiver takes a packet of a direction with this checksum; one that it drops is counted.
+    /// Returns true if the receiver takes a packet of a direction with this checksum; one that it
+    /// drops is counted.
     pub(crate) fn admits(&mut self, packet: &Packet<'_>, direction: usize, checksum: Checksum, at: Moment) -> bool {
         let from = direction.min(1);
         let control = |chunk: Chunk<'_>| matches!(chunk.kind, kind::SACK | kind::HEARTBEAT | kind::HEARTBEAT_ACK);
@@ -240,7 +241,7 @@ impl Tracker {
             self.message(data, from, at);
         }
         self.ssh.chunk(data, from, self.directions[from].begins_at(), at);
-        // Where anything is unencrypted it matters no longer how DTLS was set up.
+        // If anything was unencrypted, the DTLS handshake no longer matters.
         if self.plain == 0 {
             self.dtls.chunk(data, from, at, keys);
         }
@@ -267,7 +268,7 @@ impl Tracker {
         }
     }
 
-    /// What there was to see.
+    /// Ends the association and returns it.
     pub fn finish(self, ending: Ending, mut give: impl FnMut(Event)) -> Association {
         let [initiator, responder] = self.directions;
         let [initiator_addresses, responder_addresses] = self.addresses;

@@ -9,11 +9,13 @@ use crate::share::{self, NotAKey};
 pub(super) const DISCONNECT: u8 = 1;
 pub(super) const KEX_INIT: u8 = 20;
 pub(super) const NEW_KEYS: u8 = 21;
-/// Numbers 30 to 49 belong to the method. What only a client sends: its half of the exchange, or the group it asks for.
+/// Numbers 30 to 49 belong to the method. Messages that only a client sends: its half of the
+/// exchange, or its request for a group.
 pub(super) const CLIENT_ONLY: [u8; 3] = [30, 32, 34];
-/// Of these, the two that hold a half: the third asks for a group of its own (RFC 4419, section 5).
+/// The two of them that hold a half: the third asks for a group of its own (RFC 4419, section 5).
 pub(super) const CLIENT_SHARES: [u8; 2] = [30, 32];
-/// What a server may answer with: its half, its host key and its signature; in a group exchange 31 is the group.
+/// Messages of a server's reply: its half, its host key and its signature; in a group exchange 31
+/// is the group.
 pub(super) const REPLIES: [u8; 2] = [31, 33];
 
 /// Messages of services, which must wait for the new keys (RFC 4253, section 7.1): from user authentication on.
@@ -25,7 +27,7 @@ const LIST: usize = 4096;
 /// Longest name of an algorithm (RFC 4251, section 6).
 pub(super) const NAME: usize = 64;
 
-/// What an end can do, in the order it prefers: lists of names separated by commas.
+/// Algorithms of an end in the order it prefers: lists of names separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KexInit {
@@ -71,16 +73,16 @@ impl KexInit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostKey {
-    /// What the key is: `ssh-rsa`.
+    /// Key type: `ssh-rsa`.
     pub key: String,
     /// Bits of an RSA key's modulus.
     pub bits: Option<u32>,
-    /// What the signature is made with: `rsa-sha2-512`.
+    /// Signature algorithm: `rsa-sha2-512`.
     pub signature: String,
 }
 
-/// The half that a client sends, from the payload behind its number: one string, or a multiple precision integer, which has
-/// the same form. None where there is anything else.
+/// The half that a client sends, from the payload behind its number: one string, or a multiple
+/// precision integer, which has the same form. None where there is anything else.
 pub(super) fn client_share(payload: &[u8]) -> Option<&[u8]> {
     let mut rest = payload;
     let share = string(&mut rest)?;
@@ -94,7 +96,8 @@ pub(super) fn server_share(payload: &[u8]) -> Option<&[u8]> {
     string(&mut rest)
 }
 
-/// The reason for which a half is no key: the length of one tells which hybrid it is of, ML-KEM's part first (RFC 10042).
+/// The reason for which a half is no key: the length of one tells which hybrid it is of, ML-KEM's
+/// part first (RFC 10042).
 pub(super) fn share_fault(share: &[u8], side: Side) -> Option<NotAKey> {
     const MLKEM768: NamedGroup = NamedGroup::MLKEM768;
     let hybrids = [
@@ -106,8 +109,8 @@ pub(super) fn share_fault(share: &[u8], side: Side) -> Option<NotAKey> {
 }
 
 impl HostKey {
-    /// Reads the payload of an answer behind its number: host key, the server's half, signature. None for anything else, a group
-    /// included: its first number is no key.
+    /// Reads the payload of an answer behind its number: host key, the server's half, signature.
+    /// None for anything else, a group included: its first number is no key.
     pub(super) fn read(payload: &[u8]) -> Option<Self> {
         let mut rest = payload;
         let (mut key, _half, mut signature) = (string(&mut rest)?, string(&mut rest)?, string(&mut rest)?);

@@ -47,7 +47,7 @@ pub(crate) struct Session {
     directions: [Direction; 2],
     host_key: Option<Seen<HostKey>>,
     disconnected: Option<Seen<Side>>,
-    /// Who sent what only a client sends.
+    /// Sender of a message that only a client sends.
     asks: Option<Side>,
 }
 
@@ -72,8 +72,8 @@ impl Session {
         }
     }
 
-    /// Takes the next bytes of `from`. Says whether they tell that client and server are the other way round, as where the
-    /// server called home (RFC 8071): from then on they are.
+    /// Takes the next bytes of `from`. Says whether they tell that client and server are the other
+    /// way round, as where the server called home (RFC 8071): from then on they are.
     pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment) -> bool {
         while !bytes.is_empty() {
             bytes = self.step(from, bytes, at);
@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    /// Whether both ends have gone over to new keys.
+    /// Returns true if both ends have switched to new keys.
     pub(crate) fn is_settled(&self) -> bool {
         let sealed = |one: &Direction| one.sent.protected_bytes > 0;
         self.directions.iter().all(sealed)

@@ -10,15 +10,15 @@ use crate::{Moment, work};
 /// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI
 /// links without loss.
 const PENDING: usize = 256 * 1024;
-/// What a held segment costs beyond its bytes.
+/// Cost of a held segment beyond its bytes.
 const SEGMENT_COST: usize = 128;
-/// A segment this far from the expected one belongs to another connection, or to nobody: no window is larger (RFC 7323,
-/// section 2.3).
+/// A segment this far from the expected one belongs to another connection, or to none: no window is
+/// larger (RFC 7323, section 2.3).
 const WINDOW: i64 = 1 << 30;
 /// A segment this close to what the other end acknowledges is in its window: few are larger.
 const NEAR: u32 = 1 << 24;
 
-/// What all directions together may still hold back, in bytes.
+/// Bytes that all directions together may still hold back.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     limit: usize,
@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// What a stream gives, in the order of the sender.
+/// Output of a stream, in the order of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery<'a> {
     /// The next bytes.
@@ -55,14 +55,14 @@ pub enum Delivery<'a> {
     },
     /// Bytes that were sent and are not in the capture.
     Gap {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
         /// The packet at which they were given up.
         at: Moment,
     },
 }
 
-/// What a direction's segments amounted to.
+/// Counts of a direction's segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamCounts {
@@ -76,8 +76,8 @@ pub struct StreamCounts {
     pub gaps: u64,
     /// Bytes in those holes.
     pub missing: u64,
-    /// Segments with data outside any window, or with RST, where it is a remark about the reason (RFC 9293, section 3.5.3): nothing
-    /// of them is given.
+    /// Segments with data outside any window, or with RST, where it is a remark about the reason
+    /// (RFC 9293, section 3.5.3): nothing of them is given.
     pub stray: u32,
     /// Bytes that the sender's FIN or the other end's acknowledgements tell of, behind all that were given or given up.
     pub unseen: u64,
@@ -100,7 +100,8 @@ const KEPT: usize = 16 << 10;
 /// Runs without a gap that are kept.
 const RUNS: usize = 8;
 
-/// What was given, as long as somebody may contradict it: runs of bytes without a gap, each behind the offset of its first.
+/// Delivered bytes, kept as long as a retransmission may contradict them: runs without a gap, each
+/// behind the offset of its first byte.
 #[derive(Clone, Default)]
 struct Kept(Vec<(u64, Vec<u8>)>);
 
@@ -110,7 +111,7 @@ impl Kept {
         allocated(size_of::<Self>()) + allocated(self.0.capacity() * size_of::<(u64, Vec<u8>)>()) + bytes.sum::<usize>()
     }
 
-    /// Whether nothing that is given from this offset on is kept.
+    /// Returns true if no more bytes delivered from this offset on are kept.
     fn is_full(&self, offset: u64) -> bool {
         let follows = self
             .0
@@ -132,7 +133,7 @@ impl Kept {
         }
     }
 
-    /// Whether these bytes are others than those that were given from this offset on.
+    /// Returns true if these bytes differ from those delivered from this offset on.
     fn contradicts(&self, begin: u64, bytes: &[u8]) -> bool {
         let end = begin + bytes.len() as u64;
         work::steps(self.0.len() + bytes.len());
@@ -185,7 +186,7 @@ pub struct Stream {
     next: Option<u32>,
     /// Bytes given or given up so far.
     offset: u64,
-    /// What came early; most streams have nothing.
+    /// Segments that came early; most streams have none.
     early: Option<Box<Early>>,
     /// Offset at which the sender ends.
     end: Option<u64>,
@@ -193,7 +194,7 @@ pub struct Stream {
     acknowledged: Option<(u32, u32)>,
     /// An acknowledgement further from these than any window: the capture may lack all between.
     jumped: Option<u32>,
-    /// What was given, to be compared with what comes again.
+    /// Delivered bytes, to be compared with retransmissions.
     kept: Option<Box<Kept>>,
     /// Nothing is compared any more.
     settled: bool,
@@ -245,8 +246,9 @@ impl Stream {
         self.release(budget, &mut deliver);
     }
 
-    /// How far behind the expected byte one with this sequence number is; none where it is in no window. A capture may lack more
-    /// than a window: then the last segment that came is closer, or the other end acknowledges what is there.
+    /// Distance from the expected byte to the one with this sequence number; none outside any
+    /// window. A capture may lack more than a window: then the last segment that came is closer, or
+    /// the other end acknowledges it.
     fn distance(&mut self, first: u32, next: u32) -> Option<i64> {
         let signed = |from: u32| i64::from(first.wrapping_sub(from).cast_signed());
         if signed(next).abs() <= WINDOW {
@@ -318,13 +320,14 @@ impl Stream {
         self.early.as_ref().map_or(0, |early| early.reach(self.offset))
     }
 
-    /// Whether a sequence number may be one of this stream: it is within a window of what came last.
+    /// Returns true if a sequence number may be one of this stream: it is within a window of the
+    /// last one.
     #[must_use]
     pub fn is_near(&self, sequence: u32) -> bool {
         self.next.is_none() || self.is_acknowledged_by(sequence)
     }
 
-    /// What comes again is compared with what was given from here on no more.
+    /// Stops the comparison of retransmissions with delivered bytes.
     pub fn settle(&mut self) {
         self.kept = None;
         self.settled = true;
@@ -355,13 +358,14 @@ impl Stream {
         }
     }
 
-    /// Whether the sender's FIN and all bytes before it were given.
+    /// Returns true if the sender's FIN and all bytes before it were delivered.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.end.is_some_and(|end| self.offset >= end)
     }
 
-    /// Whether a segment would be given at once and as it is, and not be kept for comparison.
+    /// Returns true if a segment would be delivered at once and unchanged, and not be kept for
+    /// comparison.
     pub(crate) fn takes_at_once(&self, segment: &Segment<'_>) -> bool {
         let kept = |kept: &Kept| kept.is_full(self.offset);
         self.next == Some(segment.sequence)
@@ -369,7 +373,8 @@ impl Stream {
             && (self.settled || self.kept.as_deref().is_some_and(kept))
     }
 
-    /// Whether all of a segment was given or given up before, and nothing is compared with it.
+    /// Returns true if all of a segment was delivered or given up before, and nothing is compared
+    /// with it.
     pub(crate) fn has_all_of(&self, segment: &Segment<'_>) -> bool {
         let length = (segment.payload.len() + segment.missing) as u32;
         let behind = self.next.map(|next| next.wrapping_sub(segment.sequence));
@@ -377,31 +382,34 @@ impl Stream {
         self.settled && behind.is_some_and(|behind| behind >= length && behind < NEAR)
     }
 
-    /// Whether so much was given in order that no segment from before the first that came can still be waited for.
+    /// Returns true if so much was delivered in order that no segment from before the first that
+    /// came can still be waited for.
     pub(crate) fn has_gone_on(&self) -> bool {
         self.counts.bytes > PENDING as u64 && self.counts.gaps == 0
     }
 
-    /// Whether a first segment or SYN was seen.
+    /// Returns true if a first segment or SYN was seen.
     #[must_use]
     pub fn begun(&self) -> bool {
         self.next.is_some()
     }
 
-    /// What the segments amounted to so far.
+    /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> StreamCounts {
         self.counts
     }
 
-    /// Whether an acknowledgement of the other end may be one of these bytes: it is within a window of what came last.
+    /// Returns true if an acknowledgement of the other end may be one of these bytes: it is within
+    /// a window of the last one.
     #[must_use]
     pub fn is_acknowledged_by(&self, acknowledgement: u32) -> bool {
         self.next
             .is_some_and(|next| acknowledgement.wrapping_sub(next).wrapping_add(NEAR) <= 2 * NEAR)
     }
 
-    /// Whether `sequence`, in a SYN, begins this stream (and is not that of a later connection with the same ports).
+    /// Returns true if `sequence`, in a SYN, begins this stream (and is not that of a later
+    /// connection with the same ports).
     #[must_use]
     pub fn begins_with(&self, sequence: u32) -> bool {
         self.next
@@ -484,7 +492,7 @@ impl Stream {
         }
     }
 
-    /// What is held back costs so much.
+    /// Memory cost of the held segments.
     fn cost(&self) -> usize {
         self.early.as_ref().map_or(0, |early| early.cost)
     }

@@ -7,13 +7,13 @@ use crate::{Connection, Content, Moment, Side};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame {
-    /// Which packet.
+    /// Packet and time.
     pub at: Moment,
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
     /// Bytes on the wire, link header included.
     pub bytes: u32,
-    /// Whether it is a SYN.
+    /// True for a SYN.
     pub(super) syn: bool,
 }
 
@@ -33,9 +33,10 @@ pub enum Untimed {
 
 /// A whole TLS handshake.
 ///
-/// It ends with the packet of the last Finished. In TLS 1.3 that is the client's, and encrypted: it is recognised by its length where
-/// it has a record of its own (OpenSSL, Go). Where it shares a record with the certificate (rustls) the handshake ends with
-/// the last packet of the client's flight, which then also holds what the client says before the server does.
+/// It ends with the packet of the last Finished. In TLS 1.3 that is the client's, and encrypted: it
+/// is recognised by its length where it has a record of its own (OpenSSL, Go). If it shares a
+/// record with the certificate (rustls), the handshake ends with the last packet of the client's
+/// flight, which then also holds the client's data before the server's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handshake {
@@ -81,7 +82,7 @@ impl Handshake {
         of_side.map(|frame| u64::from(frame.bytes)).sum()
     }
 
-    /// Times between consecutive packets, whoever sent them, in nanoseconds.
+    /// Times between consecutive packets, in either direction, in nanoseconds.
     pub fn gaps_ns(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames
             .windows(2)
@@ -146,8 +147,8 @@ pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Resul
     })
 }
 
-/// Client, server, client; five with a HelloRetryRequest; four in TLS 1.2, three when it resumes a session (the server then
-/// sends no certificate and ends first).
+/// Client, server, client; five with a HelloRetryRequest; four in TLS 1.2, three when it resumes a
+/// session (the server then sends no certificate and ends first).
 fn expected_flights(tls: &Tls) -> usize {
     match (tls.version(), &tls.hello_retry_request) {
         (Some(Version::TLS13), None) => 3,

@@ -20,13 +20,13 @@ pub struct Overview {
     pub packets: u64,
     /// Bytes of their frames.
     pub frame_bytes: u64,
-    /// How many packets there were of each size in bytes; 256 KiB stands for whatever is larger.
+    /// Number of packets of each size in bytes; larger packets count as 256 KiB.
     pub sizes: BTreeMap<u32, u64>,
     /// First packet of a connection.
     pub first: Option<Moment>,
     /// Last one.
     pub last: Option<Moment>,
-    /// What both ends of all connections sent.
+    /// Packets of both ends of all connections.
     pub sent: Sent,
 }
 
@@ -62,8 +62,8 @@ impl Overview {
         }
     }
 
-    /// The size that this share of all packets does not exceed: the inverse of the cumulative distribution. `None` without
-    /// packets, and for a share that is not above 0 and at most 1.
+    /// The size that this share of all packets does not exceed: the inverse of the cumulative
+    /// distribution. `None` without packets, and for a share that is not above 0 and at most 1.
     #[must_use]
     pub fn size_quantile(&self, share: f64) -> Option<u32> {
         if !(share > 0.0 && share <= 1.0) {

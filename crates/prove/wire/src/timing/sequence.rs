@@ -1,17 +1,19 @@
-//! What became of one direction's segments, by their sequence numbers: sent once, sent again, or late.
+//! Classification of one direction's segments by their sequence numbers: sent once, sent again, or
+//! late.
 //!
 //! The words are Wireshark's (`tcp.analysis.*`), and so are the rules, so that both count alike.
 
 use super::Seen;
 use crate::Timestamp;
 
-/// Within this time a segment behind the highest one is out of order rather than sent again, where no round trip is known:
-/// what Wireshark takes.
+/// Within this time a segment behind the highest one is out of order rather than sent again, where
+/// no round trip is known: what Wireshark takes.
 const REORDERED_WITHIN_NS: u64 = 3_000_000;
-/// A second copy that follows duplicate acknowledgements within this time is a fast retransmission, whatever the round trip.
+/// A second copy that follows duplicate acknowledgements within this time is a fast retransmission,
+/// whatever the round trip.
 const FAST_WITHIN_NS: u64 = 20_000_000;
 
-/// What one end's packets amounted to.
+/// Packets of one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
@@ -27,8 +29,8 @@ pub struct Sent {
     pub retransmitted: u64,
     /// Segments that came behind a later one, too soon to have been sent again.
     pub out_of_order: u64,
-    /// Segments whose predecessor was not captured when they came: lost on the way to where the capture was made, late, or
-    /// missed by the capture.
+    /// Segments whose predecessor was not captured when they came: lost on the way to where the
+    /// capture was made, late, or missed by the capture.
     pub holes: u64,
 }
 
@@ -38,7 +40,7 @@ pub(super) struct Sequence {
     pub(super) sent: Sent,
     /// The sequence number behind the highest byte sent.
     next: Option<u32>,
-    /// When that was sent.
+    /// Time at which that byte was sent.
     advanced: Timestamp,
     /// The last acknowledgement this end gave, how often in a row without data, and when.
     acknowledged: Option<u32>,
@@ -107,7 +109,7 @@ impl Sequence {
     }
 }
 
-/// Whether one sequence number lies before another (RFC 9293, section 3.4).
+/// Returns true if one sequence number lies before another (RFC 9293, section 3.4).
 fn before(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() < 0
 }

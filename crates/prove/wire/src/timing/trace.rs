@@ -7,8 +7,9 @@ use super::sequence::{Sent, Sequence};
 use super::{Seen, Timed};
 use crate::{Connection, Side, Timestamp};
 
-/// Frames kept of the beginning of a connection: the handshake with the longest signatures there are (SLH-DSA, 50 kB each)
-/// and three certificates on each side, in segments of 1460 bytes and an acknowledgement for each, is shorter.
+/// Frames kept of the beginning of a connection: the handshake with the longest signatures there
+/// are (SLH-DSA, 50 kB each) and three certificates on each side, in segments of 1460 bytes and an
+/// acknowledgement for each, is shorter.
 const FRAMES: usize = 512;
 
 pub(super) struct Trace {
@@ -19,7 +20,7 @@ pub(super) struct Trace {
     frames: Vec<(usize, Frame)>,
     /// Frames came that were not kept.
     more: bool,
-    /// When the first SYN was sent, and when its sender answered the other's.
+    /// Time of the first SYN, and of the acknowledgement of the other's SYN by its sender.
     syn: Option<Timestamp>,
     round_trip_ns: Option<u64>,
 }
@@ -66,12 +67,12 @@ impl Trace {
         keeps
     }
 
-    /// How many frames it keeps.
+    /// Number of frames kept.
     pub(super) fn kept(&self) -> usize {
         self.frames.len()
     }
 
-    /// What it amounts to, now that the observer has said what the connection was.
+    /// The timed connection, once the observer has decided its ends.
     pub(super) fn timed(self, connection: Connection) -> Timed {
         let client = usize::from(connection.client != self.first);
         let frames: Vec<_> = self

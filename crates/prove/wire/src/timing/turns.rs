@@ -1,5 +1,5 @@
-//! Changes of direction between two hosts, whatever their packets carry: the last packet of the one, and the first of the other
-//! behind it. What is encrypted has no other times.
+//! Changes of direction between two hosts at packet level: the last packet of the one, and the
+//! first of the other behind it. Encrypted traffic has no other times.
 
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ use crate::{Moment, Packet};
 /// A packet on either side of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Side {
-    /// Who sent it.
+    /// Sender.
     pub source: IpAddr,
-    /// When.
+    /// Packet and time.
     pub at: Moment,
     /// Bytes of its frame on the wire.
     pub length: u32,
@@ -23,14 +23,14 @@ pub struct Side {
 pub struct Turn {
     /// The last packet before it.
     pub before: Side,
-    /// How many packets in a row that sender had sent, this one included.
+    /// Number of packets in a row from that sender, this one included.
     pub run: u64,
     /// The first packet of the other.
     pub after: Side,
 }
 
 impl Turn {
-    /// What the change took, in nanoseconds.
+    /// Duration of the change, in nanoseconds.
     #[must_use]
     pub fn took_ns(&self) -> u64 {
         self.after.at.time.since(self.before.at.time)
@@ -45,8 +45,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Of the packets of this IP protocol; others are not looked at. A capture on an interface of a host that decrypts shows what
-    /// came in twice, encrypted and clear.
+    /// Turns of the packets of this IP protocol; others are not looked at. A capture on an
+    /// interface of a host that decrypts shows incoming packets twice, encrypted and decrypted.
     #[must_use]
     pub fn new(protocol: u8) -> Self {
         Self { protocol, last: None }

@@ -18,7 +18,7 @@ pub(super) const FINISHED: u8 = 20;
 pub(super) const KEY_UPDATE: u8 = 24;
 pub(super) const COMPRESSED_CERTIFICATE: u8 = 25;
 
-/// Of messages in plaintext those whose bodies are read.
+/// Plaintext messages whose bodies are read.
 pub(crate) const IN_PLAINTEXT: &[u8] = &[
     CLIENT_HELLO,
     SERVER_HELLO,
@@ -26,7 +26,7 @@ pub(crate) const IN_PLAINTEXT: &[u8] = &[
     SERVER_KEY_EXCHANGE,
     CERTIFICATE_VERIFY,
 ];
-/// Of messages that keys opened those whose bodies are read.
+/// Decrypted messages whose bodies are read.
 pub(super) const OPENED: &[u8] = &[
     ENCRYPTED_EXTENSIONS,
     CERTIFICATE,
@@ -50,8 +50,8 @@ pub(super) struct Message<'a> {
     pub(super) span: Span,
 }
 
-/// Puts one direction's messages together. Holds nothing between two messages: a connection that lives for days must not
-/// hold what its handshake needed.
+/// Puts one direction's messages together. Holds nothing between two messages: a connection that
+/// lives for days must not hold what its handshake needed.
 #[derive(Clone, Default)]
 pub(super) struct Messages(Option<Box<Partial>>);
 
@@ -67,13 +67,13 @@ struct Partial {
     state: State,
 }
 
-/// What bytes that are missing have left of a message.
+/// State of a message with respect to missing bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Whole,
     /// A part of its body is missing: it is not given, and the next one begins where it ends.
     Holed,
-    /// Nobody knows where the next one begins before the next record does.
+    /// The beginning of the next message is unknown until the next record.
     Lost,
 }
 
@@ -91,8 +91,8 @@ impl Partial {
 }
 
 impl Messages {
-    /// Takes bytes of handshake records, seen in these packets, and gives each message they complete, with the bodies of
-    /// these `kinds`.
+    /// Takes bytes of handshake records, seen in these packets, and gives each message they
+    /// complete, with the bodies of these `kinds`.
     pub(super) fn push(&mut self, mut bytes: &[u8], kinds: &[u8], seen: Span, mut give: impl FnMut(Message<'_>)) {
         while !bytes.is_empty() {
             let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(seen.first)));

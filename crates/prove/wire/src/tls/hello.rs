@@ -35,7 +35,7 @@ pub(super) const HELLO_RETRY_REQUEST: [u8; 32] = [
     0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// What carries a ClientHello: over datagrams it has a cookie.
+/// Transport of a ClientHello: over datagrams it has a cookie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
     Stream,
@@ -103,7 +103,7 @@ impl std::fmt::Debug for SessionId {
     }
 }
 
-/// What a client offers. Lists are in the order sent, GREASE included.
+/// A client's offer. Lists are in the order sent, GREASE included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientHello {
@@ -131,9 +131,10 @@ pub struct ClientHello {
     pub signature_algorithms_cert: Vec<SignatureScheme>,
     /// Number of PSK identities in `pre_shared_key`: sessions the client wants to resume.
     pub pre_shared_keys: usize,
-    /// Whether `early_data` is there: application data follows at once.
+    /// True if `early_data` is present: application data follows at once.
     pub early_data: bool,
-    /// Whether this is the outer hello of Encrypted ClientHello; what it offers then need not be what is meant.
+    /// True for the outer hello of Encrypted ClientHello, whose offer may differ from that of the
+    /// inner one.
     pub encrypted_client_hello: bool,
     /// Items left out of the lists above because there were too many.
     pub omitted: usize,
@@ -141,7 +142,7 @@ pub struct ClientHello {
     pub length: usize,
 }
 
-/// What a server chose: ServerHello or HelloRetryRequest.
+/// A server's choice: ServerHello or HelloRetryRequest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerHello {
@@ -155,7 +156,7 @@ pub struct ServerHello {
     pub cipher_suite: u16,
     /// The group chosen; in a HelloRetryRequest the group asked for, with no data.
     pub key_share: Option<KeyShare>,
-    /// Which of the offered PSKs was taken.
+    /// Index of the chosen PSK among those offered.
     pub pre_shared_key: Option<u16>,
     /// Application protocol; TLS 1.3 encrypts it.
     pub alpn: Option<String>,
@@ -164,7 +165,7 @@ pub struct ServerHello {
 }
 
 impl ServerHello {
-    /// Whether this asks the client for another ClientHello.
+    /// Returns true if this asks the client for another ClientHello.
     #[must_use]
     pub fn is_hello_retry_request(&self) -> bool {
         self.random == HELLO_RETRY_REQUEST
@@ -204,7 +205,8 @@ impl ServerHello {
                 extension::ALPN => hello.alpn = Some(text(data.vector16()?.vector8()?.rest())),
                 _ => return Some(()),
             }
-            // What is read here must fill its extension, or another reader could see something else in it.
+            // A value that is read here must fill its extension, or another reader could see
+            // something else in it.
             (kind == extension::ALPN || data.is_empty()).then_some(())
         })?;
         Ok(hello)
@@ -229,7 +231,7 @@ impl ClientHello {
             + allocated(self.server_name.as_ref().map_or(0, String::capacity))
     }
 
-    /// Whether the client would speak this version.
+    /// Returns true if the client offers this version.
     #[must_use]
     pub fn offers_version(&self, version: Version) -> bool {
         if self.supported_versions.is_empty() {
@@ -339,7 +341,7 @@ impl ClientHello {
     }
 }
 
-/// What a server adds once its messages are protected.
+/// A server's extensions in protected messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct EncryptedExtensions {
     /// The application protocol chosen.

@@ -1,4 +1,5 @@
-//! What TLS 1.2 and older show in plaintext: ServerKeyExchange, Certificate, CertificateVerify.
+//! Plaintext handshake messages of TLS 1.2 and older: ServerKeyExchange, Certificate,
+//! CertificateVerify.
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 
@@ -24,9 +25,9 @@ pub struct ServerKeyExchange {
 }
 
 impl ServerKeyExchange {
-    /// Reads the body of the message. What it holds depends on the cipher suite, and its shape tells: finite-field parameters
-    /// (RFC 5246, section 7.4.3) whose signature ends where the body ends, or a named curve. Anything else, as the hints of
-    /// pre-shared keys, is left alone.
+    /// Reads the body of the message. Its content depends on the cipher suite, and is recognised by
+    /// its shape: finite-field parameters (RFC 5246, section 7.4.3) whose signature ends with the
+    /// body, or a named curve. Anything else, as the hints of pre-shared keys, is left alone.
     #[must_use]
     pub fn read(body: &[u8], version: Version) -> Self {
         if let Some(signature) = finite_field(body, version) {
@@ -66,17 +67,18 @@ fn finite_field(body: &[u8], version: Version) -> Option<Option<SignatureScheme>
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Certificates {
-    /// How many.
+    /// Number of certificates.
     pub count: u32,
     /// Bytes of the message, with its header.
     pub length: usize,
-    /// The first ten, the sender's own before those that vouch for it; empty where nobody was given who reads them.
+    /// The first ten, the sender's own before those that vouch for it; empty without a certificate
+    /// reader.
     pub chain: Vec<Certificate>,
 }
 
 impl Certificates {
-    /// Reads the body of a Certificate message of TLS 1.2 or older (RFC 5246, section 7.4.2); what each says of itself takes
-    /// somebody who reads certificates.
+    /// Reads the body of a Certificate message of TLS 1.2 or older (RFC 5246, section 7.4.2). Their
+    /// contents require the certificate reader of `keys`.
     #[must_use]
     pub fn read(body: &[u8], keys: Option<&dyn Keys>) -> Self {
         let (mut count, mut chain) = (0, Vec::new());
@@ -106,8 +108,8 @@ impl Certificates {
     }
 }
 
-/// Whether a cipher suite does not encrypt: the NULL suites of RFC 4785, 5246, 5487, 5489 and 8422, and the
-/// integrity-only suites of RFC 9150.
+/// Returns true if a cipher suite does not encrypt: the NULL suites of RFC 4785, 5246, 5487, 5489
+/// and 8422, and the integrity-only suites of RFC 9150.
 #[must_use]
 pub fn is_null_cipher(suite: u16) -> bool {
     matches!(

@@ -1,4 +1,4 @@
-//! What keys open of a TLS connection: the rest of the handshake, and HTTP/2.
+//! Decrypted content of a TLS connection: the rest of the handshake, and HTTP/2.
 
 use bartizan_registry::{CipherSuite, SignatureScheme};
 
@@ -18,7 +18,7 @@ use crate::{Content, Moment, Roles, Seen, Side, Start};
 /// Alerts and wrong keys kept; more repeat what the first ones say.
 const KEPT: usize = 8;
 
-/// What keys opened. It was protected on the wire: only whoever has the keys sees it.
+/// Decrypted content. It was protected on the wire: only a holder of the keys sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Opened {
@@ -26,9 +26,9 @@ pub struct Opened {
     pub alpn: Option<Seen<String>>,
     /// The server asked for a certificate.
     pub certificate_request: Option<Seen<()>>,
-    /// What the server showed of itself, its own certificate first; empty where it showed none.
+    /// Certificates of the server, its own first; empty if it sent none.
     pub server_certificates: Option<Seen<Vec<Certificate>>>,
-    /// What the client showed of itself; empty where it was asked and had none.
+    /// Certificates of the client; empty if it was asked and had none.
     pub client_certificates: Option<Seen<Vec<Certificate>>>,
     /// The scheme of the server's CertificateVerify.
     pub server_signature: Option<Seen<SignatureScheme>>,
@@ -40,7 +40,7 @@ pub struct Opened {
     pub client_finished: Option<Seen<()>>,
     /// Tickets with which the session may be resumed.
     pub tickets: u64,
-    /// How often the client changed its key, and the server its own.
+    /// Number of key updates of the client, and of the server.
     pub key_updates: [u64; 2],
     /// TLS 1.3: the server sent a record behind the client's Finished that is no fatal alert.
     pub answered: bool,
@@ -54,17 +54,17 @@ pub struct Opened {
     pub ended: [Option<Seen<Unopened>>; 2],
     /// HTTP/2, where that is what was protected.
     pub http2: Option<Box<Http2>>,
-    /// What went through a proxy that is asked for it within, where that is what was protected.
+    /// Content behind an HTTP CONNECT inside the protected stream.
     pub tunnel: Option<Box<Tunnel>>,
 }
 
-/// What goes on from a proxy that was reached by TLS.
+/// Content behind a proxy that was reached by TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tunnel {
     /// The negotiations with proxies.
     pub proxies: Vec<Hop>,
-    /// What is behind them.
+    /// Content behind them.
     pub content: Content,
 }
 
@@ -209,7 +209,7 @@ impl Opener {
     }
 
     pub(super) fn outcome(mut self) -> Box<Opened> {
-        // What never opened was not early data.
+        // Records that never opened were not early data.
         if let Some(early) = self.early
             && self.shown.records[Side::Client.index()] == 0
         {
@@ -276,7 +276,7 @@ impl Opener {
         }
     }
 
-    /// Bytes are missing, and nobody knows how many records with them.
+    /// Bytes are missing, and with them an unknown number of records.
     pub(super) fn gap(&mut self, from: Side, at: Moment) {
         self.end(from, Unopened::Missing, at);
         self.lose(from, at);
@@ -394,7 +394,7 @@ impl Opener {
         }
     }
 
-    /// What a record held.
+    /// Reads the content of a record.
     fn content(&mut self, from: Side, outer: u8, mut content: Vec<u8>, span: Span, keys: &dyn Keys) {
         let kind = if self.version == Version::TLS13 {
             // The content's type stands behind it, then zeros (RFC 9846, section 5.2).
@@ -475,7 +475,8 @@ impl Opener {
             && !content.is_empty()
         {
             let delivery = Delivery::Data { bytes: content, at };
-            // What is protected twice is opened once: keys that a peer chose must not lead deeper and deeper.
+            // Nested protection is opened one level deep: keys that a peer chose must not lead
+            // deeper and deeper.
             application.take(from.index(), delivery, &mut (0, Roles::Content), None);
         }
         if let Some(session) = &mut self.http2 {
@@ -489,7 +490,7 @@ impl Opener {
             session.gap(from, u64::MAX, at);
         }
         if let Some(application) = &mut self.tunnel {
-            // Nobody knows how many.
+            // The number of missing bytes is unknown.
             let delivery = Delivery::Gap { bytes: 1, at };
             application.take(from.index(), delivery, &mut (0, Roles::Content), None);
         }
@@ -504,7 +505,7 @@ impl Opener {
     }
 }
 
-/// What looking for a key gave.
+/// Result of the search for a key.
 enum Found {
     /// It opens the record, which holds this.
     Opened(Vec<u8>),

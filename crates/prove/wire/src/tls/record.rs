@@ -19,7 +19,7 @@ pub(super) struct Header {
     pub(super) length: u16,
 }
 
-/// What the next bytes of a direction are.
+/// The next bytes of a direction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// A header is complete.
@@ -30,7 +30,7 @@ pub(super) enum Piece<'a> {
     Broken,
 }
 
-/// Where bytes are missing.
+/// Place of missing bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gap {
     /// Inside the body of a record of this content type, which costs nothing but the bytes.
@@ -87,7 +87,7 @@ impl Records {
         }
     }
 
-    /// Whether the next byte begins a record.
+    /// Returns true if the next byte begins a record.
     pub(super) fn is_between(&self) -> bool {
         matches!(self.state, State::Header { filled: 0, .. })
     }
@@ -102,7 +102,7 @@ impl Records {
         }
     }
 
-    /// Whether nothing is read, but for the beginnings of segments.
+    /// Returns true if nothing is read but the beginnings of segments.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.state, State::Astray | State::Broken)
     }
@@ -166,7 +166,7 @@ fn read([kind, major, minor, high, low]: [u8; HEADER]) -> Option<Header> {
     valid.then_some(Header { kind, length })
 }
 
-/// Where a record header and body were first and last seen, kept next to the messages they carry.
+/// First and last moment of a record header and body, kept next to the messages they carry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) first: Moment,

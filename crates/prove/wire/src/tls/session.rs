@@ -19,7 +19,8 @@ use crate::{Moment, Seen, Side, Timestamp};
 use shown::flights_of;
 pub use shown::{Alert, Fault, Flight, Protected, Protection, Tls, alert_name};
 
-/// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
+/// Flights kept while the number of flights of the handshake is unknown; one of TLS 1.3 with
+/// HelloRetryRequest has five.
 const FLIGHTS: usize = 8;
 /// Alerts and faults kept; more repeat what the first ones say.
 const KEPT: usize = 8;
@@ -32,11 +33,11 @@ struct Direction {
     alert: Option<u8>,
     /// From here on every record is protected (TLS 1.2, behind ChangeCipherSpec).
     sealed: bool,
-    /// Where the record began whose header is in the making.
+    /// First byte of the incomplete record header.
     begins: Moment,
-    /// Whether the record in progress belongs to the next flight.
+    /// True if the record in progress belongs to the next flight.
     withheld: bool,
-    /// Where the record in progress began.
+    /// First byte of the record in progress.
     record: Option<Moment>,
     /// Bytes of its body that have not come.
     left: usize,
@@ -93,7 +94,7 @@ pub(crate) struct Session {
     opener: Option<Box<Opener>>,
 }
 
-/// What becomes a [`Tls`]; without room for what most connections do not have, for there may be a million.
+/// A [`Tls`] in the making. Rare fields are boxed, because there may be a million connections.
 #[derive(Clone, Default)]
 struct Watched {
     client_hello: Option<Seen<ClientHello>>,
@@ -143,7 +144,7 @@ impl Session {
         let mut session = Self::new();
         session.tls.rare().behind = Some(spoken);
         if let Some(at) = spoken.gap {
-            // What is missing may have held another ClientHello.
+            // The missing bytes may have held another ClientHello.
             session.tls.fault(Fault::Gap { from: Side::Client }, at);
         }
         session
@@ -178,7 +179,8 @@ impl Session {
         }
     }
 
-    /// Whether both ends have gone on from what they agreed on: before that, none has received what contradicts it.
+    /// Returns true if both ends have gone on from their agreement: before that, neither has
+    /// received a contradiction.
     pub(crate) fn is_settled(&self) -> bool {
         let Watched {
             server_hello,
@@ -298,8 +300,8 @@ impl Session {
         }
     }
 
-    /// Bytes of handshake messages of `from` that no record carries, next in order, from these packets: as QUIC has them (RFC 9001,
-    /// section 4).
+    /// Bytes of handshake messages of `from` that no record carries, next in order, from these
+    /// packets: as QUIC has them (RFC 9001, section 4).
     pub(crate) fn handshake(
         &mut self,
         from: Side,
@@ -315,14 +317,14 @@ impl Session {
         });
     }
 
-    /// What both hellos of TLS 1.3 agreed on: the randoms of client and server, and the cipher suite.
+    /// Agreement of both hellos of TLS 1.3: the randoms of client and server, and the cipher suite.
     pub(crate) fn agreed(&self) -> Option<(&[u8; 32], &[u8; 32], CipherSuite)> {
         let (client, server) = (self.tls.client_hello.as_ref()?, self.tls.server_hello.as_ref()?);
         let suite = CipherSuite(server.value.cipher_suite);
         (server.value.version == Version::TLS13).then_some((&client.value.random, &server.value.random, suite))
     }
 
-    /// What keys open is looked for, if there are any of this connection.
+    /// Looks for keys of this connection.
     pub(crate) fn look_for_keys(&mut self, keys: &dyn Keys) {
         if self.opener.is_none() {
             self.opener = self.tls.opener(keys).map(Box::new);
@@ -377,7 +379,7 @@ impl Session {
 }
 
 impl Watched {
-    /// What the server chose by, so far.
+    /// Version that the server chose so far.
     fn version(&self) -> Option<Version> {
         let chosen = self.server_hello.as_ref().or(self.hello_retry_request())?;
         Some(chosen.value.version)
@@ -387,13 +389,14 @@ impl Watched {
         self.rare.as_ref()?.hello_retry_request.as_ref()
     }
 
-    /// What opens the rest, once both hellos are there and if there are keys.
+    /// The decryption of the rest, once both hellos are there and if keys were given.
     fn opener(&self, keys: &dyn Keys) -> Option<Opener> {
         let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
         Opener::new(&client.value, &server.value, keys)
     }
 
-    /// Whether a record is encrypted: in TLS 1.3 those that say they are application data, before that all behind a ChangeCipherSpec.
+    /// Returns true if a record is encrypted: in TLS 1.3 those of type application data, before
+    /// that all behind a ChangeCipherSpec.
     fn is_protected(&self, kind: u8, sealed: bool) -> bool {
         match self.version() {
             Some(Version::TLS13) => kind == record::APPLICATION_DATA,
@@ -405,8 +408,8 @@ impl Watched {
         self.rare.get_or_insert_default()
     }
 
-    /// Whether this record of the client is a ChangeCipherSpec that would end a flight of the server in TLS 1.3; its header is
-    /// withheld then, and its body must be.
+    /// Returns true if this record of the client is a ChangeCipherSpec that would end a flight of
+    /// the server in TLS 1.3. Its header is withheld then, and its body must be.
     fn withholds(&mut self, kind: u8) -> bool {
         let speaking = self.flights.last().is_some_and(|flight| flight.from == Side::Server) && !self.flights_over;
         let withholds = kind == record::CHANGE_CIPHER_SPEC && speaking && !self.change_cipher_spec_seals();
@@ -468,7 +471,8 @@ impl Watched {
                 .is_some_and(|hello| matches!(hello.value.cipher_suite, 0x1301..=0x1304))
         {
             self.client_finished = Some(at);
-            // Earlier records were other messages of the handshake, unless the order of packets is not that of their times.
+            // Earlier records were other messages of the handshake, unless the order of packets is
+            // not that of their times.
             for end in &mut self.ends {
                 (end.alert_sized, end.data) = (false, false);
             }
@@ -478,8 +482,9 @@ impl Watched {
         }
     }
 
-    /// Length of a record of TLS 1.3 with a Finished and nothing else; none before the ServerHello, or in another version. Suites
-    /// that are not known count as those with the shortest hash and tag.
+    /// Length of a record of TLS 1.3 with a Finished and nothing else; none before the ServerHello,
+    /// or in another version. Suites that are not known count as those with the shortest hash and
+    /// tag.
     fn finished_length(&self) -> Option<usize> {
         /// A handshake message's header.
         const HEADER: usize = 4;
@@ -489,8 +494,8 @@ impl Watched {
         (hello.version == Version::TLS13).then(|| HEADER + hash + protection(hello.cipher_suite))
     }
 
-    /// So many bytes of a protected record's body were sent; `behind` where that is all of a record that began behind the client's
-    /// Finished.
+    /// So many bytes of a protected record's body were sent; `behind` where that is all of a record
+    /// that began behind the client's Finished.
     fn sent(&mut self, from: Side, kind: u8, sent: usize, behind: bool, sealed: bool) {
         /// An alert: level and description.
         const ALERT: usize = 2;

@@ -278,7 +278,7 @@ impl Around {
         }
     }
 
-    /// Whether it can carry this IP packet.
+    /// Returns true if it can carry this IP packet.
     pub(crate) fn carries(self, packet: &[u8]) -> bool {
         match self {
             Self::Teredo => packet[0] >> 4 == 6,
@@ -288,7 +288,7 @@ impl Around {
         }
     }
 
-    /// Whether packets of the other direction may have other numbers.
+    /// The encapsulation of the other direction, if that may have other numbers.
     pub(crate) fn other(self) -> Option<Self> {
         Some(match self {
             Self::Vlan(id) => Self::Vlan(id + 1),

@@ -125,7 +125,7 @@ fn parts_that_overlap_are_refused_with_their_packet() {
         let mut fragments = Fragments::new(FragmentLimits::default());
         fragments.take(&part(7, 0, &[1; 16], true), at(1));
         assert_eq!(fragments.take(&part(7, offset, &bytes, more), at(2)), Taken::Refused);
-        // What comes later completes nothing.
+        // A later fragment completes nothing.
         assert_eq!(fragments.take(&part(7, 16, &[1; 4], false), at(3)), Taken::Held);
         fragments.finish();
         assert_eq!((fragments.held, given_up(&mut fragments)), (0, 3));
@@ -213,7 +213,7 @@ fn parts_of_an_ipv6_packet_without_the_first_are_not_what_they_claim() {
         protocol(&[ipv6_part(58, 0, &[2; 8], true), ipv6_part(6, 0, &[2; 8], true)]),
         44
     );
-    // Of IPv4 each part says it.
+    // In IPv4 each fragment names it.
     let of_ipv4 = Datagram {
         protocol: 1,
         ..part(7, 24, &[2; 8], false)

@@ -35,8 +35,8 @@ pub(super) struct Whole {
 }
 
 impl Assembly {
-    /// Takes a part of a message; gives the message once no other is wanting. Where there is no room for more, those that wait
-    /// are given up: what they belong to was not seen.
+    /// Takes a part of a message; returns the message once it is complete. Without room for more,
+    /// the waiting parts are dropped: their messages count as not seen.
     pub(super) fn push(&mut self, data: &Data<'_>, at: Moment) -> Option<Whole> {
         if data.missing > 0 {
             return None;

@@ -50,7 +50,7 @@ fn reply(number: u8, key: &str, signature: &str) -> Vec<u8> {
     packet(number, &[string(&blob), string(&[9; 32]), string(&signature)].concat())
 }
 
-/// What client and server say in turn.
+/// Messages of client and server in turn.
 fn conversation() -> Vec<(Side, Vec<u8>)> {
     vec![
         (Side::Client, b"SSH-2.0-client\r\n".to_vec()),

@@ -273,7 +273,8 @@ fn a_segment_outside_any_window_is_ignored() {
 
 #[test]
 fn what_both_ends_speak_of_is_of_the_stream_though_the_capture_lacks_gigabytes_before_it() {
-    // Sequence numbers and acknowledgements as in a transfer of several rounds of 2^32 of which a filter kept few packets.
+    // Sequence numbers and acknowledgements as in a transfer of several rounds of 2^32 of which a
+    // filter kept few packets.
     let mut under = Under::new();
     under.take(3_914_442_133, SYN, b"", 0);
     under.data(3_914_442_134, b"one");

@@ -1,5 +1,6 @@
-//! With a cipher that is none: a body is the key's letter, the sequence number, and what is protected with every byte
-//! turned round. What is read of the records, and when a key is changed, does not depend on the cipher.
+//! Tests with a mock cipher: a body is the key's letter, the sequence number, and the plaintext
+//! with every byte inverted. The reading of records and the change of keys do not depend on the
+//! cipher.
 
 use proptest::prelude::*;
 
@@ -375,7 +376,7 @@ fn a_refusal_behind_the_handshake_is_found() {
 }
 
 proptest! {
-    /// Whatever is sent in what pieces: never a panic, and the same is read.
+    /// Any change in pieces of any size: never a panic, and the same is read.
     #[test]
     fn any_change_in_any_pieces_is_read_alike(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),

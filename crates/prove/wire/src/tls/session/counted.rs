@@ -1,12 +1,13 @@
-//! Which bytes of a connection matter by their number alone.
+//! Bytes of a connection of which only the number matters.
 
 use super::Session;
 use crate::Side;
 use crate::tls::record::{self, Piece};
 
 impl Session {
-    /// The parts of the next bytes of `from` of which only their number matters; none where something is opened. The first bytes of a
-    /// segment are read wherever reading may have to find its way back.
+    /// The parts of the next bytes of `from` of which only their number matters; none where
+    /// something is opened. The first bytes of a segment are read wherever reading may have to find
+    /// its way back.
     pub(crate) fn counted<'a>(&self, from: Side, bytes: &'a [u8], give: &mut impl FnMut(&'a [u8])) {
         let direction = &self.directions[from.index()];
         let Some(behind) = bytes.get(record::HEADER..).filter(|_| self.opener.is_none()) else {
@@ -21,7 +22,7 @@ impl Session {
         while let Some(piece) = records.next(&mut rest) {
             let Piece::Body(header, body) = piece else { continue };
             match header.kind {
-                // What follows may be read by it.
+                // The bytes behind it may be read with it.
                 record::CHANGE_CIPHER_SPEC => return,
                 record::HANDSHAKE | record::ALERT if !direction.sealed => return,
                 _ => {

@@ -1,4 +1,4 @@
-//! What a TLS connection showed.
+//! A TLS connection as seen on the wire.
 
 use bartizan_registry::SignatureScheme;
 
@@ -9,7 +9,7 @@ use crate::tls::legacy::{Certificates, ServerKeyExchange};
 use crate::tls::opened::Opened;
 use crate::{Moment, Seen, Side};
 
-/// What a TLS connection showed.
+/// A TLS connection as seen on the wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tls {
@@ -31,9 +31,10 @@ pub struct Tls {
     pub client_signature: Option<Seen<SignatureScheme>>,
     /// Alerts in plaintext.
     pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that is unknown up to eight. A
-    /// ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the server: it means nothing
-    /// (RFC 9846, appendix D.4), and is counted with the client's next.
+    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while
+    /// that is unknown up to eight. A ChangeCipherSpec that a TLS 1.3 client sends while the server
+    /// speaks (rustls does) ends no flight of the server: it means nothing (RFC 9846, appendix
+    /// D.4), and is counted with the client's next.
     pub flights: Vec<Flight>,
     /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
     /// else. A client that puts its Finished into one record with other messages shows none.
@@ -44,13 +45,13 @@ pub struct Tls {
     pub from_client: Protected,
     /// Protected records of the server.
     pub from_server: Protected,
-    /// The first hello too many, by its sender: which of them counts, nobody can tell who was not asked.
+    /// The first excess hello, by its sender: an observer cannot decide which of them counts.
     pub excess_hello: Option<Seen<Side>>,
-    /// What did not follow the standard, or is missing.
+    /// Violations of the standard, and missing messages.
     pub faults: Vec<Seen<Fault>>,
-    /// What keys opened, where some were given for this connection.
+    /// Decrypted content, if keys were given for this connection.
     pub opened: Option<Box<Opened>>,
-    /// What was said in plaintext before it: it began by STARTTLS or its kin.
+    /// Plaintext before it: it began by STARTTLS or its kin.
     pub behind: Option<Spoken>,
 }
 
@@ -81,7 +82,7 @@ impl Tls {
     }
 }
 
-/// How many flights a handshake has.
+/// Number of flights of a handshake.
 pub(super) fn flights_of(version: Option<Version>, retried: bool) -> usize {
     match (version, retried) {
         (Some(Version::TLS13) | None, false) => 3,
@@ -93,16 +94,17 @@ pub(super) fn flights_of(version: Option<Version>, retried: bool) -> usize {
 /// An alert in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alert {
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
     /// 1 warning, 2 fatal.
     pub level: u8,
-    /// What for; [`alert_name`] names it.
+    /// Description; [`alert_name`] names it.
     pub description: u8,
 }
 
 impl Alert {
-    /// Whether it ends the connection: all that are no warning, but the notice that nothing more comes (RFC 9846, section 6).
+    /// Returns true if it ends the connection: all fatal alerts but `close_notify` (RFC 9846,
+    /// section 6).
     #[must_use]
     pub fn is_fatal(self) -> bool {
         self.level == 2 && self.description != 0
@@ -123,7 +125,7 @@ impl std::fmt::Display for Alert {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flight {
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
     /// Bytes of TLS records, headers included.
     pub bytes: u64,
@@ -151,7 +153,7 @@ pub struct Protection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Protected {
-    /// How many.
+    /// Number of records.
     pub records: u64,
     /// Bytes of their bodies, without record headers, as far as captured.
     pub bytes: u64,
@@ -176,7 +178,7 @@ pub enum Fault {
         /// Bytes of its body.
         length: usize,
     },
-    /// What follows is no TLS record.
+    /// The next bytes are no TLS record.
     #[error("bytes of the {from} that are no TLS record")]
     NotARecord {
         /// Their sender.

@@ -95,7 +95,8 @@ fn flights_count_bytes_and_records_of_each_side_in_turn() {
     assert_eq!(tls.faults, []);
 }
 
-/// rustls sends its ChangeCipherSpec as soon as it has the ServerHello, while the rest of the server's flight is under way.
+/// rustls sends its ChangeCipherSpec as soon as it has the ServerHello, while the rest of the
+/// server's flight is under way.
 #[test]
 fn a_lone_change_cipher_spec_of_the_client_splits_no_flight_of_the_server() {
     let mut conversation = conversation();
@@ -254,7 +255,8 @@ fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
 
 #[test]
 fn what_follows_a_gap_inside_a_handshake_record_is_no_new_message() {
-    // A certificate message of TLS 1.2 in which a whole ServerHello stands, as whoever made it likes, and a message behind it.
+    // A certificate message of TLS 1.2 with a whole ServerHello planted in it, and a message behind
+    // it.
     let planted = server_hello(0x0304, 9);
     let certificate = message(11, &[&[0; 100][..], &planted, &[0; 50]].concat());
     let done = server_hello(0x0303, 7);
