@@ -19,7 +19,7 @@ const SECRET: usize = 32;
 /// 2.6).
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// What becomes of a first request.
+/// Result of a first request.
 pub enum Admission {
     /// An IKE_SA, whose answer waits to be sent.
     Admitted(Box<IkeSa>),
@@ -35,7 +35,8 @@ pub struct Acceptor {
     cookies: Cookies,
 }
 
-/// What cookies are made with. An endpoint has one for all of its peers: a cookie names the address that it is for.
+/// The secret of cookies. An endpoint has one for all of its peers: a cookie names the address that
+/// it is for.
 #[derive(Clone)]
 pub(crate) struct Cookies(Arc<Secrets>);
 
@@ -80,8 +81,8 @@ impl Acceptor {
         Self { config, cookies }
     }
 
-    /// A datagram that belongs to no IKE_SA. `must_return` demands a cookie: many IKE_SAs are half open, and who comes from an address that is
-    /// not its own does not see it.
+    /// A datagram that belongs to no IKE_SA. `must_return` demands a cookie: many IKE_SAs are half
+    /// open, and who comes from an address that is not its own does not see it.
     pub fn admit(
         &self,
         ends: Ends,

@@ -1,8 +1,9 @@
-//! How often a peer may make this end work: it has the keys, or the address, to ask for more than it needs.
+//! Rate limits on the work that a peer may cause: with the keys, or from its address, it can ask
+//! for more than it needs.
 
 use std::time::{Duration, Instant};
 
-/// How often something may be done.
+/// A rate limit: a burst, and one more per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// So many times at once.
@@ -11,7 +12,7 @@ pub struct Pace {
     pub each: Duration,
 }
 
-/// What is left of a pace.
+/// Remaining allowance of a rate limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
     pace: Pace,
@@ -31,7 +32,7 @@ impl Allowance {
         }
     }
 
-    /// How often it may be done now.
+    /// Returns the remaining allowance now.
     pub fn left(&mut self, now: Instant) -> u32 {
         let passed = now.saturating_duration_since(self.since);
         let room = self.pace.at_once - self.left;
@@ -49,7 +50,7 @@ impl Allowance {
         self.left
     }
 
-    /// Whether it may be done now; then it counts as done.
+    /// Returns true if it is allowed now, and then counts it as done.
     pub fn take(&mut self, now: Instant) -> bool {
         let may = self.left(now) > 0;
         self.left -= u32::from(may);

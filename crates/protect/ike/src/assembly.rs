@@ -9,7 +9,8 @@ const FRAGMENTS: u16 = 256;
 /// Bytes of one message, once whole: no payload has more.
 const LONGEST: usize = 1 << 16;
 
-/// Fragments of the one message of a direction that is on its way. All of them are proven: who makes it hold them has the keys.
+/// Fragments of the one message of a direction that is on its way. All of them are proven: who
+/// makes it hold them has the keys.
 pub(crate) struct Assembly {
     message_id: u32,
     first: PayloadType,

@@ -1,4 +1,4 @@
-//! What an end is configured with.
+//! Configuration of an end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,19 @@ use crate::key_exchange::Secret;
 use crate::selector::Selector;
 use crate::trust::Trust;
 
-/// What one end proposes, accepts and is.
+/// Configuration of one end: its proposals, identities and times.
 pub struct Config {
-    /// Proposals of the IKE_SA, the best first: transforms of ENCR, PRF, KE and ADDKE, of INTEG where the cipher is no AEAD.
+    /// Proposals of the IKE_SA, the best first: transforms of ENCR, PRF, KE and ADDKE, of INTEG
+    /// where the cipher is no AEAD.
     pub proposals: Vec<Vec<Transform>>,
     /// The CHILD_SA that is made with it, unless this end begins with another.
     pub child: ChildConfig,
-    /// Further ones, each for traffic of its own. Either end asks for them; by its traffic it is known which is meant. Their places are from 1 on, that
-    /// of the first is 0.
+    /// Further ones, each for traffic of its own. Either end asks for them; by its traffic it is
+    /// known which is meant. Their places are from 1 on, that of the first is 0.
     pub more: Vec<ChildConfig>,
-    /// Who this end is.
+    /// Identity of this end.
     pub identity: Identity,
-    /// Who the peer must be.
+    /// Identity that the peer must prove.
     pub peer: Identity,
     /// This end's certificate, and those that lead to an authority, in DER.
     pub certificates: Vec<Vec<u8>>,
@@ -30,35 +31,38 @@ pub struct Config {
     pub key: SigningKey,
     /// A secret that both ends share, besides the certificates.
     pub ppk: Option<Ppk>,
-    /// Whom to believe.
+    /// Verification of the peer's proof.
     pub trust: Arc<dyn Trust>,
-    /// How long to wait for what.
+    /// Timers and lifetimes.
     pub timing: Timing,
-    /// The longest datagram of IKE, in bytes behind its UDP header, a non-ESP marker among them; longer messages are sent in fragments where the
-    /// peer takes them. Below 128 nothing fits.
+    /// The longest datagram of IKE, in bytes behind its UDP header, a non-ESP marker among them;
+    /// longer messages are sent in fragments where the peer takes them. Below 128 nothing fits.
     pub longest: usize,
-    /// Whether ESP is to be carried in UDP though nothing on the way asks for that: this end says that its address is translated, as RFC 7296,
-    /// section 2.23 allows, so that the peer sends by port 4500 too.
+    /// True if ESP is carried in UDP without a NAT on the path. This end then reports its address
+    /// as translated, as RFC 7296, section 2.23 allows, so that the peer sends to port 4500 too.
     pub always_in_udp: bool,
 }
 
-/// A post-quantum pre-shared key. Where both ends have it, every key of a CHILD_SA, and of each IKE_SA that takes the place of the first, follows from it.
+/// A post-quantum pre-shared key. If both ends have it, every key of a CHILD_SA, and of each IKE_SA
+/// that replaces the first, is derived from it.
 pub struct Ppk {
-    /// What both ends call it, PPK_ID_FIXED.
+    /// Identifier shared by both ends, PPK_ID_FIXED.
     pub identity: Vec<u8>,
     /// At least as many bytes as the key of the cipher that it is to protect.
     pub secret: Secret,
-    /// Whether a peer that does not have it is refused.
+    /// True if a peer without it is refused.
     pub required: bool,
-    /// Whether it is mixed in by IKE_INTERMEDIATE where the peer can do that (RFC 9867): who the ends are, and all else of IKE_AUTH, is then protected by it
-    /// too. Otherwise, or where this is false, it is mixed in by IKE_AUTH (RFC 8784).
+    /// True if it is mixed in by IKE_INTERMEDIATE, provided that the peer supports that (RFC 9867):
+    /// identities and all else of IKE_AUTH are then protected by it too. Otherwise it is mixed in
+    /// by IKE_AUTH (RFC 8784).
     pub early: bool,
 }
 
-/// What a CHILD_SA protects, and how.
+/// Traffic of a CHILD_SA, and its protection.
 pub struct ChildConfig {
-    /// Proposals of ESP, the best first: transforms of ENCR and SN, of INTEG where the cipher is no AEAD. Transforms of KE and ADDKE say
-    /// by which key exchanges a CHILD_SA is replaced; the first CHILD_SA follows from those of the IKE_SA (RFC 7296, section 1.2).
+    /// Proposals of ESP, the best first: transforms of ENCR and SN, of INTEG where the cipher is no
+    /// AEAD. Transforms of KE and ADDKE say by which key exchanges a CHILD_SA is replaced; the
+    /// first CHILD_SA follows from those of the IKE_SA (RFC 7296, section 1.2).
     pub proposals: Vec<Vec<Transform>>,
     /// Tunnel or transport.
     pub mode: Mode,
@@ -68,7 +72,7 @@ pub struct ChildConfig {
     pub remote: Vec<Selector>,
 }
 
-/// How ESP protects packets.
+/// ESP mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Whole IP packets between gateways.
@@ -77,7 +81,7 @@ pub enum Mode {
     Transport,
 }
 
-/// How long an end waits.
+/// Timers and lifetimes of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Until the first retransmission of a request; each further one waits twice as long.
@@ -86,22 +90,22 @@ pub struct Timing {
     pub longest_wait: Duration,
     /// Retransmissions before a peer counts as unreachable.
     pub attempts: u32,
-    /// How long this end keeps what the peer has to complete: an IKE_SA whose peer has not authenticated itself, additional key exchanges that it
-    /// began.
+    /// Time for which this end keeps state that the peer has to complete: an IKE_SA whose peer has
+    /// not authenticated itself, additional key exchanges that it began.
     pub half_open: Duration,
     /// Silence after which the peer is asked whether it is alive; none asks never.
     pub liveness: Option<Duration>,
     /// Until an SA that the peer did not replace when it was asked to is tried again; up to twice that, by chance.
     pub again: Duration,
-    /// Of the IKE_SA; none is without end.
+    /// Lifetime of the IKE_SA; none is without end.
     pub ike: Option<Lifetime>,
-    /// Of each CHILD_SA.
+    /// Lifetime of each CHILD_SA.
     pub child: Option<Lifetime>,
     /// Lifetime of the authentication of both ends, which rekeys do not renew: when they are to
     /// authenticate each other anew, and when the IKE_SA is deleted. None is without end.
     pub authentication: Option<Lifetime>,
-    /// How often the peer may ask for an SA, also for one that replaces another: key exchanges are work. What is more is answered with
-    /// TEMPORARY_FAILURE.
+    /// Rate at which the peer may ask for SAs, replacements included: key exchanges are work.
+    /// Further requests are answered with TEMPORARY_FAILURE.
     pub asked: Pace,
 }
 
@@ -117,10 +121,11 @@ impl Config {
     }
 }
 
-/// How long an SA is used.
+/// Lifetime of an SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// After which this end replaces it: up to a tenth earlier, by chance, so that both ends seldom do at once (RFC 7296, section 2.8.1).
+    /// After which this end replaces it: up to a tenth earlier, by chance, so that both ends seldom
+    /// do at once (RFC 7296, section 2.8.1).
     pub rekey: Duration,
     /// After which it is deleted where it was not replaced.
     pub expire: Duration,
@@ -144,7 +149,8 @@ impl Timing {
         wait.saturating_mul(2).min(self.longest_wait.max(wait))
     }
 
-    /// How long a request is sent again before its peer counts as unreachable, and so how long the peer's may still arrive.
+    /// Time for which a request is retransmitted before its peer counts as unreachable, and thus
+    /// for which the peer's request may still arrive.
     pub(crate) fn patience(&self) -> Duration {
         let mut wait = self.retransmit;
         let mut all = wait;

@@ -1,4 +1,5 @@
-//! Who an end is, and how it proves that: digital signatures (RFC 7427, RFC 8420, draft-ietf-ipsecme-ikev2-pqc-auth).
+//! Identity of an end and its proof: digital signatures (RFC 7427, RFC 8420,
+//! draft-ietf-ipsecme-ikev2-pqc-auth).
 
 use std::net::IpAddr;
 
@@ -12,7 +13,7 @@ const IPV4_ADDRESS: u8 = 1;
 const FQDN: u8 = 2;
 const IPV6_ADDRESS: u8 = 5;
 
-/// Who an end is.
+/// Identity of an end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// ID_FQDN: a DNS name.
@@ -64,8 +65,8 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a PKCS#8 document (RFC 5958): ECDSA on P-256, P-384 or P-521, Ed25519, ML-DSA, RSA (used with PSS and SHA-256). None where
-    /// it is none of these.
+    /// Reads a PKCS#8 document (RFC 5958): ECDSA on P-256, P-384 or P-521, Ed25519, ML-DSA, RSA
+    /// (used with PSS and SHA-256). None where it is none of these.
     #[must_use]
     pub fn from_pkcs8(document: &[u8]) -> Option<Self> {
         // Ed25519 and ML-DSA sign messages as they are: their hash is "Identity" (RFC 8420, section 2).
@@ -166,7 +167,7 @@ fn hash(name: &str) -> Option<u16> {
     Some(known.id)
 }
 
-/// What this end verifies: those of SHA-2, and signatures that need none.
+/// Hash algorithms that this end verifies: SHA-2, and Identity for signatures without a hash.
 pub(crate) fn hashes() -> Vec<u16> {
     let names = ["SHA2-256", "SHA2-384", "SHA2-512", "Identity"];
     names.into_iter().filter_map(hash).collect()

@@ -1,4 +1,5 @@
-//! All IKE_SAs of a node: which datagram belongs to which of them, when each is due, and how many may be half open (RFC 7296, section 2.6).
+//! All IKE_SAs of a node: which datagram belongs to which of them, when each is due, and how many
+//! may be half open (RFC 7296, section 2.6).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -19,15 +20,16 @@ use crate::sa::{Ends, IkeSa, Port, Transmit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SaId(u64);
 
-/// How many IKE_SAs may be half open at a responder: their peers have not authenticated themselves.
+/// Limits on half-open IKE_SAs of a responder, whose peers have not authenticated themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HalfOpen {
     /// From so many on, first requests must come again with a cookie.
     pub cookies_from: usize,
     /// So many at most: further first requests are dropped, and their senders try again.
     pub most: usize,
-    /// How often a peer, by its address, is admitted. Where less than half of that is left, first requests must come again with a cookie, so that
-    /// nobody uses it up but who receives at that address.
+    /// Rate at which a peer is admitted, by its address. With less than half of that left, first
+    /// requests must come again with a cookie, so that only a peer that receives at that address
+    /// can use it up.
     pub pace: Pace,
 }
 
@@ -44,16 +46,16 @@ impl Default for HalfOpen {
     }
 }
 
-/// What happened to an IKE_SA of an endpoint.
+/// An event of an endpoint's IKE_SA.
 #[derive(Debug)]
 pub enum Report {
     /// The first request of a peer was admitted, between these sockets. It is not authenticated yet.
     Admitted(SaId, Ends),
-    /// What it reports itself; [`Event::Rekeyed`] is not among that.
+    /// An event of the IKE_SA itself, never [`Event::Rekeyed`].
     Event(SaId, Event),
     /// Another takes its place, or was made in vain where both ends have replaced it at once: that one ends by itself.
     Rekeyed {
-        /// Which is replaced.
+        /// The replaced IKE_SA.
         old: SaId,
         /// By which.
         new: SaId,
@@ -67,7 +69,7 @@ struct Held {
     first: Option<(u64, SocketAddr)>,
 }
 
-/// Who answers first requests between two addresses, and how often yet.
+/// The acceptor of first requests between two addresses, and its remaining rate.
 struct Accepting {
     acceptor: Acceptor,
     allowance: Option<Allowance>,
@@ -90,7 +92,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// One that accepts nobody yet.
+    /// An endpoint that accepts no peer yet.
     #[must_use]
     pub fn new(half_open: HalfOpen) -> Self {
         Self {
@@ -124,7 +126,7 @@ impl Endpoint {
     /// Begins an IKE_SA.
     ///
     /// # Errors
-    /// Where the configuration names nothing that is implemented, or the cryptographic library fails.
+    /// The configuration names nothing that is implemented, or the cryptographic library fails.
     pub fn initiate(
         &mut self,
         config: Arc<Config>,
@@ -155,7 +157,7 @@ impl Endpoint {
         self.held.iter().map(|(id, held)| (*id, &*held.sa))
     }
 
-    /// How many IKE_SAs have not ended, and how many of them are half open.
+    /// Number of IKE_SAs that have not ended, and number of half-open ones.
     #[must_use]
     pub fn count(&self) -> (usize, usize) {
         (self.held.len(), self.by_first.len())
@@ -215,7 +217,7 @@ impl Endpoint {
         }
     }
 
-    /// When [`Self::handle_timeout`] is to be called, unless something is received before.
+    /// Time at which to call [`Self::handle_timeout`], unless a datagram is received before.
     #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
@@ -238,7 +240,7 @@ impl Endpoint {
         self.transmits.pop_front()
     }
 
-    /// What happened next.
+    /// Returns the next report.
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }

@@ -14,7 +14,8 @@ pub enum Failure {
     /// The peer refuses.
     #[error("the peer refuses: {0}")]
     Refused(NotifyType),
-    /// The peer refused in IKE_SA_INIT, where nothing is authenticated, and nobody else answered until the last retransmission.
+    /// The peer refused in IKE_SA_INIT, which is unauthenticated, and no other response came until
+    /// the last retransmission.
     #[error("the peer refuses, which is not authenticated: {0}")]
     RefusedUnauthenticated(NotifyType),
     /// No proposal of the peer is acceptable here, or it chose what was not offered.

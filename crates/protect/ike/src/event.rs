@@ -1,4 +1,4 @@
-//! What an IKE_SA reports.
+//! Events of an IKE_SA.
 
 use bartizan_esp::{Inbound, Outbound, SequenceNumbers, Suite, Unusable};
 use bartizan_wire::ike::{NotifyType, Transform};
@@ -11,22 +11,24 @@ use crate::proposal::Agreed;
 use crate::sa::IkeSa;
 use crate::selector::Selector;
 
-/// What happened to an IKE_SA.
+/// An event of an IKE_SA.
 #[derive(Debug)]
 pub enum Event {
-    /// The peer says that it has no other IKE_SA with this end (INITIAL_CONTACT; RFC 7296, section 2.4): those that it had are no more. Said
-    /// of a peer that is authenticated, before [`Self::Established`].
+    /// The peer says that it has no other IKE_SA with this end (INITIAL_CONTACT; RFC 7296, section
+    /// 2.4): those that it had are no more. Said of a peer that is authenticated, before
+    /// [`Self::Established`].
     InitialContact,
     /// Both ends are authenticated.
     Established {
-        /// Who the peer is.
+        /// Identity of the peer.
         peer: Identity,
         /// By which algorithms.
         agreed: Agreed,
-        /// By which signatures this end and the peer have proven who they are, as AlgorithmIdentifiers in DER. An IKE_SA that replaces another
-        /// has its.
+        /// By which signatures this end and the peer have proven who they are, as
+        /// AlgorithmIdentifiers in DER. An IKE_SA that replaces another has its.
         proofs: [Vec<u8>; 2],
-        /// The peer's certificates, in DER, as it has sent them: its own first. None where this IKE_SA replaces another.
+        /// The peer's certificates, in DER, as it has sent them: its own first. None where this
+        /// IKE_SA replaces another.
         certificates: Vec<Vec<u8>>,
     },
     /// A CHILD_SA was made.
@@ -35,7 +37,7 @@ pub enum Event {
     ChildRefused {
         /// Its place in the configuration.
         place: usize,
-        /// What the end that refuses says.
+        /// Notify message type of the refusing end.
         kind: NotifyType,
     },
     /// A CHILD_SA was deleted, in both directions, by either end.
@@ -47,17 +49,19 @@ pub enum Event {
     NotReplaced {
         /// The SPI by which this end receives in the CHILD_SA; none where it is the IKE_SA.
         inbound: Option<u32>,
-        /// What the peer says.
+        /// Notify message type of the peer.
         kind: NotifyType,
     },
-    /// An IKE_SA that takes the place of this one, with its CHILD_SAs: from now on its datagrams are to be passed to it, by its SPIs. Where both
-    /// ends have replaced this one at once there are two such events: one has the CHILD_SAs, the other ends by itself.
+    /// An IKE_SA that replaces this one, with its CHILD_SAs. From now on its datagrams are to be
+    /// passed to it, by its SPIs. If both ends have replaced this one at once, there are two such
+    /// events: one IKE_SA has the CHILD_SAs, the other ends by itself.
     Rekeyed(Box<IkeSa>),
-    /// The IKE_SA has ended, and its CHILD_SAs with it, unless another has them now ([`Self::Rekeyed`]). Nothing follows.
+    /// The IKE_SA has ended, and its CHILD_SAs with it, unless another has them now
+    /// ([`Self::Rekeyed`]). Nothing follows.
     Closed(Failure),
 }
 
-/// Which end has asked for an SA.
+/// End that requested an SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Requester {
     /// This one: the peer has the keys already, so that packets may be sent.
@@ -71,11 +75,12 @@ pub enum Requester {
 pub struct Child {
     /// Its place in the configuration.
     pub place: usize,
-    /// What was agreed on: one transform of each type, with the key exchanges that it was made by where it has its own.
+    /// Agreed transforms: one of each type, with the key exchanges of the CHILD_SA if it has its
+    /// own.
     pub transforms: Vec<Transform>,
     /// Algorithms of both directions.
     pub suite: Suite,
-    /// How packets are counted.
+    /// Kind of sequence numbers.
     pub numbers: SequenceNumbers,
     /// Tunnel or transport.
     pub mode: Mode,
@@ -87,12 +92,12 @@ pub struct Child {
     pub local: Vec<Selector>,
     /// Traffic of the peer.
     pub remote: Vec<Selector>,
-    /// Whether addresses are translated between the ends, so that ESP is carried in UDP (RFC 3948).
+    /// True if a NAT is between the ends, so that ESP is carried in UDP (RFC 3948).
     pub in_udp: bool,
-    /// Which end has asked for it.
+    /// End that requested it.
     pub requester: Requester,
-    /// The CHILD_SA that it replaces, by the SPI by which this end receives. That one still receives, and sends until this one may
-    /// (see [`IkeSa::sending`]).
+    /// The CHILD_SA that it replaces, by the SPI by which this end receives. That one still
+    /// receives, and sends until this one may (see [`IkeSa::sending`]).
     pub replaces: Option<u32>,
 }
 
@@ -100,7 +105,7 @@ impl Child {
     /// The SA by which this end sends.
     ///
     /// # Errors
-    /// Where the cryptographic library refuses the keys.
+    /// The cryptographic library refuses the keys.
     pub fn sender(&self) -> Result<Outbound, Unusable> {
         Outbound::new(self.outbound.0, self.suite, &self.outbound.1, self.numbers)
     }
@@ -108,7 +113,7 @@ impl Child {
     /// The SA by which it receives, with a replay window of so many packets.
     ///
     /// # Errors
-    /// Where there is no such window, or the cryptographic library refuses the keys.
+    /// There is no such window, or the cryptographic library refuses the keys.
     pub fn receiver(&self, window: u16) -> Result<Inbound, Unusable> {
         Inbound::new(self.inbound.0, self.suite, &self.inbound.1, self.numbers, window)
     }

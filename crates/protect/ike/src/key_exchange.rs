@@ -1,7 +1,7 @@
 //! Key exchange methods (RFC 7296, section 2.14; RFC 8031, RFC 5903, draft-ietf-ipsecme-ikev2-mlkem).
 //!
-//! One trait for Diffie-Hellman and KEMs: an initiator begins and finishes, a responder answers. Of a KEM the initiator's data are an
-//! encapsulation key, the responder's a ciphertext.
+//! One trait for Diffie-Hellman and KEMs: an initiator begins and finishes, a responder answers. In
+//! a KEM the initiator's data are an encapsulation key, the responder's a ciphertext.
 
 #[cfg(feature = "research-kems")]
 mod research;
@@ -24,13 +24,13 @@ pub trait KeyExchange: Sync {
     /// Begins: what an initiator sends, and what finishes it.
     ///
     /// # Errors
-    /// Where the cryptographic library fails.
+    /// The cryptographic library fails.
     fn begin(&self) -> Result<(Vec<u8>, Box<dyn Pending>), ExchangeFailed>;
 
     /// Answers an initiator's data: what a responder sends, and the secret.
     ///
     /// # Errors
-    /// Where the data cannot be used.
+    /// The data cannot be used.
     fn answer(&self, data: &[u8]) -> Result<(Vec<u8>, Secret), ExchangeFailed>;
 }
 
@@ -39,7 +39,7 @@ pub trait Pending: Send {
     /// The secret.
     ///
     /// # Errors
-    /// Where the data cannot be used.
+    /// The data cannot be used.
     fn finish(self: Box<Self>, data: &[u8]) -> Result<Secret, ExchangeFailed>;
 }
 
@@ -112,7 +112,7 @@ impl Pending for PendingAgreement {
         }
         public.extend(data);
         let public = UnparsedPublicKey::new(self.key.algorithm(), public);
-        // Of a point the secret is x alone (RFC 5903, section 7).
+        // The shared secret is the x coordinate alone (RFC 5903, section 7).
         agreement::agree(&self.key, public, ExchangeFailed, |secret| {
             Ok(Zeroizing::new(secret.to_vec()))
         })

@@ -1,4 +1,5 @@
-//! What both ends would use (RFC 7296, section 3.3.6; additional key exchanges as RFC 9370, section 2.2.1).
+//! Agreement on a proposal (RFC 7296, section 3.3.6; additional key exchanges as RFC 9370, section
+//! 2.2.1).
 
 use bartizan_esp::{SequenceNumbers, Suite};
 use bartizan_registry::{TransformKind, transform};
@@ -11,7 +12,7 @@ use crate::schedule::Prf;
 pub(crate) const IKE: u8 = 1;
 pub(crate) const ESP: u8 = 3;
 
-/// What was agreed on for an IKE_SA.
+/// Agreed algorithms of an IKE_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
     /// One transform of each type.
@@ -24,14 +25,15 @@ pub struct Agreed {
     pub first: KeyExchangeMethod,
     /// Those of IKE_INTERMEDIATE or IKE_FOLLOWUP_KE, in their order.
     pub additional: Vec<KeyExchangeMethod>,
-    /// Whether a post-quantum pre-shared key went into the keys of CHILD_SAs (RFC 8784, RFC 9867).
+    /// True if a post-quantum pre-shared key went into the keys of CHILD_SAs (RFC 8784, RFC 9867).
     pub ppk: bool,
-    /// Whether each end has signed IKE_SA_INIT of both (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+    /// True if each end has signed IKE_SA_INIT of both
+    /// (draft-ietf-ipsecme-ikev2-downgrade-prevention).
     pub full_transcript: bool,
 }
 
 impl Agreed {
-    /// Of a proposal that has one transform of each type; none where one is not implemented here.
+    /// Reads a proposal that has one transform of each type; none if one is not implemented here.
     pub(crate) fn of(chosen: &Proposal) -> Option<Self> {
         let id = |kind: TransformKind| find(chosen, kind.code()).map(|transform| transform.id);
         let first = KeyExchangeMethod(id(TransformKind::KeyExchange)?);
@@ -66,8 +68,8 @@ pub(crate) fn suite(chosen: &Proposal) -> Option<Suite> {
     Suite::of(encryption.id, encryption.key_length, integrity).ok()
 }
 
-/// The key exchanges of a proposal for a CHILD_SA: that of CREATE_CHILD_SA, if there is one, and the additional ones. None where one is not
-/// implemented here, or there are additional ones alone.
+/// The key exchanges of a proposal for a CHILD_SA: that of CREATE_CHILD_SA, if there is one, and
+/// the additional ones. None where one is not implemented here, or there are additional ones alone.
 pub(crate) fn exchanges(chosen: &Proposal) -> Option<(Option<KeyExchangeMethod>, Vec<KeyExchangeMethod>)> {
     let first = find(chosen, TransformKind::KeyExchange.code());
     let first = first.and_then(|transform| transform.key_exchange());
@@ -98,7 +100,7 @@ pub(crate) fn without_key_exchanges(lists: &[Vec<Transform>]) -> Vec<Vec<Transfo
     lists.iter().map(kept).collect()
 }
 
-/// How the packets of a CHILD_SA are counted.
+/// Kind of sequence numbers of a CHILD_SA.
 pub(crate) fn numbers(chosen: &Proposal) -> SequenceNumbers {
     const KIND: TransformKind = TransformKind::SequenceNumbers;
     let counted = find(chosen, KIND.code()).and_then(|found| transform(KIND, found.id));
@@ -120,7 +122,8 @@ pub(crate) fn offer(lists: &[Vec<Transform>], protocol: u8, spi: &[u8]) -> Vec<P
     numbered.map(proposal).collect()
 }
 
-/// The first of the peer's proposals that one of ours allows, with one transform of each type: ours decides which, by its order.
+/// The first of the peer's proposals that one of ours allows, with one transform of each type: ours
+/// decides which, by its order.
 pub(crate) fn choose(offered: &[Proposal], ours: &[Vec<Transform>], protocol: u8) -> Option<Proposal> {
     let candidates = offered.iter().filter(|proposal| proposal.protocol == protocol);
     let mut chosen = candidates.flat_map(|proposal| ours.iter().filter_map(|list| agree(proposal, list)));
@@ -143,7 +146,8 @@ fn agree(proposal: &Proposal, ours: &[Transform]) -> Option<Proposal> {
             same.copied().collect()
         };
         let (theirs, ours) = (of(&proposal.transforms), of(ours));
-        // A type that one end does not name: NONE, or for integrity none besides an AEAD, must be acceptable to the other.
+        // A type that one end does not name: NONE, or for integrity none besides an AEAD, must be
+        // acceptable to the other.
         let none = |list: &[Transform]| list.is_empty() || list.iter().any(|transform| transform.id == 0);
         match ours.iter().find(|transform| theirs.contains(transform)) {
             Some(both) => transforms.push(*both),
@@ -159,7 +163,8 @@ fn agree(proposal: &Proposal, ours: &[Transform]) -> Option<Proposal> {
     })
 }
 
-/// Whether a responder's choice is one of what was offered: a proposal of that number, of each of its types one transform.
+/// Returns true if a responder's choice is one of the offers: a proposal of that number, with one
+/// transform of each of its types.
 pub(crate) fn is_of(chosen: &Proposal, offered: &[Proposal]) -> bool {
     let Some(proposal) = offered.iter().find(|proposal| proposal.number == chosen.number) else {
         return false;
@@ -207,7 +212,7 @@ mod tests {
         let classical = hybrid()[..3].to_vec();
         let offered = offer(std::slice::from_ref(&classical), IKE, &[]);
         assert_eq!(choose(&offered, &[hybrid()], IKE), None);
-        // Whoever offers NONE besides allows it (RFC 9370, section 2.2.2).
+        // An initiator that also offers NONE allows it (RFC 9370, section 2.2.2).
         let mut optional = hybrid();
         optional.push(transform(6, 0, None));
         let chosen = choose(&offered, &[optional], IKE).unwrap();

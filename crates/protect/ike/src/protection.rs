@@ -11,7 +11,8 @@ const PAYLOAD: usize = bartizan_registry::Header::IKE_PAYLOAD.bytes as usize;
 /// Number and total of a fragment.
 const FRAGMENT: usize = bartizan_registry::Header::IKE_FRAGMENT.bytes as usize;
 
-/// Seals what one end of an IKE_SA sends and opens what the other does, with keys of the time between two key exchanges.
+/// Seals what one end of an IKE_SA sends and opens what the other does, with keys of the time
+/// between two key exchanges.
 pub(crate) struct Protection {
     suite: Suite,
     sealing: Sealing,
@@ -22,7 +23,7 @@ pub(crate) struct Protection {
 
 /// A part of a message, proven.
 pub(crate) struct Part {
-    /// What the first payload inside is.
+    /// Type of the first inner payload.
     pub(crate) first: PayloadType,
     /// Number and total, from 1; of a whole message one of one.
     pub(crate) fragment: (u16, u16),
@@ -60,7 +61,7 @@ impl Protection {
         };
         let (_, block, _) = self.suite.framing();
         let room = limit.saturating_sub(Header::LENGTH + PAYLOAD + FRAGMENT + self.sealed_length(0) - block);
-        // Of whole blocks, less the byte that counts the padding.
+        // Whole blocks, less the byte that counts the padding.
         let each = (room / block * block).saturating_sub(1);
         if each == 0 {
             return Err(Failure::Cryptography);
@@ -148,7 +149,8 @@ impl Protection {
     }
 }
 
-/// What RFC 9242 (section 3.3.2) authenticates of an IKE_INTERMEDIATE message: as if it were whole and not encrypted.
+/// The authenticated octets of an IKE_INTERMEDIATE message (RFC 9242, section 3.3.2): as if it were
+/// whole and not encrypted.
 pub(crate) fn intermediate(mut header: Header, first: PayloadType, content: &[u8]) -> Vec<u8> {
     header.next = PayloadType::ENCRYPTED;
     header.length = (Header::LENGTH + PAYLOAD + content.len()) as u32;

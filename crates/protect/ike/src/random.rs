@@ -1,11 +1,12 @@
-//! Where chance comes from.
+//! Sources of randomness.
 
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
 
-/// Bytes that nobody can predict: SPIs, nonces and the secret of cookies. Keys of key exchanges are drawn by the cryptographic library.
+/// Unpredictable bytes: SPIs, nonces and the secret of cookies. Keys of key exchanges are drawn by
+/// the cryptographic library.
 pub trait Random {
     /// Fills all of these.
     fn fill(&mut self, bytes: &mut [u8]);
@@ -17,8 +18,9 @@ impl<F: FnMut(&mut [u8])> Random for F {
     }
 }
 
-/// What an IKE_SA draws SPIs, nonces and delays from as long as it exists: HMAC-SHA-256 of a counter under a key that is drawn when it begins. All
-/// that comes out of it is sent, or shows in when something is; keys are never drawn from it.
+/// Source of an IKE_SA's SPIs, nonces and delays: HMAC-SHA-256 of a counter under a key that is
+/// drawn when the SA begins. All its output is sent, or shows in the time of a message; keys are
+/// never drawn from it.
 pub(crate) struct Chance {
     /// Bytes, since what the library makes of them takes twenty times as much, and there is one for each IKE_SA.
     key: Zeroizing<[u8; Self::KEY]>,

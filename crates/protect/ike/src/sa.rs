@@ -104,9 +104,10 @@ pub struct IkeSa {
     ends: Ends,
     /// Between which sockets the datagram came that is being read.
     arrival: Option<Ends>,
-    /// Of initiator and responder; the latter is zero until it is known.
+    /// SPIs of initiator and responder; the latter is zero until it is known.
     spis: [u64; 2],
-    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes; of an IKE_SA that replaces another it is zero.
+    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes; of an IKE_SA that
+    /// replaces another it is zero.
     esp_spi: u32,
     state: State,
     security: Option<Security>,
@@ -118,25 +119,25 @@ pub struct IkeSa {
     /// Identifier of the peer's next request.
     expected: u32,
     answered: Option<Answered>,
-    /// Of requests and of responses.
+    /// Fragments of requests and of responses.
     assemblies: [Assembly; 2],
     /// The first fragment, or all, of the request that is arriving.
     arriving: Fingerprint,
     children: Vec<ChildSa>,
-    /// Whether this end says that it has no other IKE_SA with the peer.
+    /// True if this end sends INITIAL_CONTACT: it has no other IKE_SA with the peer.
     is_initial: bool,
     /// The place of the CHILD_SA that IKE_AUTH asks for, if it asks for one.
     first: Option<usize>,
-    /// How often the peer may ask for SAs yet.
+    /// Remaining rate of the peer's requests for SAs.
     asked: Allowance,
     /// By which signatures this end and the peer have proven who they are, and when.
     proofs: [Vec<u8>; 2],
     proof: Option<Proof>,
-    /// What this end is to do once no request of its own is on its way.
+    /// Tasks of this end, for when no request of its own is on its way.
     tasks: VecDeque<Task>,
-    /// What this end has asked the peer to make.
+    /// Request of this end for an SA.
     initiating: Option<Initiating>,
-    /// What the peer has asked for, and has not made all key exchanges of.
+    /// Request of the peer for an SA whose key exchanges are not all made.
     responding: Option<Responding>,
     /// An SA that both ends may have replaced at once.
     contest: Option<Contest>,
@@ -144,14 +145,15 @@ pub struct IkeSa {
     deleted_early: Vec<u32>,
     /// The CHILD_SA of which a deletion is on its way.
     deleting: Option<u32>,
-    /// When this end replaces the IKE_SA, and when it deletes it.
+    /// Times at which this end replaces the IKE_SA, and at which it deletes it.
     rekey: Option<Instant>,
     expires: Option<Instant>,
-    /// What somebody unauthenticated has answered to IKE_SA_INIT.
+    /// Unauthenticated error response to IKE_SA_INIT.
     refused: Option<NotifyType>,
     /// To be deleted, for this reason, once the request on its way is answered.
     closing: Option<Failure>,
-    /// When a peer that has not authenticated itself, or does not delete what it has replaced, is given up.
+    /// Time at which a peer that has not authenticated itself, or does not delete the SA that it
+    /// has replaced, is given up.
     deadline: Option<Instant>,
     heard: Instant,
     /// Datagrams that were taken for the peer's: proven, or the answer that IKE_SA_INIT waits for.
@@ -184,7 +186,7 @@ enum State {
     Closed,
 }
 
-/// What there is from IKE_SA_INIT on.
+/// Security state from IKE_SA_INIT on.
 struct Security {
     agreed: Agreed,
     keys: Keys,
@@ -194,37 +196,40 @@ struct Security {
     nonces: Nonces,
 }
 
-/// What the peer has said it can do.
+/// Extensions that the peer has announced.
 #[derive(Debug, Clone, Default)]
 struct Abilities {
     fragments: bool,
     intermediate: bool,
-    /// Whether it takes a post-quantum pre-shared key in IKE_AUTH, and whether in IKE_INTERMEDIATE.
+    /// True if it takes a post-quantum pre-shared key in IKE_AUTH; likewise in IKE_INTERMEDIATE.
     ppk: bool,
     early_ppk: bool,
-    /// Whether it signs IKE_SA_INIT of both.
+    /// True if it signs IKE_SA_INIT of both.
     full_transcript: bool,
     childless: bool,
     /// Hash algorithms of signatures that it verifies.
     hashes: Vec<u16>,
-    /// Whether this end, and whether it, is behind a translation of addresses; none where it has not said what it sees.
+    /// True for this end, and for the peer, if behind a NAT; none if the peer has not sent NAT
+    /// detection.
     translated: Option<(bool, bool)>,
 }
 
-/// What ends sign besides who they are.
+/// Signed data besides identities.
 #[derive(Default)]
 struct Transcript {
     /// IKE_SA_INIT of initiator and responder, whole.
     init: [Vec<u8>; 2],
-    /// What was computed over IKE_INTERMEDIATE messages of both (RFC 9242, section 3.3.2); empty where there were none.
+    /// IntAuth values of the IKE_INTERMEDIATE messages of both (RFC 9242, section 3.3.2); empty if
+    /// there were none.
     intermediate: [Vec<u8>; 2],
-    /// How many exchanges those were.
+    /// Number of those exchanges.
     exchanges: u32,
-    /// Whether a pre-shared key was named in the last of them.
+    /// True if a pre-shared key was named in the last of them.
     named: bool,
 }
 
-/// The first of a queue. One that is empty then gives its memory back: there are many IKE_SAs, and most of them have nothing to say.
+/// The first of a queue. One that is empty then gives its memory back: there are many IKE_SAs, and
+/// most of them have nothing to say.
 fn next_of<T>(queue: &mut VecDeque<T>) -> Option<T> {
     let first = queue.pop_front();
     if queue.is_empty() {
@@ -248,7 +253,7 @@ impl IkeSa {
     /// Begins an IKE_SA: its first datagram waits to be sent.
     ///
     /// # Errors
-    /// Where the configuration names nothing that is implemented, or the cryptographic library fails.
+    /// The configuration names nothing that is implemented, or the cryptographic library fails.
     pub fn initiate(config: Arc<Config>, ends: Ends, random: &mut dyn Random, now: Instant) -> Result<Self, Failure> {
         let starting = Starting::new(&config, random)?;
         let spis = [random::spi(random), 0];
@@ -322,13 +327,15 @@ impl IkeSa {
         self.spis[usize::from(!self.is_initiator())]
     }
 
-    /// How often the request that is on its way was sent again: from one on the peer has not answered in time.
+    /// Number of retransmissions of the request on its way: one or more mean that the peer has not
+    /// answered in time.
     #[must_use]
     pub fn sent_again(&self) -> u32 {
         self.outgoing.as_ref().map_or(0, |outgoing| outgoing.sent_again)
     }
 
-    /// How many datagrams were taken for the peer's. What anybody can send who knows the SPIs is none of them.
+    /// Number of datagrams accepted from the peer. Those that anybody with the SPIs can send are
+    /// not counted.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
@@ -340,7 +347,8 @@ impl IkeSa {
         self.ends
     }
 
-    /// Whether the address of either end is translated on the way, or ESP is to be carried in UDP all the same: messages and ESP go by port 4500.
+    /// Returns true if a NAT translates the address of either end, or if ESP is carried in UDP
+    /// without one: messages and ESP use port 4500.
     #[must_use]
     pub fn is_translated(&self) -> bool {
         let always = self.config.always_in_udp;
@@ -348,19 +356,19 @@ impl IkeSa {
         translated.is_some_and(|(this_end, peer)| this_end || peer || always)
     }
 
-    /// Whether the address of this end is translated on the way, so that something must be sent now and then for that to stay so.
+    /// Returns true if this end is behind a NAT, so that it must send keepalives.
     #[must_use]
     pub fn is_behind_nat(&self) -> bool {
         self.peer.translated.is_some_and(|(this_end, _)| this_end)
     }
 
-    /// Whether both ends are authenticated.
+    /// Returns true if both ends are authenticated.
     #[must_use]
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established)
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
@@ -376,8 +384,8 @@ impl IkeSa {
         next_of(&mut self.events)
     }
 
-    /// Ends it: a peer that is authenticated receives a deletion, and [`Event::Closed`] follows its answer. Where it is being replaced the one
-    /// that takes its place ends.
+    /// Ends it: an authenticated peer receives a Delete, and [`Event::Closed`] follows its
+    /// response. If it is being replaced, its successor ends.
     pub fn close(&mut self, now: Instant) {
         match self.state {
             State::Established => {
@@ -389,7 +397,8 @@ impl IkeSa {
         }
     }
 
-    /// Says to the peer, once both are authenticated, that this end has no other IKE_SA with it: INITIAL_CONTACT. For one that has just begun.
+    /// Says to the peer, once both are authenticated, that this end has no other IKE_SA with it:
+    /// INITIAL_CONTACT. For one that has just begun.
     pub fn announce_initial_contact(&mut self) {
         self.is_initial = true;
     }
@@ -399,8 +408,8 @@ impl IkeSa {
         self.first = Some(place);
     }
 
-    /// Asks for no CHILD_SA in IKE_AUTH where the peer can do that (RFC 6023), so that each is made by CREATE_CHILD_SA with key exchanges of its own. For one
-    /// that has just begun.
+    /// Asks for no CHILD_SA in IKE_AUTH where the peer can do that (RFC 6023), so that each is made
+    /// by CREATE_CHILD_SA with key exchanges of its own. For one that has just begun.
     pub fn begin_childless(&mut self) {
         self.first = None;
     }
@@ -410,7 +419,7 @@ impl IkeSa {
         self.fail(Failure::Dropped);
     }
 
-    /// Whether this end has begun it, or has asked for it in the place of another.
+    /// Returns true if this end initiated it, or requested it as a replacement of another.
     #[must_use]
     pub fn is_initiator(&self) -> bool {
         self.role == Party::Initiator

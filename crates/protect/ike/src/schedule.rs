@@ -79,7 +79,7 @@ impl Prf {
     }
 }
 
-/// What every step of the schedule takes besides a secret.
+/// Inputs of every step of the schedule besides a secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Nonces {
     pub(crate) initiator: Vec<u8>,
@@ -160,22 +160,25 @@ impl Keys {
         }
     }
 
-    /// Those behind an IKE_INTERMEDIATE in which both ends have named a post-quantum pre-shared key (RFC 9867, section 3.1).
+    /// Those behind an IKE_INTERMEDIATE in which both ends have named a post-quantum pre-shared key
+    /// (RFC 9867, section 3.1).
     pub(crate) fn mixed(&self, suite: Suite, ppk: &[u8], nonces: &Nonces) -> (Self, CipherKeys) {
         let seed = self.prf.plus(ppk, &[&self.derive[..]], self.prf.length());
         Self::expand(self.prf, suite, &seed, nonces)
     }
 
-    /// Those of an IKE_SA that replaces this one: its first seed by this one's prf, the rest by its own (RFC 7296, section 2.18; RFC 9370,
-    /// section 2.2.4). The first secret is of CREATE_CHILD_SA, the others of IKE_FOLLOWUP_KE.
+    /// Those of an IKE_SA that replaces this one: its first seed by this one's prf, the rest by its
+    /// own (RFC 7296, section 2.18; RFC 9370, section 2.2.4). The first secret is of
+    /// CREATE_CHILD_SA, the others of IKE_FOLLOWUP_KE.
     pub(crate) fn replaced(&self, prf: Prf, suite: Suite, secrets: &[Secret], nonces: &Nonces) -> (Self, CipherKeys) {
         let parts = [&nonces.initiator[..], &nonces.responder];
         let seed = self.prf.prf(&self.derive, &around(secrets, parts));
         Self::expand(prf, suite, &seed, nonces)
     }
 
-    /// The keys of a CHILD_SA, of both directions: first of what the end that asked for it sends (RFC 7296, section 2.17; RFC 9370, section
-    /// 2.2.4). Nonces are of the exchange that makes it, as are secrets: none where it makes none.
+    /// The keys of a CHILD_SA, of both directions: first of what the end that asked for it sends
+    /// (RFC 7296, section 2.17; RFC 9370, section 2.2.4). Nonces are of the exchange that makes it,
+    /// as are secrets: none where it makes none.
     pub(crate) fn child(&self, suite: Suite, nonces: [&[u8]; 2], secrets: &[Secret]) -> CipherKeys {
         let each = suite.key_material();
         let bytes = self.prf.plus(&self.derive, &around(secrets, nonces), 2 * each);

@@ -1,4 +1,4 @@
-//! Which traffic a CHILD_SA protects (RFC 7296, section 3.13).
+//! Traffic of a CHILD_SA (RFC 7296, section 3.13).
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ impl Selector {
         }
     }
 
-    /// What both contain; none where that is nothing.
+    /// Traffic that both contain; none if that is empty.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         if self.addresses.0.is_ipv4() != other.addresses.0.is_ipv4() {
@@ -53,7 +53,7 @@ impl Selector {
         })
     }
 
-    /// Whether all that the other contains is contained.
+    /// Returns true if it contains all traffic of the other.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         self.intersection(other) == Some(*other)
@@ -63,7 +63,7 @@ impl Selector {
         self.ports != (0, u16::MAX)
     }
 
-    /// How many bits of its addresses are not said.
+    /// Number of variable bits in its addresses.
     fn open_bits(&self) -> u32 {
         match self.addresses {
             (IpAddr::V4(first), IpAddr::V4(last)) => 32 - (first.to_bits() ^ last.to_bits()).leading_zeros(),
@@ -115,18 +115,20 @@ impl Selector {
     }
 }
 
-/// The order in which CHILD_SAs are asked whether a packet is of them. Both ends have the same: what one sends by an SA, the other expects by it, and the
-/// kernel drops what comes by another one.
+/// The order in which CHILD_SAs are asked whether a packet is of them. Both ends have the same:
+/// what one sends by an SA, the other expects by it, and the kernel drops what comes by another
+/// one.
 ///
-/// The narrower traffic comes first. A packet from a port to the same port, as nodes send GTP-U and PFCP, is of two CHILD_SAs that are equally narrow, one
-/// for the port of each end: that of the end whose addresses are lower comes first.
+/// The narrower traffic comes first. A packet from a port to the same port, as nodes send GTP-U and
+/// PFCP, is of two CHILD_SAs that are equally narrow, one for the port of each end: that of the end
+/// whose addresses are lower comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     is_second: bool,
 }
 
 impl Order {
-    /// Of a CHILD_SA between these, whichever is this end's.
+    /// Order of the ends of a CHILD_SA, independent of which end is this one.
     #[must_use]
     pub fn between(one: &[Selector], other: &[Selector]) -> Self {
         let has_ports = |end: &[Selector]| end.iter().any(Selector::has_ports);
@@ -159,7 +161,7 @@ impl Order {
     }
 }
 
-/// What of the offered selectors is allowed; the offered ones that are not read allow nothing.
+/// The allowed part of the offered selectors; unreadable selectors allow nothing.
 pub(crate) fn narrow(offered: &[TrafficSelector<'_>], allowed: &[Selector]) -> Vec<Selector> {
     let mut narrowed = Vec::new();
     for offered in offered.iter().filter_map(Selector::read) {

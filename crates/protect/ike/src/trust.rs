@@ -1,4 +1,4 @@
-//! Whom to believe: certificates under trust anchors (RFC 7296, section 3.6; RFC 4945).
+//! Trust in peers: certificates under trust anchors (RFC 7296, section 3.6; RFC 4945).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::credential::{Identity, identifier};
 /// id-kp-ipsecIKE, 1.3.6.1.5.5.7.3.17 (RFC 4945, section 5.1.3.12), as the value of an OBJECT IDENTIFIER.
 const IPSEC_IKE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x11];
 
-/// What a peer says of itself, and the signature that is to prove it.
+/// Identity that a peer claims, and the signature that is to prove it.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// Who it says it is.
+    /// Claimed identity.
     pub identity: &'a Identity,
     /// Its certificate, and those that lead to an authority, in DER.
     pub certificates: &'a [Vec<u8>],
     /// The AlgorithmIdentifier of the signature, in DER.
     pub algorithm: &'a [u8],
-    /// What is signed.
+    /// Signed octets.
     pub octets: &'a [u8],
     /// The signature.
     pub signature: &'a [u8],
@@ -36,7 +36,7 @@ pub trait Trust: Send + Sync {
     /// SHA-1 digests of the authorities' public keys, which a certificate request carries (RFC 7296, section 3.7).
     fn authorities(&self) -> Vec<[u8; 20]>;
 
-    /// Whether the claim is true; why not, where it is not.
+    /// Verifies the claim.
     ///
     /// # Errors
     /// The reason, for this end alone: the peer learns only that it failed.
@@ -53,7 +53,7 @@ pub trait Trust: Send + Sync {
 /// A list of revoked certificates that was read.
 #[derive(Debug, Clone)]
 pub struct RevocationList {
-    /// When it begins to be current.
+    /// Begin of its validity (thisUpdate).
     pub begins: UnixTime,
     /// The list itself, with the end of its time.
     pub list: Arc<CertRevocationList<'static>>,
@@ -68,17 +68,18 @@ pub struct Anchors {
     accepted: Option<Vec<AlgorithmIdentifier>>,
 }
 
-/// What is asked of lists of revoked certificates (RFC 5280, section 5).
+/// Requirement on certificate revocation lists (RFC 5280, section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revocation {
     /// A list that is there is obeyed, also after it was due to be replaced; what no list is about is not revoked.
     IfPresent,
-    /// Of each certificate a list that is current must say that it is not revoked.
+    /// A current list must show for each certificate that it is not revoked.
     Required,
 }
 
 impl Anchors {
-    /// These certificates, in DER, of authorities. What is not one is trusted for nothing.
+    /// Trusts these certificates of authorities, in DER. One that cannot be read is trusted for
+    /// nothing.
     #[must_use]
     pub fn new(certificates: Vec<Vec<u8>>, time: UnixTime) -> Self {
         Self {
@@ -90,8 +91,7 @@ impl Anchors {
         }
     }
 
-    /// The same with these lists. Of several of one issuer the first that covers a certificate
-    /// decides.
+    /// Adds these lists. Among several of one issuer the first that covers a certificate decides.
     #[must_use]
     pub fn revoking(mut self, lists: Vec<RevocationList>, revocation: Revocation) -> Self {
         self.lists = lists;
@@ -99,15 +99,15 @@ impl Anchors {
         self
     }
 
-    /// The same with these signatures alone accepted of a peer, by their AlgorithmIdentifiers without the SEQUENCE around them. How authorities
-    /// sign is not asked.
+    /// Accepts only these signature algorithms from a peer, by their AlgorithmIdentifiers without
+    /// the SEQUENCE around them. The signatures of authorities are not restricted.
     #[must_use]
     pub fn accepting(mut self, accepted: Vec<AlgorithmIdentifier>) -> Self {
         self.accepted = Some(accepted);
         self
     }
 
-    /// Whether the claim is true at another time; why not, where it is not.
+    /// Verifies the claim at another time.
     ///
     /// # Errors
     /// The reason, for this end alone.
@@ -209,7 +209,8 @@ impl Anchors {
     }
 }
 
-/// Whether a certificate has this very DNS name: one with a wildcard is of no end of IKE (RFC 4945, section 3.1.2).
+/// Returns true if a certificate has this very DNS name. A name with a wildcard identifies no end
+/// of IKE (RFC 4945, section 3.1.2).
 fn names(certificate: &[u8], name: &str) -> bool {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return false;

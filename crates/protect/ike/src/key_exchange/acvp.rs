@@ -9,7 +9,8 @@ fn bytes(value: &Value) -> Vec<u8> {
     HEXLOWER.decode(value.as_str().expect("text").as_bytes()).expect("hex")
 }
 
-/// What was changed on its way gives a secret too, another one, by the key alone (FIPS 203, algorithm 18: implicit rejection).
+/// A ciphertext that was changed on its way gives another secret, derived from the key alone (FIPS
+/// 203, algorithm 18: implicit rejection).
 #[test]
 fn ml_kem_decapsulates_as_nist_says_also_what_was_changed() {
     let vectors: Value = serde_json::from_str(include_str!("acvp.json")).expect("JSON");

@@ -1,6 +1,8 @@
-//! KEMs that are no standard, as liboqs has them: for experiments with what has been published of them. The registry says which version of a scheme each is.
+//! KEMs that are no standard, as liboqs has them: for experiments with what has been published of
+//! them. The registry says which version of a scheme each is.
 //!
-//! Classic McEliece is not here: its smallest key takes 261120 octets, and a payload of IKE 65535 (RFC 7296, section 3.2).
+//! Classic McEliece is not here: its smallest key takes 261120 octets, and a payload of IKE 65535
+//! (RFC 7296, section 3.2).
 
 use oqs::kem::{Algorithm, Kem};
 use zeroize::Zeroizing;

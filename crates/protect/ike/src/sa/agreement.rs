@@ -1,4 +1,5 @@
-//! What two ends agree to make by CREATE_CHILD_SA, until all its key exchanges are made (RFC 7296, section 1.3; RFC 9370, section 2.2.4).
+//! An agreement by CREATE_CHILD_SA, until all its key exchanges are made (RFC 7296, section 1.3;
+//! RFC 9370, section 2.2.4).
 
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::protection::Protection;
 use crate::random::{self, Chance};
 use crate::schedule::Nonces;
 
-/// What an exchange is to make.
+/// Subject of an exchange: the SA that it is to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A CHILD_SA of this place in the configuration that replaces none.
@@ -27,7 +28,7 @@ pub(super) enum Subject {
     Ike,
 }
 
-/// What is made, with the SPIs of both.
+/// The SA in the making, with the SPIs of both ends.
 pub(super) enum Target {
     Child {
         made: Made,
@@ -54,9 +55,10 @@ pub(super) struct Agreement {
     pub(super) subject: Subject,
     pub(super) target: Target,
     pub(super) requester: Requester,
-    /// Of the end that asks, and of the other.
+    /// Nonces of requester and responder.
     pub(super) nonces: [Vec<u8>; 2],
-    /// Of the key exchange of CREATE_CHILD_SA, where there was one, and of the additional ones so far.
+    /// Secrets of the key exchange of CREATE_CHILD_SA, if there was one, and of the additional ones
+    /// so far.
     pub(super) secrets: Vec<Secret>,
     pub(super) additional: Vec<KeyExchangeMethod>,
 }
@@ -69,14 +71,14 @@ impl Agreement {
     }
 }
 
-/// What CREATE_CHILD_SA and IKE_FOLLOWUP_KE hold besides proposals and traffic.
+/// Content of CREATE_CHILD_SA and IKE_FOLLOWUP_KE besides proposals and traffic.
 #[derive(Default)]
 pub(super) struct Said<'a> {
     pub(super) nonce: Option<&'a [u8]>,
     pub(super) key_exchange: Option<(KeyExchangeMethod, &'a [u8])>,
     /// The SPI by which the sender receives in the CHILD_SA that it replaces.
     pub(super) replaces: Option<u32>,
-    /// What joins the next key exchange with this one.
+    /// Data that links the next key exchange to this one (ADDITIONAL_KEY_EXCHANGE).
     pub(super) link: Option<&'a [u8]>,
     pub(super) error: Option<(NotifyType, &'a [u8])>,
 }

@@ -25,17 +25,17 @@ const NO_MESSAGE: [u8; 8] = [0; 8];
 /// Certificates of one chain that are looked at.
 const CHAIN: usize = 8;
 
-/// What an IKE_AUTH message holds of who its sender is.
+/// Identity and proof in an IKE_AUTH message.
 #[derive(Default)]
 struct Auth<'a> {
     identity: Option<(u8, &'a [u8])>,
     certificates: Vec<Vec<u8>>,
     proof: Option<(u8, &'a [u8])>,
-    /// What it says of a post-quantum pre-shared key.
+    /// Its identifier of a post-quantum pre-shared key.
     ppk: Option<&'a [u8]>,
     /// The same as `proof`'s data, without that key.
     without_ppk: Option<&'a [u8]>,
-    /// Whether this is its only IKE_SA with this end.
+    /// True for INITIAL_CONTACT: this is its only IKE_SA with this end.
     is_initial: bool,
 }
 
@@ -230,7 +230,7 @@ impl IkeSa {
         if auth.is_initial {
             self.events.push_back(Event::InitialContact);
         }
-        // What was signed is not needed again; of ML-DSA and a KEM it is most of what an SA holds.
+        // The signed data is not needed again; with ML-DSA and a KEM it is most of an SA's memory.
         self.transcript = super::Transcript::default();
         self.prove_now(now);
         self.begin(now, auth.certificates.clone());
@@ -250,8 +250,9 @@ impl IkeSa {
         Ok(())
     }
 
-    /// What an end signs: its IKE_SA_INIT, behind the other's where both can do that, the other's nonce, its identity, and what was exchanged in between (RFC 7296, section 2.15; RFC
-    /// 9242, section 3.3.2).
+    /// Signed octets of an end: its IKE_SA_INIT, behind the other's if both ends support that, the
+    /// other's nonce, its identity, and the exchanges in between (RFC 7296, section 2.15; RFC 9242,
+    /// section 3.3.2).
     fn octets(&self, by: usize, kind: u8, data: &[u8]) -> Option<Vec<u8>> {
         let security = self.security.as_ref()?;
         let (keys, nonces) = (&security.keys, &security.nonces);

@@ -21,17 +21,17 @@ pub(super) struct ChildSa {
     /// SPIs by which this end receives and sends.
     pub(super) inbound: u32,
     pub(super) outbound: u32,
-    /// When this end replaces it, and when it deletes it.
+    /// Times at which this end replaces it, and at which it deletes it.
     pub(super) rekey: Option<Instant>,
     pub(super) expires: Option<Instant>,
     pub(super) stage: Stage,
     /// The one that it replaces.
     replaces: Option<u32>,
-    /// Whether the peer is known to have its keys, so that packets may be sent.
+    /// True if the peer is known to have its keys, so that packets may be sent.
     sends: bool,
 }
 
-/// Where in its life a CHILD_SA stands.
+/// Stage in the life of a CHILD_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Live,
@@ -41,11 +41,11 @@ pub(super) enum Stage {
     Closing,
 }
 
-/// What a message says of a CHILD_SA.
+/// A message's offer of a CHILD_SA.
 #[derive(Default)]
 pub(super) struct Offered<'a> {
     pub(super) proposals: Option<&'a [Proposal]>,
-    /// Of the end that asks, and of the other.
+    /// Selectors of requester and responder.
     selectors: [Option<&'a [TrafficSelector<'a>]>; 2],
     transport: bool,
 }
@@ -67,7 +67,7 @@ impl<'a> Offered<'a> {
 }
 
 impl Offered<'_> {
-    /// Whether nothing is said of one.
+    /// Returns true if it offers none.
     pub(super) fn is_none(&self) -> bool {
         self.proposals.is_none() && self.selectors.iter().all(Option::is_none)
     }
@@ -79,7 +79,7 @@ pub(super) struct Made {
     pub(super) place: usize,
     pub(super) chosen: Proposal,
     pub(super) suite: Suite,
-    /// Of the end that asked, and of the other.
+    /// Selectors of requester and responder.
     selectors: [Vec<Selector>; 2],
     /// The SPI by which the peer receives.
     pub(super) theirs: u32,
@@ -95,7 +95,7 @@ impl Made {
 pub(super) struct Selectors([Vec<(u8, u8, Vec<u8>)>; 2]);
 
 impl Selectors {
-    /// Of the end that asks, and of the other.
+    /// Selectors of requester and responder.
     pub(super) fn new(both: [&[Selector]; 2]) -> Self {
         let encode = |selector: &Selector| {
             let (kind, range) = selector.encode();
@@ -121,8 +121,8 @@ impl Selectors {
 }
 
 impl IkeSa {
-    /// Which CHILD_SA an offer is for, by its traffic: the one that is that very traffic, else one that is among it, else one that has some of it;
-    /// none where nothing of it is any's.
+    /// Place of the CHILD_SA that an offer is for, by its traffic: the one with that very traffic,
+    /// else one within it, else one that shares some of it; none if no CHILD_SA shares any.
     pub(super) fn place_of(&self, offered: &Offered<'_>) -> Option<usize> {
         let fits = |ours: &ChildConfig| -> Option<u8> {
             let [Some(requesting), Some(responding)] = offered.selectors else {
@@ -148,12 +148,12 @@ impl IkeSa {
         };
         let ranked = self.config.children().map(fits).zip(0..);
         let ranked = ranked.filter_map(|(rank, place)| Some((rank?, place)));
-        // Of equal ones the first.
+        // The first among equal ranks.
         let best = ranked.max_by_key(|(rank, place)| (*rank, std::cmp::Reverse(*place)));
         best.map(|(_, place)| place)
     }
 
-    /// What this end chooses of an offer for the CHILD_SA of this place.
+    /// Chooses from an offer for the CHILD_SA of this place.
     pub(super) fn choose_child(
         &self,
         offered: &Offered<'_>,
@@ -166,7 +166,8 @@ impl IkeSa {
         let chosen = proposal::choose(proposals, lists, ESP).ok_or(NONE)?;
         let suite = proposal::suite(&chosen).ok_or(NONE)?;
         let theirs = self.fresh_spi(&chosen).ok_or(NONE)?;
-        // Of a tunnel that is offered as transport nothing is said back: it is one then (RFC 7296, section 1.3.1).
+        // A tunnel that is offered as transport is accepted without a notification, and is a tunnel
+        // then (RFC 7296, section 1.3.1).
         if ours.mode == Mode::Transport && !offered.transport {
             return Err(NONE);
         }
@@ -202,7 +203,7 @@ impl IkeSa {
         payloads
     }
 
-    /// What the peer has chosen, where that was offered.
+    /// Accepts the peer's choice, if it was offered.
     pub(super) fn accept_child(&self, offered: &Offered<'_>, place: usize, lists: &[Vec<Transform>]) -> Option<Made> {
         let ours = self.config.child_of(place);
         let [chosen] = offered.proposals? else {
@@ -278,8 +279,9 @@ impl IkeSa {
         })));
     }
 
-    /// The CHILD_SA by which packets of the first traffic are to be sent now, by the SPI by which this end receives: the newest that this end has
-    /// asked for, and one that the peer has asked for once the one that it replaces is deleted (RFC 7296, section 2.8).
+    /// The CHILD_SA by which packets of the first traffic are to be sent now, by the SPI by which
+    /// this end receives: the newest that this end has asked for, and one that the peer has asked
+    /// for once the one that it replaces is deleted (RFC 7296, section 2.8).
     #[must_use]
     pub fn sending(&self) -> Option<u32> {
         self.sending_of(0)
@@ -301,7 +303,7 @@ impl IkeSa {
         self.children.iter().map(|child| child.inbound)
     }
 
-    /// Whether there is one of this place that is not about to go.
+    /// Returns true if a CHILD_SA of this place exists and is not about to be deleted.
     pub(super) fn has_child(&self, place: usize) -> bool {
         let mut children = self.children.iter();
         children.any(|child| child.place == place && child.stage != Stage::Closing)

@@ -106,7 +106,8 @@ impl IkeSa {
         Ok(())
     }
 
-    /// Adds a message of initiator (0) or responder (1) to what IKE_AUTH proves, with the keys that the message was sealed with.
+    /// Adds a message of initiator (0) or responder (1) to what IKE_AUTH proves, with the keys that
+    /// the message was sealed with.
     fn authenticate_intermediate(&mut self, by: usize, content: &Content) {
         let Some(security) = &self.security else {
             return;

@@ -35,7 +35,7 @@ pub(super) struct Starting {
     pending: Box<dyn Pending>,
     cookie: Vec<u8>,
     cookies: u8,
-    /// Whether the responder has asked for another method before.
+    /// True if the responder has asked for another method before.
     asked: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn notify(kind: NotifyType, data: &[u8]) -> Payload<'_> {
     payload(PayloadType::NOTIFY, body)
 }
 
-/// What IKE_SA_INIT holds.
+/// Payloads of IKE_SA_INIT.
 pub(crate) struct Init<'a> {
     pub(crate) proposals: &'a [Proposal],
     pub(crate) key_exchange: (KeyExchangeMethod, &'a [u8]),
@@ -104,7 +104,7 @@ pub(crate) struct Init<'a> {
 }
 
 impl<'a> Init<'a> {
-    /// Of a message that has each payload it must have.
+    /// Reads a message; it must have each required payload.
     pub(crate) fn of(message: &'a Message<'a>) -> Result<Self, Failure> {
         let (mut proposals, mut key_exchange, mut nonce, mut notified) = (None, None, None, Vec::new());
         for payload in &message.payloads {
@@ -140,7 +140,7 @@ impl<'a> Init<'a> {
             let mut seen = of(kind).peekable();
             seen.peek().is_some().then(|| !seen.any(|(_, data)| *data == digest))
         };
-        // What the peer calls source is this end's view of it, and the other way round.
+        // The peer's source is this end's remote, and the other way round.
         let remote = differs(NotifyType::NAT_DETECTION_SOURCE_IP, ends.remote);
         let local = differs(NotifyType::NAT_DETECTION_DESTINATION_IP, ends.local);
         let hashes = of(NotifyType::SIGNATURE_HASH_ALGORITHMS).flat_map(|(_, data)| data.as_chunks::<2>().0);
@@ -169,7 +169,7 @@ fn nat_digest(spis: [u64; 2], address: SocketAddr) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
-/// What both ends say of themselves.
+/// Announcements of an end: NAT detection and hash algorithms.
 struct Said {
     source: Vec<u8>,
     destination: Vec<u8>,
@@ -242,8 +242,8 @@ impl IkeSa {
         Ok(())
     }
 
-    /// What somebody has answered. Nothing of it is authenticated: refusals and what cannot be read are left alone, so that the peer's own
-    /// answer is still taken (RFC 7296, section 2.21.1).
+    /// Takes an unauthenticated response. Refusals and unreadable messages are left alone, so that
+    /// the peer's own response is still taken (RFC 7296, section 2.21.1).
     pub(super) fn init_response(&mut self, now: Instant, header: &Header, datagram: &[u8]) {
         let Ok(message) = Message::read(header.next, &datagram[Header::LENGTH..]) else {
             return;

@@ -18,7 +18,7 @@ use crate::key_exchange::Pending;
 use crate::proposal::{self, Agreed, ESP, IKE};
 use crate::random;
 
-/// What this end has asked for, and how far that is.
+/// A request of this end for an SA, and its progress.
 pub(super) struct Initiating {
     pub(super) subject: Subject,
     /// The place of the CHILD_SA in the configuration; of an IKE_SA it has no meaning.
@@ -42,12 +42,12 @@ struct Asked {
     spi: Vec<u8>,
     nonce: Vec<u8>,
     exchange: Option<(KeyExchangeMethod, Box<dyn Pending>)>,
-    /// Whether the peer has asked for another method before.
+    /// True if the peer has asked for another method before.
     again: bool,
 }
 
 impl IkeSa {
-    /// Whether this end has asked for that, or goes on with it.
+    /// Returns true if this end has requested that, or goes on with it.
     pub(super) fn is_initiating(&self, subject: Subject) -> bool {
         self.initiating
             .as_ref()
@@ -119,7 +119,7 @@ impl IkeSa {
         Ok(())
     }
 
-    /// What the peer answers to either exchange.
+    /// Takes the peer's response to either exchange.
     pub(super) fn create_response(&mut self, now: Instant, message: &Message<'_>) -> Result<(), Failure> {
         let Some(Initiating { subject, place, step }) = self.initiating.take() else {
             return Ok(());
@@ -162,7 +162,7 @@ impl IkeSa {
         }
     }
 
-    /// What the peer agrees to, where that is what was asked for.
+    /// Accepts the peer's agreement, if it matches the request.
     fn accept(
         &self,
         (subject, place): (Subject, usize),
@@ -263,7 +263,8 @@ impl IkeSa {
         self.settle(now)?;
         let again = now + self.config.timing.again + self.chance.within(self.config.timing.again);
         match (subject, kind) {
-            // The peer has replaced it meanwhile, and does not know that this end wanted to (RFC 7296, sections 2.8.1 and 2.8.2).
+            // The peer has replaced it meanwhile, and does not know that this end wanted to (RFC
+            // 7296, sections 2.8.1 and 2.8.2).
             _ if peers => {}
             (Subject::New(place), _) => self.events.push_back(Event::ChildRefused { place, kind }),
             (Subject::Child(inbound), _) => {

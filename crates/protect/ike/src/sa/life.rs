@@ -1,4 +1,5 @@
-//! What an IKE_SA does of its own accord, in turn: one request is on its way at a time (RFC 7296, section 2.3).
+//! Tasks that an IKE_SA begins itself, in turn: one request is on its way at a time (RFC 7296,
+//! section 2.3).
 
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use crate::error::Failure;
 use crate::event::Event;
 use crate::proposal::{ESP, IKE};
 
-/// What this end is to do.
+/// A task of this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Make(Subject),
@@ -38,7 +39,7 @@ impl IkeSa {
         }
     }
 
-    /// When an SA is replaced that begins now.
+    /// Time at which an SA that begins now is replaced.
     pub(super) fn due(&mut self, now: Instant, lifetime: Lifetime) -> Instant {
         now + lifetime.rekey - self.chance.within(lifetime.rekey / 10)
     }
@@ -93,7 +94,8 @@ impl IkeSa {
                 self.delete(now, failure);
                 return;
             }
-            // What the peer replaces, or both do, is replaced before anything else is; an IKE_SA with CHILD_SAs that are not about to go.
+            // A replacement by the peer, or by both ends, is completed before another one begins.
+            // No CHILD_SA is deleted while the IKE_SA is being replaced.
             let is_kept = !self.is_replacing_ike();
             let can = |task: &Task| match task {
                 Task::Make(_) => is_settled,

@@ -24,7 +24,7 @@ pub(super) struct Outgoing {
 /// The peer's last request, and what was answered: answered again where it comes again.
 pub(super) struct Answered {
     exchange: ExchangeType,
-    /// Of all of it, or of its first fragment (RFC 7383, section 2.6.1).
+    /// Fingerprint of the whole request, or of its first fragment (RFC 7383, section 2.6.1).
     request: Fingerprint,
     datagrams: Vec<Vec<u8>>,
 }
@@ -75,7 +75,7 @@ impl IkeSa {
         }
     }
 
-    /// A datagram of the peer, or of somebody who pretends to be it.
+    /// Takes a datagram of the peer, or of an attacker that claims to be the peer.
     pub fn receive(&mut self, now: Instant, datagram: &[u8]) {
         let Ok(header) = Header::read(datagram) else {
             return;

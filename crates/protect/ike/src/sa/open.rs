@@ -1,4 +1,5 @@
-//! What a proven message does, by where the IKE_SA stands (RFC 7296, sections 1.4 and 2.21).
+//! Effect of an authenticated message, by the state of the IKE_SA (RFC 7296, sections 1.4 and
+//! 2.21).
 
 use std::time::Instant;
 
@@ -84,7 +85,8 @@ impl IkeSa {
         }
     }
 
-    /// The peer deletes a CHILD_SA that is not here. It may be one that this end has asked for, whose answer is on its way.
+    /// The peer deletes a CHILD_SA that is not here. It may be one that this end has asked for,
+    /// whose answer is on its way.
     fn delete_early(&mut self, outbound: u32) {
         if self.initiating.is_some() && self.deleted_early.len() < DELETED_EARLY {
             self.deleted_early.push(outbound);
@@ -102,8 +104,8 @@ impl IkeSa {
                     spis: named,
                     ..
                 } => {
-                    // It names those by which it receives; the answer names those by which this end does, but for what this end is deleting itself
-                    // (RFC 7296, section 1.4.1).
+                    // It names those by which it receives; the answer names those by which this end
+                    // does, but for what this end is deleting itself (RFC 7296, section 1.4.1).
                     let named = named.as_chunks::<4>().0;
                     for outbound in named.iter().map(|spi| u32::from_be_bytes(*spi)) {
                         let Some(child) = self.children.iter().find(|child| child.outbound == outbound) else {
@@ -141,7 +143,7 @@ impl IkeSa {
     }
 }
 
-/// Of SAs of ESP by these SPIs, or of the IKE_SA itself.
+/// Delete payload for the ESP SAs with these SPIs, or for the IKE_SA itself.
 pub(super) fn deletion(protocol: u8, spis: &[u8]) -> Payload<'_> {
     const SPI: usize = size_of::<u32>();
     let body = Body::Delete {

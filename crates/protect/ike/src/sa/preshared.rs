@@ -1,4 +1,5 @@
-//! Post-quantum pre-shared keys: mixed in by IKE_AUTH (RFC 8784) or, before it, by the last IKE_INTERMEDIATE (RFC 9867).
+//! Post-quantum pre-shared keys: mixed in by IKE_AUTH (RFC 8784) or, before it, by the last
+//! IKE_INTERMEDIATE (RFC 9867).
 
 use aws_lc_rs::constant_time;
 use bartizan_wire::ike::{Body, Message, NotifyType};
@@ -21,7 +22,7 @@ pub(super) enum By {
 }
 
 impl By {
-    /// How a responder says that it is.
+    /// Notification by which a responder announces it.
     pub(super) fn announced(self) -> NotifyType {
         match self {
             Self::Auth => NotifyType::USE_PPK,
@@ -30,13 +31,13 @@ impl By {
     }
 }
 
-/// What a pre-shared key is called in messages.
+/// Identifier of a pre-shared key in messages.
 pub(super) fn named(ppk: &Ppk) -> Vec<u8> {
     [&[PPK_ID_FIXED], &ppk.identity[..]].concat()
 }
 
 impl IkeSa {
-    /// Whether a peer without the pre-shared key is refused.
+    /// Returns true if a peer without the pre-shared key is refused.
     pub(super) fn requires_ppk(&self) -> bool {
         self.config.ppk.as_ref().is_some_and(|ppk| ppk.required)
     }
@@ -51,14 +52,16 @@ impl IkeSa {
         }
     }
 
-    /// IKE_INTERMEDIATE exchanges of an initiator: one for each additional key exchange, or one for the pre-shared key where there is none of these.
+    /// IKE_INTERMEDIATE exchanges of an initiator: one for each additional key exchange, or one for
+    /// the pre-shared key where there is none of these.
     pub(super) fn exchanges(&self) -> usize {
         let security = self.security.as_ref();
         let additional = security.map_or(0, |security| security.agreed.additional.len());
         additional.max(usize::from(self.ppk_by() == Some(By::Intermediate)))
     }
 
-    /// Whether an initiator names the pre-shared key in the exchange of this place: the last one.
+    /// Returns true if an initiator names the pre-shared key in the exchange of this place: the
+    /// last one.
     pub(super) fn names_ppk(&self, index: usize) -> bool {
         self.ppk_by() == Some(By::Intermediate) && index + 1 == self.exchanges()
     }
@@ -79,7 +82,8 @@ impl IkeSa {
         Some(proof[..CONFIRMATION].to_vec())
     }
 
-    /// What a responder answers to an exchange that may name pre-shared keys: the name of its own where that is among them, and proven.
+    /// A responder's answer to an exchange that may name pre-shared keys: the name of its own key,
+    /// if the initiator named and proved that one.
     pub(super) fn ppk_named(&mut self, index: usize, message: &Message<'_>) -> Result<Option<Vec<u8>>, Failure> {
         if self.ppk_by() != Some(By::Intermediate) {
             return Ok(None);
@@ -153,7 +157,8 @@ impl IkeSa {
         Ok(())
     }
 
-    /// Mixes it into the keys of what follows IKE_AUTH, and of the proofs in it. An initiator keeps those without it as long as the responder may not have it.
+    /// Mixes it into the keys of what follows IKE_AUTH, and of the proofs in it. An initiator keeps
+    /// those without it as long as the responder may not have it.
     pub(super) fn mix(&mut self) {
         let may_be_undone = self.is_initiator() && !self.requires_ppk();
         if let (Some(ppk), Some(security)) = (&self.config.ppk, &mut self.security) {
@@ -187,7 +192,7 @@ impl IkeSa {
         self.config.ppk.as_ref().filter(|_| by_auth).map(named)
     }
 
-    /// Whether a responder mixes the pre-shared key in, where the initiator's IKE_AUTH names this one.
+    /// Returns true if a responder mixes in the pre-shared key that the initiator's IKE_AUTH names.
     pub(super) fn mixes(&self, said: Option<&[u8]>) -> Result<bool, Failure> {
         let is_mixed_early = self.security.as_ref().is_some_and(|security| security.agreed.ppk);
         let known = self.ppk_of_auth();

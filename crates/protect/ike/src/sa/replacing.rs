@@ -1,4 +1,5 @@
-//! SAs that take the place of others, also where both ends replace one at once (RFC 7296, sections 2.8.1, 2.8.2 and 2.25).
+//! SAs that take the place of others, also where both ends replace one at once (RFC 7296, sections
+//! 2.8.1, 2.8.2 and 2.25).
 
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -17,7 +18,7 @@ pub(super) struct Contest {
     pub(super) peers: Option<Done>,
 }
 
-/// What an end has made.
+/// A replacement made by one end.
 pub(super) struct Done {
     /// The lower one of both nonces of its CREATE_CHILD_SA.
     pub(super) lowest: Vec<u8>,
@@ -54,19 +55,20 @@ impl IkeSa {
         self.settle(now)
     }
 
-    /// Whether this IKE_SA is being replaced, by either end.
+    /// Returns true if either end is replacing this IKE_SA.
     pub(super) fn is_replacing_ike(&self) -> bool {
         let contested = self.contest.iter().any(|contest| contest.subject == Subject::Ike);
         contested || self.is_initiating(Subject::Ike) || self.is_responding(Subject::Ike)
     }
 
-    /// Whether the peer has replaced it, or is about to.
+    /// Returns true if the peer has replaced it, or is about to.
     pub(super) fn is_replaced_by_peer(&self, subject: Subject) -> bool {
         let made = |contest: &Contest| contest.subject == subject && contest.peers.is_some();
         self.is_responding(subject) || self.contest.iter().any(made)
     }
 
-    /// Where this end has made what stays, the peer does not complete its own attempt: both know the nonces already.
+    /// If this end has made the surviving replacement, the peer does not complete its own attempt:
+    /// both ends know the nonces already.
     fn forget_redundant(&mut self, subject: Subject) {
         let own = self.contest.as_ref().and_then(|contest| contest.own.as_ref());
         let theirs = self.responding.as_ref().map(|responding| &responding.agreement);
@@ -94,7 +96,8 @@ impl IkeSa {
             (None, None) => return Ok(()),
             (Some(own), None) => (own, None, Requester::ThisEnd),
             (None, Some(peers)) => (peers, None, Requester::Peer),
-            // The one with the lowest of the four nonces is redundant. Who takes one of the other's has no chance at all, but both ends must agree.
+            // The one with the lowest of the four nonces is redundant. A peer that copies one of
+            // the other's nonces gains nothing, but both ends must agree.
             (Some(own), Some(peers)) => match own.lowest.cmp(&peers.lowest) {
                 Ordering::Less => (peers, Some(own), Requester::Peer),
                 Ordering::Equal if !self.is_initiator() => (peers, Some(own), Requester::Peer),
@@ -111,7 +114,8 @@ impl IkeSa {
         }
     }
 
-    /// Whoever has made what stays deletes what it replaces, the other what it has made in vain.
+    /// The end that made the surviving CHILD_SA deletes the replaced one, the other end its
+    /// redundant one.
     fn supersede_child(&mut self, now: Instant, old: u32, loser: Option<Done>, requester: Requester) {
         let redundant = match loser.map(|loser| loser.successor) {
             Some(Successor::Child(inbound)) => Some(inbound),
@@ -174,7 +178,8 @@ impl IkeSa {
         self.deadline = Some(now + self.config.timing.patience());
     }
 
-    /// What takes the place of an IKE_SA that the peer deletes: what was made by then, whoever made it.
+    /// Successor of an IKE_SA that the peer deletes: the replacement that was made by then, by
+    /// either end.
     pub(super) fn inherit(&mut self, now: Instant) -> Result<(), Failure> {
         let Some(contest) = self.contest.as_ref().filter(|contest| contest.subject == Subject::Ike) else {
             return Ok(());

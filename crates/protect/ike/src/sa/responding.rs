@@ -20,12 +20,12 @@ use crate::random::{self, Random as _};
 /// CHILD_SAs at a time that have been replaced and that the peer has not deleted yet.
 const REPLACED: usize = 7;
 
-/// What the peer has asked for, as long as additional key exchanges of it are to come.
+/// A request of the peer, as long as additional key exchanges of it are to come.
 pub(super) struct Responding {
     pub(super) agreement: Agreement,
     /// By which its IKE_FOLLOWUP_KE names it.
     link: [u8; 8],
-    /// When it is forgotten.
+    /// Time at which it is forgotten.
     pub(super) deadline: Instant,
 }
 
@@ -39,7 +39,7 @@ impl From<NotifyType> for Refusal {
 }
 
 impl IkeSa {
-    /// Whether the peer has asked for that, and goes on with it.
+    /// Returns true if the peer has requested that, and goes on with it.
     pub(super) fn is_responding(&self, subject: Subject) -> bool {
         let mut responding = self.responding.iter();
         responding.any(|responding| responding.agreement.subject == subject)
@@ -70,7 +70,7 @@ impl IkeSa {
         }
     }
 
-    /// What a request asks for; why it is not made now (RFC 7296, section 2.25).
+    /// Subject of a request, or the reason for its refusal (RFC 7296, section 2.25).
     fn subject(&self, offered: &Offered<'_>, said: &Said<'_>) -> Result<Subject, Refusal> {
         const LATER: NotifyType = NotifyType::TEMPORARY_FAILURE;
         let mut proposals = offered.proposals.into_iter().flatten();
@@ -106,7 +106,7 @@ impl IkeSa {
                     .is_some_and(|initiating| initiating.subject != Subject::Ike);
                 makes_child || children.any(|child| child.stage == Stage::Closing)
             }
-            // Another for the same traffic is wanted by nobody.
+            // A second CHILD_SA for the same traffic is refused.
             Subject::New(place) if self.has_child(place) => {
                 return Err(NotifyType::NO_ADDITIONAL_SAS.into());
             }

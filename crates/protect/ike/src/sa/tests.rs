@@ -1,4 +1,5 @@
-//! A peer that has the keys and sends whatever it wants: nothing makes an end panic, hold without bound, or wait for ever.
+//! A peer that has the keys and sends whatever it wants: nothing makes an end panic, hold without
+//! bound, or wait for ever.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use super::IkeSa;
 use crate::link::{Algorithm, Authority, HYBRID, Link, config, esp, proposal};
 
-/// What a payload is made of.
+/// Content of a payload.
 #[derive(Debug, Clone)]
 enum Piece {
     Proposals(Vec<Proposal>),
@@ -26,7 +27,7 @@ enum Piece {
     },
     /// The same holds here.
     Delete(u8, Option<Vec<u8>>),
-    /// Of the initiator or of the responder, with this last byte of the address.
+    /// Selector of the initiator or of the responder, with this last byte of the address.
     Traffic(bool, u8),
     Other(u8, bool, Vec<u8>),
 }
@@ -147,7 +148,7 @@ fn payloads<'a>(pieces: &'a [Piece], known: &'a [u8; 4], ranges: &'a [[u8; 12]; 
     pieces.iter().map(build).collect()
 }
 
-/// What is asked of the victim before a message arrives.
+/// Calls the victim before a message arrives.
 fn ask(sa: &mut IkeSa, what: u8, now: std::time::Instant) {
     match (what, sa.sending()) {
         (0, Some(spi)) => sa.rekey_child(now, spi),
@@ -330,7 +331,7 @@ proptest! {
             now += Duration::from_millis(50);
             prop_assert!(victim.children.len() <= 9 && victim.tasks.len() <= 2 * count);
         }
-        // Whatever it waits for ends.
+        // Each wait ends.
         for _ in 0..10_000 {
             let Some(due) = victim.timeout() else { break };
             now = now.max(due);

@@ -1,4 +1,4 @@
-//! What happens because nothing does (RFC 7296, section 2.4).
+//! Timers (RFC 7296, section 2.4).
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{IkeSa, State, Transmit};
 use crate::error::Failure;
 
 impl IkeSa {
-    /// When [`Self::handle_timeout`] is to be called, unless something is received before.
+    /// Time at which to call [`Self::handle_timeout`], unless a datagram is received before.
     #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         let again = self.outgoing.as_ref().map(|outgoing| outgoing.due);
@@ -31,7 +31,7 @@ impl IkeSa {
         own.into_iter().chain(children).flatten().min()
     }
 
-    /// When the peer is asked whether it is alive.
+    /// Time of the next liveness check.
     fn liveness(&self) -> Option<Instant> {
         let idle = self.is_established() && self.outgoing.is_none();
         self.config

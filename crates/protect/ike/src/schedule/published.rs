@@ -1,8 +1,9 @@
-//! What RFC 4231 prints of HMAC, through the pseudorandom functions.
+//! HMAC vectors of RFC 4231, through the pseudorandom functions.
 
 use super::*;
 
-/// Test cases 1 to 4, 6 and 7 with SHA-256, SHA-384 and SHA-512; case 5 is of a shortened output, which a pseudorandom function has not.
+/// Test cases 1 to 4, 6 and 7 with SHA-256, SHA-384 and SHA-512; case 5 is of a shortened output,
+/// which a pseudorandom function has not.
 #[test]
 fn pseudorandom_functions_are_those_of_rfc_4231() {
     let counting: [u8; 25] = std::array::from_fn(|at| at as u8 + 1);

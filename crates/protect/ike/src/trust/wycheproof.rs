@@ -11,7 +11,7 @@ type Vector = (Vec<u8>, Vec<u8>, Vec<u8>, TestResult);
 
 /// Holds the algorithm to these, of which so many at least are valid and not.
 fn hold(name: &str, algorithm: &dyn SignatureVerificationAlgorithm, vectors: Vec<Vector>, least: [usize; 2]) {
-    // What is not among these no peer is verified by.
+    // Peers are verified by these algorithms only.
     let is_used = |used: &&dyn SignatureVerificationAlgorithm| {
         (used.signature_alg_id(), used.public_key_alg_id())
             == (algorithm.signature_alg_id(), algorithm.public_key_alg_id())

@@ -1,4 +1,5 @@
-//! Nodes with many IKE_SAs: each datagram reaches its own, whatever is replaced by whom, and a flood of first requests is held to a bound.
+//! Nodes with many IKE_SAs: each datagram reaches its own, after any replacement by either end, and
+//! a flood of first requests is held to a bound.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -314,7 +315,7 @@ fn a_peer_that_moves_to_port_4500_without_translation_is_answered_there() {
             assert_eq!(transmit.port, Port::Ike);
             let (now, mut chance) = (nodes.now, random(&mut nodes.seed));
             let at = moved(other_way(ends), turn > 0);
-            // Of a sender who proves nothing: the IKE_SA does not follow.
+            // A sender that proves nothing: the IKE_SA does not follow it.
             let mut forged = transmit.datagram.clone();
             *forged.last_mut().expect("a checksum") ^= 1;
             let elsewhere = SocketAddr::from((at.remote.ip(), 40_001));

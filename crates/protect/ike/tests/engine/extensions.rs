@@ -1,4 +1,5 @@
-//! IKE_SAs without a CHILD_SA (RFC 6023), and proofs of the whole of IKE_SA_INIT (draft-ietf-ipsecme-ikev2-downgrade-prevention).
+//! IKE_SAs without a CHILD_SA (RFC 6023), and proofs of the whole of IKE_SA_INIT
+//! (draft-ietf-ipsecme-ikev2-downgrade-prevention).
 
 use bartizan_ike::{Failure, IkeSa};
 use bartizan_wire::ike::{Body, ExchangeType, Header, Message, NotifyType, Payload, PayloadType};
@@ -45,7 +46,8 @@ fn each_end_signs_what_both_have_sent_first() {
 #[test]
 fn whatever_the_path_changes_in_either_message_is_found_out_by_the_end_that_has_sent_it() {
     let wrong = Failure::Authentication("its signature is wrong");
-    // Of what the responder has said. Without the initiator's signature of it the responder would not know.
+    // Changes to the responder's message. Without the initiator's signature of it the responder
+    // would not know.
     for change in [
         |payloads: &mut Vec<Payload<'_>>| {
             let body = Body::Notify {
@@ -154,7 +156,7 @@ fn an_answer_with_a_critical_payload_that_is_unknown_is_left_alone_where_nothing
             false => |payloads: &mut Vec<Payload<'_>>| unknown(payloads, false),
         };
         let link = changing_init(1, change);
-        // Whatever is changed of it is found out by the signatures, where it is taken at all.
+        // The signatures reveal any change, if the response is taken at all.
         assert_eq!(link.closed(0).is_none(), critical, "{:?}", link.events);
         assert!(!link.initiator.is_established());
     }

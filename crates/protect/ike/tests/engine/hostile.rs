@@ -189,7 +189,8 @@ proptest! {
             let header = Header::read(datagram).unwrap();
             let (at, bit, cut, way) = changes.next().unwrap();
             let right = (DELAY, datagram.to_vec());
-            // What is not encrypted is proven by IKE_AUTH alone: there a change decides what is agreed on.
+            // Unencrypted messages are proven by IKE_AUTH alone: a change to them decides the
+            // agreement.
             if header.exchange == ExchangeType::IKE_SA_INIT {
                 return vec![right];
             }

@@ -1,4 +1,5 @@
-//! Libreswan at the other end, in both roles: judged by packets, by what passes through both kernels, and by what its daemon (pluto) says.
+//! Libreswan at the other end, in both roles: judged by packets, by what passes through both
+//! kernels, and by what its daemon (pluto) says.
 
 mod as_root {
     mod life;
@@ -10,7 +11,7 @@ mod as_root {
     use crate::strongswan::as_root::guest::in_a_guest;
     use stage::{Pluto, Stage};
 
-    /// Which end does something.
+    /// End that acts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum By {
         Us,

@@ -1,4 +1,5 @@
-//! A path that loses, doubles, delays and reorders datagrams: both ends reach the same keys, or an error that each names.
+//! A path that loses, doubles, delays and reorders datagrams: both ends reach the same keys, or an
+//! error that each names.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::link::{Algorithm, Authority, Fate, HYBRID, Link, config, esp};
 
-/// What happens to one datagram, of which lists are played again and again.
+/// Fate of one datagram. Lists of these are repeated.
 #[derive(Debug, Clone, Copy)]
 enum Fortune {
     Lost,
@@ -48,7 +49,7 @@ fn a_cookie_that_comes_twice_is_no_refusal() {
     assert!(matches!(link.closed(0), Some(Failure::Unanswered)), "{:?}", link.events);
 }
 
-/// What an owner asks of its end.
+/// A call of an end's owner.
 #[derive(Debug, Clone, Copy)]
 enum Wish {
     RekeyChild,
@@ -84,8 +85,8 @@ fn wish(link: &mut Link, end: usize, wish: Wish) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever both replace and delete at whatever time, over whatever path: in the end they have the same IKE_SA with the same CHILD_SAs, or none
-    /// and an error that each names.
+    /// For any replacements and deletions by both ends, at any time, over any path: in the end they
+    /// have the same IKE_SA with the same CHILD_SAs, or none and an error that each names.
     #[test]
     fn both_ends_replace_and_delete_the_same(
         seed in any::<u64>(),
@@ -125,7 +126,7 @@ proptest! {
         }
         prop_assert_eq!(open, [1, 1], "{:?}", link.events);
         match [0, 1].map(|end| link.installed(end).len()) {
-            // It was deleted, and nobody has asked for another since.
+            // It was deleted, and neither end has requested another since.
             [0, 0] => prop_assert_eq!(link.open(0).spis(), link.open(1).spis()),
             _ => link.assert_settled(),
         }
@@ -151,7 +152,7 @@ proptest! {
         let mut link = Link::new(one, other, seed);
         link.must_return = must_return;
         link.run(Duration::from_secs(400), &mut path(fortunes));
-        // The path recovers: whoever is left learns what the other knows.
+        // The path recovers: a remaining end learns the state of the other.
         link.run_well(Duration::from_secs(400));
         let responder = link.responder.as_ref();
         let established = (link.initiator.is_established(), responder.is_some_and(bartizan_ike::IkeSa::is_established));
@@ -159,7 +160,7 @@ proptest! {
             (true, true) => link.assert_joined(),
             (false, false) => {
                 prop_assert!(link.initiator.is_closed() && responder.is_none_or(bartizan_ike::IkeSa::is_closed));
-                // What each says is what a path can do, and nothing of a peer.
+                // Each failure has its cause in the path, not in the peer.
                 for failure in [link.closed(0), link.closed(1)].into_iter().flatten() {
                     prop_assert!(
                         matches!(failure, Failure::Unanswered | Failure::Abandoned),

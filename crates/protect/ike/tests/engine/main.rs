@@ -162,7 +162,7 @@ fn ends_without_a_proposal_in_common_both_end_without_an_sa() {
     let other = config(1, &authority, &[&["x25519"]]);
     let mut link = Link::new(one, other, 6);
     link.run_well(Duration::from_secs(300));
-    // Nobody has authenticated the refusal, so that all attempts are made first.
+    // The refusal is unauthenticated, so that all attempts are made first.
     let refused = Failure::RefusedUnauthenticated(NotifyType::NO_PROPOSAL_CHOSEN);
     assert_eq!(link.closed(0), Some(&refused));
     assert!(link.responder.is_none());

@@ -25,7 +25,7 @@ fn link(proposals: &[&[&str]], [mine, theirs]: [Option<Ppk>; 2]) -> Link {
     link
 }
 
-/// Whether the keys of either end follow from it; both are established and agree.
+/// Returns true if the keys of both ends include it; both are established and agree.
 fn is_mixed(link: &Link) -> bool {
     link.assert_settled();
     let [one, other] = [0, 1].map(|end| link.agreed(end).expect("established").ppk);
@@ -107,7 +107,8 @@ fn where_neither_requires_it_ends_that_do_not_share_it_go_on_without() {
             for (one, theirs) in [(mine(1), other()), (mine(1), None), (None, mine(1))] {
                 assert!(!is_mixed(&link(&[proposal], [one, theirs])), "{early}");
             }
-            // A key of the same name that is another one is known for one by a proof of having it in IKE_INTERMEDIATE alone.
+            // A key of the same name that is another one is known for one by a proof of having it
+            // in IKE_INTERMEDIATE alone.
             let mistaken = link(&[proposal], [mine(1), mine(2)]);
             if early {
                 assert!(!is_mixed(&mistaken));

@@ -1,4 +1,5 @@
-//! The life of SAs: replaced by either end, by both at once, deleted, expired (RFC 7296, sections 1.3, 1.4, 2.4, 2.8 and 2.25; RFC 9370).
+//! The life of SAs: replaced by either end, by both at once, deleted, expired (RFC 7296, sections
+//! 1.3, 1.4, 2.4, 2.8 and 2.25; RFC 9370).
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ fn rekey(link: &mut Link, end: usize) {
     link.current(end).expect("an IKE_SA").rekey(now);
 }
 
-/// What an end was refused.
+/// Refusals that an end received.
 fn refusals(link: &Link, end: usize) -> Vec<(bool, NotifyType)> {
     let of = |event: &Event| match event {
         Event::NotReplaced { inbound, kind } => Some((inbound.is_some(), *kind)),
@@ -64,7 +65,8 @@ fn either_end_replaces_a_child_sa_with_as_many_key_exchanges_as_are_agreed_on() 
                 assert_eq!((child.requester, child.replaces), (requester, Some(old[who])));
                 assert_ne!(child.inbound.1, link.child(who).expect("the first").inbound.1);
             }
-            // One CREATE_CHILD_SA, an IKE_FOLLOWUP_KE for each additional key exchange, one deletion, and of the other end nothing.
+            // One CREATE_CHILD_SA, an IKE_FOLLOWUP_KE for each additional key exchange, one
+            // deletion, and of the other end nothing.
             let made = |exchange| [end, 1 - end].map(|end| link.requests(end, exchange));
             assert_eq!(made(ExchangeType::CREATE_CHILD_SA), [1, 0]);
             assert_eq!(made(ExchangeType::IKE_FOLLOWUP_KE), [names.len().saturating_sub(1), 0]);
@@ -119,7 +121,7 @@ fn either_end_replaces_the_ike_sa_which_keeps_its_child_sa() {
         }
         let followed = [0, 1].map(|end| link.requests(end, ExchangeType::IKE_FOLLOWUP_KE));
         assert_eq!(followed, [2 * (proposal.len() - 1); 2]);
-        // What is made by the new one has keys of its own.
+        // A CHILD_SA made by the new IKE_SA has keys of its own.
         rekey_child(&mut link, 0);
         link.run_well(SOON);
         link.assert_settled();
@@ -167,12 +169,12 @@ fn lifetimes_replace_both_kinds_at_both_ends_for_as_long_as_they_run() {
     let lifetimes = |config: &mut Config| {
         config.timing.child = Some(Lifetime::of(Duration::from_secs(60)));
         config.timing.ike = Some(Lifetime::of(Duration::from_secs(200)));
-        // What collides is tried again before its time is over.
+        // A collision is retried before the lifetime is over.
         config.timing.again = Duration::from_secs(1);
     };
     let mut link = joined(&[HYBRID], 23, lifetimes);
     link.run_well(Duration::from_secs(3600));
-    // Whatever is being replaced at this moment is by then.
+    // Pending replacements are completed by then.
     link.run_well(SOON);
     link.assert_settled();
     let made = |event: &&Event| matches!(event, Event::Child(_));
@@ -229,7 +231,7 @@ fn where_both_replace_the_ike_sa_at_once_both_keep_the_same_one() {
         link.assert_settled();
         assert_eq!(inbound(&link, 0), child);
         assert_eq!(link.successors.each_ref().map(Vec::len), [2, 2]);
-        // Who has asked for it is its initiator, which its messages say.
+        // The requester is its initiator, as its messages show.
         let now = link.now;
         let sent = link.sent.len();
         link.current(0).expect("an IKE_SA").close(now);
@@ -516,7 +518,7 @@ fn a_follow_up_of_what_is_not_known_is_answered_with_state_not_found() {
     });
     assert!(lost > 1);
     link.run_well(SOON);
-    // Nothing was replaced, nothing ended, and nobody was refused for good.
+    // No replacement, no end, and no final refusal.
     link.assert_settled();
     assert_eq!((inbound(&link, 0), refusals(&link, 0)), (child, vec![]));
     link.run_well(Duration::from_secs(60));

@@ -111,7 +111,7 @@ fn an_ike_sa_that_takes_the_place_of_another_has_all_of_its_child_sas() {
         assert_same(&link, 3);
         assert_eq!(link.open(end).children().count(), 3);
     }
-    // Of what one end deletes the other two stay, and it is made again by the other end.
+    // One end deletes one of three: two stay, and the other end makes it again.
     let (now, gone) = (link.now, of_place(&link, 0, 1));
     link.current(0).expect("an IKE_SA").delete_child(now, gone);
     link.run_well(SOON);

@@ -79,7 +79,8 @@ impl Authority {
         self.certificate.clone()
     }
 
-    /// A list with the certificates of these names on it, in DER, due to be replaced in a year that is far away or long gone.
+    /// A list with the certificates of these names on it, in DER, due to be replaced in a year that
+    /// is far away or long gone.
     pub(crate) fn list(&self, revoked: &[&str], due: i32) -> Vec<u8> {
         let entry = |name: &&str| RevokedCertParams {
             serial_number: SerialNumber::from_slice(name.as_bytes()),

@@ -46,7 +46,8 @@ pub(crate) fn esp(key_exchanges: &[&str]) -> Vec<Transform> {
 
 pub(crate) const HYBRID: &[&str] = &["x25519", "mlkem768"];
 
-/// An end that proposes this, with a certificate of the authority; `who` is 0 for the initiator and 1 for the responder.
+/// An end that proposes this, with a certificate of the authority; `who` is 0 for the initiator and
+/// 1 for the responder.
 pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -> Config {
     let names = ["one.test", "other.test"];
     let (certificate, key) = authority.issue(names[who]);
@@ -75,7 +76,7 @@ pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -
     }
 }
 
-/// What becomes of a datagram: when each copy of it arrives, and what of it.
+/// Fate of a datagram: the delay and the content of each copy.
 pub(crate) type Fate = Vec<(Duration, Vec<u8>)>;
 
 pub(crate) const DELAY: Duration = Duration::from_millis(10);
@@ -91,13 +92,13 @@ pub(crate) struct Link {
     pub(crate) must_return: bool,
     /// As each end sees its own socket and the peer's.
     pub(crate) ends: [Ends; 2],
-    /// When it arrives, at which end, and what.
+    /// Time of arrival, receiving end, and datagram.
     under_way: Vec<(Instant, usize, Vec<u8>)>,
     seed: u64,
-    /// What the acceptor has answered without keeping anything.
+    /// Stateless responses of the acceptor.
     pub(crate) answered: Vec<Vec<u8>>,
     pub(crate) events: [Vec<Event>; 2],
-    /// By whom, by which port, and what, in the order of sending.
+    /// Sender, and the datagram with its port, in the order of sending.
     pub(crate) sent: Vec<(usize, Transmit)>,
 }
 
@@ -324,7 +325,8 @@ impl Link {
         sa
     }
 
-    /// Nothing is being replaced any more: both have one IKE_SA, the same, and in it one CHILD_SA, the same, by which both send.
+    /// Nothing is being replaced any more: both have one IKE_SA, the same, and in it one CHILD_SA,
+    /// the same, by which both send.
     pub(crate) fn assert_settled(&self) {
         assert_eq!(self.open(0).spis(), self.open(1).spis());
         let installed = [0, 1].map(|end| self.installed(end));

@@ -9,7 +9,7 @@ use super::By;
 use super::stage::{Pluto, Stage};
 use crate::strongswan::as_root::stage::Driver;
 
-/// What is replaced.
+/// The replaced SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Child,

@@ -20,7 +20,8 @@ const METHODS: [(&str, &str, &str); 4] = [
 /// Encrypted and Authenticated Fragment (RFC 7383, section 2.5).
 const FRAGMENT: u64 = 53;
 
-/// What pluto logs of this engine's signature, and what the object identifier of its own begins with: ecdsa-with-SHA2 or RSASSA-PSS.
+/// Pluto's log line of this engine's signature, and the first octets of the object identifier of
+/// its own: ecdsa-with-SHA2 or RSASSA-PSS.
 fn signature(algorithm: Algorithm) -> (&'static str, &'static [u8]) {
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3];
     match algorithm {
@@ -90,7 +91,7 @@ pub(super) fn every_key_exchange_and_signature_that_both_have(stage: &Stage, plu
         let cookies = notes.iter().filter(|kind| **kind == u64::from(NotifyType::COOKIE.0));
         assert!(cookies.count() >= set_ups, "{by:?}");
     }
-    // What pluto sends in IKE_AUTH is longer than a fragment of its own; what this engine sends, with an RSA key.
+    // Pluto's IKE_AUTH is longer than one of its fragments; that of this engine is with an RSA key.
     for (by, is_longer) in [(By::Us, matches!(algorithm, Algorithm::Rsa)), (By::Pluto, true)] {
         let payloads = packets.values(by, ExchangeType::IKE_AUTH, "isakmp.nextpayload");
         assert_eq!(payloads.contains(&FRAGMENT), is_longer, "{by:?}");

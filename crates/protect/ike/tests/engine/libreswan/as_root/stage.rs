@@ -18,10 +18,10 @@ use super::By;
 use crate::link::{Authority, exchanges};
 use crate::strongswan::as_root::stage::{Driver, ECHO, INNER, OURS, THEIRS, ours};
 
-/// What pluto's directory is called where it runs.
+/// Path of pluto's directory in its namespace.
 const SEEN_AT: &str = "/run/bartizan";
-/// Run with: root, directory, arguments of pluto. It runs programs of its own by their paths, so that the root must be its root. The mounts are in a
-/// namespace of their own and go with it.
+/// Run with: root, directory, arguments of pluto. It runs programs of its own by their paths, so
+/// that the root must be its root. The mounts are in a namespace of their own and go with it.
 const IN_ROOT: &str = r#"set -e
 root=$1 directory=$2
 shift 2
@@ -122,7 +122,7 @@ impl Stage {
 /// Captures of what this engine's end and pluto's send.
 pub(super) struct Recorded([Capture; 2]);
 
-/// What was sent, as tshark reads it: ours first.
+/// Sent packets as tshark reads them: ours first.
 pub(super) struct Packets([Vec<Row>; 2]);
 
 const FIELDS: [&str; 11] = [
@@ -193,11 +193,12 @@ pub(super) struct Pluto<'a> {
     stage: &'a Stage,
     process: Process,
     directory: tempfile::TempDir,
-    /// How it signs: where its certificate is of one kind and the connection names the other as well, it tries the other, cannot sign and does not
-    /// answer.
+    /// Its signature method. If its certificate is of one kind and the connection names the other
+    /// as well, it tries the other, cannot sign and does not answer.
     signs_by: &'static str,
     authority: &'a Authority,
-    /// Certificate and key of this engine, the same each time: NSS takes no other certificate with the issuer and serial number of one it has seen.
+    /// Certificate and key of this engine, the same each time: NSS takes no other certificate with
+    /// the issuer and serial number of one it has seen.
     own: (Vec<u8>, Vec<u8>),
 }
 
@@ -255,7 +256,7 @@ impl<'a> Pluto<'a> {
         self.process.terminate(PATIENCE).expect("it ends");
     }
 
-    /// What this engine proposes: this key exchange, also for what replaces a CHILD_SA.
+    /// Configuration of this engine with this key exchange, also for rekeys of a CHILD_SA.
     pub(super) fn config(&self, key_exchange: &str) -> Config {
         let (certificate, key) = &self.own;
         let mut config = proposing(self.authority, key_exchange);
@@ -269,7 +270,7 @@ impl<'a> Pluto<'a> {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// What it logs while something is done.
+    /// Its log lines while `act` runs.
     pub(super) fn logged(&self, act: impl FnOnce()) -> String {
         let before = self.log().len();
         act();
@@ -283,7 +284,8 @@ impl<'a> Pluto<'a> {
             .argument(self.directory.path().join("run/pluto.ctl"))
     }
 
-    /// Asks it for something that it answers at once, or while this engine need not answer; what it says, or that it has failed.
+    /// Asks it for something that it answers at once, or while this engine need not answer; what it
+    /// says, or that it has failed.
     pub(super) fn whack(&self, arguments: &[&str]) -> Result<String, Error> {
         let finished = self.control("whack").arguments(arguments).run(PATIENCE);
         finished.map(|finished| finished.text())
@@ -337,7 +339,7 @@ impl<'a> Pluto<'a> {
         self.whack(&["--rereadsecrets"]).expect("read");
     }
 
-    /// What it lists of its SAs.
+    /// Its list of SAs.
     pub(super) fn states(&self) -> String {
         self.whack(&["--showstates"]).expect("listed")
     }
@@ -393,7 +395,7 @@ impl<'a> Pluto<'a> {
             }
         }
         driver.until("it ends", |driver| driver.open().iter().all(|sa| sa.spis() != spis));
-        // What it has begun it begins again.
+        // It restarts connections that it initiated.
         self.unload();
         self.has_none();
     }

@@ -1,4 +1,5 @@
-//! ESP of the kernel at both ends, which this engine and charon key: traffic passes through rekeys by either end, and none outside of ESP.
+//! ESP of the kernel at both ends, which this engine and charon key: traffic passes through rekeys
+//! by either end, and none outside of ESP.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -173,7 +174,8 @@ fn the_kernel_carries_what_this_engine_negotiates_with_strongswan() {
             wait(&mut driver);
         }
         let (sent, lost) = traffic.stop();
-        // charon's kernel refuses what is on its way to the SA that charon deletes; this end's leaves such as it is for a second.
+        // charon's kernel refuses what is on its way to the SA that charon deletes; this end's
+        // leaves such as it is for a second.
         assert!(lost <= 1, "{theirs}: {lost} of {sent}");
         assert!(sent > 7 * EACH, "{theirs}: {sent}");
         echo.join().expect("it ends");

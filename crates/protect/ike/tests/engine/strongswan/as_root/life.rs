@@ -1,5 +1,5 @@
-//! SAs that either end replaces, both at once, or deletes, and an end that is gone: judged by what charon lists, by pings through what is there, and by
-//! a capture that tshark reads.
+//! SAs that either end replaces, both at once, or deletes, and an end that is gone: judged by what
+//! charon lists, by pings through what is there, and by a capture that tshark reads.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,14 +14,14 @@ use bartizan_wire::ike::ExchangeType;
 use super::stage::{Driver, Stage, ours};
 use crate::link::{Algorithm, Authority, HYBRID, exchanges};
 
-/// Which end does something.
+/// End that acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Us,
     Charon,
 }
 
-/// What is replaced.
+/// The replaced SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Child,
@@ -30,7 +30,7 @@ enum What {
 
 const IKE: &str = "x25519-ke1_mlkem768";
 const ESP: &str = "aes256gcm16-x25519-ke1_mlkem768";
-/// What each replacement negotiates anew.
+/// Key exchanges of each replacement.
 const METHODS: [&str; 2] = ["Curve25519", "ml-kem-768"];
 
 fn hybrid(authority: &Authority) -> Config {
@@ -128,7 +128,8 @@ fn replaced(stage: &Stage, driver: &mut Driver, what: What, by: By) {
     assert_eq!(names, METHODS, "{what:?} by {by:?}");
 }
 
-/// Requests of this type in a capture, by the initiator of their IKE_SA or by its responder, without retransmissions and fragments.
+/// Requests of this type in a capture, by the initiator of their IKE_SA or by its responder,
+/// without retransmissions and fragments.
 fn requests(capture: Capture, exchange: ExchangeType) -> usize {
     let file = capture.path().to_owned();
     assert!(capture.stop().expect("written").complete());
@@ -161,7 +162,8 @@ fn both_kinds_are_replaced_by_either_end_in_both_roles() {
                 .iter()
                 .any(|event| matches!(event, Event::NotReplaced { .. }))
         );
-        // Eight replacements of one CREATE_CHILD_SA and one IKE_FOLLOWUP_KE each: nothing collided, nothing was asked for twice.
+        // Eight replacements of one CREATE_CHILD_SA and one IKE_FOLLOWUP_KE each: nothing collided,
+        // nothing was asked for twice.
         let file = capture.path().to_owned();
         assert_eq!(requests(capture, ExchangeType::CREATE_CHILD_SA), 8);
         let followed = Tshark::new().values(

@@ -19,7 +19,7 @@ fn made(sa: &Section) -> Vec<&str> {
         .collect()
 }
 
-/// What this engine proposes, how strongSwan writes that, and what its `list-sas` then says.
+/// Proposal of this engine, its form in strongSwan's configuration, and its form in `list-sas`.
 const METHODS: [(&[&str], &str, &[&str]); 6] = [
     (
         &["x25519", "mlkem768"],
@@ -187,7 +187,8 @@ fn where_a_pre_shared_key_is_optional_both_use_it_or_go_on_without() {
     for (name, begins) in [
         (Some("oran-1"), true),
         (Some("oran-1"), false),
-        // One that charon does not have, and whose connection names none: it takes the proof without. Where it names another it refuses.
+        // A key that charon does not have, in a connection that names none: charon takes the proof
+        // without. If the connection names another key, it refuses.
         (Some("oran-2"), true),
         (Some("oran-2"), false),
         (None, true),

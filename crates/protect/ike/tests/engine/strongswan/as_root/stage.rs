@@ -24,7 +24,7 @@ pub(crate) const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::
 /// The ciphers that charon takes for messages of IKE.
 const CIPHERS: [&str; 3] = ["aes256gcm16", "aes256ccm16", "chacha20poly1305"];
 const PORTS: [u16; 2] = [500, 4500];
-/// Where datagrams through the CHILD_SA are answered.
+/// Port of the echo service behind the CHILD_SA.
 pub(crate) const ECHO: u16 = 7;
 
 /// A charon in a namespace, joined to one where this engine has its sockets.
@@ -63,7 +63,8 @@ impl Stage {
         self.charon.client(PATIENCE).expect("it listens")
     }
 
-    /// Gives charon a connection with these key exchanges, and certificate and key of `other.test`. What replaces its CHILD_SA makes none.
+    /// Gives charon a connection with these key exchanges, and certificate and key of `other.test`.
+    /// Rekeys of its CHILD_SA make no key exchange.
     pub(crate) fn load(&self, authority: &Authority, key_exchanges: &str) {
         self.load_with(authority, key_exchanges, "aes256gcm16");
     }
@@ -189,14 +190,14 @@ impl Stage {
         self.charon.process().expect("it runs").send(SIGKILL);
     }
 
-    /// What charon lists of its IKE_SAs, as `ipsec` reads it.
+    /// IKE_SAs that charon lists, as `ipsec` reads them.
     pub(crate) fn sas(&self) -> Vec<bartizan_ipsec::sa::IkeSa> {
         let mut client = self.client();
         let rows = client.streamed("list-sas", "list-sa", Section::new()).expect("a list");
         rows.iter().flat_map(bartizan_ipsec::sa::IkeSa::of_row).collect()
     }
 
-    /// What charon lists of its IKE_SAs.
+    /// Charon's list of IKE_SAs.
     pub(crate) fn listed(&self) -> Vec<Section> {
         let mut client = self.client();
         let rows = client.streamed("list-sas", "list-sa", Section::new()).expect("a list");
@@ -216,7 +217,7 @@ pub(crate) struct Driver {
     /// Packets of ESP that have arrived in UDP.
     esp: Vec<Vec<u8>>,
     pings: u32,
-    /// Where CHILD_SAs go besides.
+    /// Kernel that also gets the CHILD_SAs.
     pub(crate) kernel: Option<Installed>,
     /// Requests of INFORMATIONAL that were sent, by the initiator's SPI and their number.
     pub(crate) asked: BTreeSet<(u64, u32)>,
@@ -286,7 +287,8 @@ impl Driver {
             if sa.timeout().is_some_and(|timeout| timeout <= now) {
                 sa.handle_timeout(now);
             }
-            // What an answer is about is installed before it is sent: the peer uses it at once.
+            // A CHILD_SA is installed before the response that makes it is sent: the peer uses it
+            // at once.
             let mut successors = Vec::new();
             while let Some(event) = sa.poll_event() {
                 let done = match (&event, &mut self.kernel) {
@@ -332,7 +334,7 @@ impl Driver {
             return;
         }
         let mut chance = random(&mut self.seed);
-        // Whoever comes must show that it receives what is sent to its address.
+        // A first request must show that its sender receives at its address.
         match self.acceptor.admit(self.ends, message, true, &mut chance, now) {
             Admission::Admitted(sa) => self.sas.push(*sa),
             Admission::Answered(answer) => {
