@@ -1,4 +1,5 @@
-//! Writes more records than there is room for, then some more: `cargo run -p bartizan-ledger --example overflow -- FILE`.
+//! Writes more records than there is room for, then some more: `cargo run -p bartizan-ledger
+//! --example overflow -- FILE`.
 //!
 //! Prints a line once each record of the first part is written or counted as lost, and goes on when it reads one.
 

@@ -1,8 +1,9 @@
 //! The ledger's file: whole lines, a bound on its size, and others that write to it or move it away.
 //!
-//! A sidecar and its successor write to one ledger for a while, and so may a sidecar and the watch over IPsec. Each writes under
-//! a lock of the file (flock), looks then whether the file still has the ledger's name, and opens the one that has where it was moved away: by
-//! another writer's rotation or by logrotate.
+//! A sidecar and its successor write to one ledger for a while, and so may a sidecar and the watch
+//! over IPsec. Each writes under a lock of the file (flock), looks then whether the file still has
+//! the ledger's name, and opens the one that has where it was moved away: by another writer's
+//! rotation or by logrotate.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,20 +12,21 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often the lock is asked for, and the pause in between: another writer holds it for a write, without the sync.
+/// Attempts to take the lock, and the pause in between: another writer holds it for a write,
+/// without the sync.
 const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Digits of the number of a file that was rotated.
 const DIGITS: usize = 6;
-/// How far back a cut line may begin: longer ones are no records.
+/// Longest distance of a truncated line's begin from the end: longer lines are no records.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// How much a ledger may hold.
+/// Size limits of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes beyond which its file is rotated.
     pub size: u64,
-    /// How many files that were rotated are kept; all of them where there is none.
+    /// Number of rotated files that are kept; none keeps all.
     pub keep: Option<usize>,
 }
 
@@ -37,10 +39,11 @@ impl Default for Bounds {
     }
 }
 
-/// The files of the ledger at `path`, oldest first: those that were rotated, `NAME.000001` and on, then the one that is written to.
+/// The files of the ledger at `path`, oldest first: those that were rotated, `NAME.000001` and on,
+/// then the one that is written to.
 ///
 /// # Errors
-/// Where its folder cannot be read.
+/// Its folder cannot be read.
 pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<_> = rotated(path)?.into_iter().map(|(_, file)| file).collect();
     if files.is_empty() || path.exists() {
@@ -86,9 +89,9 @@ pub struct LedgerFile {
     /// A pipe or a terminal is written to as it is.
     regular: bool,
     bounds: Bounds,
-    /// Somebody kept the lock the last time.
+    /// Another process kept the lock the last time.
     contended: bool,
-    /// What went wrong and was said.
+    /// The error that was reported last.
     said: Option<io::ErrorKind>,
 }
 
@@ -117,7 +120,7 @@ pub struct Appended {
     pub cut: u64,
 }
 
-/// Whether this writer has the file to itself.
+/// State of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
     Alone,
@@ -142,7 +145,8 @@ impl LedgerFile {
         })
     }
 
-    /// Appends whole lines and syncs them. Where that fails, nothing of them stays.
+    /// Appends whole lines and syncs them. If that fails, the file is left without any part of
+    /// them.
     ///
     /// # Errors
     /// The lines cannot be written or synced.
@@ -156,7 +160,7 @@ impl LedgerFile {
         if appended.is_ok() {
             self.rotate_if_full(held);
         }
-        // What was written may be in a file that was rotated since: that one was synced before.
+        // The lines may be in a file that was rotated since: that one was synced before.
         let released = self.file.unlock();
         let appended = appended?;
         released.or_else(unsupported)?;
@@ -181,13 +185,15 @@ impl LedgerFile {
                     self.file.set_len(begin)?;
                     (end, appended.cut) = (begin, 1);
                 }
-                // Of another writer that is still at it, or none of ours: it is closed, and a reader names it.
+                // The line belongs to another writer that is not finished, or is no record of ours:
+                // it is closed, and a reader reports it.
                 _ => self.file.write_all(b"\n")?,
             }
         }
         self.file.write_all(lines).inspect_err(|_| {
             if held == Held::Alone {
-                // On a disk that is full a part may stand there; what cannot be cut off is found by the next who writes.
+                // On a disk that is full a part may stand there; what cannot be cut off is found by
+                // the next who writes.
                 let _ = self.file.set_len(end);
             }
         })?;
@@ -200,7 +206,7 @@ impl LedgerFile {
         Ok(last == *b"\n")
     }
 
-    /// Where the last line begins, if it can be a record that was cut.
+    /// Begin of the last line, if it can be a truncated record.
     fn begin_of_last_line(&mut self, end: u64) -> io::Result<Option<u64>> {
         let from = end.saturating_sub(LONGEST_LINE);
         let mut tail = Vec::new();
@@ -217,8 +223,8 @@ impl LedgerFile {
         Ok(is_ours.then_some(from + begin as u64))
     }
 
-    /// Takes the lock of the file that has the ledger's name. Who may read the file can keep the lock from us: then it is written to
-    /// all the same, and neither cut nor rotated.
+    /// Takes the lock of the file that has the ledger's name. A process that may read the file can
+    /// keep the lock from us: then it is written to all the same, and neither cut nor rotated.
     fn hold(&mut self) -> Held {
         let tries = if self.contended { 1 } else { TRIES };
         for turn in 0..tries {

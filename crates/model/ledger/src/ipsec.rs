@@ -12,7 +12,7 @@ use crate::record::{Bytes, Direction, Key, Verdict};
 pub struct IkeSa {
     /// Its SPIs, as packets show them.
     pub key: Key,
-    /// How it came about.
+    /// Cause.
     pub cause: Cause,
     /// The IKE_SA it took the place of, by a rekey.
     pub replaces: Option<Key>,
@@ -20,7 +20,7 @@ pub struct IkeSa {
     pub connection: String,
     /// The interfaces of the standards it serves: `E2`.
     pub interfaces: Vec<String>,
-    /// Who began it.
+    /// Direction: the end that initiated it.
     pub direction: Direction,
     /// The node at the other end; absent where the connection is none of the deployment's.
     pub peer: Option<String>,
@@ -34,21 +34,22 @@ pub struct IkeSa {
     pub key_exchanges: Vec<Algorithm>,
     /// A pre-shared post-quantum key (RFC 8784) went into it.
     pub ppk: bool,
-    /// What encrypts IKE.
+    /// Encryption algorithm of IKE.
     pub encryption: Option<Algorithm>,
-    /// What authenticates IKE, where the cipher does not.
+    /// Integrity algorithm of IKE; none with an AEAD cipher.
     pub integrity: Option<Algorithm>,
-    /// What derives keys.
+    /// Pseudorandom function.
     pub prf: Option<Algorithm>,
-    /// How both ends proved who they are, in the daemon's words; absent where it was not seen.
+    /// Authentication of both ends, in the daemon's words; absent if it was not seen.
     pub authentication: Option<Authentication>,
-    /// What its IKE messages took on the wire until now; absent where that was not seen.
+    /// IKE messages on the wire until now; absent if they were not seen.
     pub messages: Option<Messages>,
     /// Seconds since it was established, by the daemon's clock.
     pub established_s: u64,
-    /// Microseconds from its first sign of life to its establishment, by the writer's clock; absent where it was there before.
+    /// Microseconds from its first sign of life to its establishment, by the writer's clock; absent
+    /// where it was there before.
     pub set_up_us: Option<u64>,
-    /// What the policy says of its keys: whether recorded traffic stays secret.
+    /// Verdict of the policy on its keys: confidentiality of recorded traffic.
     pub verdict: Verdict,
 }
 
@@ -61,7 +62,7 @@ pub struct ChildSa {
     pub spi_in: EspSpi,
     /// SPI of what we send.
     pub spi_out: EspSpi,
-    /// How it came about.
+    /// Cause.
     pub cause: Cause,
     /// The inbound SPI of the CHILD_SA it took the place of.
     pub replaces: Option<EspSpi>,
@@ -84,17 +85,17 @@ pub struct ChildSa {
     pub extended_sequence_numbers: bool,
     /// Key exchanges of its own. None: it is keyed from its IKE_SA and is worth what that is.
     pub key_exchanges: Vec<Algorithm>,
-    /// What encrypts; absent where nothing does.
+    /// Encryption algorithm; absent if it does not encrypt.
     pub encryption: Option<Algorithm>,
-    /// What authenticates, where the cipher does not.
+    /// Integrity algorithm; none with an AEAD cipher.
     pub integrity: Option<Algorithm>,
-    /// What it protects at our end.
+    /// Traffic selectors of our end.
     pub local: Vec<String>,
-    /// What it protects at theirs.
+    /// Traffic selectors of the peer's end.
     pub remote: Vec<String>,
     /// Seconds since it was installed, by the daemon's clock.
     pub installed_s: u64,
-    /// What the policy says of its keys.
+    /// Verdict of the policy on its keys.
     pub verdict: Verdict,
 }
 
@@ -128,9 +129,10 @@ pub struct SaRefused {
     /// The interfaces of the standards it would have served; empty where that is not known.
     #[serde(default)]
     pub interfaces: Vec<String>,
-    /// Who began the IKE_SA.
+    /// Direction: the end that initiated the IKE_SA.
     pub direction: Direction,
-    /// The node at the other end, by the connection or by its address: before an IKE_SA stands it has not proven to be that.
+    /// The node at the other end, by the connection or by its address: before an IKE_SA stands it
+    /// has not proven to be that.
     pub peer: Option<String>,
     /// The identity that the peer claims, where it got so far.
     pub peer_identity: Option<String>,
@@ -138,9 +140,9 @@ pub struct SaRefused {
     pub local_address: Option<SocketAddr>,
     /// Their end.
     pub peer_address: Option<SocketAddr>,
-    /// What was asked for.
+    /// The requested SA.
     pub what: Asked,
-    /// Who refused it.
+    /// The end that refused it.
     pub by: Refuser,
     /// A stable word.
     pub reason: String,
@@ -148,7 +150,7 @@ pub struct SaRefused {
     pub detail: String,
 }
 
-/// What was asked for.
+/// A requested SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asked {
@@ -160,17 +162,17 @@ pub enum Asked {
     Exchange,
 }
 
-/// Who refused.
+/// The end that refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refuser {
     /// This node.
     Us,
-    /// The peer, or nobody: it gave no answer.
+    /// The peer, or no end: the peer did not answer.
     Peer,
 }
 
-/// How an SA came about.
+/// Cause of an SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -200,7 +202,8 @@ pub enum Why {
     DeletedByPeer,
     /// The peer gave no answer any more.
     PeerLost,
-    /// The peer began anew and has forgotten it: it says so (INITIAL_CONTACT), or answers in a newer IKE_SA and not in this one.
+    /// The peer began anew and has forgotten it: it says so (INITIAL_CONTACT), or answers in a
+    /// newer IKE_SA and not in this one.
     PeerRestarted,
     /// It was not rekeyed within its lifetime.
     Expired,
@@ -238,25 +241,28 @@ pub struct Algorithm {
     pub bits: Option<u16>,
 }
 
-/// How the ends of an IKE_SA proved who they are.
+/// Authentication of both ends of an IKE_SA.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authentication {
     /// We: `ECDSA_WITH_SHA256_DER`.
     pub local: Option<String>,
     /// The peer.
     pub peer: Option<String>,
-    /// How the peer's certificates are signed, from its own to the one by a root; empty where it was not seen.
+    /// Signature algorithms of the peer's certificate chain, from its own to the one by a root;
+    /// empty if it was not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peer_chain: Vec<String>,
-    /// Whether a forger with a quantum computer could pass for the peer later: apart from what a recorder can read.
+    /// Risk that a quantum computer impersonates the peer later, independent of the confidentiality
+    /// of recorded traffic.
     pub forgery: Forgery,
 }
 
-/// Whether a future quantum computer forges an identity.
+/// Risk that a future quantum computer forges an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forgery {
-    /// A classical signature: by whoever has a quantum computer when an SA is set up.
+    /// A classical signature: an attacker that has a quantum computer when an SA is set up can
+    /// forge it.
     PossibleLater,
     /// A post-quantum signature.
     NotKnown,
@@ -273,7 +279,7 @@ pub struct Messages {
     pub packets: Bytes,
     /// Bytes of UDP payload.
     pub bytes: Bytes,
-    /// Of the packets, those that are fragments of IKE messages (RFC 7383).
+    /// Packets that are fragments of IKE messages (RFC 7383).
     pub fragments: Bytes,
 }
 

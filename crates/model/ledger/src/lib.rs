@@ -1,7 +1,8 @@
-//! What was really negotiated: append-only, versioned records, one JSON object per line.
+//! Negotiated algorithms as seen in effect: append-only, versioned records, one JSON object per
+//! line.
 //!
-//! Each record carries the key that packets show ([`Key`]), so that a capture and a ledger can be joined. No secret is ever
-//! in one: no session key, no private key, no payload.
+//! Each record carries the key that packets show ([`Key`]), so that a capture and a ledger can be
+//! joined. No secret is ever in one: no session key, no private key, no payload.
 #![forbid(unsafe_code)]
 
 mod association;

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Certificate, Code, Direction, Key, Negotiated, Verdict};
 
-/// A key of a secure association came into use. Packets show its channel and association number in each SecTAG; the key itself is in no ledger.
+/// A key of a secure association came into use. Packets show its channel and association number in
+/// each SecTAG; the key itself is in no ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecKey {
-    /// Which link.
+    /// Link.
     #[serde(flatten)]
     pub link: MacsecLink,
-    /// Whether this end sends with it or the peer does.
+    /// End that sends with it.
     pub used_by: MacsecEnd,
     /// Secure channel identifier in hexadecimal: address and port of the sender.
     pub sci: String,
@@ -18,7 +19,8 @@ pub struct MacsecKey {
     pub an: u8,
     /// The name of the key, in hexadecimal; `ip macsec show` has it as well.
     pub key_id: String,
-    /// Which key of its exchange and direction, from 0; of MKA, which one of its key server, from 1.
+    /// Number of the key in its exchange and direction, from 0; with MKA, the number of its key
+    /// server's key, from 1.
     pub generation: u64,
     /// Why it came about.
     pub cause: MacsecCause,
@@ -26,9 +28,9 @@ pub struct MacsecKey {
     pub suite: String,
     /// Frames are encrypted; otherwise their integrity alone is protected.
     pub encrypted: bool,
-    /// Where it comes from.
+    /// Origin.
     pub origin: MacsecOrigin,
-    /// What the policy says of that.
+    /// Verdict of the policy on the origin.
     pub verdict: Verdict,
 }
 
@@ -45,7 +47,7 @@ pub struct MacsecLink {
     pub device: String,
 }
 
-/// Whose frames a key protects.
+/// End whose frames a key protects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MacsecEnd {
@@ -65,7 +67,7 @@ pub enum MacsecCause {
     Time,
     /// The one before had protected many frames.
     Packets,
-    /// Somebody asked for it.
+    /// It was requested.
     Asked,
     /// The peer decided so.
     Peer,
@@ -75,17 +77,17 @@ pub enum MacsecCause {
     Found,
 }
 
-/// Where a key comes from.
+/// Origin of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "keying", rename_all = "kebab-case")]
 pub enum MacsecOrigin {
     /// A TLS 1.3 connection between both ends, by its exporter.
     Direct {
-        /// Who began the connection.
+        /// Direction: the end that began the connection.
         direction: Direction,
-        /// How packets show it.
+        /// Identifier of the connection in captures.
         key: Option<Key>,
-        /// What it negotiated.
+        /// Negotiated algorithms.
         negotiated: Box<Negotiated>,
         /// The chain of the peer, leaf first.
         chain: Vec<Certificate>,
@@ -94,43 +96,44 @@ pub enum MacsecOrigin {
     Mka {
         /// The name of the CAK in hexadecimal: each MKPDU shows it.
         ckn: String,
-        /// Where the CAK comes from.
+        /// Origin of the CAK.
         cak: MacsecCak,
     },
 }
 
-/// Where the CAK of MKA comes from.
+/// Origin of the CAK of MKA.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case")]
 pub enum MacsecCak {
     /// A TLS 1.3 connection between both ends, by its exporter.
     Exchange {
-        /// Who began the connection.
+        /// Direction: the end that began the connection.
         direction: Direction,
-        /// How packets show it.
+        /// Identifier of the connection in captures.
         key: Option<Key>,
-        /// What it negotiated.
+        /// Negotiated algorithms.
         negotiated: Box<Negotiated>,
         /// The chain of the peer, leaf first.
         chain: Vec<Certificate>,
     },
     /// An exchange before the writer began: a record before this one names the same CKN.
     Earlier,
-    /// A file that the deployment file names; whoever wrote it knows where the key comes from.
+    /// A file that the deployment file names; the origin of its key is known to its author only.
     File {
-        /// Where it is.
+        /// Path of the file.
         path: String,
     },
     /// EAP-TLS, of which the writer was the authenticator (IEEE 802.1X, clause 6.2.2).
     EapTls {
-        /// How packets show its handshake.
+        /// Identifier of its handshake in captures.
         key: Option<Key>,
-        /// What it negotiated.
+        /// Negotiated algorithms.
         negotiated: Box<Negotiated>,
         /// The chain of the peer, leaf first.
         chain: Vec<Certificate>,
     },
-    /// EAP-TLS, of which the writer's wpa_supplicant was the peer: it judged the authenticator, and what stands here is what its packets showed.
+    /// EAP-TLS, of which the writer's wpa_supplicant was the peer: it judged the authenticator, and
+    /// what stands here is what its packets showed.
     EapTlsSeen {
         /// The key exchange group that the authenticator chose; none where the writer began later.
         group: Option<Code>,
@@ -139,10 +142,11 @@ pub enum MacsecCak {
     },
 }
 
-/// The peer of a link was authenticated again, and the key stayed the same: authentication alone does not change what protects frames.
+/// The peer of a link was authenticated again, and the key stayed the same: authentication alone
+/// does not change what protects frames.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecNotRekeyed {
-    /// Which link.
+    /// Link.
     #[serde(flatten)]
     pub link: MacsecLink,
     /// Association number.
@@ -155,7 +159,7 @@ pub struct MacsecNotRekeyed {
 /// file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecOutlived {
-    /// Which link.
+    /// Link.
     #[serde(flatten)]
     pub link: MacsecLink,
     /// Association number.
@@ -171,18 +175,18 @@ pub struct MacsecOutlived {
 /// An exchange of keys that did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacsecRefused {
-    /// Which link.
+    /// Link.
     #[serde(flatten)]
     pub link: MacsecLink,
-    /// Who began it.
+    /// Direction: the end that began it.
     pub direction: Direction,
     /// A stable word: `unknown-ca`, `wrong-name`, `timed-out`.
     pub reason: String,
     /// The same in a sentence.
     pub detail: String,
-    /// How many exchanges were refused for it, since it was recorded last: anybody on the wire can begin one.
+    /// Number of refused exchanges since the last record: any station on the wire can begin one.
     pub times: u64,
-    /// What was negotiated, where it came so far.
+    /// Negotiated algorithms, if it came so far.
     pub negotiated: Option<Box<Negotiated>>,
     /// The chain that the peer sent, leaf first.
     #[serde(default)]

@@ -12,10 +12,10 @@ pub struct Prefix {
     length: u8,
 }
 
-/// How much of an address is distinguished.
+/// Distinguished part of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Precision {
-    /// Who has an address of IPv4, or as a rule a /64 of IPv6.
+    /// A host: an IPv4 address, or as a rule a /64 of IPv6.
     Host,
     /// A /24 of IPv4, a /48 of IPv6.
     Site,
@@ -28,7 +28,8 @@ impl Precision {
 }
 
 impl Prefix {
-    /// The first `length` bits of an address, or all of them where it has no more. An IPv4 address written as IPv6 is an IPv4 address.
+    /// The first `length` bits of an address, or all of them where it has no more. An IPv4 address
+    /// written as IPv6 is an IPv4 address.
     #[must_use]
     pub fn new(address: IpAddr, length: u8) -> Self {
         match address.to_canonical() {
@@ -62,7 +63,7 @@ impl Prefix {
         Self::new(address, length)
     }
 
-    /// Whether an address begins with these bits.
+    /// Returns true if an address begins with these bits.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

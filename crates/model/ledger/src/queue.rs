@@ -1,4 +1,4 @@
-//! Where records wait for the thread that writes them.
+//! Queue of records for the writer thread.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -15,9 +15,9 @@ const BATCH: usize = 256;
 
 /// Records on their way to the disk, in order.
 ///
-/// Waking a thread costs a system call, and on a busy processor the turn of whoever called. So the writer is woken for the first
-/// record after a pause and for a full batch; whatever comes in between waits with the first, for as long as the writer's
-/// patience lasts.
+/// Waking a thread costs a system call, and on a busy processor the caller's time slice. So the
+/// writer is woken for the first record after a pause and for a full batch; records in between wait
+/// with the first, for as long as the writer's patience lasts.
 #[derive(Debug)]
 pub(crate) struct Queue {
     node: Arc<str>,
@@ -34,18 +34,18 @@ struct Waiting {
     closed: bool,
 }
 
-/// What came of handing a record over.
+/// Result of handing a record over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handed {
     /// It waits, and the writer sleeps on.
     Over,
     /// It waits, and the writer was woken.
     WithAWake,
-    /// There was no room, or nobody writes any more.
+    /// There was no room, or the writer has ended.
     Lost,
 }
 
-/// What the writer found in the queue.
+/// Result of taking from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Records, perhaps none.
@@ -84,9 +84,9 @@ impl Queue {
         self.push(self.lock(), record)
     }
 
-    /// Hands over the refusal of a peer that had not proven who it is: it is recorded where it is the first of its kind, else
-    /// counted. Of the room for records these take no more than half, and where that is taken they are counted, so that no
-    /// number of them costs another record its place.
+    /// Hands over the refusal of an unauthenticated peer. The first of its kind is recorded, the
+    /// others are counted. These take at most half of the room for records. Beyond that they are
+    /// counted, so that no number of them costs another record its place.
     pub(crate) fn refuse(&self, event: Event) -> Handed {
         let Some((kind, from)) = event.refusal() else {
             return self.put(event);

@@ -15,7 +15,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 pub struct Damaged {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Reason for which it cannot be read.
     pub cause: String,
 }
 

@@ -24,12 +24,12 @@ pub struct Record {
     pub at_us: u64,
     /// The node whose sidecar or daemon writes.
     pub node: String,
-    /// What happened.
+    /// Event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What a record tells.
+/// Event of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -62,7 +62,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What it is a refusal of, and from where; none where it is no refusal.
+    /// Kind and source address of a refusal; none if it is no refusal.
     pub(crate) fn refusal(&self) -> Option<(Kind, IpAddr)> {
         match self {
             Self::Handshake(handshake) => {
@@ -94,14 +94,14 @@ impl Event {
     }
 }
 
-/// A handshake: what was negotiated, with whom, and what the policy said of it.
+/// A handshake: its negotiated algorithms, its peer, and the verdict of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshake {
-    /// How packets show it.
+    /// Identifier of the handshake in captures.
     pub key: Option<Key>,
     /// The interface of the standards, `SBI`.
     pub interface: String,
-    /// Who began it.
+    /// Direction: the end that began it.
     pub direction: Direction,
     /// The node at the other end, once its certificate was matched to one.
     pub peer: Option<String>,
@@ -109,16 +109,16 @@ pub struct Handshake {
     pub local_address: SocketAddr,
     /// Their end.
     pub peer_address: SocketAddr,
-    /// What was negotiated; absent where the handshake ended before.
+    /// Negotiated algorithms; absent if the handshake ended before.
     pub negotiated: Option<Negotiated>,
     /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
     #[serde(default)]
     pub chain: Vec<Certificate>,
     /// Bytes of TLS records up to the end of the handshake.
     pub bytes: Bytes,
-    /// How long it took.
+    /// Durations.
     pub times: Times,
-    /// What the policy said.
+    /// Verdict of the policy.
     pub verdict: Verdict,
 }
 
@@ -148,26 +148,26 @@ pub struct Refusal {
 /// A gap in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// How many records are missing here.
+    /// Number of records missing here.
     pub records: u64,
 }
 
 /// Handshakes that were refused before the peer had proven who it is, counted: all of one kind, from one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
-    /// What was spoken.
+    /// Protocol.
     pub protocol: Protocol,
     /// The interface of the standards, `SBI`; empty where they were too many to be distinguished.
     pub interface: String,
-    /// Who began them.
+    /// Direction: the end that began them.
     pub direction: Direction,
     /// The node at the other end, as in the record of the first; absent where they were too many to be distinguished.
     pub peer: Option<String>,
     /// The stable word of the refusal.
     pub reason: String,
-    /// Where they came from; for those that we began, where they went to.
+    /// Source addresses; for those that we began, destination addresses.
     pub from: Prefix,
-    /// How many, the one with a record of its own not among them.
+    /// Number of refusals, without the one with a record of its own.
     pub count: u64,
     /// The first of these, in microseconds since 1970.
     pub since_us: u64,
@@ -185,7 +185,7 @@ pub enum Protocol {
     Ike,
 }
 
-/// What packets show of a handshake or association.
+/// Identifier of a handshake or association in captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "kebab-case")]
 pub enum Key {
@@ -207,7 +207,7 @@ pub enum Key {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Random(pub [u8; 32]);
 
-/// Which end began.
+/// Direction: the end that began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -245,7 +245,7 @@ pub struct Negotiated {
     pub hello_retry: bool,
 }
 
-/// What a ledger keeps of a certificate.
+/// Part of a certificate that a ledger keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
     /// Subject as text.
@@ -282,7 +282,7 @@ pub struct Times {
     pub handshake_us: u64,
 }
 
-/// What the policy said of a handshake.
+/// Verdict of the policy on a handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {

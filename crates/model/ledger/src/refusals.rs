@@ -1,8 +1,10 @@
-//! Refusals before the peer has proven who it is: the first of each kind is a record of its own, the others are counted.
+//! Refusals before the peer has proven who it is: the first of each kind is a record of its own,
+//! the others are counted.
 //!
-//! Anybody who reaches a port can cause them, so neither their number nor the number of addresses they come from may decide how
-//! much is written or remembered. What bounds them: kinds distinguished, of which the address is the part that an attacker
-//! chooses, so that it is distinguished less and less the more there are; and lines in a time, of which a store is refilled slowly.
+//! Any client that reaches a port can cause them, so neither their number nor the number of source
+//! addresses may decide how much is written or remembered. Two limits bound them. The address is
+//! the part of a kind that an attacker chooses, so that it is distinguished less and less the more
+//! kinds there are. Lines come from a store that is refilled slowly.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,12 +14,14 @@ use std::time::{Duration, Instant};
 use crate::prefix::{Precision, Prefix};
 use crate::record::{Direction, Event, Protocol, Refusals};
 
-/// How long refusals of a kind are counted before their number is written, the first time. It doubles while they go on.
+/// Time for which refusals of a kind are counted before their number is written, the first time. It
+/// doubles while they go on.
 const FIRST_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest it becomes: a crash loses no more than the counts of that time.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Kinds that are distinguished by host, by site, and at all. Peers and interfaces are those of the deployment, reasons a fixed list.
+/// Kinds that are distinguished by host, by site, and at all. Peers and interfaces are those of the
+/// deployment, reasons a fixed list.
 const KINDS_BY_HOST: usize = 128;
 const KINDS_BY_SITE: usize = 192;
 const KINDS: usize = 512;
@@ -25,10 +29,10 @@ const KINDS: usize = 512;
 /// Lines that may be written at once, and how long one more takes to be added: 8640 in a day, 3 to 6 MB.
 const LINES: u32 = 256;
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Of these, those that firsts leave for counts.
+/// Lines among them that first refusals leave for counts.
 const LINES_FOR_COUNTS: u32 = 64;
 
-/// What makes two refusals alike.
+/// Properties that make two refusals alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub(crate) protocol: Protocol,
@@ -48,7 +52,7 @@ struct Counted {
     ends: Instant,
 }
 
-/// Whether a refusal gets a record of its own.
+/// Record of a refusal: its own, or a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// It does: it is the first of its kind.
@@ -140,7 +144,7 @@ impl Counting {
         self.lines.get_or_insert_with(full).take(now, keep)
     }
 
-    /// When there is next something to write or to forget.
+    /// Time of the next write or removal.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.kinds.values().map(|counted| counted.ends).min()
     }

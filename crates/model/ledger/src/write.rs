@@ -11,7 +11,7 @@ use crate::file::{Bounds, Form, LedgerFile};
 use crate::queue::{Handed, Queue, Taken};
 use crate::record::{Event, Lost, Record};
 
-/// How long a record may wait for others to share its write.
+/// Time that a record may wait for others to share its write.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Why a ledger could not be opened or written.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub struct Error {
     /// The ledger's file.
     pub path: PathBuf,
-    /// What the system said.
+    /// Error of the system.
     #[source]
     pub source: io::Error,
 }
@@ -52,11 +52,11 @@ struct Shared {
 impl Ledger {
     /// Opens the file for appending, mode 0640 where it is new, and starts the thread that writes.
     ///
-    /// A last line that a crash cut in half is removed before the next record, with a gap in its place. A pipe or a terminal is written
-    /// to as it is. Several writers may have one file.
+    /// A last line that a crash cut in half is removed before the next record, with a gap in its
+    /// place. A pipe or a terminal is written to as it is. Several writers may have one file.
     ///
     /// # Errors
-    /// Where the file cannot be opened or the thread cannot be started.
+    /// The file cannot be opened or the thread cannot be started.
     pub fn open(path: &Path, node: &str) -> Result<Self, Error> {
         Self::open_within(path, node, Bounds::default())
     }
@@ -94,8 +94,9 @@ impl Ledger {
         })
     }
 
-    /// Looks at once whether its file was moved away, and begins a new one where it was. Every write looks too; this is for who
-    /// moves files and waits for their writers to let go, as logrotate does.
+    /// Looks at once whether its file was moved away, and begins a new one where it was. Every
+    /// write looks too; this is for who moves files and waits for their writers to let go, as
+    /// logrotate does.
     pub fn reopen(&self) {
         let Some(recorder) = &self.recorder else { return };
         recorder.shared.reopen.store(true, Ordering::Release);
@@ -136,16 +137,19 @@ impl Drop for Ledger {
 }
 
 impl Recorder {
-    /// Records an event with the time of now. Never waits for the disk: where the disk does not keep up, a gap is recorded instead.
+    /// Records an event with the time of now. Never waits for the disk: where the disk does not
+    /// keep up, a gap is recorded instead.
     pub fn record(&self, event: Event) {
         if let Some(queue) = &self.queue {
             self.note(queue.put(event));
         }
     }
 
-    /// Records that a peer was refused before it had proven who it is. Anybody can cause these in any number: the first of a kind
-    /// (protocol, direction, interface, peer, reason, address) is recorded as it is, those that follow are counted, and their
-    /// number is recorded as [`Event::Refusals`] after 10 s, then ever more seldom. An event that is no refusal is recorded.
+    /// Records that a peer was refused before it had proven who it is. Anybody can cause these in
+    /// any number: the first of a kind (protocol, direction, interface, peer, reason, address) is
+    /// recorded as it is, those that follow are counted, and their number is recorded as
+    /// [`Event::Refusals`] after 10 s, then ever more seldom. An event that is no refusal is
+    /// recorded.
     pub fn refuse(&self, event: Event) {
         if let Some(queue) = &self.queue {
             self.note(queue.refuse(event));
@@ -159,7 +163,7 @@ impl Recorder {
         }
     }
 
-    /// How many records were lost since the ledger was opened.
+    /// Number of records lost since the ledger was opened.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.shared.total.load(Ordering::Relaxed)
@@ -199,7 +203,8 @@ impl Writer {
         match self.file.append(&lines(batch.iter().chain(&gap))) {
             Ok(appended) => {
                 self.failing = false;
-                // What stood there half was written before this one was opened, or could not be removed when it failed.
+                // The truncated line was written before this ledger was opened, or could not be
+                // removed when its write failed.
                 self.shared.pending.fetch_add(appended.cut, Ordering::Relaxed);
             }
             Err(error) => {

@@ -1,4 +1,5 @@
-//! A ledger's size: refusals that anybody can cause are counted, files are rotated, moved away and cut by full disks, and no record is lost.
+//! A ledger's size: refusals that anybody can cause are counted, files are rotated, moved away and
+//! cut by full disks, and no record is lost.
 
 use crate::stage;
 use std::fs;
@@ -196,8 +197,9 @@ fn who_keeps_the_lock_keeps_nobody_from_writing() {
 fn a_full_disk_leaves_no_half_line_and_the_gap_has_its_number() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger");
-    // A limit of the file's size for a full disk: what fits is written, the rest is an error. It has room for some whole batches (some 25 kB) and
-    // not for all, in blocks of 512 bytes as in blocks of 1024.
+    // A limit of the file's size for a full disk: what fits is written, the rest is an error. It
+    // has room for some whole batches (some 25 kB) and not for all, in blocks of 512 bytes as in
+    // blocks of 1024.
     let mut writer = Command::new("sh");
     writer.args(["-c", "trap '' XFSZ; ulimit -S -f 120; exec \"$0\" \"$1\""]);
     writer.stdin(Stdio::piped()).stdout(Stdio::piped());

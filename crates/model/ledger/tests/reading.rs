@@ -1,4 +1,4 @@
-//! What is written is read back, and nothing that is not a record stops the reading.
+//! Written records are read back, and a line that is not a record does not stop the reading.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -154,7 +154,7 @@ fn lines(records: &[Record]) -> String {
     records.iter().map(line).collect()
 }
 
-/// What a reader says of a text: each record's gap, or the complaint about its line.
+/// Reads a text: each record's gap, or the complaint about its line.
 fn read(text: &[u8]) -> Vec<Result<u64, String>> {
     Reader::new(Cursor::new(text))
         .map(|record| match record {

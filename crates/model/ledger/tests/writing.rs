@@ -24,7 +24,7 @@ fn dropping_the_ledger_writes_what_waits_in_order() {
     assert!(written.iter().map(number).eq(0..1000));
     assert!(written.iter().all(|record| record.node == "nrf"));
     assert_eq!(recorder.lost(), 0);
-    // A handle that outlives its ledger counts what nobody writes any more.
+    // A handle that outlives its ledger counts records that are not written any more.
     recorder.record(closed(1000));
     assert_eq!(recorder.lost(), 1);
 }
@@ -84,7 +84,7 @@ fn a_full_disk_costs_records_and_says_how_many() {
     assert_eq!(recorder.lost(), 10);
 }
 
-/// A named pipe nobody reads stands for a disk that has stopped.
+/// A named pipe without a reader stands for a stalled disk.
 fn pipe(directory: &Path) -> PathBuf {
     let path = directory.join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -122,7 +122,7 @@ fn what_does_not_fit_the_queue_is_counted_and_written_as_a_gap() {
     assert_eq!((written + lost, gaps), (RECORDS, lost));
 }
 
-/// Whether a second file descriptor of this process has the pipe open.
+/// Returns true if a second file descriptor of this process has the pipe open.
 fn waiting(directory: &Path) -> bool {
     let open = fs::read_dir("/proc/self/fd").unwrap();
     let ours = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());

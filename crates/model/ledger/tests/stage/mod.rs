@@ -1,4 +1,4 @@
-//! What tests of writing share.
+//! Stage of the writing tests.
 
 use std::fs::File;
 use std::io::BufReader;
