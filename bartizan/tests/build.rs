@@ -1,4 +1,5 @@
-//! What a build knows of the commit it is from: in a clone, in a worktree, in an archive without git, and in a copy of neither.
+//! Commit recorded in a build: in a clone, in a worktree, in an archive without git, and in a copy
+//! of neither.
 
 #[path = "../build/commit.rs"]
 mod commit;
@@ -62,7 +63,7 @@ fn a_clone_knows_its_commit_and_whether_its_sources_differ_from_it() {
     let first = repository(place.path());
     let found = find(place.path(), &SOURCES, None);
     assert_eq!((found.commit, found.modified), (Ok(first), Some(false)));
-    // What is not in the binary does not change it.
+    // A file that is not in the binary does not change it.
     fs::write(place.path().join("README.md"), "read it\n").unwrap();
     assert_eq!(modified_at(place.path()), Some(false));
     fs::write(place.path().join("src/main.rs"), "fn main() { }\n").unwrap();
@@ -155,7 +156,7 @@ fn an_archive_knows_its_commit_without_git_and_a_copy_says_that_it_does_not() {
     let copy = find(&archive, &SOURCES, None);
     assert!(copy.commit.unwrap_err().starts_with("git: "));
     assert!(copy.watch.is_empty());
-    // Somebody else's repository around a copy is not where it is from.
+    // An unrelated repository around a copy is not its origin.
     let around = place.path().join("around");
     repository(&around);
     let within = around.join("src/vendor");

@@ -23,7 +23,7 @@ use nix::unistd::Pid;
 /// More writes than any command makes: a command that never ends would be noticed here.
 const MOST_WRITES: usize = 2_000;
 
-/// How a traced command ended.
+/// End of a traced command.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Killed,
@@ -224,7 +224,8 @@ fn the_list_is_openssls_too(place: &Place, ca: &str, out: &Path) {
     }
 }
 
-/// Kills `bartizan ca COMMAND` at every write, on a fresh copy of `template` each time; gives how many writes there were.
+/// Kills `bartizan ca COMMAND` at every write, on a fresh copy of `template` each time; gives how
+/// many writes there were.
 fn kill_at_every_write(place: &Place, template: &str, command: &str) -> usize {
     let before: BTreeSet<String> = Register::open(&place.path(&format!("{template}/ca")))
         .and_then(|register| register.entries())
@@ -249,7 +250,7 @@ fn kill_at_every_write(place: &Place, template: &str, command: &str) -> usize {
         no_key_is_half(&out);
         no_certificate_is_unknown(&ca, &out);
         let serials = all_is_well_after_recovery(&ca, &out, &before);
-        // What this run issued, whether it was handed out or not, no other run has issued.
+        // Serial numbers issued in this run, handed out or not, are used by no other run.
         for serial in serials.into_iter().filter(|serial| !before.contains(serial)) {
             assert!(
                 ever_issued.insert(serial.clone()),
@@ -390,7 +391,8 @@ fn processes_killed_at_random_moments_while_they_compete_lose_nothing() {
     const ROUNDS: u64 = 40;
     let place = Place::in_memory();
     place.ca_works("init --dir ca --algorithm ml-dsa-44");
-    // How long a command takes on this machine now says when it can be caught at work.
+    // The duration of a command on this machine decides the moments at which it can be caught at
+    // work.
     let began = Instant::now();
     for number in 0..3 {
         place.ca_works(&format!("issue --dir ca --name first-{number} --dns nf.5gc --out out"));

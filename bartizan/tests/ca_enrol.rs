@@ -1,4 +1,5 @@
-//! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, by curl, and against each other.
+//! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, by curl,
+//! and against each other.
 
 mod authority;
 #[path = "ca_enrol/enrolling.rs"]
@@ -18,7 +19,7 @@ use authority::{Place, Said};
 use bartizan_testing::{free_port, until};
 use serde_json::Value;
 
-/// How long an answer may take on a busy machine.
+/// Patience for an answer on a busy machine.
 const LONG: Duration = bartizan_testing::PATIENCE;
 
 /// An authority that serves enrolment.
@@ -75,7 +76,7 @@ impl Serving {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         let mut answer = Vec::new();
-        // What is refused early may be cut off while we still write.
+        // An early refusal may close the connection while we still write.
         let _ = stream.write_all(request);
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
@@ -86,7 +87,7 @@ impl Serving {
 fn answered(address: SocketAddr, request: &[u8]) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
-    // What is closed at once may be closed while we still write.
+    // An immediate refusal may close the connection while we still write.
     let _ = stream.write_all(request);
     match stream.read(&mut [0; 1]) {
         Ok(read) => (read > 0).then_some(stream),
@@ -156,7 +157,7 @@ fn openssl_enrols_updates_and_revokes_with_keys_of_both_kinds() {
         );
         let said = serving.cmp(&place, &first);
         assert_eq!(said.code, 0, "{said:?}");
-        // Nobody but the file of the authority says what the root is: the two are the same.
+        // The root that OpenSSL received is compared with the authority's file.
         let der =
             |file: &str| place.openssl_works(&format!("x509 -in {file} -outform DER -fingerprint -sha256 -noout"));
         assert_eq!(der(&format!("{name}.root")), der("ca/root.crt.pem"));
@@ -435,7 +436,7 @@ fn http_that_is_not_cmp_is_put_off_and_lists_are_given_to_anybody() {
         status(&post("application/pkixcmp", 200_000, &"a".repeat(200_000))),
         "413"
     );
-    // What is no message gets one that says so.
+    // A request that is no message gets an error message.
     let answer = serving.http(post("application/pkixcmp", 4, "0123").as_bytes());
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.contains("application/pkixcmp"),
@@ -538,7 +539,8 @@ fn connected(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Who took up a connection of EST waited for the authority too, and with it every other connection.
+/// Regression: the thread that accepted EST connections also waited for the authority, and with it
+/// every other connection.
 #[test]
 fn connections_are_taken_up_while_a_request_waits_for_the_authority() {
     let place = Place::new();
@@ -698,7 +700,8 @@ fn curl_enrols_and_renews_by_est() {
     let text = place.openssl_works("x509 -in next.crt -noout -subject -ext subjectAltName");
     assert!(text.contains("CN=amf") && text.contains("DNS:amf.5gc"), "{text}");
 
-    // Who has the key of a certificate that this authority does not know, or has revoked, gets nothing.
+    // A client with the key of a certificate that this authority does not know, or has revoked,
+    // gets nothing.
     place.openssl_works("req -x509 -key amf.key -subj /CN=amf -out own.crt");
     assert_eq!(
         curl(

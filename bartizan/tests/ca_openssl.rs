@@ -6,7 +6,7 @@ use authority::{ALGORITHMS, Place};
 
 const NRF: &str = "--name nrf --dns nrf.5gc --ip 10.0.0.2 --uri urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64";
 
-/// How OpenSSL can write an ML-DSA key that RFC 9881 knows.
+/// Encodings of an ML-DSA key (RFC 9881) that OpenSSL can write.
 const ENCODINGS: [&str; 3] = ["seed-only", "priv-only", "seed-priv"];
 
 fn verify(place: &Place, out: &str, options: &str) -> authority::Said {

@@ -1,4 +1,5 @@
-//! The authority's keys in a PKCS#11 token: SoftHSM has the keys, OpenSSL 3.5 of the lab root judges what they signed, and OpenSC what the token shows of them.
+//! The authority's keys in a PKCS#11 token: SoftHSM has the keys, OpenSSL 3.5 of the lab root
+//! judges what they signed, and OpenSC what the token shows of them.
 
 mod authority;
 

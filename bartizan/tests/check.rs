@@ -92,7 +92,7 @@ impl Place {
         self.works("ca crl --dir ca --file out/ca.crl.pem");
     }
 
-    /// What is found, as JSON, with the exit code that goes with it.
+    /// Findings as JSON, with the exit code that goes with them.
     fn findings(&self, arguments: &str) -> Vec<String> {
         let said = self.bartizan(&format!("check core.yaml --json {arguments}"));
         let report: serde_json::Value =
@@ -467,7 +467,7 @@ fn the_page_s_example_passes() {
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
-/// What `check --json` says of the first interface.
+/// The first interface in the output of `check --json`.
 fn first_interface(place: &Place) -> serde_json::Value {
     let report: serde_json::Value = serde_json::from_str(&place.bartizan("check core.yaml --json").out).unwrap();
     report["interfaces"][0].clone()

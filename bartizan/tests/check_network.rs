@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A small network: a core with sidecars, one of them classical for now, a RAN by IPsec, a fronthaul that MACsec is to protect, O1 that nothing does.
+/// A small network: a core with sidecars, one of them classical for now, a RAN by IPsec, a
+/// fronthaul that MACsec is to protect, O1 that nothing does.
 const NETWORK: &str = r#"
 policy: hybrid
 trust: { roots: ca.pem }
@@ -252,7 +253,7 @@ fn every_kind_of_link_has_a_clause_and_a_budget_or_the_reason_why_it_has_none() 
     let pairs = links[15]["predicted"]["category_pairs"].as_array().unwrap();
     assert!(pairs[0].as_u64().unwrap() > 12 && pairs[1] == 168, "{pairs:?}");
     assert!(links[0]["predicted"]["category_pairs"].is_null());
-    // What nobody here has read is marked where it is printed.
+    // An unverified source is marked in the output.
     let said = text(&check(place.path(), &["--budget"]).stdout);
     assert!(
         said.contains("TS 23.501, table 5.7.4-1, notes on the CN PDB (as cited, the text was not read)"),
@@ -332,7 +333,8 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
         "{answer}"
     );
     assert!(first.contains("== by interface"), "{first}");
-    // What the schema of OASIS asks of each object (SARIF 2.1.0, sections 3.13, 3.14, 3.18, 3.19, 3.27, 3.28, 3.29, 3.49).
+    // Required properties of each object in the schema of OASIS (SARIF 2.1.0, sections 3.13, 3.14,
+    // 3.18, 3.19, 3.27, 3.28, 3.29, 3.49).
     assert_eq!(keys(&sarif), ["$schema", "runs", "version"]);
     assert_eq!(keys(run), ["results", "tool"]);
     assert_eq!(keys(&run["tool"]["driver"]), ["name", "rules", "semanticVersion"]);
@@ -352,7 +354,7 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
         assert_eq!(rule["id"], result["ruleId"]);
         let of_result = ["level", "locations", "message", "properties", "ruleId", "ruleIndex"];
         assert_eq!(keys(result), of_result);
-        // What a rule's tags name is what each of its findings falls short of.
+        // A rule's tags name the frameworks that each of its findings falls short of.
         let frameworks = result["properties"]["frameworks"].as_array().unwrap();
         let names: Vec<_> = frameworks.iter().map(|one| &one["name"]).collect();
         let tags: Vec<_> = rule["properties"]["tags"].as_array().unwrap().iter().collect();

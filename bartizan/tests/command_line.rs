@@ -1,4 +1,5 @@
-//! What is the same for every command: help pages, exit codes, `--json`, options that mean one thing, and output that nobody reads.
+//! Behaviour that all commands share: help pages, exit codes, `--json`, options that mean one
+//! thing, and output without a reader.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -309,8 +310,9 @@ interfaces: [{{ kind: SBI, between: [amf, nrf], with: sidecar }}]
         ("log-empty", Some(""), true),
         ("log-set", Some("1"), false),
     ] {
-        // A terminal of its own, until the sidecar reports that it is ready or has ended. `script` writes the command itself to the log, so the pattern
-        // must not match its own text; and it empties a log only when it first writes to it, so each time has one of its own.
+        // A terminal of its own, until the sidecar reports that it is ready or has ended. `script`
+        // writes the command itself to the log, so the pattern must not match its own text; and it
+        // empties a log only when it first writes to it, so each time has one of its own.
         let line = format!(
             "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q '[r]eady' {log} || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
         );
@@ -428,7 +430,7 @@ fn where_the_target_is_elsewhere_the_demo_is_found() {
     );
 }
 
-/// What a user without rights meets: as root, that of nobody.
+/// Behaviour for a user without rights: root runs the commands as the user with number 65534.
 mod as_root {
     use std::os::unix::fs::PermissionsExt;
 
@@ -445,7 +447,7 @@ nodes:
 ";
         std::fs::write(place.path().join("core.yaml"), network).unwrap();
         std::fs::set_permissions(place.path().join("ca"), PermissionsExt::from_mode(0o700)).unwrap();
-        // Where the test's own program is may be closed to others.
+        // The folder of the test's own program may be closed to other users.
         let binary = place.path().join("bartizan");
         bartizan_testing::copy_program(env!("CARGO_BIN_EXE_bartizan"), &binary);
         let run = |arguments: &[&str]| {

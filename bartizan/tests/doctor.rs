@@ -1,5 +1,5 @@
-//! `bartizan doctor` as its user meets it: on this machine, without rights, without programs, with programs that are not what
-//! their names say.
+//! `bartizan doctor` as its user meets it: on this machine, without rights, without programs, with
+//! programs that are not what their names say.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -42,7 +42,8 @@ fn feature<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Val
 fn fake(folder: &Path, name: &str, script: &str) {
     let (text, path) = (folder.join(format!("{name}.sh")), folder.join(name));
     fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-    // What is open for writing here is open in what other tests are starting, and cannot be run meanwhile.
+    // A file that is open for writing here is open in processes that other tests are starting, and
+    // cannot be run meanwhile.
     bartizan_testing::copy_program(&text, &path);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -86,7 +87,7 @@ fn with_an_empty_path_each_program_is_named_with_the_command_that_brings_it() {
     let said = doctor(&["--feature", "demo"], Some(empty.path()));
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.out.contains("apt-get install curl"), "{}", said.out);
-    // Where /usr/sbin has it, the command is another.
+    // The command differs if it is found in /usr/sbin.
     assert!(said.out.contains("nghttpd: "), "{}", said.out);
     assert!(said.out.contains("not ready"), "{}", said.out);
 }
@@ -159,7 +160,7 @@ fn a_program_that_does_not_run_is_not_there() {
     let of = |name: &str| tools.iter().find(|tool| tool["program"] == name).unwrap();
     assert_eq!(of("nghttpd")["is"], "absent");
     assert!(of("nghttpd")["reason"].as_str().unwrap().contains("libnghttp2"));
-    // A file that nobody may run is none.
+    // A file without execute permission is not a program.
     assert_eq!(of("curl")["reason"], "not in PATH");
 }
 

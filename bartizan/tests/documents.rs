@@ -1,4 +1,5 @@
-//! Documents: their links lead somewhere, their deployment files are accepted, their words are those of the field, and so are those of the sources.
+//! Documents: their links lead somewhere, their deployment files are accepted, their words are
+//! those of the field, and so are those of the sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +45,8 @@ fn documents() -> Vec<(PathBuf, String)> {
     found.into_iter().map(read).collect()
 }
 
-/// The lines of a document that are prose: what stands in fenced or indented code is left out, with `None` in its place.
+/// The lines of a document that are prose: what stands in fenced or indented code is left out, with
+/// `None` in its place.
 fn prose(text: &str) -> Vec<Option<&str>> {
     let mut fenced = false;
     let lines = text.lines().map(|line| {

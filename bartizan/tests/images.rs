@@ -1,4 +1,5 @@
-//! Images of containers, built by buildah and run by it: without a container engine's cgroups, in the network of this host.
+//! Images of containers, built by buildah and run by it: without a container engine's cgroups, in
+//! the network of this host.
 
 #[path = "sidecar/stage.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part")]
@@ -31,7 +32,7 @@ mod as_root {
 
     /// Long enough to build images on a machine that does much else.
     const LONG: Duration = Duration::from_secs(600);
-    /// Whom the image runs as.
+    /// User of the image.
     const USER: u32 = 10101;
 
     /// Storage for images that ends with the test.
@@ -78,7 +79,7 @@ mod as_root {
                 .argument(env!("CARGO_BIN_EXE_bartizan"));
             strip.run(LONG).unwrap_or_else(|error| panic!("{error}"));
             let script = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/images"));
-            // As somebody builds whose files nobody else may read.
+            // Built with a umask under which no other user may read the files.
             let built = self
                 .program("sh")
                 .arguments(["-c", "umask 077; exec \"$@\"", "sh"])

@@ -469,7 +469,8 @@ fn a_reader_that_closes_the_pipe_is_no_error() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// Both ends of the recorded N2 and E2 links, one between sidecars, and a node nobody saw.
+/// Both ends of the recorded N2 and E2 links, one between sidecars, and a node that no capture
+/// shows.
 const NETWORK: &str = "
 nodes:
   amf: { function: AMF, address: 127.0.0.18 }

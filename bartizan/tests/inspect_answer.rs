@@ -1,4 +1,5 @@
-//! The answer before all the rest: links, share of bytes judged, what is wrong and what to do about it, in lines that fit.
+//! The answer before all the rest: links, share of bytes judged, what is wrong and what to do about
+//! it, in lines that fit.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

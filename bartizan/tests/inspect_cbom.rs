@@ -1,4 +1,4 @@
-//! What `bartizan inspect --cbom` writes, against the published schema of CycloneDX 1.7.
+//! Output of `bartizan inspect --cbom`, against the published schema of CycloneDX 1.7.
 
 mod cyclonedx;
 mod inspect_stage;
@@ -284,7 +284,7 @@ fn what_ledgers_say_of_ike_and_esp_is_listed_as_their_word_with_their_hashes() {
         "protocol/ipsec/esp/ENCR_AES_GCM_16-256/Curve25519/32-bit Sequential Numbers/ke1_ml-kem-768",
     );
     assert_eq!(place(esp).len(), 2, "both directions: {esp:#}");
-    // Without a ledger nobody tells.
+    // Without a ledger it is unknown.
     let alone = document(&["strongswan-6.1.0.pcap"], &[]);
     let all: Vec<&str> = assets(&alone, "protocol")
         .filter_map(|one| one["bom-ref"].as_str())
@@ -337,7 +337,7 @@ fn ssh_is_listed_by_what_was_agreed_on_and_signed_with() {
         .filter(|component| properties(component)["protocolProperties"]["type"] == "ssh")
         .map(|component| component["name"].as_str().unwrap())
         .collect();
-    // Of seven connections one agreed on nothing.
+    // One of seven connections agreed on nothing.
     assert_eq!(of_ssh.len(), 6);
     assert!(of_ssh.contains(&"SSH 2.0, mlkem768x25519-sha256, ssh-ed25519"));
     let level = |name: &str| {

@@ -1,4 +1,5 @@
-//! `bartizan inspect --follow --otlp`: events and metrics at a collector that is there, gone, slow, refuses, or is killed.
+//! `bartizan inspect --follow --otlp`: events and metrics at a collector that is there, gone, slow,
+//! refuses, or is killed.
 
 mod collector;
 #[allow(dead_code, reason = "each test program uses its own part")]
@@ -25,7 +26,7 @@ fn follow(directory: &Path, url: &str, more: &[&str]) -> Followed {
     Followed::start(directory, &[&arguments[..], more].concat())
 }
 
-/// How often each id is there.
+/// Number of occurrences of each id.
 fn ids(records: &[Value]) -> BTreeMap<String, usize> {
     let mut ids = BTreeMap::new();
     for record in records {
@@ -213,7 +214,7 @@ fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
         lines.filter(|line| line["event"] == "loss").collect::<Vec<_>>()
     };
     let sum = |losses: &[Value]| -> u64 { losses.iter().map(|line| line["records"].as_u64().unwrap()).sum() };
-    // What each of the two answers refused may be reported by itself.
+    // The refused events of each of the two answers may be reported separately.
     until("every loss", || sum(&losses()) >= expected);
     let metrics = followed.scraped(&url, None, |_| true);
     assert_eq!(
@@ -228,7 +229,8 @@ fn what_the_collector_refuses_is_dropped_counted_and_reported_as_a_loss() {
     assert!(sent.values().all(|times| *times == 1), "{sent:?}");
 }
 
-/// Whether nothing waits in a queue on disk: the collector's answer to the last of it was read too.
+/// Returns true if no segment waits in a queue on disk: the collector's answer to the last of it
+/// was read too.
 fn is_empty(queue: &Path) -> bool {
     let mut files = fs::read_dir(queue).unwrap();
     files.all(|file| {
@@ -325,7 +327,7 @@ fn killed_at_both_ends_every_event_arrives_and_only_what_was_on_its_way_arrives_
     first.wait_for("finding");
     // An answer that is not read before this collector goes would have the batch repeated.
     until("an empty queue", || is_empty(&directory.path().join("queue")));
-    // What waits is on disk alone when it is killed.
+    // The queue is on disk alone when the process is killed.
     let taken_by_first = first.taken();
     drop(first);
     let path = directory.path().join("link.pcap");
@@ -350,7 +352,7 @@ fn killed_at_both_ends_every_event_arrives_and_only_what_was_on_its_way_arrives_
     // Everything that both processes reported, in order.
     assert_eq!(lines(&arrived), [reported_before, again.events()].concat());
     assert!(ids(&arrived).values().all(|times| *times == 1));
-    // What was on its way came a second time, under the same id.
+    // Events on their way came a second time, under the same id.
     let third = ids(&third.taken());
     assert!(flying.keys().all(|id| third.contains_key(id)), "{flying:?}");
     // Both processes' events have ids of their own.
@@ -411,7 +413,7 @@ fn a_collector_by_https_is_judged_by_the_root_that_was_given_and_keys_are_quantu
     followed.wait_for_error("logs are not taken, and wait: invalid peer certificate");
     let (_, _) = followed.terminate();
     assert!(collector.sent().is_empty(), "nothing goes to whom nobody knows");
-    // What waited goes to the same one under its own root.
+    // The queued events go to the same collector under its own root.
     let before = followed.events();
     let mut followed = follow(
         directory.path(),
@@ -470,7 +472,7 @@ fn the_stack_s_parts_name_one_another_and_its_alerts_name_what_is_exported() {
     );
     let source = of_stack("grafana/provisioning/datasources/prometheus.yaml");
     assert_eq!(source["datasources"][0]["url"], "http://prometheus:9090");
-    // What is mounted is there, and the file of events is in a volume.
+    // Mounted files exist, and the file of events is in a volume.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/observe");
     let mut mounted = Vec::new();
     for service in services.as_object().unwrap().values() {

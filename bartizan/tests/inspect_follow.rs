@@ -84,7 +84,8 @@ fn a_safe_link_ends_clean_and_a_capture_cut_in_its_last_record_is_no_failure() {
     assert_eq!(report["report"]["files"][0]["links"].as_array().unwrap().len(), 1);
 }
 
-/// Before, nothing said so until the end, which the other source may put off for months, and the report called it complete.
+/// Before, nothing said so until the end, which the other source may put off for months, and the
+/// report called it complete.
 #[test]
 fn a_source_that_fails_is_reported_at_once_and_its_report_says_where() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +114,8 @@ fn a_source_that_fails_is_reported_at_once_and_its_report_says_where() {
     assert!(because.ends_with(files[1]["damage"].as_str().unwrap()), "{files}");
 }
 
-/// What ends in the middle of a record, or before the first one, was not ended by its writer: `ssh` lost its host.
+/// Input that ends in the middle of a record, or before the first one, was not ended by its writer:
+/// `ssh` lost its host.
 #[test]
 fn standard_input_that_breaks_off_is_a_failure_as_without_following() {
     let directory = tempfile::tempdir().unwrap();
@@ -228,7 +230,8 @@ fn a_named_pipe_is_followed_while_its_writer_is_silent() {
     );
 }
 
-/// A reader that stops without closing the pipe. Before, the first signal did nothing, and a service manager killed the process.
+/// A reader that stops without closing the pipe. Before, the first signal did nothing, and a
+/// service manager killed the process.
 #[test]
 fn an_end_that_is_asked_for_comes_though_nobody_reads() {
     let directory = tempfile::tempdir().unwrap();
@@ -271,7 +274,7 @@ fn an_end_that_is_asked_for_comes_though_nobody_reads() {
             errors.contains("took nothing more, and the last lines are lost"),
             "{errors}"
         );
-        // What goes elsewhere is there.
+        // Output to other places was written.
         fs::remove_file(directory.path().join("page.html")).unwrap();
     }
 }
@@ -387,8 +390,9 @@ fn a_ledger_that_says_otherwise_is_a_contradiction() {
     assert_eq!(status, 1);
 }
 
-/// TLS connections that stay open after the ClientHello, of which memory has room for a part: nearly 2 kB for each, and less
-/// than half of 16 MB is for what lives. Each is the first one of a capture, with other ports.
+/// TLS connections that stay open after the ClientHello, of which memory has room for a part:
+/// nearly 2 kB for each, and less than half of 16 MB is for what lives. Each is the first one of a
+/// capture, with other ports.
 fn too_many(path: &Path) -> u64 {
     const HEAD: usize = 24;
     const RECORD: usize = 16;

@@ -1,4 +1,4 @@
-//! What `bartizan inspect --html` writes: whole, well-formed, in need of nothing else, and bounded.
+//! Output of `bartizan inspect --html`: complete, well-formed, self-contained, and bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -234,7 +234,7 @@ fn the_evidence_of_the_worst_links_is_on_the_page_whenever_they_began() {
     assert_eq!(cards.len(), 600);
     let text: String = cards[0].descendants().filter_map(|node| node.text()).collect();
     assert!(text.contains("10.9.2.189") && text.contains("HTTP/2"), "{text}");
-    // Whatever leads to evidence leads to some.
+    // Every link to evidence has a target.
     let ids: BTreeSet<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
     let mut targets = document
         .descendants()

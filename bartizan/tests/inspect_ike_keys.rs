@@ -1,5 +1,5 @@
-//! `bartizan inspect --ike-keys` on what two strongSwans sent. Their keys stand in charon's log at its highest level, which
-//! only a wrapper of this test asks for; tshark is given the same.
+//! `bartizan inspect --ike-keys` on what two strongSwans sent. Their keys stand in charon's log at
+//! its highest level, which only a wrapper of this test asks for; tshark is given the same.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
 mod cyclonedx;
@@ -23,8 +23,8 @@ mod as_root {
     use crate::cyclonedx;
     use crate::stage::{HYBRID, Stage, eventually};
 
-    /// Asks charon for all it can log of IKE, and runs the lab root's with its directory at its own place. The mounts go
-    /// with it.
+    /// Asks charon for all it can log of IKE, and runs the lab root's with its directory at its own
+    /// place. The mounts go with it.
     const WRAPPER: &str = r#"#!/bin/sh
 set -e
 directory=$(dirname "$STRONGSWAN_CONF")
@@ -175,7 +175,8 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
         Some(installed.1.text("spi-in")?.to_owned())
     }
 
-    /// SK_ei, SK_er, SK_ai and SK_ar in the order they were made, from a log of level 4; the latter two empty with an AEAD.
+    /// SK_ei, SK_er, SK_ai and SK_ar in the order they were made, from a log of level 4; the latter
+    /// two empty with an AEAD.
     fn keys(log: &str) -> Vec<[String; 4]> {
         const NAMES: [&str; 4] = ["Sk_ei secret", "Sk_er secret", "Sk_ai secret", "Sk_ar secret"];
         let mut lines = log.lines().peekable();
@@ -280,7 +281,8 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
         assert_listed(&recorded, opened);
     }
 
-    /// What was opened is in the bill of materials: the proofs and certificates of both ends, the cipher of ESP, the rekey.
+    /// Decrypted content is in the bill of materials: the proofs and certificates of both ends, the
+    /// cipher of ESP, the rekey.
     fn assert_listed(recorded: &Recorded, opened: &Value) {
         recorded.inspect(&["e2.pcap", "--ike-keys", "ike.keys", "--cbom", "cbom.json"]);
         let document = std::fs::read(recorded.folder.path().join("cbom.json")).expect("a document");

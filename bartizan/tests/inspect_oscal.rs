@@ -1,4 +1,5 @@
-//! Findings as assessment results of OSCAL: what its model demands of every document, and that nothing of the report is missing.
+//! Findings as assessment results of OSCAL: what its model demands of every document, and that
+//! nothing of the report is missing.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

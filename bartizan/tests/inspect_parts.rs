@@ -1,4 +1,5 @@
-//! `bartizan inspect --part` and `--merge`: parts of captures give the report of the whole in every form, and others are refused.
+//! `bartizan inspect --part` and `--merge`: parts of captures give the report of the whole in every
+//! form, and others are refused.
 
 mod inspect_stage;
 
@@ -18,7 +19,7 @@ use inspect_stage::{data, inspect};
 
 const FORMS: [&[&str]; 5] = [&[], &["--all"], &["--alike"], &["--json"], &["--coverage"]];
 const DOCUMENTS: [&str; 3] = ["cbom", "html", "sarif"];
-/// How evidence begins, and how many bytes of a checksum it ends with.
+/// Length of the first line of evidence, and of the checksum at its end.
 const MAGIC: usize = b"bartizan-evidence/1\n".len();
 const DIGEST: usize = 32;
 
@@ -118,7 +119,7 @@ fn a_capture_that_is_cut_or_damaged_is_reported_as_when_it_is_read() {
     }
 }
 
-/// Where the first record from here on begins.
+/// Offset of the first record from here on.
 fn record(capture: &[u8], from: usize) -> usize {
     let mut at = 24;
     while at < from {

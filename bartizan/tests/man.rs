@@ -23,7 +23,7 @@ fn shown(page: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What is the same whatever hyphens and quotes a page is set with.
+/// The page's text without hyphenation and typographic quotes.
 fn plain(text: &str) -> String {
     let plain = |character: char| match character {
         '\u{2010}' | '\u{2212}' => '-',

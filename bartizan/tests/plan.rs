@@ -116,7 +116,7 @@ fn a_table_of_delays_replaces_the_published_curve() {
         .iter()
         .map(|count| count["fits"].as_u64().unwrap())
         .collect();
-    // What a port adds is less than any step between categories: all modes fit the same pairs.
+    // The delay of a port is less than any step between categories: all modes fit the same pairs.
     assert!(
         counts[0] > 140 && counts.iter().all(|count| *count == counts[0]),
         "{counts:?}"

@@ -187,7 +187,7 @@ fn confined_sidecar_serves_dials_anew_counts_records_and_drains() {
     assert!(ledger.matches("X25519MLKEM768").count() >= 2, "{ledger}");
 }
 
-/// What `bartizan sidecar` does, with the privileges dropped once the ports are open.
+/// Runs like `bartizan sidecar`, with the privileges dropped once the ports are open.
 fn serve_confined(place: &Path) {
     let file = place.join("deployment.yaml");
     let text = std::fs::read_to_string(&file).unwrap();

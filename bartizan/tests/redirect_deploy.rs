@@ -1,4 +1,5 @@
-//! What is in `deploy/` is what this version understands: units, images, the overlay for free5gc-compose, the dashboard.
+//! The files in `deploy/` match this version: units, images, the overlay for free5gc-compose, the
+//! dashboard.
 
 mod dashboard;
 
@@ -81,7 +82,8 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
             let waits = &services[&container]["depends_on"][&format!("{node}-network")];
             assert_eq!(waits["restart"], true, "{service} of {node}");
         }
-        // Of keys and ledgers a container has its own function's; what all have is not secret.
+        // A container has the keys and ledgers of its own function only; files that all containers
+        // have are not secret.
         let mounts = |container: &str| -> Vec<String> {
             let mounts = services[container]["volumes"].as_array().unwrap().iter();
             let word =
@@ -114,7 +116,7 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
                 .unwrap()
                 .contains_key(&format!("bartizan-{node}"))
         );
-        // What the containers run is understood by this binary.
+        // This binary accepts the commands of the containers.
         let sidecar = words(&services[&format!("{node}-sidecar")]["command"]);
         assert_eq!(sidecar, ["/etc/bartizan/deployment.yaml", "--node", node]);
         let health = words(&network["healthcheck"]["test"]);
@@ -185,7 +187,7 @@ fn commands_of_the_page_give_each_sidecar_every_file_that_it_reads_and_no_key_of
         .map(str::to_owned);
         assert_eq!(names(&keys), own.into(), "{node}");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        // What the image's user reads; the key is given to it.
+        // Files that the image's user reads; the key is given to it.
         assert_eq!(
             [mode(&network), mode(&keys), mode(&keys.join("ca.crt.pem"))],
             [0o755, 0o755, 0o644]
@@ -255,7 +257,7 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
             .push((instruction.to_owned(), rest));
     }
     assert_eq!(stages.keys().collect::<Vec<_>>(), ["controller", "redirect", "sidecar"]);
-    // What is copied is what the script puts together.
+    // The image copies the files that the script puts together.
     let script = std::fs::read_to_string(deploy("../scripts/images")).unwrap();
     for (_, copied) in stages
         .values()
@@ -280,7 +282,8 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
     assert!(checked.status.success(), "{checked:?}");
 }
 
-/// Found with Docker Compose: a container that ended with its program was started again in another namespace, and function and sidecar had no network.
+/// Found with Docker Compose: a container that ended with its program was started again in another
+/// namespace, and function and sidecar had no network.
 #[test]
 fn holder_of_a_namespace_outlives_its_program_and_ends_when_it_is_stopped() {
     let place = tempfile::tempdir().unwrap();
@@ -470,7 +473,7 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
                 .unwrap();
         };
         let amf = sidecar("amf");
-        // Nobody there; then a sidecar without a function behind it.
+        // First no peer; then a sidecar without a function behind it.
         ask();
         let nrf = sidecar("nrf");
         ask();

@@ -1,4 +1,5 @@
-//! A sidecar behind the redirect, in namespaces: where it leads connections, what it refuses, and what it says of the rules.
+//! A sidecar behind the redirect, in namespaces: where it leads connections, what it refuses, and
+//! what it says of the rules.
 
 mod redirect_stage;
 
@@ -190,7 +191,7 @@ interfaces:",
             "{said}"
         );
         until(&stage, "/ready", "ready\n");
-        // What it leaves when it ends is believed for a while, and then no more.
+        // Its last report is valid for a while after it ends, and then expires.
         first.terminate(LONG).unwrap();
         until(&stage, "/ready", "compared with it no more");
         until(

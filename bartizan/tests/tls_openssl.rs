@@ -1,5 +1,5 @@
-//! TLS between crates/protect/tls and OpenSSL 3.5, each as client and as server: group and signature are asserted from what both ends
-//! say was negotiated.
+//! TLS between crates/protect/tls and OpenSSL 3.5, each as client and as server: group and
+//! signature are asserted from what both ends say was negotiated.
 
 mod tls_peer;
 
@@ -163,7 +163,7 @@ fn we_follow_openssl_s_hello_retry_request() {
     assert_eq!(met.echo, "nazitrab\n");
 }
 
-/// What our server says of OpenSSL as this client, and the alert OpenSSL shows.
+/// Reason with which our server refuses OpenSSL as this client, and the alert that OpenSSL shows.
 fn refused_client(
     place: &Place,
     ours: &bartizan_tls::Endpoint,

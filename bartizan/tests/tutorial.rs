@@ -8,11 +8,12 @@ mod as_root {
 
     use bartizan_host::{Facts, Program};
 
-    /// Names of network namespaces are mounts: in a mount namespace of its own, with its own directory for them, it meets nobody's.
+    /// Names of network namespaces are mounts: a mount namespace of its own, with its own directory
+    /// for them, keeps them apart from those of other tests.
     const ALONE: &str = "mkdir -p /run/netns; mount -t tmpfs none /run/netns; exec bash -euo pipefail \"$1\"";
     const STEP: &str = "--- step";
 
-    /// What is typed in one step, and the lines that the tutorial shows of its output.
+    /// Input of one step, and the output lines that the tutorial shows.
     struct Step<'a> {
         typed: &'a str,
         shown: Vec<&'a str>,

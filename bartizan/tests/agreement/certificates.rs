@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::tshark::Row;
 
-/// What tshark names the object identifiers of algorithms in a certificate.
+/// tshark's field for the object identifiers of algorithms in a certificate.
 pub(crate) const ALGORITHMS: &str = "x509af.algorithm.id";
 
-/// One message's certificates as we read them hold those bytes that tshark shows (`field`), and name those algorithms that it
-/// finds in them. Says how many they are.
+/// One message's certificates as we read them hold those bytes that tshark shows (`field`), and
+/// name those algorithms that it finds in them. Says how many they are.
 pub(crate) fn agree(ours: &Value, row: &Row, field: &str) -> usize {
     let ours = ours.as_array().expect("certificates were read");
     let theirs = &row[field];

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::tshark::{Row, capture, connections, inspect, list, numbers, rows};
 
-/// What was offered and chosen in each connection of a server's port, in order.
+/// Offer and choice in each connection of a server's port, in order.
 type Agreed = BTreeMap<u64, Vec<(String, Vec<u64>, Vec<u64>, Option<u64>)>>;
 
 fn port(end: &Value) -> u64 {
@@ -92,7 +92,7 @@ fn every_handshake_of_quic_is_read_as_tshark_reads_it() {
 fn every_handshake_of_dtls_over_udp_is_read_as_tshark_reads_it() {
     let mut ours = ours("dtls.pcap", "dtls");
     assert_eq!(ours.values().map(Vec::len).sum::<usize>(), 8);
-    // Of the second handshake between the same sockets tshark puts no fragments together: it shows no curve.
+    // tshark does not reassemble the second handshake between the same sockets: it shows no curve.
     ours.get_mut(&4608).unwrap()[1].3 = None;
     let options = ["-d", "udp.port==4601-4608,dtls"];
     assert_eq!(ours, theirs("dtls.pcap", "dtls", &options, 4600..4700));

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::certificates;
 use crate::tshark::{Row, list, numbers, rows};
 
-/// Our reading of an association agrees with tshark's of the datagrams of this UDP port that its records came from. Says how many
-/// certificates the two ends showed.
+/// Our reading of an association agrees with tshark's of the datagrams of this UDP port that its
+/// records came from. Says how many certificates the two ends showed.
 pub(crate) fn agree(datagrams: &Path, port: u16, ours: &Value) -> usize {
     let dtls = &ours["sctp"]["dtls"];
     let decode = format!("udp.port=={port},dtls");
@@ -67,8 +67,8 @@ pub(crate) fn agree(datagrams: &Path, port: u16, ours: &Value) -> usize {
     shown
 }
 
-/// Of several schemes in a packet the first is the signature's: a CertificateRequest, which lists what the server takes, stands behind
-/// it.
+/// The first of several schemes in a packet is the signature's: a CertificateRequest, which lists
+/// the server's schemes, stands behind it.
 fn signatures(dtls: &Value, of: &impl Fn(&str, &[&str]) -> Vec<Row>) {
     for (kind, member) in [(12, "server_signature"), (15, "client_signature")] {
         let filter = format!("dtls.handshake.type == {kind} && dtls.handshake.sig_hash_alg");

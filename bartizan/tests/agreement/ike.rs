@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tshark::{by_member, list, numbers, rows};
 
-/// How much was found to be the same.
+/// Number of matching items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// Last requests and answers of IKE_SA_INIT, by IKE_SA.
@@ -138,7 +138,8 @@ fn halves(file: &Path, document: &Value) -> usize {
         "isakmp.length",
     ];
     let ours = by_member(document, "ike", "initiator_spi");
-    // Of several IKE_SA_INIT with the same number the order alone tells which is which: they are compared above.
+    // Several IKE_SA_INIT with the same number are distinguished by their order alone: they are
+    // compared above.
     let filter = "isakmp && isakmp.exchangetype != 34 && isakmp.exchangetype != 37 && !icmp";
     let mut theirs: BTreeMap<_, Vec<(u64, u64)>> = BTreeMap::new();
     for row in rows(file, &[], filter, &fields) {
@@ -161,7 +162,7 @@ fn halves(file: &Path, document: &Value) -> usize {
         assert_eq!(half["first_packet"], messages[0].0);
         assert_eq!(half["packets"], messages.len());
         assert_eq!(half["complete"], true);
-        // Of what was sent again by a busy machine tshark does not say which came first.
+        // tshark does not show the order of messages that a busy machine sent again.
         if half["retransmissions"] != 0 {
             continue;
         }

@@ -1,5 +1,6 @@
-//! What `bartizan inspect` reads, compared with what tshark 4.4 of the lab root reads, compared as code points: on captures recorded in
-//! the tree, and on captures that OpenSSL 3.5 and strongSwan 6.1 make while the tests run (see `as_root`).
+//! Output of `bartizan inspect`, compared with that of tshark 4.4 of the lab root as code points:
+//! on captures recorded in the tree, and on captures that OpenSSL 3.5 and strongSwan 6.1 make while
+//! the tests run (see `as_root`).
 
 mod as_root;
 mod certificates;

@@ -77,7 +77,7 @@ fn bytes_and_packets_of_every_connection_are_those_tshark_counts() {
                     traffic["repeated_bytes"].as_u64().unwrap(),
                 );
                 assert_eq!(all + repeated, bytes, "{name} {port} {side}");
-                // What follows the end of a connection is not part of it.
+                // Packets behind the end of a connection are not part of it.
                 assert!(
                     traffic["packets"].as_u64().unwrap().abs_diff(packets) <= 1,
                     "{name} {port} {side}"

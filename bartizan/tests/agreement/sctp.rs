@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::tshark::{numbers, rows};
 
-/// Of a capture of one association and one payload protocol: the number of its DATA chunks.
+/// Compares a capture of one association and one payload protocol; returns the number of its DATA
+/// chunks.
 pub(crate) fn agree(file: &Path, document: &Value) -> usize {
     let sctp = &document["files"][0]["connections"][0]["sctp"];
     let both = |field: &str| -> u64 {

@@ -1,5 +1,5 @@
-//! What `bartizan inspect --timing` counts, compared with what tshark counts: packet by packet, with packets lost, repeated and
-//! reordered as well.
+//! Counts of `bartizan inspect --timing`, compared with those of tshark: packet by packet, with
+//! packets lost, repeated and reordered as well.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,19 +69,19 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Default)]
 struct Compared {
     handshakes: usize,
     /// Segments sent again and out of order.
     again: u64,
     late: u64,
-    /// How often one tool has the one where the other has the other.
+    /// Number of segments that one tool takes for retransmitted and the other for reordered.
     distinguished_otherwise: u64,
 }
 
-/// Compares everything. Whether a segment behind the highest one was sent again or overtaken is a guess by its time in both
-/// tools: how often the guesses differ is given.
+/// Compares everything. Both tools guess by its time if a segment behind the highest one was sent
+/// again or overtaken. The number of different guesses is given.
 fn compare(file: &Path) -> Compared {
     let packets = tshark(file);
     let by_number: BTreeMap<u64, &Packet> = packets.iter().map(|packet| (packet.number, packet)).collect();
@@ -217,7 +217,8 @@ fn what_is_lost_repeated_and_reordered_is_reported_as_tshark_tells_it() {
     let (mut behind, mut otherwise) = (0, 0);
     for seed in 0..24_u64 {
         let (header, mut records) = records(&bytes);
-        // A small generator will do: every packet is lost, repeated 1 to 8 packets later, or swapped with the next, one in ten.
+        // A small generator will do: every packet is lost, repeated 1 to 8 packets later, or
+        // swapped with the next, one in ten.
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut draw = |below: u64| {
             state ^= state << 13;

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::certificates;
 use crate::tshark::{ENDS, Row, by_ends, ends, list, numbers, rows};
 
-/// What `random` is in a HelloRetryRequest (RFC 8446, section 4.1.3).
+/// Value of `random` in a HelloRetryRequest (RFC 8446, section 4.1.3).
 const HELLO_RETRY_REQUEST: &str = "cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c";
 
-/// How often both were found to say the same.
+/// Number of matching items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// Last ClientHellos of connections.
@@ -223,8 +223,9 @@ fn certificates(file: &Path, document: &Value, agreed: &mut Agreed) {
     assert_eq!(shown.filter(|is| *is).count(), seen, "none that tshark does not see");
 }
 
-/// Fatal alerts in plaintext: ours names the end and the alert. What follows a NULL cipher's ChangeCipherSpec, tshark reads on; to us
-/// it is protected by that cipher, and the connection is called clear for it.
+/// Fatal alerts in plaintext: ours names the end and the alert. Behind a NULL cipher's
+/// ChangeCipherSpec, tshark reads on; to us the records are protected by that cipher, and the
+/// connection is reported as unencrypted for it.
 fn alerts(file: &Path, document: &Value, agreed: &mut Agreed) {
     let ours = by_ends(document);
     for row in handshakes(file, "tls.alert_message.level == 2", &["tls.alert_message.desc"]) {

@@ -20,7 +20,7 @@ pub(crate) fn rows(file: &Path, options: &[&str], filter: &str, fields: &[&str])
 /// The fields that [`ends`] needs.
 pub(crate) const ENDS: [&str; 6] = ["ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "tcp.srcport", "tcp.dstport"];
 
-/// Who sent a packet to whom.
+/// Source and destination of a packet.
 pub(crate) fn ends(row: &Row) -> (SocketAddr, SocketAddr) {
     let end = |v4: &str, v6: &str, port: &str| {
         let address = row[v4].first().or(row[v6].first()).expect("an address");
@@ -38,7 +38,7 @@ pub(crate) fn capture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What we read of a capture.
+/// Our report on a capture.
 pub(crate) fn inspect(file: &Path) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
         .args(["inspect", "--json"])

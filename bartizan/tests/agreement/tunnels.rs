@@ -1,5 +1,5 @@
-//! GTP-U, PFCP and GTPv2-C: types of messages, tunnels and sessions. No capture in the tree has any: these are made here, header by
-//! header as TS 29.281, TS 29.244 and TS 29.274 have them.
+//! GTP-U, PFCP and GTPv2-C: types of messages, tunnels and sessions. No capture in the tree has
+//! any: these are made here, header by header as TS 29.281, TS 29.244 and TS 29.274 have them.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::tshark::{connections, inspect, numbers, rows};
 
-/// A user's packet: IPv4 and UDP, addresses of nobody.
+/// A user's packet: IPv4 and UDP, with unassigned addresses.
 fn users_packet(last: u8) -> Vec<u8> {
     let payload = [7; 40];
     ipv4([10, 60, 0, last], [198, 51, 100, 1], 17, &udp(4000, 53, &payload))
@@ -55,7 +55,8 @@ fn gtp_c(kind: u8, tunnel: Option<u32>, another: bool) -> Vec<u8> {
     control(flags, kind, &endpoint)
 }
 
-/// With a sequence number, and one information element: Cause of PFCP, Recovery of GTPv2-C; what it says does not matter here.
+/// With a sequence number, and one information element: Cause of PFCP, Recovery of GTPv2-C; what it
+/// says does not matter here.
 fn control(flags: u8, kind: u8, endpoint: &[u8]) -> Vec<u8> {
     let element: &[u8] = if flags >> 5 == 1 {
         &[0, 19, 0, 1, 1]
@@ -132,7 +133,7 @@ fn write(file: &Path) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// How many messages of each type, and for each tunnel or session, an end sent.
+/// Number of messages of each type, and for each tunnel or session, from an end.
 type Counts = BTreeMap<(bool, u64), u64>;
 
 fn of_types(ours: &Value) -> Counts {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 type Stream = StreamOwned<ServerConnection, TcpStream>;
 
-/// What happens to a request.
+/// Fault injected into a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// This status.
@@ -99,7 +99,7 @@ impl ApiServer {
         self.address
     }
 
-    /// Whether both certificates are there, and the status says so.
+    /// Returns true if the status reports both certificates.
     pub(crate) fn is_written(&self) -> bool {
         let state = self.state.lock().unwrap();
         state.objects[NETWORK]["status"]["issued"] == "2/2"
@@ -116,7 +116,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// How often an object of this name was created.
+    /// Number of times that an object of this name was created.
     pub(crate) fn created(&self, name: &str) -> usize {
         self.state
             .lock()
@@ -175,7 +175,7 @@ impl ApiServer {
         state.objects.remove(&format!("{REQUESTS}{name}")).expect("it is there");
     }
 
-    /// Writes a CertificateRequest that is nobody's.
+    /// Writes a CertificateRequest without an owner.
     pub(crate) fn put_request(&self, name: &str) {
         let mut state = self.state.lock().unwrap();
         let object = json!({ "metadata": { "name": name, "uid": "theirs", "resourceVersion": "1" } });

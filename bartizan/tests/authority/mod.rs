@@ -1,4 +1,5 @@
-//! What the tests of `bartizan ca` have in common: the binary under test, and OpenSSL of the lab root to judge it.
+//! Common parts of the tests of `bartizan ca`: the binary under test, and OpenSSL of the lab root
+//! to judge it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub(crate) struct Place {
     root: Option<LabRoot>,
 }
 
-/// What a program said.
+/// Exit and output of a program.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,
@@ -45,8 +46,9 @@ impl Place {
         }
     }
 
-    /// A place with OpenSSL, in memory where the machine has such a place. A process that is killed loses nothing the kernel
-    /// has taken already, so that it does not matter where the files lie, and nothing waits for a disk.
+    /// A place with OpenSSL, in memory where the machine has such a place. A process that is killed
+    /// loses nothing the kernel has taken already, so that it does not matter where the files lie,
+    /// and nothing waits for a disk.
     pub(crate) fn in_memory() -> Self {
         let memory = Path::new("/dev/shm");
         match tempfile::tempdir_in(memory) {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{Place, Said, said};
 
-/// Where Debian's package has the module.
+/// Path of the module in Debian's package.
 pub(crate) const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
 pub(crate) const PIN: &str = "1234";
 

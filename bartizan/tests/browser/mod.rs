@@ -1,4 +1,5 @@
-//! Chromium without a window, driven by the Chrome DevTools Protocol over a pair of pipes: what a page draws, and what the browser itself counts of it.
+//! Chromium without a window, driven by the Chrome DevTools Protocol over a pair of pipes: what a
+//! page draws, and what the browser itself counts of it.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -35,21 +36,21 @@ pub(crate) struct Chromium {
     process: Child,
     to: ChildStdin,
     from: Receiver<Value>,
-    /// What came while something else was waited for.
+    /// Messages that came while another was waited for.
     waiting: VecDeque<Value>,
     asked: u64,
     session: String,
     _profile: tempfile::TempDir,
 }
 
-/// What the compositor said of the frames of a while.
+/// Frames of a period, as counted by the compositor.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     /// That were shown, in whole or in part.
     pub(crate) presented: usize,
     /// That it dropped.
     pub(crate) dropped: usize,
-    /// Of these, the ones that whoever looks could notice: something was in motion.
+    /// Dropped frames that a viewer could notice: something was in motion.
     pub(crate) noticed: usize,
 }
 
@@ -63,7 +64,7 @@ impl Chromium {
             .args(OPTIONS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
-            // What it leaves when it is killed goes with the profile.
+            // Its temporary files are deleted with the profile, also when it is killed.
             .env("TMPDIR", profile.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -93,7 +94,7 @@ impl Chromium {
         this
     }
 
-    /// What a command answers.
+    /// Sends a command and returns its answer.
     pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.asked += 1;
         let id = self.asked;
@@ -182,7 +183,7 @@ impl Chromium {
         self.session = session;
     }
 
-    /// What was counted since.
+    /// Frames counted since.
     pub(crate) fn frames(&mut self) -> Frames {
         let session = std::mem::take(&mut self.session);
         self.ask("Tracing.end", &json!({}));

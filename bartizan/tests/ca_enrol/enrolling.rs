@@ -13,7 +13,7 @@ fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     let reference = open["invitations"][0]["reference"].as_str().unwrap().to_owned();
     assert_eq!(open["invitations"][0]["state"], "open");
 
-    // Nobody listens: a clear error, and the key of this attempt is the one of the next.
+    // No server listens: a clear error, and the key of this attempt is the one of the next.
     let nowhere = free_port();
     let said = enrol(
         &place,
@@ -56,7 +56,7 @@ fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
     let shown: Value = serde_json::from_str(&place.ca_works("show --dir ca amf --json")).unwrap();
     assert_eq!(shown["state"], "valid", "{shown}");
 
-    // The authority goes away and comes back while somebody renews: the run that failed is run again.
+    // The authority goes away during a renewal and comes back: the run that failed is run again.
     let address = serving.address;
     drop(serving);
     assert_eq!(enrol(&place, &format!("{server} --renew")).code, 2);
@@ -94,7 +94,7 @@ fn a_function_is_renewed_early_where_the_authority_has_another_root_and_once() {
         place.ca_works("rollover activate-root --dir ca");
         assert!(again().contains("left as it is"));
 
-        // Nobody is there to be asked: nothing is wrong yet.
+        // No server answers: nothing is wrong yet.
         drop(serving);
         let said = enrol(&place, &format!("{server} --renew --within 30"));
         assert_eq!(said.code, 0);
@@ -136,7 +136,7 @@ fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_fo
     place.openssl_works("verify -CAfile amf/ca.crt.pem -untrusted amf/amf.crt.pem amf/amf.crt.pem");
     let listed: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
     assert_eq!(listed["invitations"][0]["state"], "issued");
-    // What a crash between key and certificate leaves: the next run gets the same certificate.
+    // A crash between key and certificate: the next run gets the same certificate.
     let before = place.text("amf/amf.crt.pem");
     fs::remove_file(place.path("amf/amf.crt.pem")).unwrap();
     fs::copy(
@@ -153,14 +153,15 @@ fn a_confirmation_that_is_lost_leaves_the_certificate_and_its_invitation_open_fo
     assert!(!place.path("amf/.amf.key.pem.pending.partial").exists());
 }
 
-/// OpenSSL is the authority: its own test server, which gives one certificate, whoever asks.
+/// OpenSSL is the authority: its own test server, which gives one certificate to any client.
 #[test]
 fn a_function_enrols_at_openssls_server() {
     let place = Place::with_openssl();
     place.ca_works("init --dir ca --algorithm ecdsa-p256");
     for algorithm in ["ml-dsa-65", "ecdsa-p384"] {
         let port = free_port().port();
-        // A first attempt, at nobody, leaves the key for which the server has its certificate.
+        // A first attempt, without a server, leaves the key for which the server has its
+        // certificate.
         let out = format!("out-{algorithm}");
         let attempt = format!(
             "--server http://127.0.0.1:{port}/pkix/ --name gnb --out {out} --key-algorithm {algorithm} --reference r"

@@ -23,7 +23,8 @@ fn enrolled(options: &str) -> (Place, Serving) {
     (place, serving)
 }
 
-/// How it shows who it is. Nothing is between its certificate and a root that issues by itself.
+/// Arguments with which it authenticates itself. Nothing is between its certificate and a root that
+/// issues by itself.
 fn gnb(place: &Place) -> &'static str {
     if place.text("gnb.extra").contains("BEGIN") {
         "-cert gnb.crt -key gnb.key -extracerts gnb.extra"
@@ -69,7 +70,7 @@ fn openssl_learns_of_a_root_by_the_one_that_it_trusts() {
     place.openssl_works("verify -x509_strict -CAfile gnb.root across");
     assert_eq!(place.ca_works("list --dir ca --json").matches("\"serial\"").count(), 5);
 
-    // What signs answers is below the root of before still.
+    // The certificate that signs answers is still below the previous root.
     fs::write(place.path("both"), place.text("gnb.root") + &new).unwrap();
     place.openssl_works("genpkey -algorithm ML-DSA-65 -out next.key");
     let said = serving.cmp(
@@ -140,7 +141,7 @@ fn openssl_gets_revocation_lists_that_are_newer_than_its_own() {
         place.ca_works("revoke --dir ca amf");
         assert!(list("-oldcrl first", "second"), "{options}");
         assert_ne!(number("second"), before);
-        // Those of somebody else.
+        // Lists of an unrelated authority.
         place.openssl_works("req -x509 -newkey ED25519 -nodes -keyout other.key -out other.crt -subj /CN=other");
         assert!(!list("-crlcert other.crt", "none"));
     }

@@ -87,7 +87,7 @@ fn the_files_of_a_node_with_ipsec_alone_are_looked_at() {
     );
     copy("kept.key.pem", "cu.key.pem");
 
-    // Of another authority.
+    // A certificate of another authority.
     place.works("ca init --dir other --algorithm ecdsa-p256");
     copy("ca.crt.pem", "kept.root.pem");
     copy("other/root.crt.pem", "ca.crt.pem");

@@ -14,7 +14,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
-/// How it answers.
+/// Response of the collector.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// 200 with this body.
@@ -55,7 +55,8 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Listens here, and answers requests for logs and traces as listed, with the last of these again and again. Metrics are taken, but by one that is silent.
+    /// Listens here, and answers requests for logs and traces as listed, with the last of these
+    /// again and again. Metrics are taken, but by one that is silent.
     pub(crate) fn listen(address: SocketAddr, answers: &[Answer]) -> Self {
         Self::start(address, answers, None)
     }
@@ -216,7 +217,7 @@ fn serve<S: Read + Write>(reader: &mut BufReader<S>, state: &State) -> Option<()
             _ => answers.remove(0),
         }
     };
-    // An answer to a request that nobody remembers would be none in the test.
+    // A response is recorded before it is sent: the test would otherwise miss it.
     state.requests.lock().unwrap().push(Request {
         at: Instant::now(),
         path,
@@ -262,7 +263,7 @@ pub(crate) fn line(record: &Value) -> Value {
     serde_json::from_str(record["body"]["stringValue"].as_str().unwrap()).unwrap()
 }
 
-/// What a collector of this host proves itself by, and the root that signed it, PEM.
+/// TLS configuration of a collector on this host, and the root that signed its certificate, PEM.
 pub(crate) fn by_https() -> (Arc<ServerConfig>, String) {
     let mut root = CertificateParams::new(Vec::<String>::new()).unwrap();
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

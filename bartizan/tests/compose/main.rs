@@ -1,5 +1,7 @@
-//! The overlay for free5gc-compose, started: Docker Engine and Docker Compose of Debian 13 in namespaces of their own, on this machine's kernel. `make test-compose`
-//! makes the root with them and runs this. Functions are stood in for by nghttpd and curl, in a file of the shape of free5gc-compose's (`base.yaml`).
+//! The overlay for free5gc-compose, started: Docker Engine and Docker Compose of Debian 13 in
+//! namespaces of their own, on this machine's kernel. `make test-compose` makes the root with them
+//! and runs this. Functions are stood in for by nghttpd and curl, in a file of the shape of
+//! free5gc-compose's (`base.yaml`).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -12,7 +14,8 @@ use serde_json::Value;
 
 /// As in scripts/compose.
 const NAME: &str = "trixie-1";
-/// Of everything: four minutes were seen on a machine that built something else meanwhile.
+/// Limit for the whole test: four minutes were seen on a machine that built something else
+/// meanwhile.
 const LONG: Duration = Duration::from_secs(20 * 60);
 /// The user of the sidecar's image.
 const IMAGE_USER: u32 = 10_101;
@@ -31,7 +34,8 @@ fn run(program: impl AsRef<Path>, arguments: &[&str], directory: &Path) -> Strin
     finished.unwrap_or_else(|error| panic!("{arguments:?}: {error}")).text()
 }
 
-/// What the engine is given: this program, what images are built of, and a project of Compose with the overlay, as docs/free5gc.md has it.
+/// Files for the engine: this program, inputs of the images, and a project of Compose with the
+/// overlay, as docs/free5gc.md has it.
 fn prepare(job: &Path) {
     let project = job.join("project");
     for folder in [&project.join("bartizan/network/certificates"), &job.join("repository")] {
@@ -74,8 +78,9 @@ fn prepare(job: &Path) {
     }
 }
 
-/// The control group that the containers' are made in. Where controllers have hierarchies of their own it is this process's, so that they share its processors;
-/// a unified hierarchy has no place for groups below one with processes.
+/// Parent of the containers' control groups. If controllers have hierarchies of their own, it is
+/// this process's, so that they share its processors; a unified hierarchy has no place for groups
+/// below one with processes.
 fn control_group() -> String {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
     let of_processors = groups.lines().find_map(|line| {
@@ -100,7 +105,7 @@ fn remove(group: &str) {
     }
 }
 
-/// What docs/free5gc.md says of the merged file.
+/// Properties of the merged file as documented in docs/free5gc.md.
 fn judge(model: &Value) {
     let services = model["services"].as_object().unwrap();
     assert_eq!(services.len(), 3 * FUNCTIONS.len() + 1);
@@ -115,7 +120,7 @@ fn judge(model: &Value) {
         assert_eq!(function["network_mode"], shared.as_str());
         assert_eq!(waits[&format!("{node}-network")]["condition"], "service_healthy");
         assert_eq!(waits[&format!("{node}-network")]["restart"], true);
-        // What the project's own file waits for is waited for.
+        // A dependency in the project's own file is kept.
         let theirs = if node == "nrf" { "db" } else { "free5gc-nrf" };
         assert_eq!(waits[theirs]["condition"], "service_started");
         let network = &services[&format!("{node}-network")]["networks"]["privnet"];

@@ -1,4 +1,5 @@
-//! Certificates of an issuer of cert-manager, which the tests play: what it is asked for, what is taken of its answers and what is refused.
+//! Certificates of an issuer of cert-manager, which the tests play: what it is asked for, what is
+//! taken of its answers and what is refused.
 
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl Stage {
         eventually("it is asked for", || self.server.request(name))
     }
 
-    /// What an authority makes of the request, as cert-manager answers.
+    /// Status of the request with this authority's signature, as cert-manager answers.
     fn signed(&self, authority: &str, request: &Value, options: &str) -> Value {
         let csr = BASE64
             .decode(request["spec"]["request"].as_str().unwrap().as_bytes())

@@ -97,7 +97,7 @@ fn what_sidecars_carry_becomes_a_condition_and_one_that_never_answers_is_said() 
     says("Excepted", "nodes.nrf: SBI to amf: open under an exception");
     server.put_pod("lost", "nrf", admin(http("{\"ledger_lost\":3}"), false).0);
     says("LedgerLost", "nodes.nrf: 3 ledger records were lost");
-    // Whoever was asked is not asked again at once, whatever it answered.
+    // A sidecar that was asked is not asked again at once, after any answer.
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert!(running.terminate(Duration::from_secs(120)).unwrap().success());
 

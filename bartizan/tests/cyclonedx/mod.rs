@@ -68,7 +68,7 @@ pub(crate) fn assets<'a>(document: &'a Value, kind: &'a str) -> impl Iterator<It
     components.filter(move |component| component["cryptoProperties"]["assetType"] == kind)
 }
 
-/// Where a component was seen: locations and what stands next to them.
+/// Occurrences of a component: locations and their additional context.
 pub(crate) fn places(component: &Value) -> Vec<(&str, &str)> {
     fn text<'a>(place: &'a Value, member: &str) -> &'a str {
         place[member].as_str().unwrap()

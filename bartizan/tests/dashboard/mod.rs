@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// That every query of a dashboard in `deploy/grafana`, more than `least` of them, names metrics and labels that are exported.
+/// That every query of a dashboard in `deploy/grafana`, more than `least` of them, names metrics
+/// and labels that are exported.
 pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../deploy/grafana")
@@ -31,8 +32,9 @@ pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
     }
 }
 
-/// That a query counts what came first of its kind: a series that begins with 1 has no increase, and a panel that counts handshakes by `increase`
-/// alone shows none of a connection that stays open.
+/// That a query counts what came first of its kind: a series that begins with 1 has no increase,
+/// and a panel that counts handshakes by `increase` alone shows none of a connection that stays
+/// open.
 fn assert_first_is_counted(query: &str) {
     /// Counters whose series are there from the start, with 0.
     const FROM_THE_START: [&str; 2] = [
@@ -69,7 +71,7 @@ pub(crate) fn assert_queries(queries: &[String], metrics: &str) {
             assert!(exported.contains_key(*metric), "{query}: nobody exports {metric}");
         }
         for (word, next) in &words {
-            // What is followed by a bracket is a function.
+            // A word before a bracket is a function.
             if metrics.contains(&word) || WORDS.contains(&word.as_str()) || next.starts_with('(') {
                 continue;
             }
@@ -111,7 +113,7 @@ pub(crate) fn identifiers(query: &str) -> Vec<(String, String)> {
                 let length = tail
                     .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                     .unwrap_or(tail.len());
-                // What a digit stands before is the unit of a duration.
+                // A word behind a digit is the unit of a duration.
                 if !rest[..start].ends_with(|c: char| c.is_ascii_digit()) {
                     words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
                 }

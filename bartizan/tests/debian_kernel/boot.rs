@@ -1,4 +1,4 @@
-//! Where these tests run.
+//! Kernel and guest of these tests.
 
 use std::time::Duration;
 

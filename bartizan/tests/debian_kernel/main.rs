@@ -1,4 +1,5 @@
-//! What a kernel does that has nftables together with ESP, as operators have it: an unmodified Debian kernel, in one boot for all of these tests.
+//! Behaviour of a kernel with nftables and ESP, as operators have it: an unmodified Debian kernel,
+//! in one boot for all of these tests.
 
 #[path = "../ipsec/stage.rs"]
 #[allow(dead_code, reason = "each test binary uses its own part")]

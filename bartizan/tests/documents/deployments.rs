@@ -1,4 +1,4 @@
-//! What documents show as a deployment file is accepted by `bartizan check`.
+//! Deployment files in documents are accepted by `bartizan check`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -23,7 +23,7 @@ pub(crate) fn of(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What is wrong with a target that `document` names.
+/// Checks a target that `document` names.
 pub(crate) fn check(root: &Path, document: &Path, target: &str) -> Result<(), String> {
     if target.starts_with("https://") || target.starts_with("mailto:") {
         return Ok(());

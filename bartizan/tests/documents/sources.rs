@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::root;
 use super::words::{self, BANNED};
 
-/// Of the words that documents do without: ordinary English in a comment, a state of `inspect diff`, and keys of the lab's files.
+/// Banned words that sources may use: ordinary English in a comment, a state of `inspect diff`, and
+/// keys of the lab's files.
 const IN_PROSE_ALONE: [&str; 10] = [
     "tell", "tells", "vanish", "vanishes", "vanished", "paper 1", "paper 2", "paper 3", "paper 4", "paper 5",
 ];
@@ -17,7 +18,7 @@ const NAMES: [&str; 12] = [
     "came", "door", "doors", "ground", "grounds", "standing", "stock", "tale", "tales", "ways", "knock", "stranger",
 ];
 
-/// Where one of them stays, and why. One that is no longer there fails the test.
+/// Exceptions: file, word and reason. One that is no longer needed fails the test.
 const EXCEPTIONS: [(&str, &str, &str); 3] = [
     (
         "lab/crates/workbench/src/runner/trial.rs",
@@ -150,7 +151,7 @@ fn spoken(identifier: &str) -> String {
     said
 }
 
-/// Which words of a source are not those of the field, each with its line.
+/// Banned words in a source, each with its line.
 fn found(text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let banned = || BANNED.iter().filter(|(word, _)| !IN_PROSE_ALONE.contains(word));
     let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What is not written, and what is written instead.
+/// Banned words, and their replacements.
 pub(super) const BANNED: [(&str, &str); 42] = [
     ("in clear", "unencrypted, plaintext"),
     ("clear text", "plaintext, unencrypted"),
@@ -60,7 +60,7 @@ pub(super) fn words(text: &str) -> String {
     said
 }
 
-/// Which banned words a text has, each with its remedy.
+/// Banned words in a text, each with its remedy.
 fn found(text: &str) -> Vec<String> {
     let text = words(text);
     let of = BANNED.iter().filter(|(word, _)| text.contains(&format!(" {word} ")));
@@ -94,7 +94,8 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-/// What is written by hand today: reports and the changelog's past are left as they were, tables of inspect-reads are made by code.
+/// Text that is written by hand today: reports and the changelog's past are left as they were,
+/// tables of inspect-reads are made by code.
 fn judged(path: &str, text: &str) -> Option<String> {
     match path {
         "CHANGELOG.md" => {

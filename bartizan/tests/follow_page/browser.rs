@@ -9,12 +9,14 @@ use super::{File, PREFACE, Path, followed, fs, header, record, segment};
 use crate::browser::Chromium;
 use crate::follow_stage::{Followed, data, only_port};
 
-/// How long events come for, in seconds. Longer, for figures: PAGE_SECONDS=20 and `--nocapture`, with a release build.
+/// Duration of the events, in seconds. Longer, for figures: PAGE_SECONDS=20 and `--nocapture`, with
+/// a release build.
 fn seconds() -> u64 {
     env::var("PAGE_SECONDS").map_or(2, |seconds| seconds.parse().expect("PAGE_SECONDS is a number"))
 }
 
-/// Something small moves with each frame, so that there is one to be drawn at every chance; the times of frames are kept.
+/// Something small moves with each frame, so that there is one to be drawn at every chance; the
+/// times of frames are kept.
 const IN_MOTION: &str = "
     window.frames_seen = [];
     const mark = document.body.appendChild(document.createElement('i'));
@@ -27,7 +29,7 @@ const IN_MOTION: &str = "
         requestAnimationFrame(next);
     })(performance.now())";
 
-/// Which way a packet of a TLS connection goes, and the packet from its IP header on.
+/// Direction of a packet of a TLS connection, and the packet from its IP header on.
 type Packet = (bool, Vec<u8>);
 
 /// A capture to which connections are added.
@@ -106,7 +108,7 @@ fn start(directory: &Path) -> (Growing, Followed, String) {
     (growing, followed, format!("http://{address}/"))
 }
 
-/// What the page says of how many links there are.
+/// The page's text for the number of links.
 fn total(links: u16) -> String {
     format!("document.querySelector('#answer strong')?.textContent.replace(/\\D/g, '') === '{links}'")
 }
@@ -126,7 +128,7 @@ fn a_browser_shows_links_and_events_as_they_come_and_goes_on_drawing() {
     browser.until("document.querySelectorAll('#drawing .stroke').length === 400");
     println!("{LINKS} links: first contentful paint after {paint:.0} ms");
     browser.value(IN_MOTION);
-    // What the machine does by itself.
+    // Frames without any event.
     counted(&mut browser, "nothing", || {
         thread::sleep(Duration::from_secs(seconds()));
     });

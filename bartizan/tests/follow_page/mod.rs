@@ -43,7 +43,7 @@ fn get(address: SocketAddr, target: &str) -> Answer {
     request(address, &format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n\r\n"))
 }
 
-/// Somebody who looks at the page: what he has, and what he was given last.
+/// A client of the page: its state, and the last update that it received.
 struct Browser {
     address: SocketAddr,
     known: String,
@@ -234,7 +234,7 @@ fn whoever_asks_for_another_host_or_for_more_than_reading_is_refused() {
     assert_eq!(get(address, "/metrics").status, 404);
     let (status, _) = followed.terminate();
     assert_eq!(status, 0);
-    // Where other hosts reach it, it is refused, and may be insisted on.
+    // A listening address that other hosts reach is refused, and may be insisted on.
     let refused = inspect(directory.path(), &["capture.pcap", "--follow", "--http", "0.0.0.0:0"]);
     assert_eq!(refused.status, 64);
     assert!(refused.stderr.contains("no login and no TLS"), "{}", refused.stderr);
@@ -288,7 +288,8 @@ fn browsers_that_stall_hold_up_neither_the_inspection_nor_for_long_each_other() 
     assert_eq!((status, stalled.len()), (1, 20));
 }
 
-/// Before, each of these had one of sixteen places for five seconds, and whoever asked came after all of them.
+/// Regression: each of these had one of sixteen places for five seconds, and a real client came
+/// after all of them.
 #[test]
 fn connections_that_ask_for_nothing_make_room_for_one_that_does() {
     let directory = tempfile::tempdir().unwrap();

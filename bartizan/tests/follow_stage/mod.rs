@@ -47,7 +47,7 @@ pub(crate) fn only_port(port: u16) -> Vec<u8> {
     kept
 }
 
-/// What one that ended by itself said.
+/// Exit and output of a process that ended by itself.
 pub(crate) struct Said {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -102,7 +102,7 @@ fn named(text: &str, name: &str) -> Vec<Value> {
 /// One that runs until it is asked to end.
 pub(crate) struct Followed {
     process: Option<Process>,
-    /// What it says: far more than is kept of a process that runs.
+    /// Its output: far more than is kept of a process that runs.
     said: tempfile::NamedTempFile,
 }
 
@@ -164,7 +164,7 @@ impl Followed {
         self.wait(text, |followed| followed.said().contains(text).then_some(()));
     }
 
-    /// What it wrote to standard error so far.
+    /// Its standard error so far.
     #[allow(dead_code, reason = "each test program uses its own part")]
     pub(crate) fn errors(&self) -> String {
         self.process.as_ref().expect("it runs").stderr()
@@ -187,7 +187,7 @@ impl Followed {
                 Some(process) => (process.ended().unwrap().is_some(), process.stderr()),
                 None => (true, String::new()),
             };
-            // What it wrote last may have come since it was looked at.
+            // Its last output may have come after the first look.
             if let Some(found) = found(self) {
                 return found;
             }
@@ -222,7 +222,7 @@ impl Followed {
         }
     }
 
-    /// What curl gets, once it fits.
+    /// Returns the metrics that curl gets, once they fit.
     pub(crate) fn scraped(&mut self, url: &str, inside: Option<&Namespace>, fits: impl Fn(&str) -> bool) -> String {
         self.wait(url, |_| {
             let curl = Program::new("curl")
@@ -239,8 +239,8 @@ impl Followed {
     }
 }
 
-/// That a text is OpenMetrics, as far as a consumer would trip: families are declared before their samples and once, counters
-/// end in `_total`, no series comes twice, and the end is marked.
+/// That a text is OpenMetrics, as far as a consumer would trip: families are declared before their
+/// samples and once, counters end in `_total`, no series comes twice, and the end is marked.
 pub(crate) fn assert_open_metrics(text: &str) {
     let mut types: Vec<(String, String)> = Vec::new();
     let mut series = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What arrives, what the cable shows, and what becomes of associations when something goes wrong.
+//! Delivered messages, packets on the cable, and the fate of associations after faults.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -122,7 +122,7 @@ fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_o
         assert_eq!(protocols.get(&other), None, "{protocols:?}");
         assert_eq!(protocols.get(&132), None, "SCTP left a host unencrypted: {protocols:?}");
 
-        // What somebody learns who has the capture, without and with the ledger.
+        // Evidence in the capture, without and with the ledger.
         let inspect = |more: &[&str]| {
             let program = Program::new(env!("CARGO_BIN_EXE_bartizan"));
             let program = program.arguments(["inspect", "--json"]).argument(&path).arguments(more);
@@ -141,7 +141,7 @@ fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_o
     }
 }
 
-/// What a capture of QUIC shows: the group to anybody, who signed with what to those who have a ledger.
+/// A capture of QUIC shows the group to any reader; the signature is known only with a ledger.
 fn quic_is_judged(with_ledger: &serde_json::Value, without: &serde_json::Value, capture: &Path) {
     for (report, authenticity) in [(with_ledger, "quantum-safe"), (without, "not observable")] {
         let all = report["files"][0]["connections"].as_array().unwrap();
@@ -149,7 +149,8 @@ fn quic_is_judged(with_ledger: &serde_json::Value, without: &serde_json::Value, 
             .iter()
             .filter(|one| one["datagrams"]["protocol"] == "QUIC")
             .collect();
-        // The one that carried the association and the one that is ready for the next, or more where that one was silent and replaced.
+        // The one that carried the association and the one that is ready for the next, or more
+        // where that one was silent and replaced.
         assert!(carriers.len() >= 2, "{}", carriers.len());
         assert_eq!(
             all.len(),
@@ -242,7 +243,7 @@ fn an_abort_a_restart_and_an_absent_function_reach_the_other_end() {
         let stage = Stage::new(carrier);
         let (_amf, _gnb) = (stage.start("amf"), stage.start("gnb"));
 
-        // Nobody listens behind the AMF's sidecar.
+        // No function listens behind the AMF's sidecar.
         Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         let ended = stage.ended_after("gnb", 0);
         assert_eq!(ended.ending, "peer-aborted");
@@ -461,7 +462,8 @@ fn idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_hold
             function.send(&message(1, 60, 165));
             let asked = Instant::now();
             let other = eventually("an association comes", || {
-                // The ledger says what became of one that does not come; reading it each time would be most of this test.
+                // The ledger says what became of one that does not come; reading it each time would
+                // be most of this test.
                 if asked.elapsed() > Duration::from_secs(5) {
                     let ended = stage.associations("gnb");
                     assert!(ended.is_empty(), "{} are open: {:?}", open.len(), ended.first());
@@ -474,7 +476,7 @@ fn idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_hold
         let after = resident();
         let grown = [after[0].saturating_sub(before[0]), after[1].saturating_sub(before[1])];
         println!("{many} associations over {carrier}: {grown:?} octets");
-        // Of a thousand 40 MB, some of which are taken once.
+        // A thousand associations may take 40 MB, part of which is a fixed cost.
         assert!(
             grown.iter().all(|&grown| grown < 5_000_000 + 40_000 * many),
             "{grown:?}"
@@ -550,15 +552,17 @@ fn a_message_costs_two_sidecars_few_system_calls() {
         return;
     }
     for carrier in CARRIERS {
-        // Each sidecar takes it and passes it on: four. Where a guest is slow, each is acknowledged on its own as well: six. QUIC acknowledges datagrams too.
+        // Each sidecar receives it and passes it on: four. In a slow guest each is acknowledged on
+        // its own as well: six. QUIC acknowledges datagrams too.
         let most = if carrier == "quic" { 7.5 } else { 6.5 };
         let few = (0..3).map(|_| moving_calls(carrier)).any(|moving| moving < most);
         assert!(few, "{carrier}: {most} or more, three times");
     }
 }
 
-/// Calls that move data, of both sidecars, for a message: in a quarter of all turns it is as many or fewer. What else is called depends on the time in
-/// between: a machine that is busy adds calls to some turns, and takes none away.
+/// Calls that move data, of both sidecars, for a message: the number that a quarter of all turns do
+/// not exceed. Other calls depend on the time in between: a busy machine adds calls to some turns,
+/// and takes none away.
 fn moving_calls(carrier: &'static str) -> f64 {
     const TURNS: usize = 20;
     /// In a turn, half of them each way.
@@ -611,7 +615,7 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
             Function::open(&stage.gnb, ANY, listener(), opening(10, 10)),
             accept(&waiting),
         );
-        // What was said through it shows that both ends have opened it.
+        // A message through it shows that both ends have opened it.
         let answer = message(0, 60, 165);
         pair.1.send(&answer);
         assert_eq!(pair.0.next(), Seen::Message(answer.clone()));
@@ -625,7 +629,8 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
         // Nothing leads there now, and no function waits for it.
         Function::opens_in_vain(&stage.gnb, ANY, listener(), opening(10, 10));
         let ending = stage.ended_after("gnb", 1).ending;
-        // A connection that was kept ready may not be known to be dead yet: over QUIC by silence alone, over TLS until its own end has been read.
+        // A connection that was kept ready may not be known to be dead yet: over QUIC by silence
+        // alone, over TLS until its own end has been read.
         let known = ["no-carrier", "not-opened", "carrier-lost"];
         assert!(known.contains(&ending.as_str()), "{ending}");
 
@@ -650,12 +655,13 @@ fn a_peer_node_that_is_killed_or_silent_ends_associations_and_a_new_one_serves_a
     }
 }
 
-/// A new association through sidecars that have just been started: the first ones may come before one has found the other.
+/// A new association through sidecars that have just been started: the first ones may come before
+/// one has found the other.
 fn again(stage: &Stage, waiting: &Listener) -> (Function, Function) {
     let mut attempts = 100;
     eventually("the association comes about", || {
         let function = Function::try_open(&stage.gnb, ANY, listener(), opening(10, 10))?;
-        // What an attempt that failed left to be accepted does not hear this.
+        // An association left over from a failed attempt does not receive this message.
         attempts += 1;
         let call = message(0, 60, attempts);
         if !function.try_send(&call) {

@@ -1,4 +1,4 @@
-//! How many system calls a message costs two sidecars.
+//! Number of system calls that a message costs two sidecars.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +64,7 @@ impl Counter {
         done
     }
 
-    /// How many calls by which data moves were counted so far.
+    /// Number of calls so far that move data.
     pub(crate) fn moving(counters: &[Self]) -> usize {
         let of = |one: &Self| -> usize {
             let calls = one.calls.lock().unwrap();
@@ -73,7 +73,7 @@ impl Counter {
         counters.iter().map(of).sum()
     }
 
-    /// What was counted, by number, of a sidecar that has ended.
+    /// Counts by system call number, of a sidecar that has ended.
     pub(crate) fn finish(self) -> BTreeMap<libc::c_long, usize> {
         for thread in self.threads {
             thread.join().unwrap();

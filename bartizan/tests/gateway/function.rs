@@ -11,7 +11,7 @@ use super::stage::{PATIENCE, eventually};
 /// A message as a function sees it: stream, payload protocol identifier, order, octets.
 pub(crate) type Message = (u16, u32, Ordering, Vec<u8>);
 
-/// What a function sees next.
+/// Next event of a function.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Message(Message),
@@ -102,7 +102,7 @@ impl Function {
         self.association.send_with(*stream, *protocol, *ordering, bytes).is_ok()
     }
 
-    /// Whether the other end has acknowledged everything that was sent.
+    /// Returns true if the other end has acknowledged everything that was sent.
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.association.is_acknowledged().unwrap()
     }

@@ -1,4 +1,5 @@
-//! N2 and E2 carried by two sidecars, between functions on kernel SCTP: each test runs itself again in a guest whose kernel has it.
+//! N2 and E2 carried by two sidecars, between functions on kernel SCTP: each test runs itself again
+//! in a guest whose kernel has it.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 

@@ -11,7 +11,7 @@ use bartizan_wire::sctp::{self, Data};
 
 use crate::function::Message;
 
-/// Who says a message.
+/// Sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Speaker {
     Initiator,

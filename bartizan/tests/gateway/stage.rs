@@ -38,12 +38,13 @@ pub(crate) fn in_a_guest(name: &str) -> bool {
     let finished = program.start().unwrap().finish(LONG).unwrap();
     let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
     assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
-    // What was counted.
+    // The counts.
     println!("{said}");
     true
 }
 
-/// What carries SCTP between the sidecars, as the deployment file has it: each scenario is run over both.
+/// Carriers of SCTP between the sidecars, as the deployment file has them: each scenario is run
+/// over both.
 pub(crate) const CARRIERS: [&str; 2] = ["tls", "quic"];
 
 pub(crate) struct Stage {
@@ -167,7 +168,7 @@ impl Stage {
         Node { process }
     }
 
-    /// What the admin port of a node serves; none where it does not.
+    /// Response of a node's admin port; none if it does not answer.
     pub(crate) fn admin(&self, node: &str, path: &str) -> Option<String> {
         let connect = || TcpStream::connect(("127.0.0.1", 9001));
         let mut stream = self.space(node).enter(connect).unwrap().ok()?;
@@ -251,12 +252,12 @@ pub(crate) fn protocols(file: &Path) -> BTreeMap<u8, usize> {
     counts
 }
 
-/// Where the gNB's function finds the AMF.
+/// Address at which the gNB's function finds the AMF.
 pub(crate) fn listener() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], NGAP))
 }
 
-/// Where the AMF's function listens.
+/// Address at which the AMF's function listens.
 pub(crate) fn forward() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 5], NGAP))
 }

@@ -1,4 +1,5 @@
-//! Pods of two nodes, injected by the webhook and started from what it made of them, on two hosts with a cable between them.
+//! Pods of two nodes, injected by the webhook and started from what it made of them, on two hosts
+//! with a cable between them.
 
 use std::fs;
 use std::process::Command;
@@ -100,13 +101,15 @@ fn injected_pods_ask_each_other_protected_and_nothing_leaves_before_at_restart_o
     let (_nrf_rules, _nrf_sidecar) = (nrf.start(0), nrf.start(1));
     let _function = stage.function(&stage.nrf, "0.0.0.0");
     let ask = || stage.ask(NRF[0]);
-    // The AMF's pod between its first container and its second: whoever asks is refused, and nothing leaves.
+    // The AMF's pod between its first container and its second: requests are refused, and nothing
+    // leaves.
     let amf_rules = amf.start(0);
     let seen = stage.watch(|| {
         ask().unwrap_err();
     });
     assert_eq!(seen, Seen::default());
-    // The second, and then the pod's own init container, whose command is the chart's: it ends when the NRF has answered it.
+    // The second, and then the pod's own init container, whose command is the chart's: it ends when
+    // the NRF has answered it.
     let sidecar = amf.start(1);
     let seen = stage.watch(|| {
         let wait = words(&review("amf")["request"]["object"]["spec"]["initContainers"][0]["command"]);
@@ -183,7 +186,8 @@ fn nothing_leaves_unencrypted_while_pods_are_rolled_out_evicted_and_killed_and_t
             let (_rules, _sidecar) = (nrf.start(0), nrf.start(1));
             let _function = stage.function(&stage.nrf, "0.0.0.0");
             until("an answer of the new pod", || stage.ask(NRF[0]).is_ok());
-            // The AMF's own pod evicted without grace: all containers of ours at once, the rules first, and its function a little later.
+            // The AMF's own pod evicted without grace: all containers of ours at once, the rules
+            // first, and its function a little later.
             killed(amf_rules);
             killed(amf_sidecar);
             for _ in 0..10 {
@@ -213,7 +217,8 @@ fn words(list: &Value) -> Vec<String> {
     all.map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
-/// The container of the rules holds one capability, the sidecar none, and nobody else reads its key.
+/// The container of the rules holds one capability, the sidecar none, and no other user reads its
+/// key.
 fn rights(rules: &Process, sidecar: &Process, stage: &Stage) {
     let held = |process: &Process| {
         let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
@@ -231,7 +236,8 @@ fn rights(rules: &Process, sidecar: &Process, stage: &Stage) {
     // CAP_NET_ADMIN is bit 12.
     assert_eq!(held(rules), ["0", "0000000000001000", "0000000000001000", "1"]);
     assert_eq!(held(sidecar), ["10101", "0000000000000000", "0000000000000000", "1"]);
-    // The key belongs to root with mode 0440: the sidecar reads it as a member of the group, and does not warn of others who could.
+    // The key belongs to root with mode 0440: the sidecar reads it as a member of the group, and
+    // does not warn of others who could.
     assert!(!sidecar.stderr().contains("can read the key"), "{}", sidecar.stderr());
     let other = Command::new("setpriv")
         .args(["--reuid", "1000", "--regid", "1000", "--clear-groups", "cat"])

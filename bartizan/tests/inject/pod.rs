@@ -1,5 +1,6 @@
-//! A pod's containers started from its specification, as a kubelet and a runtime do: one after the other, each probe before the next, with the
-//! user, the groups and the capabilities of its security context, in one network namespace. The images' file system is this machine's: paths
+//! A pod's containers started from its specification, as a kubelet and a runtime do: one after the
+//! other, each probe before the next, with the user, the groups and the capabilities of its
+//! security context, in one network namespace. The images' file system is this machine's: paths
 //! under which volumes are mounted are replaced by the volumes' own.
 
 use std::fs;
@@ -17,7 +18,7 @@ pub(crate) struct Pod<'a> {
     spec: Value,
     namespace: &'a Namespace,
     address: &'a str,
-    /// Where the volumes lie, and the binary.
+    /// Folder of the volumes, and of the binary.
     folder: PathBuf,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Pod<'a> {
         process
     }
 
-    /// Whether a probe of a container succeeds.
+    /// Returns true if a probe of a container succeeds.
     pub(crate) fn answers(&self, container: &Value, probe: &str) -> bool {
         let probe = &container[probe];
         let program = match &probe["httpGet"] {
@@ -141,7 +142,8 @@ fn words(list: &Value) -> Vec<String> {
     all.map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
-/// A volume as a kubelet makes it: files of root in a folder with a date, behind a link that is exchanged when they change.
+/// A volume as a kubelet makes it: files of root in a folder with a date, behind a link that is
+/// exchanged when they change.
 fn make(volume: &Value, folder: &Path, files: &dyn Fn(&str, &str) -> Option<Vec<u8>>) {
     fs::create_dir_all(folder).unwrap();
     if !volume["emptyDir"].is_null() {

@@ -24,7 +24,7 @@ fn pods_are_injected_refused_and_left_out_over_https() {
     let names: Vec<_> = init.iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["bartizan-redirect", "bartizan-sidecar", "wait-nrf"]);
     assert_eq!(init[0]["image"], "registry.5gc/bartizan-redirect:1");
-    // What the containers run is understood by this binary.
+    // This binary accepts the commands of the containers.
     let mut understood = 0;
     for container in &init[..2] {
         let probes = ["startupProbe", "livenessProbe"].map(|probe| &container[probe]["exec"]["command"]);
@@ -132,7 +132,7 @@ fn what_is_no_review_gets_one_that_refuses_and_bounds_hold() {
     assert_eq!(webhook.curl("/ready", &[]).body, "ready\n");
     let left_out = AMF.replace("\"bartizan/node\": \"amf\"", "\"bartizan/inject\": \"disabled\"");
     assert!(webhook.review(&left_out).body.contains("--mandatory"));
-    // Connections that say nothing keep nobody waiting.
+    // Connections without a request do not delay others.
     let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(webhook.address).unwrap()).collect();
     let mut plain = TcpStream::connect(webhook.address).unwrap();
     plain.write_all(b"POST /inject HTTP/1.1\r\n\r\n").unwrap();
@@ -186,7 +186,7 @@ fn it_ends_after_the_answers_under_way_and_is_not_ready_before() {
     let mut webhook = Webhook::start(Place::new(), &["--drain", "15"]);
     webhook.process.send(libc::SIGTERM);
     until("it drains", || webhook.process.stderr().contains("draining"));
-    // Whoever comes while routes still lead here is served.
+    // A client that comes while routes still lead here is served.
     let ready = webhook.curl("/ready", &[]);
     assert_eq!((ready.status, ready.body.as_str()), (503, "draining\n"));
     assert_eq!(webhook.review(AMF).status, 200);
@@ -279,7 +279,7 @@ fn the_charts_name_what_the_command_takes() {
             "{path}"
         );
     }
-    // What stands in the values is what the command does without them.
+    // The chart's values are the defaults of the command.
     let values: Value = serde_saphyr::from_str(&chart("bartizan/values.yaml")).unwrap();
     for (option, value) in [
         ("config-map", &values["configMap"]),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::authority::Place;
 use crate::redirect_stage::LONG;
 
-/// What API servers call the Service.
+/// Name by which API servers call the Service.
 const NAME: &str = "bartizan-webhook.bartizan-system.svc";
 
 pub(crate) struct Webhook {
@@ -20,7 +20,7 @@ pub(crate) struct Webhook {
     pub(crate) address: SocketAddr,
 }
 
-/// What was answered to a request.
+/// Response to a request.
 pub(crate) struct Answered {
     pub(crate) status: u16,
     pub(crate) body: String,
@@ -107,7 +107,7 @@ impl Webhook {
         format!("@{}", path.display())
     }
 
-    /// The pod of a review after the patch, which somebody else's code applies.
+    /// The pod of a review after the patch, which an independent library applies.
     pub(crate) fn injected(&self, review: &Value) -> Value {
         let answered = self.review(&review.to_string());
         let answer: Value = serde_json::from_str(&answered.body).unwrap();

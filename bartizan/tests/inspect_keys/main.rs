@@ -1,5 +1,5 @@
-//! `bartizan inspect --keylog` on what real peers sent: OpenSSL 3.5, curl and nghttpd of the lab root; tshark has the same
-//! keys and must see the same.
+//! `bartizan inspect --keylog` on what real peers sent: OpenSSL 3.5, curl and nghttpd of the lab
+//! root; tshark has the same keys and must see the same.
 
 #[path = "../cyclonedx/mod.rs"]
 mod cyclonedx;
@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use stage::{Client, Identity, PATIENCE, Stage, Tap};
 
-/// One handshake and a line each way, between a server of `own` and a client, as `sbi.pcap`; gives what the client said.
+/// One handshake and a line each way, between a server of `own` and a client, as `sbi.pcap`; gives
+/// what the client said.
 fn exchange(stage: &Stage, own: &Identity, client: Option<&Identity>, arguments: &str) -> String {
     conversation(stage, own, client, arguments, |client| client.say("hello", "olleh"))
 }
@@ -151,7 +152,7 @@ fn chains_that_keys_opened_are_in_the_bill_of_materials_and_no_secret_is() {
     for secret in secrets.lines().filter_map(|line| line.split(' ').nth(2)) {
         assert!(!text.contains(secret), "a secret was written");
     }
-    // Without keys nobody sees them.
+    // Without keys they are not visible.
     stage.inspect(&["sbi.pcap", "--cbom", "cbom.json"]);
     let document: Value = serde_json::from_slice(&std::fs::read(stage.path("cbom.json")).unwrap()).unwrap();
     assert_eq!(cyclonedx::assets(&document, "certificate").count(), 0);

@@ -61,7 +61,8 @@ impl Stage {
         made
     }
 
-    /// `openssl s_server`, which sends back reversed lines; `client` is whom it asks for a certificate.
+    /// `openssl s_server`, which sends back reversed lines; `client` is the identity of which it
+    /// requests a certificate.
     pub(crate) fn server(&self, own: &Identity, client: Option<&Identity>, arguments: &str) -> (Process, SocketAddr) {
         let server = self
             .program("openssl")
@@ -111,7 +112,7 @@ impl Stage {
         Client::start(command)
     }
 
-    /// What `bartizan inspect` makes of a capture, with these arguments.
+    /// Output of `bartizan inspect` for a capture, with these arguments.
     pub(crate) fn inspect(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_bartizan"))
             .env("COLUMNS", "400")
@@ -248,7 +249,7 @@ impl Tap {
     }
 }
 
-/// What one end sends is kept before the other can answer it.
+/// Bytes of one end are recorded before the other can answer them.
 fn pass(from: usize, mut source: TcpStream, mut sink: TcpStream, kept: &Passed) {
     let mut piece = [0; 16 * 1024];
     while let Ok(length @ 1..) = source.read(&mut piece) {

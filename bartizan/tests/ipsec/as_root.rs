@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::stage::*;
 
-/// What keys the first CHILD_SA that stands.
+/// The first SA of the first CHILD_SA.
 fn child(report: &Value) -> &Value {
     &report["links"][0]["children"][0]["sas"][0]
 }
@@ -37,7 +37,8 @@ fn stderr(finished: &bartizan_host::Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
 }
 
-/// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why, and the link is down.
+/// Waits until the node's ledger and its `status` name a refusal of this direction, with its end
+/// and reason, and the link is down.
 fn is_reported(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
     is_recorded(stage, node, direction, by, reason);
     eventually("status has it", || {
@@ -126,7 +127,7 @@ fn a_link_comes_up_and_is_rekeyed_and_goes_down_as_status_says_and_nothing_is_le
         .collect();
     for (kind, is_child) in [("ike", false), ("child", true)] {
         let count = |cause: Cause| causes.iter().filter(|known| **known == (kind, cause, true)).count();
-        // Where this end took long the other has begun as well: what was set up twice ended as a duplicate.
+        // If this end took long, the other has begun as well: the second SA ended as a duplicate.
         let twice = recorded.iter().filter(|event| {
             matches!(event, Event::SaClosed(closed) if closed.why == Why::Duplicate && closed.spi_in.is_some() == is_child)
         });

@@ -1,4 +1,5 @@
-//! E2 packets in plaintext at the sender's egress, counted through every fault of charon and of the commands: there are none.
+//! E2 packets in plaintext at the sender's egress, counted through every fault of charon and of the
+//! commands: there are none.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::thread;
@@ -41,7 +42,7 @@ pub(super) fn sctp(host: &Namespace, [from, to]: [([u8; 4], u16); 2]) -> impl Fn
     let [a, b, c, d] = to.0;
     let to = SockaddrIn::new(a, b, c, d, 0);
     move || {
-        // What the host does not let out is an error here, and what this is about.
+        // A packet that the host does not let out is an error here, and the subject of this test.
         let _ = sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty());
     }
 }
@@ -59,7 +60,7 @@ fn no_e2_packet_leaves_unencrypted_from_up_to_down_whatever_becomes_of_charon() 
         let _stopped = sender.stopped();
         let send = raw(&stage);
         scope.spawn(|| sender.run(send));
-        // What is counted is seen where nothing keeps it.
+        // Without a guard the packets are seen.
         let before = leaving(&stage, "before", || sender.many_more());
         assert!(!before.clear.is_empty() && before.protected.is_empty(), "{before:?}");
 
@@ -105,7 +106,7 @@ fn no_e2_packet_leaves_unencrypted_from_up_to_down_whatever_becomes_of_charon() 
         assert!(through.clear.is_empty(), "{through:?}");
         assert!(through.protected.len() > MANY, "{through:?}");
 
-        // Until somebody says otherwise.
+        // Until the operator removes the guard.
         let (code, report) = stage.json("down", "cu", &["--unguard"]);
         assert_eq!((code, &report["cleartext"]["guard"]), (0, &"absent".into()));
         let after = leaving(&stage, "after", || sender.many_more());
@@ -127,7 +128,7 @@ fn a_guard_that_was_flushed_or_changed_is_reported_and_installed_again_but_not_o
         let nft = Program::new("nft").arguments(["flush", "ruleset"]).inside(&stage.cu);
         nft.run(PATIENCE).expect("nft");
     };
-    // While nobody looks after it.
+    // While its keeper is stopped.
     let up = Pid::from_raw(i32::try_from(cu.id()).expect("a process"));
     kill(up, Signal::SIGSTOP).expect("stopped");
     flush();
@@ -146,7 +147,8 @@ fn a_guard_that_was_flushed_or_changed_is_reported_and_installed_again_but_not_o
 
     flush();
     cu.wait_for_line("guard=\"gone\"", PATIENCE).expect("it is reported");
-    // What is reported may be the first one, as the keeper that was stopped has seen it; then the second is repaired next.
+    // The report may be of the first loss, as the keeper that was stopped has seen it; then the
+    // second is repaired next.
     stage.stands("cu");
     // So is one that was changed.
     let nft = |line: &str| {
@@ -187,7 +189,7 @@ fn a_guard_that_was_flushed_or_changed_is_reported_and_installed_again_but_not_o
         cu.wait_for_line(said, PATIENCE).expect("it is reported");
         assert_eq!(stage.stands("cu")["cleartext"]["guard"], "installed");
     }
-    // What somebody takes away stays away.
+    // A guard that the operator removes stays removed.
     assert_eq!(stage.json("down", "cu", &["--unguard"]).0, 0);
     cu.wait_for_line("the guard was lost: ", PATIENCE)
         .expect("it is reported");

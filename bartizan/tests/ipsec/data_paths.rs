@@ -1,5 +1,6 @@
-//! Links whose ends are in user space, with everything that such a link carries: against strongSwan on what this machine has, which without a kernel's ESP is its own
-//! (kernel-libipsec), and over IPv6.
+//! Links whose ends are in user space, with everything that such a link carries: against strongSwan
+//! on what this machine has, which without a kernel's ESP is its own (kernel-libipsec), and over
+//! IPv6.
 
 use std::fs::Permissions;
 use std::net::{IpAddr, UdpSocket};
@@ -28,7 +29,8 @@ const OUTER_6: &str = "outer: { cu: 'fd77::1', ric: 'fd77::2' }";
 const GCM: &str = "aes256gcm16]";
 const CHACHA: &str = "chacha20poly1305]";
 const CBC: &str = "aes256], integrity: [sha384]";
-/// Octets of datagrams: short ones, around what the tunnel takes (1438 octets less 28 of headers), what the path takes, and such as are cut.
+/// Octets of datagrams: short ones, around what the tunnel takes (1438 octets less 28 of headers),
+/// what the path takes, and such as are cut.
 const SIZES: [usize; 7] = [1, 200, 1409, 1410, 1411, 1472, 9000];
 /// For datagrams that are not echoed.
 const NUMBERED: u16 = 7001;
@@ -66,7 +68,7 @@ impl Between {
         self.engines[usize::from(node == "ric")]
     }
 
-    /// What `up` and `status` are given where the kernel has nothing to guard an end in user space by.
+    /// Options of `up` and `status` for a kernel that cannot guard an end in user space.
     fn guarding(&self, node: &str) -> &'static [&'static str] {
         match is_in_user_space(self.of(node)) && !Feature::Nftables.tried().present() {
             true => &["--no-guard"],
@@ -82,7 +84,7 @@ impl Between {
             let sa = &report["links"][0]["children"][0]["sas"][0];
             assert_eq!((&sa["mode"], &sa["udp"]), (&"TUNNEL".into(), &true.into()), "{report}");
         }
-        // What is under way in an IKE_SA that is deleted is lost.
+        // Packets on their way in an IKE_SA that is deleted are lost.
         self.stage.settled();
         both
     }
@@ -101,8 +103,8 @@ impl Between {
         std::fs::set_permissions(file, Permissions::from_mode(0o600)).expect("set");
     }
 
-    /// What passes between the two while `act` runs, in both directions: at an end in user space, since a kernel shows what it has decrypted
-    /// as received by the same interface.
+    /// Packets between the two while `act` runs, in both directions: at an end in user space, since
+    /// a kernel shows decrypted packets as received by the same interface.
     fn passing(&self, name: &str, act: impl FnOnce()) -> Left {
         let path = self.stage.path().join(name);
         let end = match is_in_user_space(self.of("cu")) {
@@ -129,7 +131,8 @@ impl Between {
         }
     }
 
-    /// Each kind of rekey by either end, twice, while a stream and datagrams of both directions pass: none of it is lost.
+    /// Each kind of rekey by either end, twice, while a stream and datagrams of both directions
+    /// pass: none of it is lost.
     fn is_rekeyed_without_loss(&self) {
         let Stage { cu, ric, .. } = &self.stage;
         let done = &AtomicBool::new(false);
@@ -142,7 +145,7 @@ impl Between {
                 scope.spawn(move || sends(from, address, may_refuse, done));
                 scope.spawn(move || receives(to))
             });
-            // What panics here lets the others end.
+            // A panic here lets the others end.
             let _done = Done(done);
             for _ in 0..2 {
                 for (node, more) in [("cu", &[][..]), ("ric", &[]), ("cu", &["--ike"]), ("ric", &["--ike"])] {
@@ -174,7 +177,8 @@ impl Between {
                     assert_eq!(report["userspace"]["dropped"][why], 0, "{node}, {why}: {report}");
                 }
                 let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
-                // How many go at once depends on what else the machine does: `esp-dataplane` measures it.
+                // The number that go at once depends on other work of the machine: `esp-dataplane`
+                // measures it.
                 for few in ["read", "sends"] {
                     assert!(work(few) < work("sealed"), "{node}: {few}: {report}");
                 }
@@ -226,8 +230,9 @@ fn arrives(from: &UdpSocket, to: &UdpSocket, address: &str, size: usize) {
     assert!(buffer[..length] == datagram, "{size} octets to {address}");
 }
 
-/// Numbers datagrams until `done`; the last of them says how many there were. charon deletes the kernel's SA to send by as soon as there is another, and
-/// the kernel refuses what is on its way to it just then (EINVAL): that is not sent.
+/// Numbers datagrams until `done`; the last of them says how many there were. charon deletes the
+/// kernel's SA to send by as soon as there is another, and the kernel refuses what is on its way to
+/// it just then (EINVAL): that is not sent.
 fn sends(from: &UdpSocket, address: &str, may_refuse: bool, done: &AtomicBool) {
     let to: IpAddr = address.parse().expect("an address");
     let mut number = 0_u32;
@@ -242,11 +247,11 @@ fn sends(from: &UdpSocket, address: &str, may_refuse: bool, done: &AtomicBool) {
         number += u32::from(send(number, 0));
         thread::sleep(Duration::from_millis(2));
     }
-    // What was replaced last may be deleted just now.
+    // The replaced SA may be deleted just now.
     until("the last is sent", || send(LAST, number));
 }
 
-/// How many arrive before the last, and how many the last says.
+/// Number of datagrams received before the last, and the number that the last reports.
 fn receives(at: &UdpSocket) -> (u32, u32) {
     let mut arrived = 0;
     loop {

@@ -19,7 +19,7 @@ const UNENCRYPTED: [u16; 2] = [GTP_U, PFCP];
 
 /// Sends, whatever becomes of its link.
 pub(super) struct Sender {
-    /// How much is sent in each state.
+    /// Number of packets sent in each state.
     many: usize,
     tried: AtomicUsize,
     stop: AtomicBool,
@@ -65,18 +65,20 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// What left by the CU's interface, as lengths of IP packets.
+/// Packets that left by the CU's interface, as lengths of IP packets.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// SCTP, and UDP of GTP-U and PFCP, in plaintext.
     pub(super) clear: Vec<usize>,
     /// ESP, by itself or in UDP.
     pub(super) protected: Vec<usize>,
-    /// Any other packet that is neither IKE nor what hosts say of themselves (neighbour discovery, multicast listeners).
+    /// Any other packet that is neither IKE nor what hosts say of themselves (neighbour discovery,
+    /// multicast listeners).
     pub(super) other: Vec<usize>,
 }
 
-/// Of ICMPv6: neighbour discovery (RFC 4861), and reports of multicast listeners behind a hop-by-hop header (RFC 3810).
+/// ICMPv6 types: neighbour discovery (RFC 4861), and reports of multicast listeners behind a
+/// hop-by-hop header (RFC 3810).
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=137;
 const ICMP_V6: u8 = 58;
 const HOP_BY_HOP: u8 = 0;
@@ -89,7 +91,7 @@ pub(super) fn leaving(stage: &Stage, name: &str, act: impl FnOnce()) -> Left {
     counted(capture)
 }
 
-/// What a capture has, from either end.
+/// Packets of a capture, from either end.
 pub(super) fn counted(capture: Capture) -> Left {
     let path = capture.path().to_owned();
     let captured = capture.stop().expect("captured");
@@ -138,7 +140,8 @@ pub(super) fn counted(capture: Capture) -> Left {
         let length = data
             .get(16..18)
             .map_or(0, |length| usize::from(length[0]) << 8 | usize::from(length[1]));
-        // Of a packet that was cut on its way the first piece alone has ports: the others are known by their addresses, which are not those inside.
+        // Only the first fragment of a packet has ports: the others are recognised by their
+        // addresses, which are not those inside.
         let later = data
             .get(20..22)
             .is_some_and(|place| place[0] & 0x1f != 0 || place[1] != 0);

@@ -1,5 +1,5 @@
-//! Nodes whose engine is Bartizan's own: between two of them, against strongSwan in both roles, and with what it refuses. On the ESP of a guest's
-//! kernel, which this machine's may not have.
+//! Nodes whose engine is Bartizan's own: between two of them, against strongSwan in both roles, and
+//! with what it refuses. On the ESP of a guest's kernel, which this machine's may not have.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread;
@@ -27,12 +27,12 @@ const NGAP: (u16, u32) = (38_412, 60);
 const XNAP: (u16, u32) = (38_422, 61);
 const F1AP: (u16, u32) = (38_472, 62);
 const E1AP: (u16, u32) = (38_462, 64);
-/// What two hosts may have between them at once, and how many CHILD_SAs that is: one where the standard says which end listens, else one for a port at
-/// either end.
+/// Interfaces that two hosts may have between them at once, and the number of their CHILD_SAs: one
+/// if the standard says which end listens, else one for a port at either end.
 const SEVERAL: [&str; 5] = ["E2", "N4", "Xn", "E1", "F1-C"];
 const OF_SEVERAL: usize = 1 + 2 + 4 + 2 + 1;
 const STREAM: u16 = 0;
-/// What the RIC is behind: `nat_before_ric`.
+/// The NAT before the RIC: `nat_before_ric`.
 const BEHIND_NAT: &str = "outer: { ric: 10.99.0.5 }, external: { ric: 10.77.0.2 }";
 /// The same tunnel and ends with addresses of IPv6.
 const TUNNEL_6: &str = "outer: { cu: 'fd77::1', ric: 'fd77::2' }, inner: { cu: ['fd78::1'], ric: ['fd78::2'] }";
@@ -78,7 +78,8 @@ fn asks_from([from, to]: [(&Namespace, IpAddr); 2], [own, port]: [u16; 2]) {
     };
     let (asking, answering) = (bound(from, own), bound(to, port));
     let mut buffer = [0; 64];
-    // Where both ends have begun, one of two IKE_SAs ends soon after, and a datagram under it may be lost (that rekeys lose none is tested elsewhere).
+    // If both ends have begun, one of two IKE_SAs ends soon after, and a datagram under it may be
+    // lost (another test shows that rekeys lose none).
     let mut asked = || {
         asking.send_to(b"question", (to.1, port)).expect("it is sent");
         answering.recv_from(&mut buffer)
@@ -97,7 +98,7 @@ fn asks_from([from, to]: [(&Namespace, IpAddr); 2], [own, port]: [u16; 2]) {
     assert_eq!(&buffer[..length], b"question");
 }
 
-/// What the kernel of each end has against packets (`/proc/net/xfrm_stat`), where it counts them.
+/// Packets refused by the kernel of each end (`/proc/net/xfrm_stat`), if it counts them.
 fn refused_by_kernels(ends: [&Namespace; 2]) -> String {
     let counted = ends.map(|space| {
         let all = space.enter(|| std::fs::read_to_string("/proc/thread-self/net/xfrm_stat"));
@@ -161,7 +162,7 @@ fn ike_sas(stage: &Stage, node: &str) -> Vec<IkeSa> {
     sas.collect()
 }
 
-/// Whether a CHILD_SA has taken the place of another.
+/// Returns true if a CHILD_SA has replaced another.
 fn rekeyed_children(stage: &Stage, node: &str) -> bool {
     let mut events = events(stage, node).into_iter();
     events.any(|event| matches!(event, Event::ChildSa(sa) if sa.cause == Cause::Rekey && sa.mode == "TRANSPORT"))
@@ -212,7 +213,7 @@ fn two_engines_of_ours_authenticate_by_ml_dsa_and_let_nothing_leave_unencrypted_
             }
             assert_eq!(sa.verdict, Verdict::Accepted);
             let messages = sa.messages.expect("they were counted");
-            // Of the end that answers the record is written before its answer leaves.
+            // The responding end writes the record before its response leaves.
             let fragments = messages.fragments.sent + messages.fragments.received;
             assert!(fragments > 0 && messages.packets.received > 0, "{messages:?}");
             assert_eq!(proven.peer_chain, ["id-ml-dsa-65"]);
@@ -413,7 +414,8 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
     charons_ask_the_same_child_first();
 }
 
-/// From the port to the port, which two CHILD_SAs are for; policies that are made anew stand behind others of their priority.
+/// From the port to the port, which two CHILD_SAs are for; policies that are made anew stand behind
+/// others of their priority.
 fn charons_ask_the_same_child_first() {
     let stage = Stage::set_up_engines(["strongswan"; 2], Algorithm::EcdsaP384, "hybrid", &[("N4", TUNNEL)]);
     let both = up(&stage);

@@ -1,4 +1,5 @@
-//! Commands that are killed or wait in vain, and a peer that does not hear: the next command is right, and the state is what `status` says.
+//! Commands that are killed or wait in vain, and a peer that does not hear: the next command is
+//! right, and the state is what `status` says.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -110,7 +111,7 @@ fn an_up_that_is_killed_at_any_point_leaves_nothing_that_stops_the_next() {
             let absent = stderr(&finished).starts_with("error: no charon of ours runs for cu");
             absent.then_some(())
         });
-        // What is down already is no error.
+        // A link that is down already is no error.
         assert_eq!(stage.json("down", "cu", &[]).1["deleted"], 0, "{point}");
     }
     let cu = stage.up("cu");
@@ -140,7 +141,8 @@ fn a_charon_that_stalls_is_reported_by_every_command_within_the_time_it_states_a
         assert!(said.contains(" within 10s\nhint: "), "{command}: {said}");
     }
     kill(charon, Signal::SIGCONT).expect("it goes on");
-    // None of them has done half of anything. A peer that has given this end up meanwhile has set up another, and one goes.
+    // None of them has done half of anything. A peer that has given this end up meanwhile has set
+    // up another, and one goes.
     assert_eq!(stage.stands("cu")["links"][0]["loaded"], true);
     stage.settled();
     let report = stage.stands("cu");
@@ -152,8 +154,9 @@ fn a_state_of_the_kernel_that_goes_while_down_removes_it_is_no_failure() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let place = stage.path().join("programs");
     std::fs::create_dir(&place).expect("a directory");
-    // A state that a charon has left is listed. `ip` deletes what it lists one by one: this is what it says when one has gone by itself in
-    // between, as when the peer's DELETE arrives. It happens once.
+    // A state that a charon has left is listed. `ip` deletes what it lists one by one: this is what
+    // it says when one has gone by itself in between, as when the peer's DELETE arrives. It happens
+    // once.
     let (ip, once) = (place.join("ip"), stage.path().join("once"));
     let script = format!(
         "#!/bin/sh\n[ \"$3\" != list ] || {{ echo 'src 10.77.0.1 dst 10.77.0.2'; exit; }}\nif [ \"$3\" = deleteall ] && [ ! -e {0} ]; then\n  : >{0}\n  echo 'RTNETLINK answers: No such process' >&2\n  \

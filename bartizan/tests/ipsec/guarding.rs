@@ -110,7 +110,7 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
     );
     assert_eq!(shown(&stage).0, Some(0));
 
-    // A lost file holds nobody up.
+    // A lost file delays nothing.
     std::fs::remove_file(&file).expect("it was there");
     for _ in 0..2 {
         let removed = guard(&stage, &["remove", "--node", "cu"]);
@@ -125,7 +125,7 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
 fn one_command_guards_the_ports_of_macsec_links_too_also_before_they_are_there() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let file = stage.path().join("cu.yaml");
-    // Of files whose names it has none is read.
+    // None of the files that it names is read.
     let text = "policy: hybrid\ntrust: { roots: none.pem }\nnodes:\n  \
         cu: { function: O-DU, address: 10.77.0.1, certificate: none.pem, key: none.key }\n  \
         ric: { function: near-RT RIC, address: 10.77.0.2 }\n  \
@@ -180,7 +180,7 @@ fn one_command_guards_the_ports_of_macsec_links_too_also_before_they_are_there()
 #[test]
 fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_installed() {
     let mut stage = Stage::set_up("hybrid", "hybrid");
-    // Whatever it is that fails first: here the certificate.
+    // Any step may fail first: here the certificate.
     std::fs::write(stage.path().join("cu.crt.pem"), "nothing of a certificate").expect("a file");
     let up = stage.run("up", "cu", &[]);
     assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
@@ -223,10 +223,11 @@ fn the_right_to_change_the_packet_filter_is_all_that_the_guard_takes() {
         let finished = with_one_right(action);
         assert_eq!(finished.status.code(), Some(0), "{action}: {}", stderr(&finished));
     }
-    // Where no namespace may be made the rules are tried under another name, of which nothing is left.
+    // If no namespace may be created, the rules are tried under another name, of which nothing is
+    // left.
     let nft = Program::new("nft").arguments(["list", "tables"]).inside(&stage.cu);
     assert_eq!(nft.run(PATIENCE).expect("nft").text(), "table inet bartizan-ipsec-cu\n");
-    // Who has all rights finds the same.
+    // A user with all rights finds the same.
     assert_eq!(shown(&stage).1["guard"], "installed");
     let nobody = Program::new("setpriv")
         .arguments(["--bounding-set=-all", "--inh-caps=-all"])

@@ -1,4 +1,5 @@
-//! What a kernel does that has ESP and no nftables: each test runs itself again in a guest with such a kernel.
+//! Behaviour of a kernel with ESP and without nftables: each test runs itself again in a guest with
+//! such a kernel.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -56,7 +57,8 @@ pub(super) fn in_a_guest_as(name: &str) -> bool {
     true
 }
 
-/// Asks the RIC for an association of SCTP; nobody listens there, and where the question leaves is all that counts.
+/// Asks the RIC for an association of SCTP. No socket listens there: only the path of the INIT
+/// matters.
 fn attempts(host: &Namespace, [from, to]: [Ipv4Addr; 2]) -> impl FnMut() {
     let [from, to] = [(from, 0), (to, 36_421)].map(|(address, port)| SocketAddr::new(IpAddr::V4(address), port));
     let opening = Opening {
@@ -73,7 +75,7 @@ fn attempts(host: &Namespace, [from, to]: [Ipv4Addr; 2]) -> impl FnMut() {
 pub(super) const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
 pub(super) const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
-/// What `ip xfrm` lists of the CU.
+/// Output of `ip xfrm` on the CU.
 fn xfrm(stage: &Stage, table: &str) -> String {
     let ip = Program::new("ip").arguments(["xfrm", table, "list"]).inside(&stage.cu);
     ip.run(PATIENCE).expect("ip").text()
@@ -87,7 +89,8 @@ fn guard(report: &Value) -> (&str, &str) {
     )
 }
 
-/// Kills a process that is stopped: this kernel (User-Mode Linux 6.12) panics where one is killed in the middle of a fork.
+/// Kills a process that is stopped: this kernel (User-Mode Linux 6.12) panics where one is killed
+/// in the middle of a fork.
 fn kill_at_rest(process: &mut Process) {
     let id = process.id();
     kill(Pid::from_raw(i32::try_from(id).expect("a process")), Signal::SIGSTOP).expect("stopped");
@@ -170,7 +173,8 @@ pub(super) fn nothing_leaves_unencrypted(stage: &Stage) {
         assert!(through.protected.len() > MANY, "{through:?}");
         assert!(!xfrm(stage, "policy").contains("proto esp"), "charon has left nothing");
 
-        // Until somebody says otherwise, also where a charon that was killed has left its own policies.
+        // Until the operator removes the guard, also if a charon that was killed has left its own
+        // policies.
         let mut cu = stage.up("cu");
         stage.stands("cu");
         kill_at_rest(&mut cu);
@@ -273,20 +277,23 @@ fn what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_link
     assert!(stage.metrics("ric", 9464).contains(wanted));
 }
 
-/// Bytes of an IP packet of AES-GCM around this payload (RFC 4303, section 2; RFC 4106): IP header, SPI and sequence number, vector,
-/// payload padded with its trailer to a multiple of 4, check value.
+/// Bytes of an IP packet of AES-GCM around this payload (RFC 4303, section 2; RFC 4106): IP header,
+/// SPI and sequence number, vector, payload padded with its trailer to a multiple of 4, check
+/// value.
 fn esp(payload: usize) -> usize {
     20 + 8 + 8 + (payload + 2).next_multiple_of(4) + 16
 }
 
-/// The states of ESP in a listing: that the guard has asked for one of IPComp, before charon had its trap, is listed too.
+/// The states of ESP in a listing: that the guard has asked for one of IPComp, before charon had
+/// its trap, is listed too.
 fn esp_states(listing: &str) -> String {
     let listing = listing.replace("\nsrc ", "\n\nsrc ");
     let states = listing.split("\n\n").filter(|state| state.contains("proto esp"));
     states.collect::<Vec<_>>().join("\n")
 }
 
-/// Sets a link up, sends in it, and takes it down: what left before, what left through it, what the kernel had, what the ledger has.
+/// Sets a link up, sends in it, and takes it down: what left before, what left through it, what the
+/// kernel had, what the ledger has.
 fn link(settings: &str, ends: [Ipv4Addr; 2]) -> (Left, Left, String, Vec<Event>) {
     let stage = Stage::set_up_with("hybrid", "hybrid", settings);
     let sender = Sender::new(MANY);
@@ -347,7 +354,8 @@ fn mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_l
                 _ => None,
             })
             .collect();
-        // A packet that asks for the link while it is being set up may make a second one, which is deleted as a duplicate.
+        // A packet that asks for the link while it is being set up may make a second one, which is
+        // deleted as a duplicate.
         let as_asked = |child: &(String, bool)| *child == (mode.to_owned(), extended);
         assert!(
             !children.is_empty() && children.iter().all(as_asked),

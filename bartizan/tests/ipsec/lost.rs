@@ -33,7 +33,7 @@ fn a_peer_that_is_gone_is_reported_and_the_link_stands_again_when_it_is_back() {
     // Given up for its silence, or the peer itself reported that it has begun anew: never `deleted` without a reason.
     let ends = eventually("the end has its reason", || {
         let mut ends = ends(&stage, "cu");
-        // Where both ends have begun one of two goes.
+        // If both ends have begun, one of the two ends.
         ends.retain(|why| !matches!(why, Why::Duplicate | Why::Replaced));
         Some(ends).filter(|ends| !ends.is_empty())
     });

@@ -1,4 +1,5 @@
-//! One RIC and many gNBs, each with its own `up` and charon, all started at once: over IPv4 and IPv6, through kernel ESP, over a path that loses.
+//! One RIC and many gNBs, each with its own `up` and charon, all started at once: over IPv4 and
+//! IPv6, through kernel ESP, over a path that loses.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,7 @@ use crate::stage::{PATIENCE, eventually};
 
 const E2AP: u16 = 36_421;
 const GNBS: usize = 4;
-/// How long anything may take where five charons share a processor with what else runs.
+/// Patience for five charons that share a processor with other work.
 const LONG: Duration = PATIENCE;
 
 /// Each fourth gNB has IPv6 alone between itself and the RIC.
@@ -101,7 +102,7 @@ impl Field {
             connect(&own, &Port::new(&field.path, &port), 1500).expect("a cable");
             let [v4, v6] = inner(number);
             let mut lines = format!("address add {v4}/32 dev lo\naddress add {v6}/128 dev lo nodad\n");
-            // What finds no SA has a way to the peer, unencrypted.
+            // A packet without an SA has a way to the peer, unencrypted.
             for (other, _) in field.nodes().filter(|(other, _)| (*other == 0) != (number == 0)) {
                 let [v4, v6] = inner(other);
                 let _ = writeln!(lines, "route add {v4}/32 via {}", outer(other, false));
@@ -151,7 +152,7 @@ impl Field {
         write("e2.yaml", deployment(self.gnbs.len()).as_bytes());
     }
 
-    /// What every packet meets on its way to a node.
+    /// Impairment of every packet on its way to a node.
     fn impair(&self, loss_percent: f64) {
         for (number, _) in self.nodes() {
             let impairment = Impairment {
@@ -185,7 +186,7 @@ impl Field {
             .expect("it starts")
     }
 
-    /// What `status` of the RIC says; none where no charon answers yet.
+    /// Output of `status` on the RIC; none if no charon answers yet.
     fn status(&self) -> Option<(Value, i32)> {
         let status = self.bartizan("status", 0, &["--json"]);
         let finished = status.start().and_then(|status| status.finish(LONG)).expect("it ends");
@@ -289,7 +290,8 @@ fn four_gnbs_come_up_at_one_ric_over_both_families_and_a_path_that_loses() {
         longest_wait: Duration::from_millis(20),
         ..Opening::default()
     };
-    // What a node sends: of what it receives, a kernel shows the packet that was in ESP as well.
+    // Packets that a node sends: of those that it receives, a kernel shows the packet inside ESP as
+    // well.
     let capture = |name: &str| -> Vec<Capture> {
         let captures = field.nodes().map(|(number, space)| {
             let file = field.at().join(format!("{name}.{number}"));
@@ -297,7 +299,7 @@ fn four_gnbs_come_up_at_one_ric_over_both_families_and_a_path_that_loses() {
         });
         captures.collect()
     };
-    // What is counted is seen where nothing keeps it.
+    // Without a guard the packets are seen.
     eventually("every gNB is seen to ask", || {
         let before = capture("before");
         field.associate(impatient, false);

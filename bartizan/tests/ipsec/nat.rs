@@ -1,4 +1,5 @@
-//! NAT between the ends of a link, of which one file says what each has as its own address and where the other reaches it.
+//! NAT between the ends of a link, of which one file says what each has as its own address and
+//! where the other reaches it.
 
 use std::thread;
 
@@ -42,7 +43,7 @@ impl Path {
         cable((&cu, "v0", CU), (&near, "i0", "192.168.1.1"));
         cable((&near, "o0", NAT_OF_CU), (&far, "o0", NAT_OF_RIC));
         cable((&far, "i0", "10.0.0.1"), (&ric, "v0", RIC));
-        // What finds no SA has a way to the peer, unencrypted.
+        // A packet without an SA has a way to the peer, unencrypted.
         for (space, lines) in [
             (
                 &cu,
@@ -91,7 +92,7 @@ impl Path {
         }
     }
 
-    /// What passes all cables in both directions while `act` runs.
+    /// Packets on all cables in both directions while `act` runs.
     fn passing(&self, name: &str, act: impl FnOnce()) -> [Left; 3] {
         let places = [
             (&self.stage.cu, "v0"),
@@ -190,7 +191,7 @@ fn a_link_stands_carries_and_is_rekeyed_from_both_ends(before: Before) {
     let path = Path::set_up(before, "");
     let stage = &path.stage;
     while_it_sends(&path, |sender| {
-        // What is counted is seen where nothing keeps it, on every cable.
+        // Without a guard the packets are seen, on every cable.
         let seen = path.passing("before", || sender.many_more());
         assert!(clear(&seen).iter().all(|clear| *clear > 0), "{seen:?}");
 
@@ -213,7 +214,8 @@ fn a_link_stands_carries_and_is_rekeyed_from_both_ends(before: Before) {
         let (report, to) = (stage.stands("cu"), if before == Before::Cu { RIC } else { NAT_OF_RIC });
         assert!(remote(&report).starts_with(to), "{report}");
 
-        // The CU's own loses it: the RIC, which cannot call it, sends nothing unencrypted meanwhile, and the CU comes back.
+        // The CU's own loses it: the RIC, which cannot call it, sends nothing unencrypted
+        // meanwhile, and the CU comes back.
         let seen = path.passing("again", || {
             cu.terminate(PATIENCE).expect("it ends");
             sender.many_more();
@@ -259,8 +261,8 @@ fn a_link_outlives_its_mapping(before: Before) {
         let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
         let seen = path.passing("moved", || {
             path.carries();
-            // By MOBIKE, strongSwan 6.1.0 compares what a peer sees of it with what it saw at the first such question: what changes before
-            // that is answered is never noticed.
+            // By MOBIKE, strongSwan 6.1.0 compares what a peer sees of it with what it saw at the
+            // first such question: what changes before that is answered is never noticed.
             let log = stage.charon("cu").join("charon.log");
             eventually("the CU asks whether its peer lives", || {
                 let log = std::fs::read_to_string(&log).ok()?;

@@ -1,4 +1,5 @@
-//! What was refused and what ended, with its reason at both ends: in the log, the ledger, the metrics and `status`.
+//! Refusals and ends, with the reason at both ends: in the log, the ledger, the metrics and
+//! `status`.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -92,8 +93,8 @@ fn is_ended(stage: &Stage, (node, up): (&str, &Process), kind: &str, why: Why) {
     logs(up, "SA ended", &format!("why=\"{why}\""));
 }
 
-/// The first refusal of the node's ledger for this reason, and whether an SA had expired before. A node that has begun before its peer ran has
-/// recorded another.
+/// The first refusal of the node's ledger for this reason, and whether an SA had expired before. A
+/// node that has begun before its peer ran has recorded another.
 fn first_refusal(stage: &Stage, node: &str, reason: &str) -> (Asked, bool) {
     let mut expired = false;
     for event in events(stage, node) {
@@ -106,7 +107,8 @@ fn first_refusal(stage: &Stage, node: &str, reason: &str) -> (Asked, bool) {
     panic!("nothing was refused")
 }
 
-/// The RIC's connection as its file has it, with CHILD_SAs that ask for another key exchange at their rekey, and do not begin one.
+/// The RIC's connection as its file has it, with CHILD_SAs that ask for another key exchange at
+/// their rekey, and do not begin one.
 fn with_another_child(stage: &Stage) -> Section {
     let file = stage.path().join("ric.yaml");
     let text = std::fs::read_to_string(&file).expect("a file");
@@ -139,7 +141,8 @@ fn a_rekey_that_the_peer_refuses_and_the_link_that_expires_are_reported_at_both_
     client
         .command("unload-conn", Section::new().with("name", "cu--ric"))
         .expect("unloaded");
-    // Its first CHILD_SA has no key exchange of its own, and stands; every one after it is asked for what this end does not accept.
+    // Its first CHILD_SA has no key exchange of its own, and stands; every one after it is asked
+    // for what this end does not accept.
     client.command("load-conn", with_another_child(&stage)).expect("loaded");
     let cu = stage.up_with("cu", &SERVED);
     stage.stands("cu");
@@ -157,8 +160,8 @@ fn a_rekey_that_the_peer_refuses_and_the_link_that_expires_are_reported_at_both_
     assert_eq!((code, &end["why"]), (1, &"expired".into()), "{report}");
 }
 
-/// Drops what this node begins of the exchange CREATE_CHILD_SA (36), and none of its answers: RFC 7296, section 3.1, behind UDP's header and the
-/// marker of RFC 3948, section 2.2.
+/// Drops what this node begins of the exchange CREATE_CHILD_SA (36), and none of its answers: RFC
+/// 7296, section 3.1, behind UDP's header and the marker of RFC 3948, section 2.2.
 const NO_CREATE_CHILD_SA: &str = "table inet test {\nchain out {\ntype filter hook output priority 0;\n\
      udp dport 4500 @th,64,32 0 @th,240,8 36 @th,248,8 & 0x20 == 0 drop\n}\n}\n";
 
@@ -199,7 +202,8 @@ fn an_own_certificate_that_ends_before_a_re_authentication_is_reported_at_both_e
     std::fs::write(of_ric, text.replace("reauth: 20s", "reauth: never")).expect("a file");
     let begun = Instant::now();
     let ric = stage.up_with("ric", &SERVED);
-    // The link must stand before its end, which takes as long as one end more. Where it is authenticated anew before that, the next time is refused.
+    // The link must stand before its end, which takes as long as one end more. If it is
+    // authenticated anew before that, the next time is refused.
     let lasts = (10 * begun.elapsed()).max(Duration::from_secs(30));
     stage.issue("cu", SystemTime::now() + lasts - 30 * DAY);
     let cu = stage.up_with("cu", &SERVED);
@@ -213,7 +217,7 @@ fn an_own_certificate_that_ends_before_a_re_authentication_is_reported_at_both_e
         assert_eq!(first, (Asked::ReAuthentication, false), "{node}");
     }
     logs(&cu, "the certificate of this node has expired", "ERROR");
-    // What had been authenticated before goes when its own time is over.
+    // An IKE_SA authenticated before ends with its own lifetime.
     is_ended(&stage, at_cu, "ike", Why::Expired);
     is_ended(&stage, at_ric, "ike", Why::DeletedByPeer);
 }

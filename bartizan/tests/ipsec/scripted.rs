@@ -1,4 +1,5 @@
-//! Answers that no charon of today gives: one too old, one that knows less than it should, one that answers something else or not at all.
+//! Answers that no charon of today gives: one too old, one that knows less than it should, one that
+//! answers something else or not at all.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,7 +10,7 @@ use bartizan_ipsec::vici::{Frames, Packet, Section, framed};
 use super::stderr;
 use crate::stage::*;
 
-/// What is answered to a command.
+/// Response to a command.
 type Answer = fn(&str) -> Option<Packet>;
 
 /// Runs `bartizan COMMAND` against a socket that answers so; its exit code, what it said, and the commands that came.

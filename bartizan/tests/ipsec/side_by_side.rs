@@ -5,7 +5,8 @@ use bartizan_ledger::{Event, Why};
 use super::reauthentication::{converged, ikes, reauthenticate};
 use crate::stage::*;
 
-/// Authenticates anew until two stand side by side at both ends: where one end was done before the other began there is nothing to converge.
+/// Authenticates anew until two stand side by side at both ends: where one end was done before the
+/// other began there is nothing to converge.
 fn doubled(stage: &Stage) {
     eventually("two stand side by side", || {
         converged(stage);
@@ -24,7 +25,7 @@ fn doubled(stage: &Stage) {
     });
 }
 
-/// How many IKE_SAs stand by the node's ledger.
+/// Number of established IKE_SAs by the node's ledger.
 fn stand(stage: &Stage, node: &str) -> Option<usize> {
     let begun = |event: &Event| matches!(event, Event::IkeSa(_));
     let begun = events(stage, node).iter().filter(|event| begun(event)).count();

@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     pub(crate) cu: Namespace,
     pub(crate) ric: Namespace,
     pub(crate) authority: Authority,
-    /// Of the authority's key and of the nodes'.
+    /// Algorithm of the authority's key and of the nodes'.
     algorithm: Algorithm,
     directory: TempDir,
 }
@@ -39,7 +39,8 @@ impl Stage {
         Self::of_hosts(Self::hosts(), files)
     }
 
-    /// Both nodes with these engines, the CU's first, and keys of this kind, joined by interfaces of these kinds, each with its settings.
+    /// Both nodes with these engines, the CU's first, and keys of this kind, joined by interfaces
+    /// of these kinds, each with its settings.
     pub(crate) fn set_up_engines(
         engines: [&str; 2],
         algorithm: Algorithm,
@@ -76,7 +77,7 @@ impl Stage {
                 let ip = Program::new("ip").arguments(["-n", space.name()]);
                 ip.arguments(arguments.split(' ')).run(PATIENCE).expect("ip does it");
             };
-            // In use at once: nobody asks whose they are.
+            // Usable at once: without duplicate address detection.
             ip(&format!("address add fd77::{own}/64 dev v0 nodad"));
             ip(&format!("address add fd78::{own}/128 dev lo nodad"));
             ip(&format!("route add fd78::{other}/128 via fd77::{other} dev v0"));
@@ -153,7 +154,7 @@ impl Stage {
         self.directory.path()
     }
 
-    /// Where a node's own charon lives.
+    /// Folder of a node's own charon.
     pub(crate) fn charon(&self, node: &str) -> PathBuf {
         self.path().join(format!("{node}.charon"))
     }
@@ -221,7 +222,7 @@ impl Stage {
         (code, value)
     }
 
-    /// What is served at `/metrics` of this port of the node's loopback.
+    /// Response of `/metrics` at this port of the node's loopback.
     pub(crate) fn metrics(&self, node: &str, port: u16) -> String {
         let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
         let mut stream = self
@@ -243,8 +244,9 @@ impl Stage {
         })
     }
 
-    /// Waits until each link has one IKE_SA, the same at both ends, and none is being set up. Where the initiator takes more than five seconds the
-    /// other end begins as well, and of the two IKE_SAs that may come of it one is deleted some seconds later.
+    /// Waits until each link has one IKE_SA, the same at both ends, and none is being set up. If
+    /// the initiator takes more than five seconds, the other end begins as well, and of the two
+    /// possible IKE_SAs one is deleted some seconds later.
     pub(crate) fn settled(&self) {
         let sas = |node: &str| {
             let mut client = Client::connect(&self.charon(node).join("charon.vici"), PATIENCE).ok()?;
@@ -289,7 +291,7 @@ impl Stage {
     }
 }
 
-/// What the node's ledger has.
+/// Events in the node's ledger.
 pub(crate) fn events(stage: &Stage, node: &str) -> Vec<Event> {
     let text = std::fs::read(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
     // The last line may be about to be written.
@@ -298,7 +300,7 @@ pub(crate) fn events(stage: &Stage, node: &str) -> Vec<Event> {
     reader.map(|record| record.expect("whole").event).collect()
 }
 
-/// How IKE_SAs ended, by a node's ledger.
+/// Reasons for which IKE_SAs ended, by a node's ledger.
 pub(crate) fn ends(stage: &Stage, node: &str) -> Vec<Why> {
     let ends = events(stage, node).into_iter().filter_map(|event| match event {
         Event::SaClosed(closed) if closed.spi_in.is_none() => Some(closed.why),

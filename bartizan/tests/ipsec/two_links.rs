@@ -1,4 +1,5 @@
-//! Two links of one file between the same two nodes, each over a pair of addresses of its own: charon compares identities alone.
+//! Two links of one file between the same two nodes, each over a pair of addresses of its own:
+//! charon compares identities alone.
 
 use bartizan_host::{Namespace, Port, Process, Program, connect};
 use bartizan_ledger::{Event, Why};
@@ -17,7 +18,7 @@ fn set_up() -> Stage {
             port.expect("an address")
         });
         connect(&here, &there, 1500).expect("a cable");
-        // What finds no SA has a way to the peer, unencrypted.
+        // A packet without an SA has a way to the peer, unencrypted.
         for (space, own, other) in [(&cu, 1, 2), (&ric, 2, 1)] {
             let [own, other] =
                 [own, other].map(|number| (format!("{inner}.{number}/32"), format!("{network}.{number}")));
@@ -48,7 +49,8 @@ fn set_up() -> Stage {
     Stage::of_hosts([cu, ric], [file.clone(), file])
 }
 
-/// Drops what this node sends of the exchange IKE_AUTH (35): RFC 7296, section 3.1, behind UDP's header and the marker of RFC 3948, section 2.2.
+/// Drops what this node sends of the exchange IKE_AUTH (35): RFC 7296, section 3.1, behind UDP's
+/// header and the marker of RFC 3948, section 2.2.
 const NO_IKE_AUTH: &str = "table inet test {\nchain out {\ntype filter hook output priority 0;\n\
      udp dport 4500 @th,64,32 0 @th,240,8 35 drop\n}\n}\n";
 
@@ -57,7 +59,8 @@ fn nft(space: &Namespace, script: &str) {
     nft.inside(space).run(PATIENCE).expect("nft");
 }
 
-/// Starts `up` of the CU, and lets its IKE_AUTH requests go when those of both links are made: neither knows of the other then.
+/// Starts `up` of the CU, and lets its IKE_AUTH requests go when those of both links are made:
+/// neither knows of the other then.
 fn up_at_once(stage: &Stage) -> Process {
     nft(&stage.cu, NO_IKE_AUTH);
     let cu = stage.up("cu");
@@ -102,7 +105,8 @@ fn is_within_its_link(why: &Why) -> bool {
     matches!(why, Why::Duplicate | Why::Replaced)
 }
 
-/// Waits until the node's ledger has the end of what its peer has forgotten; where both ends have begun there are duplicates of links besides.
+/// Waits until the node's ledger has the end of what its peer has forgotten; where both ends have
+/// begun there are duplicates of links besides.
 fn peer_restarted(stage: &Stage, node: &str) {
     let ends = eventually("the ends are recorded", || {
         let mut ends = ends(stage, node);
@@ -124,8 +128,8 @@ fn two_links_between_the_same_nodes_come_up_at_once_and_again_after_either_end_w
     let mut ric = stage.up("ric");
     let mut cu = up_at_once(&stage);
     let first = settled(&stage);
-    // Neither was deleted for the sake of the other: where this end took long the other has begun as well, and what a link has twice ends as a
-    // duplicate within it.
+    // Neither was deleted for the sake of the other: where this end took long the other has begun
+    // as well, and what a link has twice ends as a duplicate within it.
     for node in ["cu", "ric"] {
         eventually("each link is recorded once, but for duplicates", || {
             let set_up = events(&stage, node);
@@ -150,7 +154,8 @@ fn two_links_between_the_same_nodes_come_up_at_once_and_again_after_either_end_w
     }
 }
 
-/// What the guard has dropped of a link, leaving, translated and arriving, as `status` has it.
+/// Packets of a link that the guard has dropped, leaving, translated and arriving, as `status` has
+/// them.
 fn dropped(report: &Value, link: &str) -> [Option<u64>; 3] {
     let links = report["cleartext"]["links"].as_array().expect("a list");
     let of_it = links.iter().find(|of| of["link"] == link).expect("the link");
@@ -188,7 +193,7 @@ fn packets_that_the_guard_drops_are_counted_by_status_and_metrics_as_those_of_th
     let mut send = sctp(&stage.cu, [([10, 88, 0, 1], 40_000), ([10, 88, 0, 2], 36_421)]);
     (0..2).for_each(|_| send());
     counted([5, 0, 3], [2, 0, 0]);
-    // Of neither: between the nodes' own addresses.
+    // Packets of neither link: between the nodes' own addresses.
     let mut send = sctp(&stage.cu, [([10, 77, 0, 1], 40_000), ([10, 77, 0, 2], 36_421)]);
     (0..2).for_each(|_| send());
     counted([5, 0, 3], [2, 0, 0]);

@@ -30,7 +30,7 @@ const OF_GTP: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, selectors: [
 const PORT: u16 = 7000;
 /// Packets that are sent in each state.
 const MANY: usize = 20;
-/// Of a receiver, in bytes: each datagram takes some hundred of them, however short it is.
+/// Receive buffer in bytes: each datagram, even a short one, takes some hundred of them.
 const ROOM: usize = 16 << 20;
 
 fn stage(link: &str) -> Stage {
@@ -43,7 +43,7 @@ fn up(stage: &Stage) -> [Process; 2] {
     for node in ["cu", "ric"] {
         stage.stands(node);
     }
-    // What is under way in an IKE_SA that is deleted is lost.
+    // Packets on their way in an IKE_SA that is deleted are lost.
     stage.settled();
     both
 }
@@ -75,7 +75,7 @@ pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     let socket = space.enter(|| udp_at((address, port))).expect("a namespace");
     socket.set_read_timeout(Some(PATIENCE)).expect("set");
-    // For seconds in which whoever receives does not run.
+    // Room for seconds in which the receiver does not run.
     setsockopt(&socket, RcvBufForce, &ROOM).expect("room");
     socket
 }
@@ -136,8 +136,8 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
     for between in [INNER, INNER_6] {
         assert!(transfers([&stage.cu, &stage.ric], between, || true) > 0);
     }
-    // Several segments are one packet of the device, and several datagrams one call, both ways and at both ends. How many depends on what else
-    // the machine does: `esp-dataplane` measures it.
+    // Several segments are one packet of the device, and several datagrams one call, both ways and
+    // at both ends. The number depends on other work of the machine: `esp-dataplane` measures it.
     for node in ["cu", "ric"] {
         let report = stage.stands(node);
         let work = |name: &str| report["userspace"]["work"][name].as_u64().expect("a number");
@@ -169,7 +169,8 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
         let mut buffer = vec![0; 10_000];
         assert_eq!(other.recv(&mut buffer).expect("it arrives"), 9000);
     });
-    // None is cut on its way: what follows a first part has no port and would not be counted. Several that leave at once are seen as one.
+    // None is cut on its way: what follows a first part has no port and would not be counted.
+    // Several that leave at once are seen as one.
     assert!(
         left.clear.is_empty() && left.protected.iter().sum::<usize>() > 9000,
         "{left:?}"
@@ -184,7 +185,7 @@ fn a_link_carries_tcp_and_long_datagrams_of_both_families_through_rekeys_and_goe
         assert_eq!(dropped[why], 0, "{why}: {report}");
     }
 
-    // What somebody else sends to port 4500 is of no SA.
+    // A datagram of an unrelated sender to port 4500 belongs to no SA.
     let other = bound(&stage.ric, "10.77.0.2", 0);
     other.send_to(&[0x5a; 64], ("10.77.0.1", 4500)).expect("it is sent");
     eventually("it is counted", || {
@@ -250,7 +251,7 @@ fn nothing_leaves_unencrypted_whatever_becomes_of_the_engine_that_does_esp_itsel
     let socket = bound(&stage.cu, INNER[0], GTP_U);
     thread::scope(|scope| {
         let _stopped = sender.stopped();
-        // What the host does not let out is an error here, and what this is about.
+        // A packet that the host does not let out is an error here, and the subject of this test.
         scope.spawn(|| sender.run(|| _ = socket.send_to(b"a user's packet", (INNER[1], GTP_U))));
         let before = leaving(&stage, "before", || sender.many_more());
         assert!(!before.clear.is_empty() && before.protected.is_empty(), "{before:?}");
@@ -296,7 +297,7 @@ fn nothing_leaves_unencrypted_whatever_becomes_of_the_engine_that_does_esp_itsel
 
 #[test]
 fn a_link_between_the_hosts_own_addresses_is_not_led_into_itself() {
-    // Of one kind of packets, and of all of them.
+    // Selectors for one kind of packets, and for all of them.
     for link in ["", "selectors: [{ protocol: any }]"] {
         let stage = stage(link);
         let _both = up(&stage);

@@ -1,4 +1,5 @@
-//! What the controller takes with 5,000 pods whose sidecars it asks, printed by `make test-kubernetes TEST='budget -- --nocapture'`.
+//! Resources of the controller with 5,000 pods whose sidecars it asks, printed by `make
+//! test-kubernetes TEST='budget -- --nocapture'`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ const PODS: usize = 5_000;
 const NODES: usize = 1_000;
 /// Peers of a node that it has connections with.
 const LINKS: usize = 20;
-/// Of every sidecar's admin port.
+/// Admin port of every sidecar.
 const ADMIN: u16 = 15_090;
 
 /// Sidecars' admin ports, at whatever address of the cluster: how often each was asked.
@@ -47,14 +48,14 @@ impl Sidecars {
         Self { asked }
     }
 
-    /// How many were asked, and how many questions there were.
+    /// Number of sidecars that were asked, and number of questions.
     fn asked(&self) -> (usize, usize) {
         let asked = self.asked.lock().unwrap();
         (asked.len(), asked.values().sum())
     }
 }
 
-/// Whether it was a question for the state, which is answered.
+/// Answers a request for the state; returns false for any other.
 fn answer(mut stream: TcpStream, state: &str) -> bool {
     let mut head = Vec::new();
     let mut piece = [0; 512];
@@ -124,7 +125,7 @@ fn five_thousand_pods_are_within_100_mb() {
     for from in (0..PODS).step_by(100) {
         let pods: Vec<Value> = (from..from + 100).map(running).collect();
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": pods });
-        // Of what is created the API server drops the status, which is a kubelet's to write.
+        // The API server drops the status of a created object, which is a kubelet's to write.
         for how in ["create", "replace --subresource status"] {
             let said = cluster.give(&format!("--namespace {CORE} {how}"), &list);
             assert!(said.works, "{}", said.err);
@@ -134,7 +135,7 @@ fn five_thousand_pods_are_within_100_mb() {
     let controller = start(&cluster, &[]);
     let began = Instant::now();
     let process = controller.id();
-    // Of an object of this size kubectl's whole answer is more than a test keeps.
+    // For an object of this size kubectl's whole answer is more than a test keeps.
     let status = |path: &str| {
         cluster.works(&format!(
             "--namespace {CORE} get network core --output jsonpath={{.status{path}}}"
@@ -165,7 +166,7 @@ fn five_thousand_pods_are_within_100_mb() {
     assert!(made > 0, "nothing was issued while it was measured");
     assert_eq!(asked, PODS, "some were asked again before others were asked");
     assert!(all < Duration::from_secs(300), "{all:?}");
-    // How many have answered is counted each minute.
+    // The number of answers is counted each minute.
     until("all are protected", || {
         status(".conditions[?(@.type==\"Protected\")].reason") == "AllProtected"
     });

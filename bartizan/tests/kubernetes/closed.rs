@@ -46,7 +46,8 @@ fn without_the_webhook_no_pod_of_an_opted_in_namespace_is_created_or_changed() {
     assert!(said.works, "{said:?}");
     assert_eq!(cluster.get("--namespace free5gc pod amf")["spec"]["nodeName"], "one");
     cluster.works("--namespace free5gc delete pod amf --now --wait=false");
-    // Namespaces that have not opted in are not asked about, and the webhook's own and kube-system neither, whatever their labels.
+    // Namespaces that have not opted in are not asked about, and the webhook's own and kube-system
+    // neither, whatever their labels.
     for namespace in ["default", "kube-system", SYSTEM] {
         if namespace != "default" {
             cluster.has_account(namespace);

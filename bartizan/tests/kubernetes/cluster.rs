@@ -12,7 +12,7 @@ use crate::authority::Place;
 use crate::{document, tools};
 
 pub(crate) const LONG: Duration = Duration::from_secs(120);
-/// Of the namespace that docs/kubernetes.md has opt in.
+/// Namespace that docs/kubernetes.md opts in.
 pub(crate) const CORE: &str = "free5gc";
 /// The webhook's.
 pub(crate) const SYSTEM: &str = "bartizan-system";
@@ -73,7 +73,7 @@ fn run(place: &Place, namespace: &Namespace, program: &Path, arguments: &[&str])
         .unwrap()
 }
 
-/// What a program said.
+/// Exit and output of a program.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) works: bool,
@@ -87,7 +87,8 @@ impl Cluster {
         assert!(Facts::gather().root, "NOT RUN: this test needs root");
         let place = Place::new();
         let namespace = Namespace::create("kube").unwrap();
-        // Addresses of Services are this machine's own: whoever listens there is the Service.
+        // Addresses of Services are this machine's own: a process that listens there is the
+        // Service.
         let route = [
             "-n",
             namespace.name(),
@@ -209,7 +210,7 @@ impl Cluster {
         said(self.program("helm").arguments(line.split_whitespace()))
     }
 
-    /// What the audit log says of requests for a pod: the annotations, most recent last.
+    /// Annotations of the audit log's entries for a pod, most recent last.
     pub(crate) fn audited(&self, pod: &str) -> Vec<Value> {
         let log = self.place.text("audit.log");
         let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -28,7 +28,7 @@ pub(crate) fn install_with(cluster: &Cluster, values: &str) {
          --set images.controller=registry.5gc/bartizan-controller:1 --set controller.namespaces={{{CORE}}} {values}"
     ));
     assert!(installed.works, "{installed:?}");
-    // Nobody answers for the webhook here, and pods are not to be injected.
+    // No server answers for the webhook here, and pods are not to be injected.
     cluster.works("delete mutatingwebhookconfiguration bartizan-webhook-bartizan-system");
     cluster.script(&format!("kubectl --namespace {SYSTEM} create token {NAME} > token"));
 }

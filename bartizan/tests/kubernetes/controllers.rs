@@ -62,7 +62,7 @@ fn holds(cluster: &Cluster, name: &str, kind: &str) -> Option<String> {
     Some(one["message"].as_str().unwrap().to_owned())
 }
 
-/// What a kubelet would write of pods that run.
+/// Status that a kubelet would write for pods that run.
 fn become_ready(cluster: &Cluster, name: &str) {
     for pod in pods(cluster, name) {
         // It may be gone by now.
@@ -148,7 +148,7 @@ fn pods_of_deployments_are_injected_and_without_the_webhook_there_are_none_until
     });
     assert_eq!(pods(&cluster, "amf").len(), 1);
 
-    // Nobody does anything but start it: ReplicaSets try again by themselves.
+    // The webhook is started, and nothing else is done: ReplicaSets try again by themselves.
     let _webhook = webhook::start(&cluster);
     for name in ["late", "amf"] {
         for pod in has_pods(&cluster, name, 2) {
@@ -239,7 +239,8 @@ fn what_the_controller_has_made_is_deleted_with_its_network_and_nothing_else() {
     });
     condition(&cluster, "network core", "Issued", "AllIssued");
 
-    // Orphaned on purpose, while somebody's finalizer keeps the Network: nothing is given back to it, which would be deleted with it after all.
+    // Orphaned on purpose, while an unrelated finalizer keeps the Network: no object is given back
+    // to it, which would be deleted with it after all.
     let finalizers = |list: &str| {
         cluster.works(&format!(
             "--namespace {CORE} patch network core --type merge --patch {{\"metadata\":{{\"finalizers\":[{list}]}}}}"

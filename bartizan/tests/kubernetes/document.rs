@@ -1,4 +1,4 @@
-//! What docs/kubernetes.md has its readers type, and write.
+//! Commands and files of docs/kubernetes.md.
 
 use std::fs;
 use std::path::Path;

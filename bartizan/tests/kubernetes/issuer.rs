@@ -1,4 +1,5 @@
-//! Certificates of cert-manager: its part is played by the test and OpenSSL, and the definition of its requests is one of the test's own, with the fields that matter.
+//! Certificates of cert-manager: its part is played by the test and OpenSSL, and the definition of
+//! its requests is one of the test's own, with the fields that matter.
 
 use std::fs;
 
@@ -92,7 +93,7 @@ fn certificates_are_asked_of_an_issuer_with_the_rights_of_the_chart() {
         &cluster,
         "--set controller.issuer=Issuer/core --set controller.issuerRootConfigMap=core-root",
     );
-    // Of requests it may do what it does, and cannot answer one itself.
+    // It may create and watch requests, and cannot answer one itself.
     let can = |verb: &str, what: &str| {
         let said = cluster.kubectl(&format!(
             "--namespace {CORE} auth can-i {verb} {what}.cert-manager.io --as system:serviceaccount:{SYSTEM}:{NAME}"

@@ -84,7 +84,8 @@ fn a_network_becomes_file_and_secrets_and_says_what_is_wrong_with_it() {
     std::thread::sleep(std::time::Duration::from_secs(8));
     assert_eq!(objects.map(version), versions);
 
-    // What is deleted is made again, with a key of its own; what is revoked too, and the list reaches the other Secret.
+    // A deleted Secret is made again, with a key of its own; a revoked certificate too, and the
+    // list reaches the other Secret.
     let key = secret(&cluster, "bartizan-amf", "tls.key");
     cluster.works(&format!("--namespace {CORE} delete secret bartizan-amf"));
     let again = eventually("it is made again", || {
@@ -158,7 +159,7 @@ fn exceptions_take_effect_and_end_and_what_is_others_is_left_alone() {
     });
     condition(&cluster, "network core", "Issued", "AllIssued");
 
-    // A ConfigMap of somebody's own is read, half of it too, and never written.
+    // An operator's own ConfigMap is read, half of it too, and never written.
     cluster.works(&format!("--namespace {CORE} delete network core"));
     cluster.works(&format!("--namespace {CORE} delete configmap bartizan"));
     let text = crate::document::deployment();

@@ -1,6 +1,7 @@
-//! The chart, the webhook and the controller with a real API server: etcd, kube-apiserver, kubectl and helm, each test with its own, in a
-//! network namespace of its own. Kubernetes' own controllers run where a test starts them, and no kubelet does: nothing runs of what is stored.
-//! `make test-kubernetes` builds what it needs, and runs it.
+//! The chart, the webhook and the controller with a real API server: etcd, kube-apiserver, kubectl
+//! and helm, each test with its own, in a network namespace of its own. Kubernetes' own controllers
+//! run where a test starts them, and no kubelet does: nothing runs of what is stored. `make
+//! test-kubernetes` builds what it needs, and runs it.
 
 #[path = "../authority/mod.rs"]
 mod authority;

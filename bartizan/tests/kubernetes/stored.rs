@@ -1,4 +1,4 @@
-//! What the API server stores of pods that are to be injected.
+//! Pods that are to be injected, as the API server stores them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::webhook;
 use bartizan_testing::eventually;
 
 const OURS: [&str; 2] = ["bartizan-redirect", "bartizan-sidecar"];
-/// Where the plugin ServiceAccount mounts tokens.
+/// Path at which the plugin ServiceAccount mounts tokens.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 fn names(list: &Value) -> Vec<&str> {
@@ -96,7 +96,8 @@ fn a_pod_is_stored_with_both_containers_in_front_and_with_them_once() {
     assert_injected(&serde_json::from_str::<Value>(&dry.out).unwrap()["spec"]);
     assert!(!cluster.kubectl("--namespace free5gc get pod dry").works);
 
-    // Applied twice, by either way: the second time nothing is taken out of what is stored, and nobody is in conflict.
+    // Applied twice, by either way: the second time nothing is taken out of the stored object, and
+    // no field manager is in conflict.
     for (name, how) in [("applied", ""), ("applied-by-server", " --server-side")] {
         for _ in 0..2 {
             let applied = cluster.give(&format!("--namespace free5gc apply{how}"), &pod(name, node.clone()));
@@ -105,7 +106,8 @@ fn a_pod_is_stored_with_both_containers_in_front_and_with_them_once() {
         }
     }
 
-    // Two configurations that lead to it, as while one release replaces another: the second call finds what the first has put in.
+    // Two configurations that lead to it, as while one release replaces another: the second call
+    // finds what the first has put in.
     let mut other = cluster.get(&format!("mutatingwebhookconfiguration {}", webhook::CONFIGURATION));
     other["metadata"] = json!({ "name": "another-release" });
     assert!(cluster.give("create", &other).works);

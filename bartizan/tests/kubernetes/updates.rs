@@ -1,4 +1,4 @@
-//! What is refused, and what people then read.
+//! Refused updates, and the messages that users read.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn pods_that_cannot_be_protected_are_refused_with_what_to_do_and_dry_runs_too() 
     }
     assert!(!cluster.kubectl("--namespace free5gc get pod wrong").works);
 
-    // Left out: a warning to whoever creates it, and a line in the audit log.
+    // Left out: a warning to the creating user, and a line in the audit log.
     let said = cluster.create(CORE, &pod("db", json!({ "bartizan/inject": "disabled" })));
     assert!(
         said.works

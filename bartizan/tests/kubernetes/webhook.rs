@@ -1,4 +1,5 @@
-//! The webhook as the chart deploys it: with the arguments of its Deployment, the files of its Secret, at the address of its Service.
+//! The webhook as the chart deploys it: with the arguments of its Deployment, the files of its
+//! Secret, at the address of its Service.
 
 use std::fs;
 
@@ -48,7 +49,7 @@ pub(crate) fn start(cluster: &Cluster) -> Process {
     process
 }
 
-/// What a kubelet writes into the volume of the Secret.
+/// Files that a kubelet writes into the volume of the Secret.
 pub(crate) fn write_secret(cluster: &Cluster) {
     let secret = cluster.get(&format!("--namespace {SYSTEM} secret bartizan-webhook-tls"));
     let folder = cluster.place.path("secret");

@@ -1,4 +1,5 @@
-//! Packages: the same bytes each time, and what becomes of keys, ledgers and settings when they are installed, upgraded and removed.
+//! Packages: the same bytes each time, and what becomes of keys, ledgers and settings when they are
+//! installed, upgraded and removed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -44,7 +45,7 @@ static PACKED: LazyLock<Packed> = LazyLock::new(|| {
 fn package(binary: &Path, out: &Path, arguments: &[&str]) -> Output {
     let mut script = Command::new(repository().join("scripts/package"));
     script.arg("--binary").arg(binary).arg("--out").arg(out).args(arguments);
-    // Of another test's packing nothing is asked but that it is quick.
+    // Packing need only be quick here.
     script.env("PACKAGE_COMPRESSION", "none").output().unwrap()
 }
 
@@ -151,7 +152,8 @@ fn packages_have_units_pages_completions_and_a_bill_of_materials() {
         .collect();
     let rpm = said("rpm", &["-qpl", "--nosignature", file(out, ".rpm").to_str().unwrap()]);
     let mut of_rpm: Vec<&str> = rpm.lines().map(|line| line.trim_start_matches('/')).collect();
-    // Where zsh looks is the distribution's choice: Debian's has no site-functions, others have nothing else.
+    // The folder of zsh completions is the distribution's choice: Debian's has no site-functions,
+    // others have nothing else.
     for (files, folder) in [(&mut of_deb, "vendor-completions"), (&mut of_rpm, "site-functions")] {
         let file = format!("usr/share/zsh/{folder}/_bartizan");
         let found = files.iter().position(|path| *path == file);
@@ -301,7 +303,7 @@ step empty
 in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
 "#;
 
-    /// What `script` printed, by its steps. It has a package of this version and one of 99.0.
+    /// Output of `script`, by its steps. It has a package of this version and one of 99.0.
     fn steps(script: &str, kind: &str) -> impl Fn(&str) -> String {
         assert!(
             nix::unistd::geteuid().is_root(),
@@ -345,7 +347,7 @@ in_root ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
             upgraded.starts_with("99.0\n700 root bartizan\n600 bartizan bartizan\n"),
             "{upgraded}"
         );
-        // What stays in the kernel is said before the package goes.
+        // Rules that stay in the kernel are reported before the package is removed.
         assert!(upgraded.contains("bartizan guard remove --node NODE"), "{upgraded}");
         let removed = after("removed");
         assert!(removed.starts_with("secret\nrecord\ngone\n"), "{removed}");

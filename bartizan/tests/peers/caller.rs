@@ -1,4 +1,5 @@
-//! The peer that sent a request, as the network function sees it: by certificate or nothing, and never what the peer sends itself.
+//! The peer that sent a request, as the network function sees it: by certificate or nothing, and
+//! never what the peer sends itself.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,5 +1,6 @@
-//! Ten thousand requests between Go programs, whose server ends a connection after an idle millisecond and whose client opens
-//! one every few requests: none lost, none doubled, whatever happens to the sidecars meanwhile.
+//! Ten thousand requests between Go programs, whose server ends a connection after an idle
+//! millisecond and whose client opens one every few requests: none lost, none doubled, whatever
+//! happens to the sidecars meanwhile.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,14 +15,14 @@ const REQUESTS: usize = 10_000;
 /// Ten thousand requests take seconds; a loaded machine may need more.
 const LONG: Duration = Duration::from_secs(600);
 
-/// What became of each request, as the client and the server saw it.
+/// Outcome of each request, as the client and the server saw it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     answered: usize,
     /// Answered in the producer's place.
     problems: usize,
     lost: usize,
-    /// Of those that were not answered: how many the producer had processed all the same.
+    /// Number of unanswered requests that the producer had processed all the same.
     in_vain: usize,
     /// Processed more than once.
     doubled: usize,
@@ -29,7 +30,8 @@ pub(crate) struct Tally {
     forged: usize,
 }
 
-/// Where each connection costs a handshake, or two sidecars are to be met in the middle of their work.
+/// Number of requests for tests in which each connection costs a handshake, or two sidecars are to
+/// be met in the middle of their work.
 const FEWER: usize = 3_000;
 /// Requests after the trouble, when all must be well again.
 const AFTERWARDS: usize = 500;
@@ -82,7 +84,7 @@ pub(crate) fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tal
     tally_and_refused(consumer, producer, from).0
 }
 
-/// The same, and how often nobody accepted a connection.
+/// The same, and the number of refused connections.
 pub(crate) fn tally_and_refused(consumer: Process, producer: SocketAddr, from: usize) -> (Tally, u64) {
     let finished = consumer.finish(LONG).expect("the client ends");
     let said = String::from_utf8_lossy(&finished.stderr);
@@ -180,7 +182,7 @@ impl Unsteady {
         self.start(node);
     }
 
-    /// What becomes of `requests` while each sidecar gets `signal` once.
+    /// Outcome of `requests` while each sidecar gets `signal` once.
     fn trouble(&mut self, requests: usize, signal: i32) -> Tally {
         let Ports { function, outbound, .. } = self.pair.ports;
         let consumer = consumer(outbound, 0, requests);
@@ -231,8 +233,8 @@ fn ten_thousand_requests_to_a_server_that_ends_idle_connections_are_answered_onc
 #[test]
 fn draining_sidecars_lose_nothing_they_accepted_and_send_nothing_twice() {
     for (by, requests) in [(By::Http2, REQUESTS), (By::Splice, FEWER)] {
-        // A connection that the kernel completes after a listener has emptied its queue, and before it is closed, is reset: microseconds, unless the machine
-        // does much else.
+        // A connection that the kernel completes after a listener has emptied its queue, and before
+        // it is closed, is reset: microseconds, unless the machine does much else.
         let tried = (0..3).find_map(|_| {
             let mut pair = Unsteady::new(by);
             let producer = producer(pair.pair.ports.function);
@@ -259,7 +261,8 @@ fn a_killed_sidecar_loses_only_what_was_under_way_and_its_peer_recovers_by_itsel
         let _producer = producer(pair.pair.ports.function);
         let tally = pair.trouble(FEWER, libc::SIGKILL);
         assert_eq!((tally.doubled, tally.forged), (0, 0), "{by:?} {tally:?}");
-        // Sixteen were under way at each of two kills; the rest met a closed port, or were answered in the peer's place.
+        // Sixteen were under way at each of two kills; the rest met a closed port, or were answered
+        // in the peer's place.
         assert!(tally.lost <= 2 * 16, "{by:?} {tally:?}");
         assert!(tally.in_vain <= 2 * 16, "{by:?} {tally:?}");
         assert!(tally.answered > FEWER / 2, "{by:?} {tally:?}");

@@ -3,13 +3,13 @@
 use crate::go;
 use crate::stage::{By, PATIENCE, Pair, Stage};
 
-/// Section and title of the cases that fail, each with its reason in `docs/conformance.md`. One that no longer fails must be
-/// taken out here and there.
+/// Section and title of the cases that fail, each with its reason in `docs/conformance.md`. One
+/// that no longer fails must be taken out here and there.
 const KNOWN_DIFFERENCES: [(&str, &str); 1] = [("http2/3.5", "Sends invalid connection preface")];
 /// Those of h2spec 2.2.1 with its strict ones.
 const CASES: usize = 146;
 
-/// What is between `name="` and the next quote.
+/// The text between `name="` and the next quote.
 fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     let value = line.split_once(&format!(" {name}=\"")).expect("the attribute").1;
     value.split_once('"').expect("its end").0

@@ -1,5 +1,5 @@
-//! Programs written in Go, built once per run into the folder for tests' temporary files, or where that belongs to another user into
-//! one of this user's own.
+//! Programs written in Go, built once per run into the folder for tests' temporary files, or where
+//! that belongs to another user into one of this user's own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

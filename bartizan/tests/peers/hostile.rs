@@ -1,5 +1,5 @@
-//! Sick and hostile peers at both listeners of a sidecar: another consumer loses nothing, memory stays within a bound, and the
-//! reason is counted by name.
+//! Sick and hostile peers at both listeners of a sidecar: another consumer loses nothing, memory
+//! stays within a bound, and the reason is counted by name.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
 
 /// Requests of the consumer during the attack.
 const DURING_ATTACK: usize = 400;
-/// What a client says first, with an empty SETTINGS frame.
+/// First bytes of a client, with an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 /// GET / of `nrf` without TLS, from the static table and literals (RFC 7541, appendix A).
 const REQUEST: &[u8] = b"\x82\x86\x84\x41\x03nrf";
@@ -44,7 +44,7 @@ struct Scene {
     running: Running,
 }
 
-/// Which listener is attacked.
+/// Attacked listener.
 #[derive(Debug, Clone, Copy)]
 enum Attacked {
     /// `amf`'s, for its network function, without TLS.
@@ -73,7 +73,8 @@ impl Scene {
             _producer: producer,
             running,
         };
-        // Where a handshake has little time: the one that is to carry the requests is over, however often it was begun.
+        // With little time for a handshake, it may be begun several times: the one that is to carry
+        // the requests is over.
         until("a connection", || !scene.running.nrf.connections().is_empty());
         scene.all_are_answered();
         scene
@@ -100,8 +101,9 @@ impl Scene {
         counted.unwrap_or_default()
     }
 
-    /// A consumer's requests, each on its way while the attack goes on. How long all of them take together is a matter of the
-    /// machine; the client gives each its time, and there is an end to waiting where none is answered.
+    /// A consumer's requests, each on its way while the attack goes on. The time of all of them
+    /// together depends on the machine; the client gives each its time, and the wait ends if none
+    /// is answered.
     fn all_are_answered(&self) {
         let mut client = go::program("h2c-client")
             .arguments(["-to", &self.running.ports.outbound.to_string()])
@@ -130,8 +132,8 @@ impl Scene {
         answered.unwrap_or_default()
     }
 
-    /// Runs `attack` from this many threads again and again until the consumer has been served and `counted` holds; memory may
-    /// grow by this many MB.
+    /// Runs `attack` from this many threads again and again until the consumer has been served and
+    /// `counted` holds; memory may grow by this many MB.
     fn survives(
         &self,
         attacked: Attacked,
@@ -149,7 +151,7 @@ impl Scene {
                     }
                 });
             }
-            // Whatever fails in here, the attack must end.
+            // After any failure in here, the attack must end.
             let ending = Ending(&over);
             self.all_are_answered();
             until("the count", counted);
@@ -363,7 +365,8 @@ fn five_thousand_idle_connections_are_evicted_for_those_that_send_something() {
     }
 }
 
-/// Holds 3,000 half-open handshakes from `source` and begins ever new ones while the consumer is served; `bound` is what they meet.
+/// Holds 3,000 half-open handshakes from `source` and begins ever new ones while the consumer is
+/// served; `bound` is what they meet.
 fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
     many_files();
     // The flood must not have its own connections time out: what ends them is eviction.
@@ -395,8 +398,8 @@ fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
 
 #[test]
 fn a_flood_of_half_open_handshakes_disturbs_nobody() {
-    // From the address of the consumer's sidecar, as through a translator of addresses, or from so many addresses that what bounds
-    // one of them does not help.
+    // From the address of the consumer's sidecar, as through a translator of addresses, or from so
+    // many addresses that what bounds one of them does not help.
     half_open_handshakes_from([127, 0, 0, 1], ", handshakes-per-address: 1000", "unauthenticated");
 }
 

@@ -111,7 +111,7 @@ nodes:
         );
     }
 
-    /// Whom a function talks to.
+    /// Peers of a function.
     fn others(node: usize) -> Vec<usize> {
         (0..NODES).filter(|other| *other != node).collect()
     }
@@ -128,7 +128,8 @@ nodes:
     }
 }
 
-/// Requests of each function to each of the others, by where they were counted: once in the function that was meant, and nowhere else.
+/// Requests of each function to each of the others, by where they were counted: once in the
+/// function that was meant, and nowhere else.
 #[test]
 fn ten_sidecars_each_linked_to_all_others_are_restarted_in_turn_under_load_and_no_request_fails() {
     let mut mesh = Mesh::new();

@@ -1,5 +1,5 @@
-//! Sidecars are restarted under load, and nobody who talks through them notices: listening sockets pass to the successor, directly or
-//! through systemd.
+//! Sidecars are restarted under load, without any effect on their clients: listening sockets pass
+//! to the successor, directly or through systemd.
 
 use std::io::{IoSliceMut, Read, Write};
 use std::net::SocketAddr;
@@ -86,8 +86,9 @@ fn ready(program: Program) -> Process {
     process
 }
 
-/// Without a socket that passes on, a restart closes the port for as long as it takes: consumers were refused, or answered in the producer's
-/// place. (`mesh` has the other path, and more of them.)
+/// Without a socket that passes on, a restart closes the port for as long as it takes: consumers
+/// were refused, or answered in the producer's place. (`mesh` has the other path, and more of
+/// them.)
 #[test]
 fn both_sidecars_of_a_splice_are_restarted_under_load_and_no_request_fails() {
     const EACH: usize = 400;
@@ -143,7 +144,7 @@ fn a_successor_that_cannot_serve_changes_nothing_and_kill_leaves_nothing_stuck()
     // A successor comes all the same.
     pair.succeed("nrf");
     well(&pair);
-    // One that was killed has left its socket behind, and nobody at the other end.
+    // A killed sidecar has left its socket behind, without a process at the other end.
     let (_, mut killed) = pair.running.remove(0);
     killed.send(libc::SIGKILL);
     killed.finish(PATIENCE).expect("it ends");
@@ -159,7 +160,7 @@ fn text(finished: &Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
 }
 
-/// What systemd does for a unit with `Type=notify` and `FileDescriptorStoreMax=`.
+/// The part of systemd for a unit with `Type=notify` and `FileDescriptorStoreMax=`.
 struct Manager {
     socket: UnixDatagram,
     path: PathBuf,
@@ -195,7 +196,8 @@ impl Manager {
                 .cmsgs()
                 .expect("they are whole")
                 .flat_map(|message| match message {
-                    // SAFETY: the kernel has just made these descriptors for this process, and nobody else knows of them.
+                    // SAFETY: the kernel has just made these descriptors for this process, and no
+                    // other code has them.
                     ControlMessageOwned::ScmRights(raw) => raw
                         .into_iter()
                         .map(|raw| unsafe { OwnedFd::from_raw_fd(raw) })
@@ -289,7 +291,7 @@ fn sidecars_that_systemd_restarts_lose_no_request_and_refuse_none() {
             // `limits.drain`, whatever the unit's own time is, and what follows it.
             managers[index].has_heard("EXTEND_TIMEOUT_USEC=36500000");
             managers[index].has_heard("STOPPING=1");
-            // Nobody listens now, and connections wait.
+            // No process accepts now, and connections wait.
             let successor = managers[index].start(&file, node);
             assert!(
                 successor

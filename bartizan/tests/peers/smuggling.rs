@@ -1,5 +1,5 @@
-//! Requests that hide in others: what implementations of HTTP/1.1 are known to read differently never passes, and what passes is counted by
-//! the producer as often as by us.
+//! Requests that hide in others: what implementations of HTTP/1.1 are known to read differently
+//! never passes, and what passes is counted by the producer as often as by us.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::churn::{counts, producer_with};
 use crate::stage::{By, PATIENCE, Pair, Stage};
 
-/// What follows a request's line and Host: whatever of `/id/9` it hides must not be done.
+/// Bytes behind a request's line and Host: the request for `/id/9` that they hide must not be done.
 const HIDING: &[&str] = &[
     "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /id/9 HTTP/1.1\r\nHost: nrf\r\n\r\n",
     "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET /id/9 HTTP/1.1\r\nHost: nrf\r\n\r\n",

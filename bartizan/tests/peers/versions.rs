@@ -1,4 +1,5 @@
-//! Versions of HTTP, found per connection: consumers and producers that speak either, in every pair, with programs of others at both ends.
+//! Versions of HTTP, found per connection: consumers and producers that speak either, in every
+//! pair, with programs of others at both ends.
 
 use std::net::SocketAddr;
 
@@ -11,7 +12,8 @@ use crate::stage::{By, PATIENCE, Pair, Ports, Running, Stage, ask, curl, finish,
 /// Requests of each pair.
 const REQUESTS: usize = 600;
 
-/// PCF and SMF ask the BSF in HTTP/1.1, which takes nothing else: the `http2` path answered 505, and no binding was registered.
+/// PCF and SMF ask the BSF in HTTP/1.1, which takes nothing else: the `http2` path answered 505,
+/// and no binding was registered.
 #[test]
 fn either_version_at_either_end_loses_no_request_and_doubles_none() {
     let mut stage = Stage::new();
@@ -94,7 +96,7 @@ fn before_nginx() -> (Stage, Process, Running) {
     (stage, nginx, running)
 }
 
-/// What curl prints of `head` and body with these arguments.
+/// curl's output with these arguments: head and body.
 fn said(arguments: &[&str]) -> String {
     curl(&[&["--include"], arguments].concat())
         .run(PATIENCE)
@@ -136,7 +138,8 @@ fn curl_reaches_nginx_in_every_way_that_http_has_of_asking() {
     );
     assert!(twice.contains("[1]") && twice.contains("[0]"), "{twice}");
 
-    // nginx 405s what it cannot do with a file: the request has come through whole all the same, also where its client waits for 100.
+    // nginx 405s what it cannot do with a file: the request has come through whole all the same,
+    // also where its client waits for 100.
     let file = stage.write("upload", vec![b'y'; 2_000_000]);
     let upload = format!("@{}", file.display());
     for more in [

@@ -21,7 +21,8 @@ const NOTHING: Seen = Seen {
     protected: 0,
 };
 
-/// A sidecar in little, on both loopback addresses of the AMF's host: it answers with where the connection was meant to go.
+/// A sidecar in little, on both loopback addresses of the AMF's host: it answers with where the
+/// connection was meant to go.
 fn listen(stage: &Stage) {
     for address in ["127.0.0.1:15001", "[::1]:15001"] {
         let listener = stage.amf.enter(|| TcpListener::bind(address).unwrap()).unwrap();

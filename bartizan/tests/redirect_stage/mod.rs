@@ -24,7 +24,7 @@ pub(crate) struct Stage {
     place: tempfile::TempDir,
 }
 
-/// What an eavesdropper at the AMF's end of the cable has.
+/// Packets visible to an eavesdropper at the AMF's end of the cable.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Packets to or from the port of a network function.
@@ -124,7 +124,8 @@ interfaces:
             .text()
     }
 
-    /// The network function's request, as root; it times out after two seconds, which an answer may take on a machine that does much else.
+    /// The network function's request, as root; it times out after two seconds, which an answer may
+    /// take on a machine that does much else.
     pub(crate) fn ask(&self, url: &str) -> Result<String, Error> {
         curl(url).inside(&self.amf).run(LONG).map(|finished| finished.text())
     }
@@ -201,7 +202,7 @@ interfaces:
         process
     }
 
-    /// What leaves and enters the AMF's host while `work` runs.
+    /// Packets that leave and enter the AMF's host while `work` runs.
     pub(crate) fn watch(&self, work: impl FnOnce()) -> Seen {
         let interfaces: &[&str] = if self.udm.is_some() {
             &["eth0", "eth1"]
@@ -253,7 +254,7 @@ pub(crate) fn curl(url: &str) -> Program {
     curl_within("2", url)
 }
 
-/// Where there is an answer or a refusal.
+/// A curl with patience, for a response or a refusal.
 pub(crate) fn patient_curl(url: &str) -> Program {
     curl_within("50", url)
 }

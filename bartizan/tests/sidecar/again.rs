@@ -76,7 +76,8 @@ fn assert_ended(running: &Running, reason: &str) {
     );
 }
 
-/// Only revoked certificates were dismissed on reload: whoever else was no longer to be let in went on being served on the connection it had.
+/// Regression: only revoked certificates were dismissed on reload. Any other peer that was no
+/// longer admitted went on being served on its open connection.
 #[test]
 fn an_open_connection_ends_when_a_reload_would_no_longer_admit_it() {
     let mut foreign = Stage::new();
@@ -109,7 +110,8 @@ fn an_open_connection_ends_when_a_reload_would_no_longer_admit_it() {
                         "between: [amf, nrf], with: sidecar",
                         "between: [amf, nrf], with: nothing",
                     );
-                    // Where `amf` sends requests to by a sidecar is no business of `nrf`, and would be refused now.
+                    // The outbound listeners of `amf` do not concern `nrf`, and would be refused
+                    // now.
                     let text = std::fs::read_to_string(&theirs).expect("the file");
                     let kept = text
                         .lines()
@@ -163,7 +165,7 @@ fn an_open_connection_ends_with_the_certificate_it_was_made_with() {
     panic!("it was never served before its certificate ended");
 }
 
-/// A producer that answers after so long that nobody waits for it.
+/// A producer that answers later than any client waits.
 fn slow(address: SocketAddr) {
     let listener = TcpListener::bind(address).expect("the producer's port");
     std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! Whose fault it was: where several wait for each other with the same bounds, the answer names the one that is late.
+//! Blame: if several wait for each other with the same bounds, the answer names the one that is
+//! late.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
@@ -53,7 +54,8 @@ fn a_function_that_waits_for_another_is_not_blamed_for_it() {
     nested(&[]);
 }
 
-/// What the function asks goes by another worker than what it is asked: the first connection of each listener by the worker that has fewer.
+/// Requests of the function and requests to it are on different workers: the first connection of
+/// each listener goes to the worker that has fewer.
 #[test]
 fn what_a_function_waits_for_is_known_to_all_workers() {
     nested(&["--workers", "2"]);
@@ -69,7 +71,8 @@ fn nested(arguments: &[&str]) {
     let text = std::fs::read_to_string(&file).expect("the file");
     let of_amf = format!("      inbound:\n        - {{ listen: '{inbound}', forward: '{late}' }}\n      outbound:\n");
     let of_nrf = format!("      outbound:\n        - {{ listen: '{outbound}', to: amf }}\n      inbound:\n");
-    // Which of two equal bounds is noticed first is a matter of chance: that of `amf` is longer, so that `nrf` has to say something.
+    // The first of two equal bounds to be noticed is a matter of chance: that of `amf` is longer,
+    // so that `nrf` has to report it.
     let text = text
         .replacen("      outbound:\n", &of_amf, 1)
         .replacen("request: 1s", "request: 30s", 1);
@@ -90,6 +93,6 @@ fn nested(arguments: &[&str]) {
     let problem = problem(&answer);
     assert_eq!(problem["peer"], "nrf");
     let detail = problem["detail"].as_str().expect("text");
-    // How long it has waited by then depends on the machine, and is less than the bound that `amf` has.
+    // The waiting time by then depends on the machine, and is less than the bound that `amf` has.
     assert!(detail.contains("nrf itself waits for amf, for "), "{detail}");
 }

@@ -1,4 +1,4 @@
-//! What happens at each bound: it is counted, and others are not disturbed.
+//! Effect of each bound: it is counted, and others are not disturbed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -160,7 +160,8 @@ fn unauthenticated_connections_with_nothing_or_nonsense_are_recorded_and_disturb
     };
     let _function = stage.nghttpd(pair.ports.function, &[]);
     let running = stage.run(&pair);
-    // The bound is that of the sidecars' own handshakes too: the one that is to carry the requests is over, however often it was begun.
+    // The bound is that of the sidecars' own handshakes too: the one that is to carry the requests
+    // is over, however often it was begun.
     until("a connection", || !running.nrf.connections().is_empty());
     let silent: Vec<_> = (0..50).map(|_| connect(pair.ports.inbound)).collect();
     let mut garbage = connect(pair.ports.inbound);

@@ -1,4 +1,5 @@
-//! Ends of HTTP/1.1 that send without end: heads, requests ahead of their turn, interim responses. Memory stays bounded, and others are served.
+//! Ends of HTTP/1.1 that send without end: heads, requests ahead of their turn, interim responses.
+//! Memory stays bounded, and others are served.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,11 +10,11 @@ use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, get, until};
 use crate::stalls::{limit, nothing_is_under_way, resident};
 
 const MEGABYTE: usize = 1 << 20;
-/// What is sent, where the sidecar takes it all: many times what a sidecar may grow by.
+/// Bytes sent if the sidecar takes them all: many times the allowed growth.
 const FLOOD: usize = 128 * MEGABYTE;
-/// What a sidecar may grow by.
+/// Allowed growth of a sidecar.
 const GROWTH: f64 = 16.0 * MEGABYTE as f64;
-/// What takes nothing for so long takes nothing more.
+/// A connection that takes nothing for so long is stuck.
 const STUCK: Duration = Duration::from_millis(700);
 
 struct Memory<'a> {
@@ -38,7 +39,8 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Writes `piece` again and again until all is sent, nobody takes more, or the connection is closed; how much was written.
+/// Writes `piece` again and again until all is sent, the peer takes no more, or the connection is
+/// closed; returns the number of bytes written.
 fn pour(stream: &mut TcpStream, piece: &[u8]) -> usize {
     stream.set_write_timeout(Some(STUCK)).expect("a timeout");
     let mut written = 0;
@@ -52,7 +54,7 @@ fn pour(stream: &mut TcpStream, piece: &[u8]) -> usize {
     written
 }
 
-/// What is said on a connection until its end, or until nothing comes.
+/// The bytes of a connection until its end, or until nothing comes.
 fn rest(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut said = Vec::new();
@@ -117,7 +119,8 @@ fn requests_sent_ahead_and_heads_without_end_are_bounded_and_others_are_served()
         stage.write("large", vec![b'x'; MEGABYTE]);
         stage.write("hello", "hello\n");
         let pair = Pair {
-            // What is not taken stays; the rest of a splice whose client has gone is read for `request`, 10 s.
+            // Bytes that are not taken stay; the rest of a splice whose client has gone is read for
+            // `request`, 10 s.
             limits: "stall: 1h, request: 10s".to_owned(),
             ..Pair::new(outbound, By::Http2)
         };

@@ -1,4 +1,4 @@
-//! Which group is taken where a client that is not ours offers several.
+//! Group chosen for a foreign client that offers several.
 
 use crate::stage::{By, Pair, Stage, finish, openssl};
 

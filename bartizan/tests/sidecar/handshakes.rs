@@ -12,8 +12,9 @@ use crate::stage::{By, Node, PATIENCE, Pair, Stage, get, until};
 /// Handshakes, each of which the sidecar has to answer with a key exchange and a signature.
 const HANDSHAKES: usize = 100;
 
-/// One without a certificate, by this process: where each is one of its own, as of OpenSSL, they take so long on a machine that does much
-/// else that what the serving thread does by the clock comes to as much.
+/// One without a certificate, by this process: where each is one of its own, as of OpenSSL, they
+/// take so long on a machine that does much else that what the serving thread does by the clock
+/// comes to as much.
 fn without_certificate(inbound: SocketAddr) {
     let mut client = TcpStream::connect(inbound).expect("it listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -23,7 +24,8 @@ fn without_certificate(inbound: SocketAddr) {
     assert!(!matches!(answer, Ok(Answer::Admitted)), "{answer:?}");
 }
 
-/// Processor time of the threads of a process by their names, in nanoseconds, and their nice values; the first thread is `None`.
+/// Processor time of the threads of a process by their names, in nanoseconds, and their nice
+/// values; the first thread is `None`.
 fn threads(node: &Node) -> Vec<(Option<String>, u64, i32)> {
     let process = node.process.id();
     let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("its threads");
@@ -50,8 +52,8 @@ fn spent(node: &Node, name: Option<&str>) -> u64 {
     found.expect("such a thread").1
 }
 
-/// They were answered by the thread that serves requests: 200 connections a second without a certificate made the 99th percentile of the
-/// requests of others three times as long.
+/// They were answered by the thread that serves requests: 200 connections a second without a
+/// certificate made the 99th percentile of the requests of others three times as long.
 #[test]
 fn handshakes_of_clients_without_a_certificate_take_no_turn_of_the_thread_that_serves() {
     for by in [By::Http2, By::Splice] {
@@ -74,7 +76,7 @@ fn handshakes_of_clients_without_a_certificate_take_no_turn_of_the_thread_that_s
                 "bartizan_sidecar_handshake_failures_total",
                 &["reason=\"no-certificate\""],
             );
-            // Which the serving thread answers.
+            // The serving thread answers this metric.
             refused == Some(HANDSHAKES as f64)
         });
         let mut took = names.map(|name| spent(node, name)).into_iter().zip(before);

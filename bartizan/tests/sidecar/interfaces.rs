@@ -1,5 +1,5 @@
-//! Two interfaces between the same two nodes, SBI `hybrid` and O1 `transition`: the weaker policy must not let anybody in by the other's
-//! listener.
+//! Two interfaces between the same two nodes, SBI `hybrid` and O1 `transition`: the weaker policy
+//! must not let anybody in by the other's listener.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -121,8 +121,8 @@ fn each_interface_between_two_nodes_keeps_to_its_listener_and_its_policy() {
     }
 }
 
-/// With SBI `hybrid` and O1 `transition` a request for SBI was served over x25519 and recorded as O1: a listener offered what any
-/// interface between the two nodes allowed.
+/// With SBI `hybrid` and O1 `transition` a request for SBI was served over x25519 and recorded as
+/// O1: a listener offered what any interface between the two nodes allowed.
 #[test]
 fn a_classical_client_is_refused_where_sbi_listens_and_admitted_where_o1_does() {
     let mut stage = Stage::new();
@@ -158,7 +158,7 @@ fn a_classical_client_is_refused_where_sbi_listens_and_admitted_where_o1_does() 
         (&"nrf".into(), &0.into()),
         "{state}"
     );
-    // It was refused before it had shown a certificate: nobody knows which peer that was.
+    // It was refused before it had shown a certificate: the peer is unknown.
     assert_eq!(state["refused"], serde_json::Value::Array(Vec::new()), "{state}");
 }
 

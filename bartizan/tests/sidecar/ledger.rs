@@ -1,4 +1,5 @@
-//! A sidecar's ledger under unauthenticated connections, rotation and logrotate, written by a process that has dropped its privileges.
+//! A sidecar's ledger under unauthenticated connections, rotation and logrotate, written by a
+//! process that has dropped its privileges.
 
 use std::io::Write;
 use std::net::TcpStream;

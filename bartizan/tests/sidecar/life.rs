@@ -47,8 +47,9 @@ pub(crate) fn stderr(finished: &Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
 }
 
-/// Whether a request has come as far as the producer's sidecar. On the `http2` path a connection dialled ahead is there before
-/// any request is; on `splice` it is counted only once something came by it, and the next is dialled in its place.
+/// Returns true if a request has come as far as the producer's sidecar. On the `http2` path a
+/// connection dialled ahead is there before any request is; on `splice` it is counted only once
+/// bytes came by it, and the next is dialled in its place.
 fn arrived(nrf: &Node, by: By) -> bool {
     let (metric, connections) = match by {
         By::Splice => ("bartizan_sidecar_local_connections_total", 2),
@@ -125,8 +126,9 @@ fn draining_ends_at_its_bound_and_the_ledger_is_written_out() {
     }
 }
 
-/// Open5GS's functions are such clients: libcurl keeps connections between requests and does not read them meanwhile, so that it answers
-/// the PING of a graceful GOAWAY with its next request only. A restart took all of `drain`, and whoever called that function had 504s.
+/// Open5GS's functions are such clients: libcurl keeps connections between requests and does not
+/// read them meanwhile, so that it answers the PING of a graceful GOAWAY with its next request
+/// only. A restart took all of `drain`, and callers of that function got 504s.
 #[test]
 fn a_client_that_does_not_read_between_its_requests_does_not_hold_draining_up() {
     let mut stage = Stage::new();
@@ -310,7 +312,8 @@ fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
         assert!(head.contains(header), "{header}: {head}");
     }
     assert_eq!(running.amf.admin("/page"), (200, page.clone()));
-    // A page of elsewhere, whose name was made to lead here, reads nothing; Prometheus finds it by whatever name it has.
+    // A page of elsewhere, whose name was made to lead here, reads nothing; Prometheus finds it by
+    // whatever name it has.
     let by_name = |path: &str| ask(&["-H", "Host: evil.example:9100", &url(path)]).0;
     for path in [
         "/",
@@ -342,14 +345,14 @@ fn a_browser_gets_a_page_of_the_admin_port_that_takes_nothing_from_elsewhere() {
             "{path} names another place"
         );
     }
-    // What programs get stays a list.
+    // Programs still get a list.
     let (status, list) = running.amf.admin("/");
     assert_eq!(status, 200);
     assert!(list.starts_with("/metrics\n") && list.ends_with("/page\n"), "{list}");
 }
 
-/// In Kubernetes the port is open to all pods, and the kubelet restarts a container that does not answer. Before, each of these connections
-/// had one of 32 places for ten seconds.
+/// In Kubernetes the port is open to all pods, and the kubelet restarts a container that does not
+/// answer. Before, each of these connections had one of 32 places for ten seconds.
 #[test]
 fn connections_that_ask_the_admin_port_for_nothing_make_room_for_a_probe() {
     let mut stage = Stage::new();
@@ -434,7 +437,8 @@ fn every_metric_is_described_and_every_described_metric_exists() {
         "not described: {:?}",
         exported.difference(&described)
     );
-    // What has not happened yet is not exported: the sidecar's own test holds this list equal to what is registered.
+    // A metric without an event is not exported: the sidecar's own test holds this list equal to
+    // the registered families.
     let registered: BTreeSet<&str> = include_str!("../../../crates/protect/sidecar/src/metrics/families.txt")
         .lines()
         .collect();

@@ -1,4 +1,5 @@
-//! A node's own certificate, roots and revocation list: what keeps every handshake from succeeding is said, and shows in `/ready`.
+//! A node's own certificate, roots and revocation list: what keeps every handshake from succeeding
+//! is said, and shows in `/ready`.
 
 use std::time::{Duration, SystemTime};
 

@@ -134,7 +134,7 @@ fn connections_dialled_ahead_hold_nothing_of_the_network_function() {
         warm: 3,
         ..Pair::new(By::Splice, By::Splice)
     };
-    // Nothing listens where the network function should be, and nobody minds until somebody asks.
+    // No function listens, and no error occurs until a request comes.
     let running = stage.run(&pair);
     until("three connections", || running.nrf.connections().len() == 3);
     assert_eq!(

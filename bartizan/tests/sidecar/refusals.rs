@@ -39,7 +39,7 @@ fn assert_refused_by_amf(running: &Running, reason: &str) {
     assert_eq!(state["refused"][0]["peer"], "nrf", "{state}");
     assert_eq!(state["refused"][0]["reason"], reason, "{state}");
     assert!(state["refused"][0]["handshakes"].as_u64() >= Some(1), "{state}");
-    // The other side was refused, and its log must not say that it refused somebody.
+    // The other side was refused, and its log must not claim that it refused the peer.
     running.nrf.refused("peer-refused");
     until("the log's line", || {
         let log = running.nrf.process.stderr();
@@ -186,7 +186,7 @@ fn a_certificate_with_another_name_is_refused_at_either_end() {
         let mut stage = Stage::new();
         let (udm, nrf, spare) = (stage.issue("udm"), stage.issue("nrf"), stage.issue("amf"));
         let theirs = Pair::new(by, by);
-        // What goes by the name of udm says that it is amf: its own file believes it.
+        // The node with the name of udm claims to be amf: its own file believes it.
         let ours = Pair {
             amf_names: "udm.5gc".to_owned(),
             ..theirs.clone()

@@ -25,8 +25,8 @@ pub(crate) fn reloads(node: &Node, result: &str) -> f64 {
         .expect("it is counted")
 }
 
-/// h2load for so many seconds on so many connections, once `is_busy`; where its time was over before that was seen, it has lost nothing and
-/// is begun again.
+/// h2load for so many seconds on so many connections, once `is_busy`; where its time was over
+/// before that was seen, it has lost nothing and is begun again.
 pub(crate) fn h2load(outbound: SocketAddr, seconds: &str, connections: &str, is_busy: impl Fn() -> bool) -> Process {
     let start = || {
         Program::new("h2load")
@@ -266,7 +266,8 @@ fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_r
         let said = running.amf.process.stderr();
         said.contains("restart this sidecar to apply it")
     });
-    // What is shown is what is in effect: the limits of the start, and a policy that came with the same file as new limits.
+    // The admin page shows the configuration in effect: the limits of the start, and a policy that
+    // came with the same file as new limits.
     let both = Pair {
         policy: "hybrid".to_owned(),
         ..moved.clone()

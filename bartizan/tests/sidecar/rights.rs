@@ -1,4 +1,4 @@
-//! What a running sidecar may still do, by the kernel's account.
+//! Remaining rights of a running sidecar, by the kernel's account.
 
 use std::os::unix::fs::{PermissionsExt as _, chown};
 
@@ -141,7 +141,8 @@ mod as_root {
         assert!(ledger.contains("X25519MLKEM768"), "{ledger}");
     }
 
-    /// `ca renew` by root left a key that was root's, the reload was refused, and the `chown` that mended it was not noticed.
+    /// `ca renew` by root left a key that was root's, the reload was refused, and the `chown` that
+    /// mended it was not noticed.
     #[test]
     fn a_key_that_is_given_to_the_service_after_a_renewal_is_noticed() {
         assert!(

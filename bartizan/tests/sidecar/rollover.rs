@@ -1,4 +1,5 @@
-//! Intermediate and root take each other's place while requests pass: `bartizan ca rollover`, step by step, as its documents say.
+//! Intermediate and root take each other's place while requests pass: `bartizan ca rollover`, step
+//! by step, as its documents say.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +92,8 @@ impl Hosts {
         }
     }
 
-    /// Renews the certificate of a function, one host after the other: there are moments at which one has what the other has not.
+    /// Renews the certificate of a function, one host after the other: there are moments at which
+    /// one has what the other has not.
     fn renew_all(&self, running: &Running) {
         for (name, node) in [("amf", &running.amf), ("nrf", &running.nrf)] {
             let before = reloads(node, "done");
@@ -180,7 +182,7 @@ impl Drop for Traffic {
     }
 }
 
-/// How many certificates a file has.
+/// Number of certificates in a file.
 fn certificates(file: &Path) -> usize {
     std::fs::read_to_string(file)
         .unwrap()
@@ -236,7 +238,7 @@ fn intermediate_and_root_are_replaced_and_no_request_fails() {
     drop(traffic);
     println!("{asked} requests, none of them failed");
 
-    // What the last handshakes showed is the new root's alone; OpenSSL sees the same.
+    // The certificates of the last handshakes are the new root's alone; OpenSSL sees the same.
     let papers = hosts.papers("amf");
     let verified = bartizan_testing::lab_root().command("openssl").unwrap();
     let verified = verified

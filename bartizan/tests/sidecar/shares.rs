@@ -1,4 +1,4 @@
-//! What one peer may take of what others share with it, however many connections it has.
+//! Share of one peer in common resources, with any number of connections.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ interfaces:
     stage.write("three.yaml", text.replace("interfaces:\n", &node))
 }
 
-/// What a function got on its first connection: streams in the order of their heads, with the bytes of each.
+/// Streams on a function's first connection, in the order of their heads, with the bytes of each.
 type Got = Arc<Mutex<Vec<(u32, usize)>>>;
 
 /// Takes one connection and opens the windows of its streams, and never that of the connection.
@@ -116,11 +116,12 @@ fn a_peer_whose_requests_wait_leaves_streams_of_the_function_to_another() {
     until("the other peer's request", || so_far() == SHARE + 1);
 }
 
-/// Shares of a link's window were by connection: a peer with a dozen connections had a dozen, and left nothing to another peer.
+/// Shares of a link's window were by connection: a peer with a dozen connections had a dozen, and
+/// left nothing to another peer.
 #[test]
 fn a_peer_with_a_dozen_connections_has_one_share_of_the_window_to_a_function() {
     const CONNECTIONS: usize = 12;
-    // What a client may send before it is given more (RFC 9113, section 6.9.2), here and to the function.
+    // Initial flow-control window of a client (RFC 9113, section 6.9.2), here and to the function.
     const WINDOW: usize = 65_535;
     let mut stage = Stage::new();
     let pair = Pair {

@@ -1,4 +1,5 @@
-//! An authority, deployment files, sidecars and the programs on both outer ends, all on loopback and all ended with the test.
+//! An authority, deployment files, sidecars and the programs on both outer ends, all on loopback
+//! and all ended with the test.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ pub(crate) struct Stage {
     authority: Authority,
 }
 
-/// How a listener carries bytes.
+/// Path of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Splice,
@@ -46,7 +47,7 @@ pub(crate) struct Papers {
     pub(crate) serial: String,
 }
 
-/// What the deployment file of a pair `amf` -> `nrf` says, with everything a test may want otherwise.
+/// Deployment file of a pair `amf` -> `nrf`, with everything that a test may vary.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
     pub(crate) outbound: By,
@@ -62,14 +63,14 @@ pub(crate) struct Pair {
     pub(crate) ports: Ports,
 }
 
-/// Where everything of a pair listens.
+/// Ports of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ports {
     /// The network function behind `nrf`.
     pub(crate) function: SocketAddr,
-    /// Where `amf`'s sidecar takes requests.
+    /// Outbound listener of `amf`'s sidecar.
     pub(crate) outbound: SocketAddr,
-    /// Where `nrf`'s sidecar takes TLS.
+    /// TLS listener of `nrf`'s sidecar.
     pub(crate) inbound: SocketAddr,
     pub(crate) amf_admin: SocketAddr,
     pub(crate) nrf_admin: SocketAddr,
@@ -330,8 +331,8 @@ pub(crate) fn sidecar(deployment: &Path, node: &str) -> Program {
 }
 
 impl Pair {
-    /// `limits` with those in time that the test does not name: by default a handshake has five seconds and a request ten, which a machine
-    /// that does much else passes.
+    /// `limits` with those in time that the test does not name: by default a handshake has five
+    /// seconds and a request ten, which a machine that does much else passes.
     fn bounds(&self) -> String {
         let mut all = self.limits.clone();
         for (name, time) in [("handshake", "1m"), ("request", "1m"), ("drain", "30s")] {
@@ -398,7 +399,7 @@ pub(crate) fn problem(answer: &(u16, String, String)) -> Value {
 }
 
 impl Node {
-    /// What the admin port says at `path`.
+    /// Response of the admin port at `path`.
     pub(crate) fn admin(&self, path: &str) -> (u16, String) {
         let (status, _, body) = ask(&[&format!("http://{}{path}", self.admin)]);
         (status, body)
@@ -467,7 +468,8 @@ pub(crate) fn finish(program: Program) -> Finished {
     program.start().expect("it starts").finish(PATIENCE).expect("it ends")
 }
 
-/// OpenSSL's client towards an inbound listener, offering these groups; with the certificate of a node where it has one.
+/// OpenSSL's client towards an inbound listener, offering these groups; with the certificate of a
+/// node where it has one.
 pub(crate) fn openssl(inbound: SocketAddr, groups: &str, papers: Option<&Papers>) -> Program {
     let root = lab_root();
     let client = root.command("openssl").expect("openssl in the lab root");

@@ -1,4 +1,4 @@
-//! Readers that do not read, on either side: nobody else notices, and it has an end.
+//! Readers that stall, on either side: others are not affected, and the stall ends.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -55,7 +55,8 @@ pub(crate) fn resident(node: &Node) -> f64 {
     node.metric("process_resident_memory_bytes", &[]).expect("the metric")
 }
 
-/// All consumers' streams on a link shared one window: a client that took no bodies left every other one with heads alone.
+/// All consumers' streams on a link shared one window: a client that took no bodies left every
+/// other one with heads alone.
 #[test]
 fn consumers_that_take_no_bodies_leave_those_of_others_flowing() {
     // Through `splice` the one that does not read is a peer's connection to the producer's sidecar.
@@ -137,7 +138,8 @@ fn with_second(stage: &Stage, file: &PathBuf, pair: &Pair, second: SocketAddr) -
     stage.write("two.yaml", text.replace(&first, &format!("{line}{first}")))
 }
 
-/// The window of a consumer's connection was held by the bodies that one producer did not take, and stopped those for another.
+/// The window of a consumer's connection was held by the bodies that one producer did not take, and
+/// stopped those for another.
 #[test]
 fn a_producer_that_takes_no_bodies_leaves_those_for_another_flowing() {
     let mut stage = Stage::new();
@@ -250,8 +252,8 @@ fn interim_responses_without_end_are_bounded_whether_they_are_read_or_not() {
     }
 }
 
-/// curl 7.88, which Open5GS uses, lost the answer where the sidecar reset the stream right after it; requests that were answered so
-/// stayed under way for ever, and SIGTERM waited for them.
+/// curl 7.88, which Open5GS uses, lost the answer where the sidecar reset the stream right after
+/// it; requests that were answered so stayed under way for ever, and SIGTERM waited for them.
 #[test]
 fn an_answer_in_place_of_a_request_with_a_body_arrives_and_leaves_nothing_under_way() {
     let mut stage = Stage::new();
@@ -263,7 +265,7 @@ fn an_answer_in_place_of_a_request_with_a_body_arrives_and_leaves_nothing_under_
     };
     let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
     let file = stage.deployment("pair", &pair, &amf, &nrf);
-    // Nobody is where the peer's sidecar should be.
+    // No process runs at the address of the peer's sidecar.
     let mut amf = stage.start(&file, "amf", pair.ports.amf_admin);
     for size in [1_000, 200_000, 3 * MEGABYTE] {
         let body = stage.write("body", vec![b'x'; size]);

@@ -1,6 +1,7 @@
 //! Single streams through both sidecars: resets with their codes, refusals that may be sent again, and silence.
 //!
-//! The producer and the consumer here are small programs over the `h2` crate, because no other lets a stream be reset by hand.
+//! The producer and the consumer here are small programs over the `h2` crate, because no other lets
+//! a stream be reset by hand.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage, until};
 
 type Received = (Request<h2::RecvStream>, SendResponse<Bytes>);
 
-/// Serves HTTP/2 without TLS: `each` gets the number of the request over all connections. Where `one_each`, a connection sends
-/// GOAWAY after its first request.
+/// Serves HTTP/2 without TLS: `each` gets the number of the request over all connections. With
+/// `one_each`, a connection sends GOAWAY after its first request.
 async fn produce<F>(
     address: SocketAddr,
     one_each: bool,
@@ -188,7 +189,8 @@ fn a_request_the_producer_refused_unprocessed_is_sent_again_with_its_body() {
     assert_eq!(retried, Some(1.0));
 }
 
-/// Both sidecars of a request send it again, each a few times; a producer that has too much to do is not given hundreds of it for one.
+/// Both sidecars of a request send it again, each a few times; a producer that has too much to do
+/// is not given hundreds of it for one.
 #[test]
 fn a_producer_that_refuses_every_stream_is_spared_and_the_consumer_learns_of_it() {
     let mut stage = Stage::new();

@@ -118,7 +118,7 @@ fn a_sampled_request_has_a_span_at_each_sidecar_and_the_function_is_below_both()
         let time = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
         assert!(time("startTimeUnixNano") < time("endTimeUnixNano"));
     }
-    // What another one is in takes longer.
+    // A span that contains another takes longer.
     let took = |span: &Value| {
         let time = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
         time("endTimeUnixNano") - time("startTimeUnixNano")
@@ -186,7 +186,7 @@ fn a_share_begins_traces_and_what_the_sidecar_answers_itself_is_an_error_in_them
         .find(|(span, _)| span.get("parentSpanId").is_some())
         .unwrap();
     assert_eq!(attribute(inbound, "bartizan.problem"), "function-unreachable");
-    // What ended just before the sidecar does is sent before it is gone.
+    // A span that ends just before the sidecar does is sent before its exit.
     request(&pair, &[], 504);
     running.amf.process.terminate(PATIENCE).expect("it ends");
     until("those of the second request", || spans(&collector).len() == 4);

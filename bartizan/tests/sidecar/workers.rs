@@ -82,7 +82,8 @@ fn kept_connections_are_even_over_the_workers_and_every_request_is_answered() {
         let running = run(&mut stage, &pair);
         let mut clients: Vec<_> = (0..8).map(|_| kept(pair.ports.outbound)).collect();
         assert_eq!(spread(&running.amf), [4, 4], "{by:?}");
-        // By `http2` each worker has a connection of its own to the peer, by `splice` each connection has one, and each worker one that is ready.
+        // By `http2` each worker has a connection of its own to the peer, by `splice` each
+        // connection has one, and each worker one that is ready.
         let at_nrf = match by {
             By::Http2 => [1, 1],
             By::Splice => [5, 5],
@@ -204,7 +205,8 @@ fn sigterm_lets_the_requests_of_all_workers_end() {
         let clients: Vec<_> = (0..4).map(|_| client()).collect();
         until("two requests at each worker", || spread(&running.amf) == [2, 2]);
         until("requests at the producer", || match by {
-            // Each has said something, and the one of each worker that is dialled in place of those that were taken has ended its handshake.
+            // Each has said something, and the one of each worker that is dialled in place of those
+            // that were taken has ended its handshake.
             By::Splice => {
                 let used = running
                     .nrf

@@ -13,7 +13,7 @@ use rustls::{ClientConnection, ServerConnection};
 
 /// Long enough for a machine that builds something else during the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What our end sends once the handshake is over.
+/// Message of our end once the handshake is over.
 const GREETING: &[u8] = b"bartizan\n";
 
 pub(crate) type Judged = Result<Established, Box<Refused>>;
@@ -37,16 +37,16 @@ pub(crate) struct Node {
     serial: String,
 }
 
-/// What our client met.
+/// Result of our client.
 pub(crate) struct Met {
     pub(crate) judged: Judged,
-    /// What came of the first read: the server judges after the client has ended.
+    /// Result of the first read: the server judges after the client has ended.
     pub(crate) later: Option<Box<Refused>>,
     /// The greeting as the peer sent it back, reversed.
     pub(crate) echo: String,
 }
 
-/// How a root is followed by what signs leaves.
+/// Chain between the root and the leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chain {
     Root,
@@ -177,7 +177,7 @@ impl Node {
         options
     }
 
-    /// What our end makes of the files; `crl` is a list's text.
+    /// Our end's credentials from the files; `crl` is a list's text.
     pub(crate) fn credentials(&self, crl: Option<&str>) -> Credentials {
         let read = |path: &Path| std::fs::read(path).expect("a file");
         let (certificate, key, roots) = (read(&self.certificate), read(&self.key), read(&self.roots));

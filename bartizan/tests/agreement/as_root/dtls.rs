@@ -20,10 +20,10 @@ struct Situation {
     server: &'static str,
     client: &'static str,
     chunks: Chunks,
-    /// Whether the server of DTLS set the association up.
+    /// True if the server of DTLS set the association up.
     called_home: bool,
     group: &'static str,
-    /// How each end proved itself, if it did.
+    /// Authentication of each end, if any.
     proofs: [&'static str; 2],
     certificates: usize,
 }
@@ -36,7 +36,8 @@ const P256: &str = "yes: DTLS 1.2, signed with ecdsa_secp256r1_sha256, with a ke
 // The code point names the hash and leaves the curve to the key (RFC 8422, section 5.4).
 const P384: &str = "yes: DTLS 1.2, signed with ecdsa_secp256r1_sha256, with a key of id-ecPublicKey, P-384 that is certified with \
                     ecdsa-with-SHA256";
-// Of a client: a server of OpenSSL has no cipher for such a key in DTLS 1.2, as it has in TLS 1.2.
+// A client's key: a server of OpenSSL has no cipher for such a key in DTLS 1.2, as it has in TLS
+// 1.2.
 const ED25519: &str = "yes: DTLS 1.2, signed with ed25519, with a key of id-Ed25519 that is certified with id-Ed25519";
 const CHAIN: &str = "yes: DTLS 1.2, signed with rsa_pss_rsae_sha256, with a key of rsaEncryption that is certified with \
                      ecdsa-with-SHA256";

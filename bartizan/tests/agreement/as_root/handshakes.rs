@@ -1,4 +1,5 @@
-//! OpenSSL 3.5 with itself: every group it has with every kind of certificate in turn, and what else a handshake can be.
+//! OpenSSL 3.5 with itself: every group it has with every kind of certificate in turn, and what
+//! else a handshake can be.
 
 use std::fs::File;
 use std::io::{PipeWriter, Write as _};
@@ -15,13 +16,12 @@ use crate::tshark::{PATIENCE, eventually, root};
 /// A handshake, and what a specialist says of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Situation {
-    /// What it shows.
     pub(crate) name: String,
     /// The client's port: each has its own.
     pub(crate) port: u16,
     server: u16,
     arguments: String,
-    /// What was negotiated; none where the packets name none.
+    /// Negotiated group; none if the packets name none.
     pub(crate) group: Option<NamedGroup>,
     /// Offered, preferred, negotiated, stayed, clear: what `docs/verdicts.md` says the wire answers.
     pub(crate) answers: [&'static str; 5],
@@ -403,7 +403,7 @@ impl Stage {
             let mut client = self.client(&situation, input).start().expect("a client");
             match word {
                 Some(word) => client.wait_for_line(word, PATIENCE).expect("it says so"),
-                // What it says of a ticket stays in its buffer; the file is written before.
+                // Its output about a ticket stays in its buffer; the file is written before.
                 None => eventually("a session", || {
                     let session = std::fs::read_to_string(self.directory.path().join("early.session"));
                     session.ok()?.contains("END SSL SESSION").then_some(())

@@ -1,4 +1,4 @@
-//! What strongSwan's exchanges show.
+//! Visible content of strongSwan's exchanges.
 
 use serde_json::Value;
 

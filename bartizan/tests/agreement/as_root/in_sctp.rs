@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use bartizan_wire::CaptureReader;
 use bartizan_wire::sctp::kind;
 
-/// How records become DATA chunks.
+/// Division of records into DATA chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chunks {
     /// One each.
@@ -78,8 +78,8 @@ impl Built {
         &self.file
     }
 
-    /// An association between two ends, set up by the first, that carries these datagrams: those that say `true` from the second.
-    /// The TSNs pass their end.
+    /// An association between two ends, set up by the first, that carries these datagrams: those
+    /// that say `true` from the second. The TSNs pass their end.
     pub(crate) fn association(
         &mut self,
         ends: [SocketAddr; 2],
@@ -142,7 +142,7 @@ impl Built {
     fn packet(&mut self, from: &End, to: &End, tag: u32, chunks: &[Vec<u8>]) {
         let mut sctp = [from.address.port().to_be_bytes(), to.address.port().to_be_bytes()].concat();
         sctp.extend(tag.to_be_bytes());
-        // The checksum: nobody who reads captures asks for it.
+        // The checksum, which readers of captures ignore.
         sctp.extend([0; 4]);
         chunks.iter().for_each(|chunk| sctp.extend(chunk));
         let length = u16::try_from(20 + sctp.len()).unwrap();

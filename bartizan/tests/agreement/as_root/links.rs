@@ -1,4 +1,5 @@
-//! strongSwan 6.1 with itself: IKE_SAs of every kind side by side, each between its own pair of addresses, rekeyed while they live.
+//! strongSwan 6.1 with itself: IKE_SAs of every kind side by side, each between its own pair of
+//! addresses, rekeyed while they live.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,12 +14,11 @@ use crate::charons::{End, PATIENCE, Stage, eventually};
 pub(crate) struct Link {
     /// N.
     pub(crate) number: u8,
-    /// What it shows.
     pub(crate) name: &'static str,
     /// Key exchanges that the asking end proposes, in the order of preference, and those that the other takes.
     asks: &'static [&'static str],
     takes: &'static [&'static str],
-    /// What is proposed next to them: cipher and pseudo-random function.
+    /// Cipher and pseudorandom function that are proposed with them.
     suite: &'static str,
     esp: &'static str,
     /// The methods negotiated; empty where nothing is.

@@ -1,4 +1,5 @@
-//! What OpenSSL and strongSwan sent, changed towards classical and damaged: what was safe falls, and nothing rises.
+//! Traffic of OpenSSL and strongSwan, changed towards classical and damaged: safe verdicts fall,
+//! and none rises.
 
 use super::handshakes::handshakes;
 use super::links::links;

@@ -1,4 +1,4 @@
-//! What OpenSSL's handshakes show.
+//! Visible content of OpenSSL's handshakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

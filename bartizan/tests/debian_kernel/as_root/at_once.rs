@@ -18,10 +18,10 @@ use crate::stage::*;
 const E2AP: u16 = 36_421;
 /// Two IKE_SAs do not come to stand each time: one end may be done before the other begins.
 const AT_MOST: usize = 40;
-/// How long an echo is waited for before the next message is sent: an emulated machine has other things to do.
+/// Pause for an echo before the next message is sent: an emulated machine has other work.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What an association carried.
+/// Messages of an association.
 #[derive(Debug, Default)]
 struct Carried {
     sent: u32,
@@ -85,7 +85,7 @@ fn carry(mut association: Association, stop: &AtomicBool) -> Carried {
     carried
 }
 
-/// What the kernel of a node counts of ESP that it dropped, and DATA that SCTP sent again.
+/// A node's kernel counters of dropped ESP, and DATA that SCTP sent again.
 fn counters(space: &Namespace) -> BTreeMap<String, u64> {
     let read = || {
         let mut counters = drops::of_host().expect("the kernel counts");
@@ -103,7 +103,7 @@ fn counters(space: &Namespace) -> BTreeMap<String, u64> {
     space.enter(read).expect("a namespace")
 }
 
-/// What of it is new.
+/// Increments since `before`.
 fn since(before: &BTreeMap<String, u64>, now: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let more = now.into_iter().map(|(name, count)| {
         let count = count - before.get(&name).copied().unwrap_or(0);
@@ -112,7 +112,7 @@ fn since(before: &BTreeMap<String, u64>, now: BTreeMap<String, u64>) -> BTreeMap
     more.filter(|(_, count)| *count > 0).collect()
 }
 
-/// How many SAs of ESP, or policies that ask for one, a node's kernel has.
+/// Number of ESP SAs, or of policies that require one, in a node's kernel.
 fn esp(space: &Namespace, what: &str) -> usize {
     let ip = Program::new("ip").arguments(["xfrm", what, "list"]).inside(space);
     ip.run(PATIENCE).expect("ip").text().matches("proto esp").count()
@@ -157,7 +157,7 @@ fn an_association_through_kernel_esp_loses_no_message_where_both_ends_authentica
         (rounds, carries.join().expect("no panic"))
     });
     let lost = [0, 1].map(|node| since(&before[node], counters(spaces[node])));
-    // What is seen of a run by hand: `--nocapture`.
+    // Figures for a run by hand: `--nocapture`.
     println!(
         "{rounds} rounds, {} doubled; {carried:?}; cu {:?}, ric {:?}",
         duplicates(),

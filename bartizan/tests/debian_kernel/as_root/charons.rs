@@ -22,7 +22,7 @@ fn opening() -> Opening {
     }
 }
 
-/// Asks for an association; nobody needs to answer.
+/// Asks for an association; it needs no answer.
 fn ask(space: &Namespace, from: [u8; 4], to: [u8; 4]) {
     let [from, to] =
         [(from, 0), (to, E2AP)].map(|(address, port)| SocketAddr::new(IpAddr::V4(Ipv4Addr::from(address)), port));

@@ -11,7 +11,7 @@ use bartizan_wire::ip;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a program may take here, at emulated speed.
+/// Patience for a program at emulated speed.
 pub(super) const LONG: Duration = bartizan_testing::PATIENCE;
 /// Packets of each attempt.
 pub(super) const MANY: usize = 3;
@@ -35,7 +35,7 @@ pub(super) struct Hosts {
     place: TempDir,
 }
 
-/// What left by the gNB's interface to the UPF.
+/// Packets that left by the gNB's interface to the UPF.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// Packets to or from the link's networks that anybody can read, and fragments of such.
@@ -101,8 +101,9 @@ impl Hosts {
         hosts
     }
 
-    /// Waits until packets pass in both directions that tests use: an IPv6 address joins its multicast group on a work queue of the kernel, and a
-    /// neighbour that is asked for before is asked for again only a second later (RFC 4861, RETRANS_TIMER).
+    /// Waits until packets pass in both directions that tests use: an IPv6 address joins its
+    /// multicast group on a work queue of the kernel, and a neighbour that is asked for before is
+    /// asked for again only a second later (RFC 4861, RETRANS_TIMER).
     fn reach_each_other(&self) {
         for (space, from, to) in [(&self.gnb, GNB_V6, UPF_V6), (&self.third, BEHIND, UPF)] {
             let [from, to] = [from, to].map(|address| address.parse::<IpAddr>().expect("an address"));
@@ -146,18 +147,19 @@ impl Hosts {
         assert_eq!(installed.status.code(), Some(0), "{said}");
     }
 
-    /// What `guard show` says.
+    /// Output of `guard show`.
     pub(super) fn shown(&self) -> Value {
         serde_json::from_str(&self.guard("show").text()).expect("JSON")
     }
 
-    /// What `nft` of the gNB's host says.
+    /// Output of `nft` on the gNB's host.
     pub(super) fn listed(&self, what: &[&str]) -> String {
         let nft = Program::new("nft").arguments(what).inside(&self.gnb);
         nft.run(LONG).expect("nft").text()
     }
 
-    /// How many packets the guard has dropped for this reason: `leaving`, `translated`, `arriving`.
+    /// Number of packets that the guard has dropped for this reason: `leaving`, `translated`,
+    /// `arriving`.
     pub(super) fn dropped(&self, reason: &str) -> u64 {
         let counter = format!("{reason}-upf-N3");
         let text = self.listed(&["list", "counter", "inet", "bartizan-ipsec-gnb", &counter]);
@@ -166,7 +168,8 @@ impl Hosts {
         words[place + 1].parse().expect("a number")
     }
 
-    /// The link keyed by hand in both directions, for all that it is for, under the number that the guard knows its packets by.
+    /// The link keyed by hand in both directions, for all that it is for, under the number that the
+    /// guard knows its packets by.
     pub(super) fn key(&self) {
         let nft = Program::new("nft")
             .arguments(["list", "table", "inet", "bartizan-ipsec-gnb"])
@@ -222,7 +225,7 @@ impl Hosts {
         }
     }
 
-    /// Rules of somebody else on the gNB's host, in place of those before.
+    /// Unrelated rules on the gNB's host. They replace the previous ones.
     pub(super) fn others(&self, rules: &str) {
         let script = format!("table inet others\ndelete table inet others\ntable inet others {{\n{rules}\n}}\n");
         let nft = Program::new("nft")
@@ -234,7 +237,7 @@ impl Hosts {
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// What leaves the gNB's host for the UPF's while `act` runs.
+    /// Packets from the gNB's host to the UPF's while `act` runs.
     pub(super) fn leaving(&self, act: impl FnOnce()) -> Left {
         captured(
             &self.gnb,
@@ -255,7 +258,7 @@ fn captured(
 ) -> Left {
     let capture = Capture::start(Some(space), interface, file, direction).expect("a capture");
     act();
-    // What waits in a queue of the kernel leaves now or never.
+    // A packet in a queue of the kernel leaves within this time.
     std::thread::sleep(Duration::from_millis(300));
     let captured = capture.stop().expect("captured");
     assert!(captured.complete(), "{captured:?}");
@@ -293,8 +296,8 @@ pub(super) fn batch(space: &Namespace, lines: &str) {
         .unwrap_or_else(|error| panic!("{error}\n{lines}"));
 }
 
-/// Sends some datagrams of this many bytes from an address and port to another; what the kernel does not let out is an error here and of no
-/// interest.
+/// Sends some datagrams of this many bytes from an address and port to another; what the kernel
+/// does not let out is an error here and of no interest.
 pub(super) fn send(space: &Namespace, [from, to]: [(&str, u16); 2], bytes: usize) {
     let [from, to] =
         [from, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().expect("an address"), port));

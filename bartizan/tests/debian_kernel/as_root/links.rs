@@ -14,7 +14,7 @@ use super::hosts::*;
 use crate::boot::is_here;
 
 const OWN: [(&str, u16); 2] = [(GNB, 0), (UPF, GTP_U)];
-/// How long what must not come is waited for.
+/// Waiting time for packets that must not come.
 const SILENCE: Duration = Duration::from_millis(500);
 const NOTHING: Left = Left { clear: 0, protected: 0 };
 const MASQUERADE: &str =
@@ -28,7 +28,7 @@ fn packets_that_nat_makes_the_links_own_leave_encrypted_or_not_at_all() {
     let hosts = Hosts::new();
     let container = [(CONTAINER, 0), (UPF, GTP_U)];
     hosts.others(MASQUERADE);
-    // What is counted is seen where nothing keeps it.
+    // Without a guard the packets are seen.
     let before = hosts.leaving(|| send(&hosts.third, container, 100));
     assert_eq!(before, Left { clear: MANY, ..NOTHING });
 
@@ -64,7 +64,8 @@ fn packets_of_the_link_that_nat_gives_another_address_do_not_leave() {
         return;
     }
     let hosts = Hosts::new();
-    // The most common rule there is: it takes the link's packets out of the traffic selectors, after an SA was found for them.
+    // The most common rule there is: it takes the link's packets out of the traffic selectors,
+    // after an SA was found for them.
     hosts.others("chain p {\ntype nat hook postrouting priority srcnat;\noifname \"v0\" masquerade\n}");
     hosts.install();
     hosts.key();
@@ -120,7 +121,7 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
             .enter(|| UdpSocket::bind(address).expect("a socket"))
             .expect("a namespace")
     };
-    // What is to come is waited for, and what is not for a moment.
+    // Expected packets are waited for with patience, further ones for a moment.
     let hears = |socket: &UdpSocket, wanted: usize| {
         let mut heard = 0;
         loop {
@@ -154,7 +155,7 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
     assert_eq!(hears(&own, 0), 0);
     assert_eq!(hosts.dropped("arriving"), 4 * MANY as u64);
 
-    // What an SA of the link brought arrives, also behind NAT.
+    // Packets of an SA of the link arrive, also behind NAT.
     hosts.others("chain p {\ntype nat hook prerouting priority dstnat;\nudp dport 2153 dnat ip to 10.80.0.2:2152\n}");
     hosts.key();
     send(&hosts.upf, to(GNB), 100);
@@ -163,7 +164,7 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
     assert_eq!(hears(&container, MANY), MANY);
 }
 
-/// What the rules ask where the kernel has no `nft_xfrm`, and what operators' own rules ask.
+/// Expressions of the rules for a kernel without `nft_xfrm`, and of operators' own rules.
 #[test]
 fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say() {
     if !is_here("links::whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say") {
@@ -178,7 +179,7 @@ fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath
          chain i {\ntype filter hook input priority 300;\nip saddr != 10.78.0.2 accept\nmeta l4proto != udp accept\n\
          meta secpath exists counter name brought accept\nmeta secpath missing counter name bare\n}",
     );
-    // Nobody listens: what ICMP says of it is in the link's SAs too, and is not counted.
+    // No socket listens: the ICMP errors are in the link's SAs too, and are not counted.
     let both = || {
         send(&hosts.gnb, OWN, 100);
         send(&hosts.upf, [(UPF, GTP_U), (GNB, GTP_U)], 100);
@@ -196,7 +197,7 @@ fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath
     assert_eq!(counted(), [MANY, 0, MANY, 0]);
     hosts.unkey();
     both();
-    // What arrives without is dropped by the guard before it is for this host.
+    // Packets without an SA are dropped by the guard before the input hook.
     assert_eq!(counted(), [MANY, MANY, MANY, 0]);
 }
 
@@ -242,7 +243,7 @@ fn nothing_unprotected_leaves_over_ipv6_in_fragments_from_behind_or_from_raw_and
     );
     hosts.install();
     assert_eq!(hosts.leaving(everything), NOTHING);
-    // Whatever another table has decided before, and without connection tracking.
+    // With another table that accepts earlier or later, and without connection tracking.
     hosts.others(
         "chain a {\ntype filter hook output priority -400;\naccept\n}\nchain b {\ntype filter hook postrouting priority 500;\naccept\n}\n\
          chain c {\ntype filter hook output priority raw;\nnotrack\n}\nchain d {\ntype filter hook prerouting priority raw;\nnotrack\n}",
@@ -380,6 +381,6 @@ fn connections_that_a_flowtable_has_taken_over_pass_no_more_once_the_guard_is_th
     hosts.unkey();
     let after = hosts.leaving(|| assert_eq!(ask(SILENCE), 0));
     assert_eq!(after, NOTHING);
-    // What remains is named where it is asked for.
+    // The flowtable that remains is named in `guard show`.
     assert_eq!(hosts.shown()["flowtables"], serde_json::json!(["inet others f"]));
 }

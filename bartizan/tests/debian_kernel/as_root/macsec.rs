@@ -98,7 +98,7 @@ impl Fronthaul {
         controller.finish(LONG).expect("it ends");
     }
 
-    /// What `status --json` says, with its exit code.
+    /// Output of `status --json`, with its exit code.
     fn status(&self, end: usize) -> (Option<i32>, Value) {
         let finished = self.run(end, &["status", "--json"]);
         let json = serde_json::from_str(&finished.text()).unwrap_or_default();
@@ -120,7 +120,7 @@ impl Fronthaul {
         });
     }
 
-    /// What the host's own stack sends before then is not held.
+    /// Waits for the guard. Packets of the host's own stack before that are not judged.
     fn until_guarded(&self, end: usize) {
         until("it is guarded", || self.status(end).1["guard"]["guard"] == "installed");
     }
@@ -141,7 +141,7 @@ impl Fronthaul {
         let send = || {
             for kind in [ECPRI, PTP, IP[0], IP[1], 0x0806] {
                 let mut socket = FrameSocket::open(port, [2, 0, 0, 0, 7, 7], kind).expect("a socket");
-                // What a guard drops is an error here and of no interest.
+                // A packet that a guard drops is an error here, which is ignored.
                 let _ = socket.send(&[0x45; 100]);
             }
         };
@@ -149,7 +149,7 @@ impl Fronthaul {
         self.ping(end, "10.77.0.2");
     }
 
-    /// Whoever is asked for, the question for its address leaves first.
+    /// For any address, the ARP request leaves first.
     fn ping(&self, end: usize, address: &str) {
         let send = || {
             let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
@@ -221,7 +221,7 @@ fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controlle
     }
     let mut fronthaul = Fronthaul::new("mtu: 1500, rekey: 1h");
     let before = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
-    // What is counted is seen where nothing keeps it.
+    // Without a guard the frames are seen.
     assert!(
         before.contains_key(&ECPRI) && before.contains_key(&PTP) && before.contains_key(&0x0806),
         "{before:?}"
@@ -345,7 +345,7 @@ fn port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported(
         fronthaul.until_well(end);
     }
     let allowed = |kinds: &BTreeMap<u16, usize>| kinds.keys().all(|kind| [LOCAL_EXPERIMENTAL, MACSEC].contains(kind));
-    // What leaves the O-DU's port, whatever it is called, arrives at the O-RU's.
+    // A frame from the O-DU's port arrives at the O-RU's, under any name of the port.
     let arrived = fronthaul.passing(1, Direction::Inbound, |fronthaul| {
         batch(&fronthaul.hosts[0], "link set eth0 name eth9\n");
         fronthaul.past_the_device_by(0, "eth9");
@@ -359,7 +359,8 @@ fn port_that_is_renamed_or_made_anew_passes_nothing_unencrypted_and_is_reported(
     batch(&fronthaul.hosts[0], "link set eth9 name eth0\n");
     fronthaul.until_well(0);
 
-    // Gone, and another one that somebody moves to this host, not up: its controller sets it up, and the host's stack sends as it comes up.
+    // The port is deleted, and another one is moved to this host, not up: its controller sets it
+    // up, and the host's stack sends as it comes up.
     batch(&fronthaul.hosts[0], "link delete eth0\n");
     fronthaul.until_trouble(0, "no interface eth0");
     batch(

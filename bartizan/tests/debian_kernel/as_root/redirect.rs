@@ -1,4 +1,5 @@
-//! The redirect of the SBI together with an IPsec link between the same hosts, and sockets that are bound to a VRF, which this kernel has.
+//! The redirect of the SBI together with an IPsec link between the same hosts, and sockets that are
+//! bound to a VRF, which this kernel has.
 
 use std::io::Read as _;
 
@@ -23,7 +24,7 @@ struct Passed {
     esp: usize,
 }
 
-/// What leaves the AMF's host while `act` runs.
+/// Packets from the AMF's host while `act` runs.
 fn leaving(stage: &Stage, act: impl FnOnce()) -> Passed {
     let file = stage.path("esp.pcap");
     let capture = Capture::start(Some(&stage.amf), "eth0", &file, Direction::Outbound).expect("a capture");

@@ -1,5 +1,6 @@
-//! Functions that cannot be pointed at their sidecar: the host's rules lead their SCTP there, and nothing of it leaves unencrypted with the
-//! rules, without nftables, from before, or towards the other function's real address.
+//! Functions that cannot be pointed at their sidecar: the host's rules lead their SCTP there, and
+//! nothing of it leaves unencrypted with the rules, without nftables, from before, or towards the
+//! other function's real address.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::gateway::stage::{NGAP, PATIENCE, Stage, forward, protocols};
 /// For how long a packet that must not come is waited for: SCTP sends an INIT again after three seconds.
 const SILENCE: Duration = Duration::from_secs(4);
 
-/// Where the AMF's function is called by whoever does not know of sidecars.
+/// Address at which a function without a sidecar calls the AMF's function.
 fn real() -> SocketAddr {
     SocketAddr::from(([10, 80, 0, 2], NGAP))
 }
@@ -51,7 +52,7 @@ fn sctp_during(stage: &Stage, done: impl FnOnce()) -> usize {
     protocols(&path).get(&132).copied().unwrap_or(0)
 }
 
-/// Whether an association to the AMF's real address comes up within [`SILENCE`].
+/// Returns true if an association to the AMF's real address comes up within [`SILENCE`].
 fn opens(stage: &Stage) -> bool {
     let from: SocketAddr = "10.80.0.1:0".parse().unwrap();
     let begun = stage
@@ -113,7 +114,7 @@ fn sctp_to_the_amf_s_own_address_is_led_to_the_sidecar_and_none_leaves_with_rule
     assert_eq!(seen, 0, "an association from before the rules");
     assert_eq!(there.next_within(Duration::from_millis(10)), None);
 
-    // What is opened now arrives through both sidecars.
+    // A new association arrives through both sidecars.
     let seen = sctp_during(&stage, || {
         let function = Function::open(&stage.gnb, "10.80.0.1:0", real(), opening(4, 4));
         let other = accept(&waiting);
@@ -136,7 +137,8 @@ fn sctp_to_the_amf_s_own_address_is_led_to_the_sidecar_and_none_leaves_with_rule
     assert_eq!(shown.status.code(), Some(1), "{}", shown.text());
     assert!(shown.text().contains("gateway   absent"), "{}", shown.text());
 
-    // Without any rule on its host the gNB reaches nobody at the AMF's either, once that one has its own.
+    // Without any rule on its own host the gNB does not reach the AMF's function either, once the
+    // AMF's host has its rules.
     let removed = redirect_remove(&stage, "gnb");
     assert!(removed.status.success(), "{removed:?}");
     installed(&stage, "amf");

@@ -1,4 +1,4 @@
-//! What happens to both ends at once, and in the middle of a message.
+//! Faults of both ends at once, and in the middle of a message.
 
 use bartizan_testing::eventually;
 

@@ -1,4 +1,5 @@
-//! The other interfaces over SCTP: between hosts that have all of them at once, each with its port, its payload protocol and messages as its functions send them.
+//! The other interfaces over SCTP: between hosts that have all of them at once, each with its port,
+//! its payload protocol and messages as its functions send them.
 
 use std::net::SocketAddr;
 
@@ -8,7 +9,8 @@ use super::PATIENCE;
 use crate::function::{Function, Message, Seen, accept, listen, opening};
 use crate::stage::{CARRIERS, Stage, in_a_guest, protocols};
 
-/// An interface as 3GPP has it: name in the file, port, payload protocol, streams of the end that calls, and what both ends say in turn, by octets.
+/// An interface as 3GPP has it: name in the file, port, payload protocol, streams of the end that
+/// calls, and what both ends say in turn, by octets.
 struct Interface {
     kind: &'static str,
     port: u16,

@@ -1,4 +1,5 @@
-//! An AMF that nobody here wrote, behind the AMF's sidecar: pycrate's core, which reads streams and identifiers, and answers by what it decodes.
+//! An independent AMF behind the AMF's sidecar: pycrate's core, which reads streams and
+//! identifiers, and answers by the messages that it decodes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::stage::{CARRIERS, Stage, in_a_guest, listener};
 /// Successful outcome of procedure 21 (TS 38.413, clause 9.4).
 const NG_SETUP_RESPONSE: [u8; 2] = [0x20, 21];
 
-/// Where pycrate is, which is fetched where it is not.
+/// Path of pycrate, which is fetched if it is absent.
 fn pycrate() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/peers");
     let fetched = Program::new(script)
@@ -54,7 +55,8 @@ fn an_amf_by_pycrate_answers_the_ng_setup_of_a_recorded_gnb() {
             let Seen::Message((stream, protocol, ordering, octets)) = function.next() else {
                 panic!("no answer: {}", server.tail());
             };
-            // Both pycrate and its binding turn the identifier round, which other functions do as well: it is carried as it was said.
+            // Both pycrate and its binding turn the identifier round, which other functions do as
+            // well: it is carried as it was said.
             assert_eq!(
                 (stream, protocol, ordering),
                 (request.0, 60_u32.swap_bytes(), Ordering::Ordered)

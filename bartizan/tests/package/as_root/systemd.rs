@@ -1,9 +1,9 @@
-//! The package under a systemd that runs: from its installation to a proven link, an upgrade while requests are made, a crash, a sidecar that hangs, a removal;
-//! then IPsec links and an inspector.
+//! The package under a systemd that runs: from its installation to a proven link, an upgrade while
+//! requests are made, a crash, a sidecar that hangs, a removal; then IPsec links and an inspector.
 
 use super::*;
 
-/// What the job said after a step, up to the next one.
+/// Output of the job after a step, up to the next one.
 fn after<'a>(text: &'a str, step: &str) -> &'a str {
     let (_, rest) = text
         .split_once(&format!("== {step}\n"))
@@ -98,7 +98,7 @@ fn a_package_protects_a_link_under_systemd_and_is_upgraded_without_a_failed_requ
 
     let removed = after(&text, "removed");
     assert!(removed.starts_with("no unit is active\n"), "{text}");
-    // The rules stay, and nobody serves behind them.
+    // The rules stay, and no process serves behind them.
     assert!(removed.contains("nothing is answered"), "{text}");
     assert!(
         removed.contains("amf.key.pem") && removed.contains("amf.ledger"),

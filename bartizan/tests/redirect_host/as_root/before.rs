@@ -51,7 +51,7 @@ fn both_ends_of_a_connection_from_before_the_rules_get_a_reset_at_once() {
     for end in &mut ends {
         end.set_read_timeout(Some(LONG)).unwrap();
     }
-    // What a sidecar has from its own function is none of them.
+    // A sidecar's connection to its own function is none of them.
     let function = listen(&stage.amf, "10.88.0.1:8000");
     let mut sidecar = call(&stage.amf, "10.88.0.1:8000");
     let (mut accepted, _) = function.accept().unwrap();

@@ -1,4 +1,5 @@
-//! What leaves once rules are gone: nothing, as long as one of redirect, guard and fence is left.
+//! Packets that leave once rules are gone: none, as long as one of redirect, guard and fence is
+//! left.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

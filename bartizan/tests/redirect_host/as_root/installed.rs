@@ -92,7 +92,7 @@ fn sidecar_notices_by_itself_that_rules_go_and_come_back() {
 #[test]
 fn installing_twice_is_installing_once_and_removing_leaves_nothing() {
     let stage = Stage::new();
-    // Rules of somebody else, which are to stay as they are.
+    // Unrelated rules, which are to stay as they are.
     stage.host("nft add table inet others");
     let state = || {
         let listings = [

@@ -7,7 +7,8 @@ use bartizan_sidecar::redirect::{Installed, Options, Plan};
 
 use crate::redirect_stage::{AMF, LONG, NRF, Stage, curl, patient_curl};
 
-/// What a peer without a sidecar yet sent was dropped, though the file said `with: nothing`: no core could be moved function by function.
+/// Regression: packets of a peer without a sidecar yet were dropped, though the file said `with:
+/// nothing`: no core could be moved function by function.
 #[test]
 fn link_that_the_file_leaves_unprotected_passes_in_both_directions_until_its_exception_ends() {
     let unprotected = |stage: &Stage, expires: &str| {
@@ -40,7 +41,7 @@ fn link_that_the_file_leaves_unprotected_passes_in_both_directions_until_its_exc
     let passes = || {
         assert_eq!(answered(&stage.amf, NRF[0]), "the function itself");
         assert_eq!(answered(&stage.nrf, &own[0]), "the function itself");
-        // Nobody else has anything of it.
+        // No other host passes.
         stage.ask("http://10.89.0.2:8000/").unwrap_err();
         from(udm, &own[1]).unwrap_err();
     };
@@ -143,7 +144,7 @@ fn strictly_nothing_leaves_but_what_the_file_lists_and_what_was_refused_is_named
     ] {
         assert!(said.contains(line), "{line}{said}");
     }
-    // Who is called from the network answers.
+    // A port that is called from the network answers.
     let own = stage
         .amf
         .enter(|| TcpListener::bind("10.88.0.1:9100").unwrap())

@@ -1,4 +1,4 @@
-//! What is sent to a peer's real address goes through both sidecars, or nowhere.
+//! A request to a peer's real address goes through both sidecars, or nowhere.
 
 use std::net::TcpListener;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Stage, patient_curl};
 fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_unencrypted() {
     let stage = Stage::new();
     let _function = stage.nrf_function();
-    // What the judge sees where nothing protects: otherwise its zeroes below would say nothing.
+    // The judge's counts without protection: otherwise its zeroes below would say nothing.
     let seen = stage.watch(|| {
         for url in NRF {
             assert_eq!(stage.ask_patiently(url).unwrap(), "the function itself");
