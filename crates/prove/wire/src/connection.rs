@@ -31,8 +31,8 @@ pub enum Ending {
 pub enum Roles {
     /// By who sent SYN.
     Syn,
-    /// By what was said (a ClientHello, a request). That outweighs SYN: in a call home (RFC 8071) the TLS client is the
-    /// end that was connected to.
+    /// Content (a ClientHello, a request). It outweighs SYN: in a call home (RFC 8071) the TLS
+    /// client is the end that accepted the connection.
     Content,
     /// By the lower port number: a guess.
     Port,

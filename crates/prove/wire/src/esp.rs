@@ -151,9 +151,9 @@ pub struct EspSa {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Looked {
     packets: u32,
-    /// With something that anyone can read.
+    /// Packets with readable content.
     structured: u32,
-    /// With what may be a TCP segment between the ports below.
+    /// Packets with a possible TCP segment between the ports below.
     likely: u32,
     ports: u32,
     /// Long enough to say how their bytes are spread, and of these not as encrypted ones are.
@@ -198,7 +198,8 @@ impl EspSa {
         }
     }
 
-    /// The first packet that shows NULL encryption, where enough of them do: what anyone can read stands in them.
+    /// The first packet that shows NULL encryption, if enough of them do: their content is
+    /// readable.
     #[must_use]
     pub fn in_plaintext(&self) -> Option<Moment> {
         let Looked {

@@ -32,7 +32,7 @@ pub use session::{Arrival, Session};
 pub(crate) use stream::{STREAM_PREFIX, Stream};
 pub use v1::{Mode, Phase1};
 
-/// Why a message could not be read.
+/// Reason for which a message could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);

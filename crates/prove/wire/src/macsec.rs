@@ -127,7 +127,7 @@ pub struct Keying {
     pub suite: Option<u64>,
     /// TLS version and group that EAP agreed on at that port.
     pub eap: Option<Agreed>,
-    /// From which octet on frames are encrypted.
+    /// Offset of the first encrypted octet.
     pub confidentiality_offset: Option<u8>,
 }
 

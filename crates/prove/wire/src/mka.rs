@@ -100,7 +100,8 @@ pub struct Distributed {
     pub ckn: Ckn,
     /// The cipher suite.
     pub suite: u64,
-    /// From which octet on frames are encrypted: 0, 30 or 50; none where they are not (clause 11.11, table 11-6).
+    /// Offset of the first encrypted octet: 0, 30 or 50; none if frames are not encrypted (clause
+    /// 11.11, table 11-6).
     pub confidentiality_offset: Option<u8>,
     /// The first MKPDU with it.
     pub first: Moment,

@@ -67,9 +67,9 @@ pub struct Messages {
     pub types: Vec<(u8, [u64; 2])>,
     /// Messages of further types.
     pub other_types: u64,
-    /// For which tunnels (TEID) or sessions (SEID) the client and the server sent how many: by the
-    /// numbers that the receiving end gave them, in the order first seen, 16 of each direction at
-    /// most.
+    /// Tunnels (TEID) or sessions (SEID), as numbered by the receiving end, with the number of
+    /// messages that the client and the server sent for each: in the order first seen, 16 of each
+    /// direction at most.
     pub endpoints: [Vec<(u64, u64)>; 2],
     /// Messages of each direction for further tunnels or sessions.
     pub other_endpoints: [u64; 2],

@@ -23,7 +23,7 @@ pub(super) struct Fragments(BTreeMap<u16, Partial>);
 struct Partial {
     kind: u8,
     length: usize,
-    /// By where they begin.
+    /// Pieces by their first byte.
     pieces: BTreeMap<usize, Vec<u8>>,
     bytes: usize,
     first: Moment,

@@ -70,7 +70,7 @@ impl fmt::Display for Transform {
 pub struct Proposal {
     /// Its number: proposals are numbered from 1, the chosen one keeps the number of the offered.
     pub number: u8,
-    /// For what: 1 IKE, 2 AH, 3 ESP.
+    /// Protocol: 1 IKE, 2 AH, 3 ESP.
     pub protocol: u8,
     /// The sender's SPI; empty in IKE_SA_INIT.
     pub spi: Vec<u8>,

@@ -83,7 +83,7 @@ pub struct Notified {
     pub kind: NotifyType,
 }
 
-/// Why the initiator had to send IKE_SA_INIT again.
+/// Reason for another IKE_SA_INIT request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
     /// To show that it receives at its address.
@@ -247,7 +247,7 @@ pub struct IkeSa {
     pub chosen: Option<Seen<Proposal>>,
     /// The responder's KE payload.
     pub chosen_key_exchange: Option<KeyExchangeData>,
-    /// Why IKE_SA_INIT was sent again, each time.
+    /// Reasons for further IKE_SA_INIT requests.
     pub retries: Kept<Seen<Retry>>,
     /// The error with which the responder refused, where it did and did not agree later.
     pub refused: Option<Seen<NotifyType>>,

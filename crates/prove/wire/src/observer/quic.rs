@@ -1,4 +1,5 @@
-//! By what connections of QUIC are found: connection identifiers, and the sockets they were last seen between.
+//! Tables in which connections of QUIC are found: connection identifiers, and the sockets that used
+//! them last.
 
 use super::datagrams::Key;
 use super::keyed::Table;

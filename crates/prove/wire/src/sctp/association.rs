@@ -33,7 +33,7 @@ pub enum Event {
     Message {
         /// Sender.
         from: usize,
-        /// On which stream.
+        /// Stream.
         stream: u16,
         /// Payload protocol identifier, set by the sender.
         payload_protocol: Option<u32>,

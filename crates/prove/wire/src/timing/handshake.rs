@@ -17,7 +17,7 @@ pub struct Frame {
     pub(super) syn: bool,
 }
 
-/// Why there is no handshake to time.
+/// Reason for which no handshake can be timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Untimed {
     /// The connection carried no TLS.

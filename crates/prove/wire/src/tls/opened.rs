@@ -50,7 +50,7 @@ pub struct Opened {
     pub records: [u64; 2],
     /// Places where keys were given that do not open what they should: `line 3 of keys.log`.
     pub wrong: Vec<Seen<String>>,
-    /// Why records of the client, and of the server, were no longer opened.
+    /// Reasons for which records of the client, and of the server, were no longer opened.
     pub ended: [Option<Seen<Unopened>>; 2],
     /// HTTP/2, where that is what was protected.
     pub http2: Option<Box<Http2>>,
@@ -75,7 +75,7 @@ impl Tunnel {
     }
 }
 
-/// Why records are not opened.
+/// Reason for which records are not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Unopened {
     /// No key was given, or the cipher suite is not one that is opened.
