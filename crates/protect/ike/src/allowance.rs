@@ -17,7 +17,7 @@ pub struct Pace {
 pub struct Allowance {
     pace: Pace,
     left: u32,
-    /// Up to when what came back is counted.
+    /// Time up to which returned allowance was counted.
     since: Instant,
 }
 

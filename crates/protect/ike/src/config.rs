@@ -124,10 +124,10 @@ impl Config {
 /// Lifetime of an SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// After which this end replaces it: up to a tenth earlier, by chance, so that both ends seldom
-    /// do at once (RFC 7296, section 2.8.1).
+    /// Age at which this end replaces it: up to a tenth earlier, by chance, so that both ends
+    /// seldom do at once (RFC 7296, section 2.8.1).
     pub rekey: Duration,
-    /// After which it is deleted where it was not replaced.
+    /// Age at which it is deleted if it was not replaced.
     pub expire: Duration,
 }
 

@@ -57,7 +57,7 @@ pub enum Report {
     Rekeyed {
         /// The replaced IKE_SA.
         old: SaId,
-        /// By which.
+        /// Its replacement.
         new: SaId,
     },
 }

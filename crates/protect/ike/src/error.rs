@@ -1,8 +1,9 @@
-//! Why an IKE_SA ends, or is not made.
+//! Reasons for which an IKE_SA ends, or is not made.
 
 use bartizan_wire::ike::{KeyExchangeMethod, Malformed, NotifyType};
 
-/// Why an IKE_SA was closed. Each says whose fault it is as far as this end can know.
+/// Reason for which an IKE_SA was closed. Each names the party at fault as far as this end can
+/// know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Every retransmission of a request went unanswered (RFC 7296, section 2.4).

@@ -22,9 +22,9 @@ pub enum Event {
     Established {
         /// Identity of the peer.
         peer: Identity,
-        /// By which algorithms.
+        /// Agreed algorithms.
         agreed: Agreed,
-        /// By which signatures this end and the peer have proven who they are, as
+        /// Signature algorithms with which this end and the peer have authenticated themselves, as
         /// AlgorithmIdentifiers in DER. An IKE_SA that replaces another has its.
         proofs: [Vec<u8>; 2],
         /// The peer's certificates, in DER, as it has sent them: its own first. None where this

@@ -47,7 +47,7 @@ use proof::Proof;
 use replacing::Contest;
 use responding::Responding;
 
-/// Between which sockets an IKE_SA is.
+/// Sockets of an IKE_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ends {
     /// This end's address, as packets carry it.
@@ -56,7 +56,7 @@ pub struct Ends {
     pub remote: SocketAddr,
 }
 
-/// By which port a datagram leaves.
+/// Port from which a datagram is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Port {
     /// 500.
@@ -91,7 +91,7 @@ impl Ends {
 /// A datagram to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
-    /// By which port.
+    /// Port from which it is sent.
     pub port: Port,
     /// An IKE message, or a fragment of one.
     pub datagram: Vec<u8>,
@@ -102,12 +102,11 @@ pub struct IkeSa {
     config: Arc<Config>,
     role: Party,
     ends: Ends,
-    /// Between which sockets the datagram came that is being read.
+    /// Sockets of the datagram that is being read.
     arrival: Option<Ends>,
     /// SPIs of initiator and responder; the latter is zero until it is known.
     spis: [u64; 2],
-    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes; of an IKE_SA that
-    /// replaces another it is zero.
+    /// Inbound SPI of the CHILD_SA that IKE_AUTH makes; zero in an IKE_SA that replaces another.
     esp_spi: u32,
     state: State,
     security: Option<Security>,
@@ -130,7 +129,8 @@ pub struct IkeSa {
     first: Option<usize>,
     /// Remaining rate of the peer's requests for SAs.
     asked: Allowance,
-    /// By which signatures this end and the peer have proven who they are, and when.
+    /// Signature algorithms with which this end and the peer have authenticated themselves, and the
+    /// time.
     proofs: [Vec<u8>; 2],
     proof: Option<Proof>,
     /// Tasks of this end, for when no request of its own is on its way.
@@ -334,14 +334,14 @@ impl IkeSa {
         self.outgoing.as_ref().map_or(0, |outgoing| outgoing.sent_again)
     }
 
-    /// Number of datagrams accepted from the peer. Those that anybody with the SPIs can send are
-    /// not counted.
+    /// Number of datagrams accepted from the peer. Those that an attacker with the SPIs can send
+    /// are not counted.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Between which sockets it is.
+    /// Its sockets.
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.ends

@@ -290,7 +290,7 @@ impl IkeSa {
     }
 
     fn not_replaced(&mut self, inbound: Option<u32>, kind: NotifyType) {
-        // That it is busy is no refusal.
+        // A busy peer has not refused.
         if kind != NotifyType::TEMPORARY_FAILURE && kind != NotifyType::STATE_NOT_FOUND {
             self.events.push_back(Event::NotReplaced { inbound, kind });
         }

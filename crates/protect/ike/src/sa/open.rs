@@ -26,7 +26,7 @@ pub(super) fn refusal(message: &Message<'_>) -> Result<(), Failure> {
 
 impl IkeSa {
     pub(super) fn response(&mut self, now: Instant, content: &Content) -> Result<(), Failure> {
-        // That it has answered the deletion is all that was asked.
+        // Any response to the deletion completes it.
         if let State::Closing(failure) = &self.state {
             return Err(failure.clone());
         }
@@ -39,7 +39,7 @@ impl IkeSa {
             State::Authenticating => self.auth_response(now, &message),
             _ if self.initiating.is_some() => self.create_response(now, &message),
             _ => {
-                // That it answered is all that was asked, or it has deleted what it was to.
+                // Any response completes the request; a deletion has removed the CHILD_SA.
                 if let Some(inbound) = self.deleting.take() {
                     self.child_deleted(inbound);
                 }

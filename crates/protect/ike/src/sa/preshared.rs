@@ -14,7 +14,7 @@ const PPK_ID_FIXED: u8 = 2;
 const CONFIRMATION: usize = 8;
 const NOT_USED: Failure = Failure::Authentication("it does not use the pre-shared key");
 
-/// By which exchange a pre-shared key is mixed in.
+/// Exchange in which a pre-shared key is mixed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Auth,
@@ -42,7 +42,8 @@ impl IkeSa {
         self.config.ppk.as_ref().is_some_and(|ppk| ppk.required)
     }
 
-    /// By which exchange a pre-shared key is mixed in, as far as what both have said of themselves in IKE_SA_INIT.
+    /// Exchange in which a pre-shared key is mixed in, as far as both ends announced support in
+    /// IKE_SA_INIT.
     pub(super) fn ppk_by(&self) -> Option<By> {
         let ppk = self.config.ppk.as_ref()?;
         if ppk.early && self.peer.early_ppk && self.peer.intermediate {

@@ -23,13 +23,13 @@ const REPLACED: usize = 7;
 /// A request of the peer, as long as additional key exchanges of it are to come.
 pub(super) struct Responding {
     pub(super) agreement: Agreement,
-    /// By which its IKE_FOLLOWUP_KE names it.
+    /// Link that its IKE_FOLLOWUP_KE must carry.
     link: [u8; 8],
     /// Time at which it is forgotten.
     pub(super) deadline: Instant,
 }
 
-/// Why a request is refused, and what the notification holds.
+/// Reason for which a request is refused, and the data of the notification.
 struct Refusal(NotifyType, Vec<u8>);
 
 impl From<NotifyType> for Refusal {

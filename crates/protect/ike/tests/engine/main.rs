@@ -215,7 +215,8 @@ fn somebody_else_with_a_certificate_of_the_same_authority_is_refused() {
     assert_eq!(link.closed(1), Some(&Failure::Authentication(reason)));
 }
 
-/// Why the responder refuses the initiator, with these lists and this strictness; none where it does not.
+/// Reason for which the responder refuses the initiator, with these lists and this strictness; none
+/// if it does not.
 fn refused(
     revocation: Revocation,
     lists: impl Fn(&Authority) -> Vec<Vec<u8>>,

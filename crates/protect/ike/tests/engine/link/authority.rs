@@ -105,7 +105,7 @@ impl Authority {
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
         params.distinguished_name.push(DnType::CommonName, name);
         params.use_authority_key_identifier_extension = true;
-        // By which a list names it.
+        // Serial number by which a list names it.
         params.serial_number = Some(SerialNumber::from_slice(name.as_bytes()));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, 17])];
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");

@@ -165,7 +165,7 @@ fn the_kernel_carries_what_this_engine_negotiates_with_strongswan() {
             driver.until("it is replaced", |driver| {
                 driver.installed().len() == 1 && driver.installed()[0].inbound.0 != child
             });
-            // For what is on its way.
+            // Time for packets on their way.
             assert!(PATH.counted(child, Direction::In).expect("asked").is_some(), "{theirs}");
             wait(&mut driver);
             rekeyed_by_charon(&stage, &mut driver, "child");
