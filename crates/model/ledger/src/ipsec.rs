@@ -106,7 +106,7 @@ pub struct SaClosed {
     pub key: Key,
     /// The inbound SPI, where a CHILD_SA ended.
     pub spi_in: Option<EspSpi>,
-    /// Why.
+    /// Reason.
     pub why: Why,
     /// Bytes of plain text that a CHILD_SA carried, as the daemon counted them last.
     pub bytes: Bytes,
@@ -186,7 +186,7 @@ pub enum Cause {
     Found,
 }
 
-/// Why an SA ended.
+/// Reason for which an SA ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {

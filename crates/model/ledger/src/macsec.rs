@@ -22,7 +22,7 @@ pub struct MacsecKey {
     /// Number of the key in its exchange and direction, from 0; with MKA, the number of its key
     /// server's key, from 1.
     pub generation: u64,
-    /// Why it came about.
+    /// Cause.
     pub cause: MacsecCause,
     /// Cipher suite by its name in IEEE 802.1AE.
     pub suite: String,
@@ -57,7 +57,7 @@ pub enum MacsecEnd {
     Peer,
 }
 
-/// Why a key came about.
+/// Cause of a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MacsecCause {

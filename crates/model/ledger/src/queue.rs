@@ -164,7 +164,8 @@ impl Queue {
                 None => self.worth_waking.wait(waiting).unwrap_or_else(PoisonError::into_inner),
             };
         }
-        // The first record's patience is everybody's: at a steady trickle each newcomer would otherwise prolong it.
+        // All records share the first one's patience: at a steady trickle each newcomer would
+        // otherwise prolong it.
         let deadline = Instant::now() + patience;
         while waiting.records.len() < BATCH && !waiting.closed && !waiting.woken {
             let left = deadline.saturating_duration_since(Instant::now());

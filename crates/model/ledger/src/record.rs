@@ -131,12 +131,13 @@ pub struct Closed {
     pub bytes: Bytes,
     /// Microseconds from the end of the handshake.
     pub lasted_us: u64,
-    /// Why it was ended before its time: judged again, it would have been refused. Absent where either end closed it.
+    /// Reason for which it was ended early: judged again, it would have been refused. Absent if
+    /// either end closed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
 }
 
-/// Why something would be refused.
+/// Reason for a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// A stable word, as in [`Verdict::Refused`].

@@ -119,7 +119,8 @@ impl Counting {
         if whole { Noted::Whole } else { Noted::Begun }
     }
 
-    /// Under what a refusal is counted: as precisely as there is room, and never in a new place where there is none.
+    /// Kind and prefix under which a refusal is counted: as precisely as there is room, and never
+    /// in a new place without room.
     fn place(&self, mut kind: Kind, from: IpAddr) -> (Kind, Prefix) {
         for (precision, room) in Precision::FALLING
             .into_iter()

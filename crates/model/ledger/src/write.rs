@@ -14,7 +14,7 @@ use crate::record::{Event, Lost, Record};
 /// Time that a record may wait for others to share its write.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Why a ledger could not be opened or written.
+/// Failure to open or write a ledger.
 #[derive(Debug, thiserror::Error)]
 #[error("ledger {}: {source}", path.display())]
 pub struct Error {
@@ -145,11 +145,10 @@ impl Recorder {
         }
     }
 
-    /// Records that a peer was refused before it had proven who it is. Anybody can cause these in
-    /// any number: the first of a kind (protocol, direction, interface, peer, reason, address) is
-    /// recorded as it is, those that follow are counted, and their number is recorded as
-    /// [`Event::Refusals`] after 10 s, then ever more seldom. An event that is no refusal is
-    /// recorded.
+    /// Records the refusal of an unauthenticated peer. Any client can cause these in any number:
+    /// the first of a kind (protocol, direction, interface, peer, reason, address) is recorded as
+    /// it is, those that follow are counted, and their number is recorded as [`Event::Refusals`]
+    /// after 10 s, then ever more seldom. An event that is no refusal is recorded.
     pub fn refuse(&self, event: Event) {
         if let Some(queue) = &self.queue {
             self.note(queue.refuse(event));

@@ -1,5 +1,5 @@
-//! A ledger's size: refusals that anybody can cause are counted, files are rotated, moved away and
-//! cut by full disks, and no record is lost.
+//! A ledger's size: refusals that any client can cause are counted, files are rotated, moved away
+//! and cut by full disks, and no record is lost.
 
 use crate::stage;
 use std::fs;
