@@ -137,7 +137,7 @@ fn no_key_is_half(dir: &Path) {
     }
 }
 
-/// Every certificate that anybody can see is in the records, before anything is repaired.
+/// Every visible certificate is in the records, before anything is repaired.
 fn no_certificate_is_unknown(ca: &Path, out: &Path) {
     let seen = files(out, ".crt.pem");
     let seen: Vec<_> = seen.iter().filter(|path| !path.ends_with("ca.crt.pem")).collect();

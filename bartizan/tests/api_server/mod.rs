@@ -169,7 +169,7 @@ impl ApiServer {
         request.expect("the request is there")["status"] = status;
     }
 
-    /// Deletes a CertificateRequest, as anybody may.
+    /// Deletes a CertificateRequest, as another client may.
     pub(crate) fn delete_request(&self, name: &str) {
         let mut state = self.state.lock().unwrap();
         state.objects.remove(&format!("{REQUESTS}{name}")).expect("it is there");

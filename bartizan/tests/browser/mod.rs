@@ -46,9 +46,9 @@ pub(crate) struct Chromium {
 /// Frames of a period, as counted by the compositor.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// That were shown, in whole or in part.
+    /// Shown, in whole or in part.
     pub(crate) presented: usize,
-    /// That it dropped.
+    /// Dropped.
     pub(crate) dropped: usize,
     /// Dropped frames that a viewer could notice: something was in motion.
     pub(crate) noticed: usize,

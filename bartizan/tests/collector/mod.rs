@@ -41,7 +41,7 @@ struct State {
     requests: Mutex<Vec<Request>>,
     connections: Mutex<Vec<TcpStream>>,
     ending: AtomicBool,
-    /// By which it is HTTPS.
+    /// TLS configuration, for HTTPS.
     tls: Option<Arc<ServerConfig>>,
     /// The key exchanges of connections that were one.
     groups: Mutex<Vec<String>>,

@@ -183,7 +183,7 @@ fn nobody_else_can_hold_the_lock_of_a_charon() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
-    // As anybody may do with /run, where the system's socket is.
+    // Any user may do so with /run, where the system's socket is.
     let directory = std::fs::File::open(stage.charon("cu")).expect("a directory");
     directory.lock().expect("locked");
     let known = directory.metadata().expect("it is there");
@@ -223,7 +223,7 @@ fn a_peer_that_has_only_classical_key_exchange_gets_no_link() {
         (&attempt["outcome"], &attempt["reason"]),
         (&"failed".into(), &"no-common-proposal".into())
     );
-    // Why, is known at both ends: the one that refused says what it was offered.
+    // The reason is known at both ends: the end that refused reports the offer.
     is_reported(&stage, "cu", Direction::Outbound, Refuser::Peer, "no-common-proposal");
     is_reported(&stage, "ric", Direction::Inbound, Refuser::Us, "no-common-proposal");
     let (code, report) = stage.json("status", "cu", &[]);

@@ -249,7 +249,7 @@ fn stands(link: &Value) -> bool {
     children.all(|child| child["sas"].as_array().is_some_and(|sas| !sas.is_empty()))
 }
 
-/// Packets that nodes sent: SCTP that anybody can read, and ESP.
+/// Packets that nodes sent: unencrypted SCTP, and ESP.
 fn counted(captures: Vec<Capture>) -> [usize; 2] {
     let each = captures.into_iter().map(of_one);
     each.fold([0; 2], |[clear, protected], [more, others]| {

@@ -171,7 +171,7 @@ fn clear(left: &[Left]) -> Vec<usize> {
     left.iter().map(|left| left.clear.len()).collect()
 }
 
-/// From where an end of the link hears the other.
+/// Address at which an end of the link sees the other.
 fn remote(report: &Value) -> &str {
     report["links"][0]["ike"][0]["remote"].as_str().unwrap_or_default()
 }
@@ -266,12 +266,13 @@ fn a_link_outlives_its_mapping(before: Before) {
             let log = stage.charon("cu").join("charon.log");
             eventually("the CU asks whether its peer lives", || {
                 let log = std::fs::read_to_string(&log).ok()?;
-                // With what it sees of addresses: without, it is no such question.
+                // The request has NAT detection payloads: it would otherwise be no check of the
+                // address.
                 let answered =
                     |line: &str| line.contains("parsed INFORMATIONAL response") && line.contains("NATD_D_IP");
                 (before != Before::Both || log.lines().any(answered)).then_some(())
             });
-            // As when a line is dialled anew: the CU's NAT has another address, and knows of no mapping.
+            // A line is dialled anew: the CU's NAT has another address, and no mapping.
             ip(
                 &path.routers[0],
                 "address delete 203.0.113.1/24 dev o0\naddress add 203.0.113.9/24 dev o0\n\

@@ -107,7 +107,7 @@ fn a_network_becomes_file_and_secrets_and_says_what_is_wrong_with_it() {
         secret(&cluster, "bartizan-amf", "ca.crl") != list
     });
     assert_eq!(secret(&cluster, "bartizan-amf", "tls.key"), again);
-    // No key of anybody is in the log, and neither is the token.
+    // No private key is in the log, and neither is the token.
     let log = controller.stderr();
     let body: String = again.lines().nth(1).unwrap().to_owned();
     let token = cluster.place.text("token");

@@ -46,7 +46,7 @@ fn hold(outbound: SocketAddr) -> TcpStream {
     held
 }
 
-/// Why a node ended connections before their time, by its ledger.
+/// Reasons for which a node ended connections early, by its ledger.
 fn reasons(node: &Node) -> BTreeSet<String> {
     let refused = |event| match event {
         Event::Closed(closed) => closed.refused.map(|refusal| refusal.reason),

@@ -48,7 +48,8 @@ fn the_sidecar_next_to_a_function_that_is_late_answers_before_that_of_the_consum
     assert!(answer.2.contains("server: bartizan (nrf)"), "{answer:?}");
 }
 
-/// `amf` asks `nrf`, whose function asks `amf`'s, which is silent: with equal bounds everybody blamed `nrf`.
+/// Regression: `amf` asks `nrf`, whose function asks `amf`'s, which is silent: with equal bounds
+/// all answers blamed `nrf`.
 #[test]
 fn a_function_that_waits_for_another_is_not_blamed_for_it() {
     nested(&[]);

@@ -20,7 +20,7 @@ fn without_certificate(inbound: SocketAddr) {
     client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let name = rustls::pki_types::ServerName::try_from("nrf.5gc").expect("a name");
     let answer = probe(&mut client, name, &Policy::hybrid(), None);
-    // That it was refused, and why, is counted.
+    // The refusal is counted with its reason.
     assert!(!matches!(answer, Ok(Answer::Admitted)), "{answer:?}");
 }
 

@@ -1,5 +1,5 @@
 //! Two interfaces between the same two nodes, SBI `hybrid` and O1 `transition`: the weaker policy
-//! must not let anybody in by the other's listener.
+//! must not admit a peer by the other's listener.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

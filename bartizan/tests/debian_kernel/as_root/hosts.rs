@@ -38,7 +38,7 @@ pub(super) struct Hosts {
 /// Packets that left by the gNB's interface to the UPF.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
-    /// Packets to or from the link's networks that anybody can read, and fragments of such.
+    /// Unencrypted packets to or from the link's networks, and fragments of such.
     pub(super) clear: usize,
     /// ESP.
     pub(super) protected: usize,

@@ -12,7 +12,7 @@ use crate::boot::is_here;
 use crate::gateway::function::{Function, Seen, accept, listen, opening, poll};
 use crate::gateway::stage::{NGAP, PATIENCE, Stage, forward, protocols};
 
-/// For how long a packet that must not come is waited for: SCTP sends an INIT again after three seconds.
+/// Waiting time for a packet that must not come: SCTP sends an INIT again after three seconds.
 const SILENCE: Duration = Duration::from_secs(4);
 
 /// Address at which a function without a sidecar calls the AMF's function.

@@ -149,7 +149,7 @@ fn sidecars_own_connections_are_not_redirected_and_its_clear_ones_refused() {
         }
     });
     assert_eq!(seen, NOTHING);
-    // That it was the guard and not the redirect shows when the guard is away.
+    // The guard, and not the redirect, refused it: without the guard it passes.
     stage.host("nft delete table inet bartizan-guard");
     stage.host("ip -4 rule flush protocol 74");
     stage.host("ip xfrm policy flush");
