@@ -36,7 +36,6 @@ pub enum FrameProtocol {
     Deep,
 }
 
-/// Protocols by name.
 const NAMED: &[(FrameProtocol, &str)] = &[
     (FrameProtocol::Type(0x0806), "ARP"),
     (FrameProtocol::Type(0x0842), "Wake-on-LAN"),

@@ -76,7 +76,6 @@ pub fn network(link: LinkType, frame: &[u8]) -> Network<'_> {
 
 /// Payload of a link header.
 pub(crate) enum Frame<'a> {
-    /// To this.
     Carries(Carried<'a>),
     /// The link type is not read.
     UnknownLink,

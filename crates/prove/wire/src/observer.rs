@@ -335,7 +335,6 @@ impl Observer {
         self.totals.unread.entry(unread).or_default().add(captured);
     }
 
-    /// The connection of an ended flow.
     fn ended(&mut self, flow: Flow, ending: Ending) -> Connection {
         let paths = flow.paths().map(|path| self.paths.path(path));
         flow.end(ending, paths, &mut self.budget, self.keys.as_deref())

@@ -92,7 +92,6 @@ impl fmt::Display for NotifyType {
     }
 }
 
-/// By number.
 const NAMES: &[(u16, &str)] = &[
     (1, "UNSUPPORTED_CRITICAL_PAYLOAD"),
     (4, "INVALID_IKE_SPI"),

@@ -174,7 +174,6 @@ impl Associations {
         self.lanes.shrink(memory);
     }
 
-    /// Associations that live.
     pub(super) fn live(&self) -> usize {
         self.trackers.len()
     }

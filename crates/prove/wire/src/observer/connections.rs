@@ -45,11 +45,9 @@ impl Ends {
 
 /// State of a pair of ends.
 pub(super) enum Slot {
-    /// A connection.
     Live(Box<Flow>),
     /// The other direction of one whose first packet was carried in this.
     Other(PathId),
-    /// One that has ended.
     Ended(Rest),
 }
 

@@ -13,7 +13,6 @@ pub struct Frame {
     pub from: Side,
     /// Bytes on the wire, link header included.
     pub bytes: u32,
-    /// True for a SYN.
     pub(super) syn: bool,
 }
 

@@ -268,7 +268,6 @@ impl Opener {
         }
     }
 
-    /// Bytes of it.
     pub(super) fn body(&mut self, from: Side, bytes: &[u8]) {
         let half = &mut self.halves[from.index()];
         if !half.over {
