@@ -57,13 +57,11 @@ impl Cookies {
         }))
     }
 
-    /// The number of the period.
     fn period(&self, now: Instant) -> u64 {
         let since = self.0.since.get_or_init(|| now);
         now.saturating_duration_since(*since).as_secs() / PERIOD.as_secs()
     }
 
-    /// The secret of a period.
     fn secret(&self, period: u64) -> hmac::Key {
         let secret = hmac::sign(&self.0.drawn, &period.to_be_bytes());
         hmac::Key::new(hmac::HMAC_SHA256, secret.as_ref())

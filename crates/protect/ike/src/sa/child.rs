@@ -25,7 +25,6 @@ pub(super) struct ChildSa {
     pub(super) rekey: Option<Instant>,
     pub(super) expires: Option<Instant>,
     pub(super) stage: Stage,
-    /// The one that it replaces.
     replaces: Option<u32>,
     /// True if the peer is known to have its keys, so that packets may be sent.
     sends: bool,
@@ -67,7 +66,6 @@ impl<'a> Offered<'a> {
 }
 
 impl Offered<'_> {
-    /// Returns true if it offers none.
     pub(super) fn is_none(&self) -> bool {
         self.proposals.is_none() && self.selectors.iter().all(Option::is_none)
     }
