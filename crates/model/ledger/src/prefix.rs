@@ -19,7 +19,6 @@ pub(crate) enum Precision {
     Host,
     /// A /24 of IPv4, a /48 of IPv6.
     Site,
-    /// All of the family.
     Family,
 }
 
