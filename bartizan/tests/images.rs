@@ -32,7 +32,6 @@ mod as_root {
 
     /// Long enough to build images on a machine that does much else.
     const LONG: Duration = Duration::from_secs(600);
-    /// User of the image.
     const USER: u32 = 10101;
 
     /// Storage for images that ends with the test.

@@ -17,7 +17,6 @@ type Stream = StreamOwned<ServerConnection, TcpStream>;
 /// Fault injected into a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// This status.
     Status(u16),
     /// 429 with Retry-After.
     Busy,
@@ -203,7 +202,6 @@ impl ApiServer {
             .insert(format!("/api/v1/namespaces/core/pods/{name}"), pod);
     }
 
-    /// A Secret.
     pub(crate) fn secret(&self, name: &str) -> Option<Value> {
         let state = self.state.lock().unwrap();
         state.objects.get(&format!("{SECRETS}{name}")).cloned()

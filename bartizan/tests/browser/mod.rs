@@ -146,7 +146,6 @@ impl Chromium {
         said["result"]["value"].clone()
     }
 
-    /// Until an expression is true.
     pub(crate) fn until(&mut self, expression: &str) {
         let began = Instant::now();
         while self.value(expression) != true {

@@ -84,7 +84,6 @@ impl Stage {
         );
     }
 
-    /// A key of a Secret.
     fn secret(&self, name: &str, key: &str) -> Option<String> {
         let stored = self.server.secret(name)?;
         let value = stored["data"][key].as_str()?;

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::follow_stage::{Followed, LONG, inspect, only_port};
 
-/// One answer.
 struct Answer {
     status: u16,
     head: String,

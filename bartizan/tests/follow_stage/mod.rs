@@ -65,7 +65,6 @@ impl Said {
         found.unwrap_or_else(|| panic!("no {name} in {}\n{}", self.stdout, self.stderr))
     }
 
-    /// The events of this name.
     pub(crate) fn events(&self, name: &str) -> Vec<Value> {
         named(&self.stdout, name)
     }

@@ -55,7 +55,6 @@ impl Counter {
         }
     }
 
-    /// Counts during this.
     pub(crate) fn during<R>(counters: &[Self], work: impl FnOnce() -> R) -> R {
         let count = |on| counters.iter().for_each(|one| one.counting.store(on, Ordering::SeqCst));
         count(true);

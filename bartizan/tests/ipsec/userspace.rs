@@ -70,7 +70,6 @@ fn connect(space: &Namespace, [from, to]: [&str; 2]) -> TcpStream {
     stream
 }
 
-/// A socket of UDP.
 pub(super) fn bound(space: &Namespace, address: &str, port: u16) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     let socket = space.enter(|| udp_at((address, port))).expect("a namespace");

@@ -220,7 +220,6 @@ impl Cluster {
             .collect()
     }
 
-    /// A pod created in a namespace.
     pub(crate) fn create(&self, namespace: &str, pod: &Value) -> Said {
         self.give(&format!("--namespace {namespace} create"), pod)
     }

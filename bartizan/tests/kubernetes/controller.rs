@@ -99,7 +99,6 @@ pub(crate) fn condition(cluster: &Cluster, object: &str, kind: &str, reason: &st
     })
 }
 
-/// A key of a Secret.
 pub(crate) fn secret(cluster: &Cluster, name: &str, key: &str) -> String {
     let stored = cluster.get(&format!("--namespace {CORE} secret {name}"));
     let value = stored["data"][key]

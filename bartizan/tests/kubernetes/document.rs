@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-/// The repository.
 pub(crate) fn repository() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// As in scripts/kubernetes.
 const NAME: &str = "kubernetes-1.36.3-2";
 
-/// Folder of the tools.
 pub(crate) fn folder() -> PathBuf {
     let folder = bartizan_host::cache()
         .expect("a cache directory")

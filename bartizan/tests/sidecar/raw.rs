@@ -16,7 +16,6 @@ pub(crate) const INITIAL_WINDOW_SIZE: u16 = 0x04;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,

@@ -182,7 +182,6 @@ impl Drop for Traffic {
     }
 }
 
-/// Number of certificates in a file.
 fn certificates(file: &Path) -> usize {
     std::fs::read_to_string(file)
         .unwrap()
