@@ -160,6 +160,8 @@ struct Half {
     message: Vec<u8>,
     /// Bytes that the message says it has.
     announced: Option<usize>,
+    /// Bytes of TEAP's outer TLVs, which follow those of TLS.
+    outer: usize,
     first: Option<Moment>,
     /// A fragment of the message is missing.
     broken: bool,
@@ -263,19 +265,18 @@ impl Session {
         let Some((&flags, mut data)) = data.split_first() else {
             return;
         };
-        let mut announced = None;
-        for (flag, counts) in [(LENGTH, true), (OUTER, false)] {
-            if flags & flag == 0 || (!counts && method != TEAP) {
+        let mut lengths = [None; 2];
+        for (flag, length) in [LENGTH, OUTER].into_iter().zip(&mut lengths) {
+            if flags & flag == 0 || (flag == OUTER && method != TEAP) {
                 continue;
             }
-            let Some((length, behind)) = data.split_first_chunk::<4>() else {
+            let Some((octets, behind)) = data.split_first_chunk::<4>() else {
                 return;
             };
-            if counts {
-                announced = usize::try_from(u32::from_be_bytes(*length)).ok();
-            }
+            *length = usize::try_from(u32::from_be_bytes(*octets)).ok();
             data = behind;
         }
+        let [announced, outer] = lengths;
         // The packet that begins a method holds the authenticator's name, or nothing.
         if flags & BEGINS != 0 || (data.is_empty() && missing == 0) {
             return;
@@ -283,15 +284,15 @@ impl Session {
         let half = &mut self.halves[side.index()];
         let more = flags & MORE != 0;
         // The first of several says how long they are together (RFC 5216, section 2.1.5); so may each.
-        let starts = half.message.is_empty() || announced.is_some_and(|length| half.announced != Some(length));
-        if starts {
-            if !half.message.is_empty() {
-                half.broken = true;
+        let is_under_way = half.broken || !half.message.is_empty();
+        if !is_under_way || announced.is_some_and(|length| half.announced != Some(length)) {
+            if is_under_way {
                 self.lose(side, at);
             }
             let half = &mut self.halves[side.index()];
             half.message.clear();
             half.announced = announced;
+            half.outer = outer.unwrap_or(0);
             half.first = Some(at);
             half.broken = more && announced.is_none();
         }
@@ -303,11 +304,12 @@ impl Session {
         if more {
             return;
         }
-        let message = std::mem::take(&mut half.message);
+        let mut message = std::mem::take(&mut half.message);
         let whole = half.announced.is_none_or(|length| length == message.len());
-        if half.broken || !whole {
+        let Some(tls) = message.len().checked_sub(half.outer).filter(|_| whole && !half.broken) else {
             return self.lose(side, at);
-        }
+        };
+        message.truncate(tls);
         let tls = self.tls.get_or_insert_with(|| Box::new(tls::Session::new()));
         tls.data(side, &message, at, keys);
     }

@@ -59,10 +59,13 @@ const LARGEST: usize = 1500;
 pub(crate) fn packets(payload: &[u8], missing: usize) -> impl Iterator<Item = (&[u8], usize)> {
     let stride = stride(payload, missing).unwrap_or(payload.len().max(1));
     let last = payload.len().saturating_sub(1) / stride;
-    payload.chunks(stride).enumerate().map(move |(place, packet)| {
+    let packets = payload.chunks(stride).enumerate().map(move |(place, packet)| {
         let missing = if place == last { missing } else { 0 };
-        (packet, missing)
-    })
+        (place, packet, missing)
+    });
+    // A capture may end within the header of the last.
+    let readable = packets.filter(|(place, packet, _)| *place == 0 || packet.len() >= HEADER);
+    readable.map(|(_, packet, missing)| (packet, missing))
 }
 
 /// The distance at which one association's packets follow each other, as far as they were captured.
@@ -80,7 +83,8 @@ fn stride(payload: &[u8], missing: usize) -> Option<usize> {
     let stride = (2 * HEADER..payload.len()).step_by(4).find(|stride| is(*stride, 1))?;
     let places = (2..).map(|number: u32| (number as usize * stride, number));
     let mut places = places.take_while(|(place, _)| place + HEADER <= payload.len());
-    places.all(|(place, number)| is(place, number)).then_some(stride)
+    let has_rest = (1..HEADER).contains(&(payload.len() % stride)) && missing == 0;
+    (!has_rest && places.all(|(place, number)| is(place, number))).then_some(stride)
 }
 
 /// Carrier of an association's packets.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::eapol::Pdu;
+use crate::tls::Fault;
 use crate::{CaptureReader, Timestamp};
 
 const OPENSSL: &[u8] = include_bytes!("../../tests/data/openssl-3.5.7.pcap");
@@ -39,17 +40,18 @@ fn handshake() -> Vec<(Side, Vec<u8>)> {
     said
 }
 
+fn packet(code: u8, identifier: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![code, identifier];
+    bytes.extend((5 + body.len() as u16).to_be_bytes());
+    bytes.push(13);
+    bytes.extend(body);
+    bytes
+}
+
 /// Packets of EAP that carry this in fragments, with acknowledgements; identifiers go on from `first`.
 fn packets(said: &[(Side, Vec<u8>)], fragment: usize, first: u8) -> Vec<(Side, Vec<u8>)> {
     let mut packets = Vec::new();
     let mut identifier = first;
-    let packet = |code: u8, identifier: u8, body: &[u8]| {
-        let mut bytes = vec![code, identifier];
-        bytes.extend((5 + body.len() as u16).to_be_bytes());
-        bytes.push(13);
-        bytes.extend(body);
-        bytes
-    };
     packets.push((Side::Server, packet(REQUEST, identifier, &[BEGINS])));
     for (from, message) in said {
         let pieces: Vec<&[u8]> = message.chunks(fragment).collect();
@@ -83,13 +85,19 @@ fn packets(said: &[(Side, Vec<u8>)], fragment: usize, first: u8) -> Vec<(Side, V
 }
 
 fn read(packets: &[(Side, Vec<u8>)]) -> (Eap, Vec<Taken>) {
+    read_cut(packets, None)
+}
+
+/// Reads packets, of which one was captured without its last 40 octets.
+fn read_cut(packets: &[(Side, Vec<u8>)], cut: Option<usize>) -> (Eap, Vec<Taken>) {
     let mut session = Session::default();
     let mut taken = Vec::new();
     for (index, (from, body)) in packets.iter().enumerate() {
+        let missing = if cut == Some(index) { 40 } else { 0 };
         let pdu = Pdu {
             kind: kind::EAP,
-            body,
-            missing: 0,
+            body: &body[..body.len() - missing],
+            missing,
         };
         let from = usize::from(*from == Side::Client);
         taken.push(session.take(&pdu, from, at(index as u64 + 1), None));
@@ -143,6 +151,49 @@ fn a_lost_fragment_is_a_fault() {
         // Nothing tells of one behind the last.
         assert_eq!(tls.faults.is_empty(), lost + 1 == packets.len(), "{lost}");
     }
+}
+
+/// The rest of a message whose beginning is missing was read as a message of its own.
+#[test]
+fn a_fragment_that_was_captured_in_part_is_a_fault_of_its_message_and_of_nothing_else() {
+    let packets = packets(&handshake(), 700, 0);
+    let whole = read(&packets).0.tls.unwrap();
+    for cut in (1..packets.len()).filter(|cut| packets[*cut].1.len() > 100) {
+        let tls = read_cut(&packets, Some(cut)).0.tls.unwrap();
+        assert!(
+            tls.faults.iter().all(|fault| matches!(fault.value, Fault::Gap { .. })),
+            "{cut}: {:?}",
+            tls.faults
+        );
+        assert!(!tls.faults.is_empty() && whole.faults.is_empty(), "{cut}");
+    }
+}
+
+/// Outer TLVs follow the octets of TLS (RFC 7170, section 4.1).
+#[test]
+fn outer_tlvs_of_teap_are_not_read_as_tls() {
+    let mut packets = packets(&handshake(), 60_000, 7);
+    for (_, packet) in &mut packets {
+        packet[4] = TEAP;
+    }
+    let plain = read(&packets).0;
+    let first = packets
+        .iter()
+        .position(|(side, packet)| *side == Side::Client && packet.len() > 100)
+        .unwrap();
+    let tlv = [0, 1, 0, 2, 7, 7];
+    let body = packets[first].1[5..].to_vec();
+    let (flags, data) = (body[0], if body[0] & LENGTH == 0 { &body[1..] } else { &body[5..] });
+    let mut with = vec![flags & !LENGTH | OUTER];
+    with.extend((tlv.len() as u32).to_be_bytes());
+    with.extend(data);
+    with.extend(tlv);
+    let identifier = packets[first].1[1];
+    packets[first].1 = packet(RESPONSE, identifier, &with);
+    packets[first].1[4] = TEAP;
+    let outer = read(&packets).0;
+    assert_eq!(group(&outer), group(&plain));
+    assert!(outer.tls.unwrap().faults.is_empty());
 }
 
 #[test]

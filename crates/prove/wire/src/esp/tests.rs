@@ -50,6 +50,9 @@ fn packets_that_a_host_sends_at_once_are_read_one_by_one() {
     // Captured in part: the last of those that are there lacks bytes.
     let read: Vec<_> = super::packets(&at_once[..1000], at_once.len() - 1000).collect();
     assert_eq!((read.len(), read[10].1, read[11].1), (12, 0, at_once.len() - 1000));
+    // Also where it ends within a header; octets after the last of a whole capture are no packet.
+    assert_eq!(super::packets(&at_once[..88 * 20 + 5], 83).count(), 20);
+    assert_eq!(super::packets(&at_once[..88 * 20 + 5], 0).count(), 1);
     // One packet, one of the size that a link takes, and one among others: none is split.
     for whole in [
         packet(7, 9000),
