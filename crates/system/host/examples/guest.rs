@@ -1,5 +1,5 @@
-//! Runs a program in a guest kernel and ends as it ended: `guest [--debian] [PROGRAM [ARGUMENT...]]`; without a program it
-//! fetches the kernel and says which it is.
+//! Runs a program in a guest kernel and ends as it ended: `guest [--debian] [PROGRAM
+//! [ARGUMENT...]]`; without a program it fetches the kernel and says which it is.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bartizan_host::{Error, Guest, GuestKernel, Progress};
 
-/// How long the program may take.
+/// Time limit of the program.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn main() -> ExitCode {

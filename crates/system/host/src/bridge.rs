@@ -1,15 +1,17 @@
-//! A switch between cables: Ethernet frames pass from each interface to the others, in a namespace that neither end is in.
+//! A switch between cables: Ethernet frames pass from each interface to the others, in a namespace
+//! that neither end is in.
 
 use crate::namespace::ip;
 use crate::{Error, Namespace};
 
 impl Namespace {
-    /// Makes a bridge of this name out of interfaces of the namespace. What an interface is impaired by meets the frames that the
-    /// bridge sends out of it, so that an end which captures at its own interface sees when it sent and when it received.
+    /// Makes a bridge of this name out of interfaces of the namespace. The impairment of an
+    /// interface meets the frames that the bridge sends out of it, so that an end which captures at
+    /// its own interface sees when it sent and when it received.
     ///
     /// # Errors
     ///
-    /// What `ip` says: no such interface, or a kernel without bridges.
+    /// The error of `ip`: no such interface, or a kernel without bridges.
     pub fn bridge(&self, name: &str, interfaces: &[&str]) -> Result<(), Error> {
         let bridge = ["-n", self.name(), "link", "add", "name", name, "type", "bridge"];
         // Without the spanning tree protocol a port forwards as soon as it is up.

@@ -1,4 +1,4 @@
-//! Packets of an interface into a file, or to whoever wants them.
+//! Packet capture: packets of an interface into a file, or to a caller.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -29,7 +29,8 @@ pub enum Direction {
     Outbound,
 }
 
-/// A running capture. Dropping it stops it too, but then nobody hears whether packets were lost: use [`Capture::stop`].
+/// A running capture. Dropping it stops it too, but then lost packets are not reported: use
+/// [`Capture::stop`].
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
@@ -37,7 +38,7 @@ pub struct Capture {
     thread: Option<JoinHandle<Result<Captured, Error>>>,
 }
 
-/// What a capture that was stopped has seen.
+/// The outcome of a capture that was stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Packets in the file.
@@ -49,7 +50,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Whether the file has every packet there was.
+    /// Returns true if the file has every packet there was.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.dropped == 0
@@ -124,13 +125,14 @@ impl Drop for Capture {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // Whoever wants to know the outcome calls `stop`.
+            // A caller that needs the outcome calls `stop`.
             let _ = thread.join();
         }
     }
 }
 
-/// How long the socket is waited on before the stop flag is looked at, and for what is on its way when it is set.
+/// Time that a read waits on the socket before the stop flag is read again. Also the wait for
+/// packets on their way when it is set.
 const WAIT: Duration = Duration::from_millis(20);
 
 fn record(

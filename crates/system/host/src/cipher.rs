@@ -1,4 +1,5 @@
-//! Ciphers as the code of the kernel does them, asked for by AF_ALG: what ESP of the same kernel costs without any network.
+//! Ciphers as the code of the kernel does them, asked for by AF_ALG: what ESP of the same kernel
+//! costs without any network.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -21,14 +22,15 @@ pub struct KernelCipher {
     check: usize,
 }
 
-/// What a cipher is asked for as.
+/// Cipher, key and authentication of a request to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The kernel's name: `gcm(aes)`.
     pub name: &'a str,
     /// In the shape that the kernel wants.
     pub key: &'a [u8],
-    /// Bytes authenticated besides the message and bytes of the check value; none for a cipher that authenticates nothing.
+    /// Bytes authenticated besides the message and bytes of the check value; none for a cipher that
+    /// authenticates nothing.
     pub authenticated: Option<(u32, usize)>,
 }
 
@@ -58,7 +60,7 @@ impl KernelCipher {
         }
         let requests = accept4(key.as_raw_fd(), flags).map_err(refused())?;
         Ok(Self {
-            // SAFETY: the kernel has just given this descriptor, and nobody else knows it.
+            // SAFETY: the kernel has just given this descriptor, and it has no other owner.
             requests: unsafe { OwnedFd::from_raw_fd(requests) },
             _key: key,
             associated: request.authenticated.map(|(associated, _)| associated),
@@ -66,10 +68,11 @@ impl KernelCipher {
         })
     }
 
-    /// Encrypts a message, behind the bytes that are only authenticated, into `output`, which needs room for the check value too.
+    /// Encrypts a message, behind the bytes that are only authenticated, into `output`, which needs
+    /// room for the check value too.
     ///
     /// # Errors
-    /// What the kernel says: a message that is not a multiple of the cipher's block.
+    /// The error of the system call: a message that is not a multiple of the cipher's block.
     pub fn encrypt(&self, vector: &[u8], message: &[u8], output: &mut [u8]) -> io::Result<usize> {
         let operation = libc::ALG_OP_ENCRYPT;
         let mut control = vec![ControlMessage::AlgSetOp(&operation)];

@@ -18,9 +18,9 @@ const IDENTITY: usize = 48;
 /// An open TCP connection, one end of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Of this host.
+    /// Address of this host.
     pub local: SocketAddr,
-    /// Of the other end, as the program that made it knows it.
+    /// Address of the other end, as the program that made the connection knows it.
     pub remote: SocketAddr,
     family: u8,
     identity: [u8; IDENTITY],
@@ -31,7 +31,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Where the kernel has no `inet_diag`.
+    /// If the kernel has no `inet_diag`.
     pub fn all() -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -43,7 +43,8 @@ impl Connection {
         Ok(found)
     }
 
-    /// Ends it, at both ends: a reset is sent, and the program that has it gets an error. One that has ended by itself is no error.
+    /// Ends it, at both ends: a reset is sent, and the program that has it gets an error. One that
+    /// has ended by itself is no error.
     ///
     /// # Errors
     ///

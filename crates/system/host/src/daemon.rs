@@ -1,4 +1,4 @@
-//! Daemons: processes that outlive whoever started them.
+//! Daemons: processes that outlive the process that started them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,11 +15,11 @@ use crate::owner::Owner;
 use crate::spawner::Belongs;
 use crate::{Error, Program};
 
-/// How often a state that has no event is looked at.
+/// Interval at which a state without an event is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// A daemon, by its id and the time that it started at: another process that has its id later is not taken for it. It can be written down, for
-/// whoever looks after it next.
+/// A daemon, by its id and the time that it started at: another process that has its id later is
+/// not taken for it. It can be written down, for the process that looks after it next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Daemon(Owner);
 
@@ -30,7 +30,7 @@ impl Daemon {
         self.0.pid()
     }
 
-    /// Whether it runs.
+    /// Returns true if it runs.
     #[must_use]
     pub fn is_alive(self) -> bool {
         self.0.alive()
@@ -44,7 +44,7 @@ impl Daemon {
             thread::sleep(POLL);
         }
         self.signal(Signal::SIGKILL);
-        // What is killed is gone when the kernel has taken it down.
+        // A killed process is gone when the kernel has taken it down.
         let deadline = Instant::now() + grace;
         while self.is_alive() && Instant::now() < deadline {
             thread::sleep(POLL);
@@ -60,13 +60,14 @@ impl Daemon {
 }
 
 impl Program {
-    /// Starts a program that goes into the background by itself and writes its process id to a file. It outlives this process; what it wrote
-    /// before it went is in the error where it did not go.
+    /// Starts a program that goes into the background by itself and writes its process id to a
+    /// file. It outlives this process; what it wrote before it went is in the error where it did
+    /// not go.
     ///
     /// # Errors
     ///
-    /// Those of [`Program::start`]; [`Error::Failed`] where it ends with another status than 0, [`Error::Late`] where it stays, or writes no
-    /// such file.
+    /// Those of [`Program::start`]; [`Error::Failed`] where it ends with another status than 0,
+    /// [`Error::Late`] where it stays, or writes no such file.
     pub fn daemonize(self, pid_file: &Path, patience: Duration) -> Result<Daemon, Error> {
         let removing = || format!("removing {}", pid_file.display());
         match fs::remove_file(pid_file) {

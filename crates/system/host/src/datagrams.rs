@@ -18,8 +18,9 @@ struct Control([u8; 64]);
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
-/// Room of a tunnel's socket in bytes, each way: datagrams that arrive together take 64 kB and more of it, and by what the kernel gives by itself
-/// some of them would be lost while one lot is opened.
+/// Room of a tunnel's socket in bytes, each way: datagrams that arrive together take 64 kB and more
+/// of it, and by what the kernel gives by itself some of them would be lost while one lot is
+/// opened.
 const ROOM: libc::c_int = 4 << 20;
 
 /// A datagram that was received, or several.
@@ -27,7 +28,7 @@ const ROOM: libc::c_int = 4 << 20;
 pub struct Received {
     /// Bytes of the buffer that it has.
     pub length: usize,
-    /// Who sent it.
+    /// Address of the sender.
     pub from: SocketAddr,
     /// DSCP and ECN of its IP header; zero where the socket does not report them.
     pub class: u8,
@@ -44,7 +45,8 @@ pub struct Sent {
     pub unsent: usize,
 }
 
-/// How a socket of this address speaks of traffic classes: level, option that has them reported, control message.
+/// Traffic class options of a socket of this address: level, option that has them reported, control
+/// message.
 fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
     match v4 {
         true => (libc::IPPROTO_IP, libc::IP_RECVTOS, libc::IP_TOS),
@@ -62,7 +64,7 @@ fn of_family(v4: bool) -> (libc::c_int, libc::c_int, libc::c_int) {
 ///
 /// # Errors
 ///
-/// What the kernel says, as without CAP_NET_ADMIN.
+/// The error of the system call, as without CAP_NET_ADMIN.
 pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     let v4 = socket.local_addr()?.is_ipv4();
     let (level, reported, _) = of_family(v4);
@@ -89,7 +91,7 @@ pub fn carry_tunnel(socket: &UdpSocket, mark: u32) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the kernel says, as without CAP_NET_ADMIN.
+/// The error of the system call, as without CAP_NET_ADMIN.
 pub fn mark_packets(socket: &UdpSocket, mark: u32) -> io::Result<()> {
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, &mark)
 }
@@ -139,7 +141,8 @@ fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: Option<u16>, cla
         size_of::<libc::c_int>() as libc::c_uint,
         size_of::<u16>() as libc::c_uint,
     );
-    // SAFETY: a message with an int and one with a short fit the 64 bytes (24 each); both headers are inside of them and aligned.
+    // SAFETY: a message with an int and one with a short fit the 64 bytes (24 each); both headers
+    // are inside of them and aligned.
     unsafe {
         let second = each.map_or(0, |_| libc::CMSG_SPACE(of_short));
         message.msg_controllen = (libc::CMSG_SPACE(of_int) + second) as usize;
@@ -168,7 +171,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], each: Option<u16>, cla
 ///
 /// # Errors
 ///
-/// What the kernel says, `WouldBlock` where the socket does not wait and there is none.
+/// The error of the system call, `WouldBlock` if the socket does not wait and there is no datagram.
 pub fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
@@ -201,11 +204,12 @@ pub fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Re
     })
 }
 
-/// The traffic class among the control messages of a datagram, a byte in IPv4 and an int in IPv6, and bytes of each where there are several.
+/// The traffic class among the control messages of a datagram, a byte in IPv4 and an int in IPv6,
+/// and bytes of each where there are several.
 fn described(message: &libc::msghdr) -> (u8, Option<usize>) {
     let (mut class, mut each) = (0, None);
-    // SAFETY: the control messages are those that the kernel has written, as many bytes as it says; a header is read where the macros find one,
-    // and of its data no more than its length has.
+    // SAFETY: the control messages are those that the kernel has written, as many bytes as it says;
+    // a header is read where the macros find one, and of its data no more than its length has.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {

@@ -1,6 +1,8 @@
-//! Programs of BPF at a device: they stand at the interface, whatever it is called, and stay when whoever attached them ends.
+//! Programs of BPF at a device: they stand at the interface, whatever it is called, and stay when
+//! the process that attached them ends.
 //!
-//! They are attached by tcx (Linux 6.6), next to the hooks of nftables and independent of them: on the way in before these, on the way out behind them.
+//! They are attached by tcx (Linux 6.6), next to the hooks of nftables and independent of them: on
+//! the way in before these, on the way out behind them.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -32,9 +34,9 @@ const NAME: usize = 16;
 /// On which side of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// What arrives.
+    /// Packets that arrive.
     Ingress,
-    /// What leaves.
+    /// Packets that leave.
     Egress,
 }
 
@@ -74,7 +76,7 @@ pub struct Attached {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub fn interfaces() -> Result<Vec<u32>, Error> {
     let failed = |errno: nix::Error| Error::io("listing network interfaces")(errno.into());
     let all = if_nameindex().map_err(failed)?;
@@ -85,7 +87,8 @@ pub fn interfaces() -> Result<Vec<u32>, Error> {
 ///
 /// # Errors
 ///
-/// What the kernel says: `EINVAL` where it has no such hook, `EPERM` where this user may not.
+/// The error of the system call: `EINVAL` where it has no such hook, `EPERM` where this user may
+/// not.
 pub fn attached(index: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     let mut ids = [0_u32; MOST];
     let mut attributes = Attributes::default();
@@ -106,7 +109,8 @@ pub fn attached(index: u32, hook: Hook) -> io::Result<Vec<Attached>> {
 ///
 /// # Errors
 ///
-/// What the kernel says, as [`attached`]; [`io::ErrorKind::InvalidInput`] where the name is longer than 15 bytes.
+/// The error of the system call, as [`attached`]; [`io::ErrorKind::InvalidInput`] where the name is
+/// longer than 15 bytes.
 pub fn attach(index: u32, hook: Hook, name: &str, passing: Passing<'_>) -> io::Result<()> {
     let program = load(hook, name, passing)?;
     let mut attributes = Attributes::default();
@@ -118,7 +122,8 @@ pub fn attach(index: u32, hook: Hook, name: &str, passing: Passing<'_>) -> io::R
     attributes.call(PROGRAM_ATTACH).map(drop)
 }
 
-/// Whether this kernel takes such a program from this user, and lets the user find it again, which needs more rights than attaching one.
+/// Returns true if this kernel takes such a program from this user, and lets the user find it
+/// again, which needs more rights than attaching one.
 #[must_use]
 pub fn is_taken() -> bool {
     // One that passes nothing has instructions that nothing reaches, which no kernel takes.
@@ -136,7 +141,7 @@ pub fn is_taken() -> bool {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub fn detach(index: u32, hook: Hook, attached: &Attached) -> io::Result<()> {
     let program = match by_id(PROGRAM_BY_ID, attached.id) {
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(()),
@@ -175,10 +180,10 @@ impl Attached {
 
 /// Bytes of `struct bpf_prog_info` that are asked for: name and maps are among the first.
 const INFORMATION_LENGTH: u32 = 80;
-/// Of `struct bpf_map_info`.
+/// Bytes of `struct bpf_map_info` that are asked for.
 const MAP_INFORMATION: u32 = 24;
 
-/// What the only element of a map has; 0 where it is no map of one number.
+/// Value of the only element of a map; 0 where it is no map of one number.
 fn count_of(map: u32) -> io::Result<u64> {
     let map = by_id(MAP_BY_ID, map)?;
     let (key, mut value) = (0_u32, 0_u64);
@@ -291,10 +296,10 @@ const DROP: i32 = 2;
 /// `bpf_map_lookup_elem`.
 const LOOKUP: i32 = 1;
 
-/// Where an instruction goes to.
+/// Target of an instruction.
 #[derive(Debug, Clone, Copy)]
 enum Goes {
-    /// Where its offset says.
+    /// As its offset says.
     On,
     Pass,
     Drop,
@@ -387,7 +392,7 @@ impl Attributes {
         self.write(at, value.as_bytes())
     }
 
-    /// What is there must live until the call is over.
+    /// The value at the address must live until the call is over.
     fn address(&mut self, at: usize, value: *const libc::c_void) -> &mut Self {
         self.write(at, &(value.addr() as u64).to_ne_bytes())
     }
@@ -412,8 +417,8 @@ impl Attributes {
     }
 
     fn call(&mut self, command: libc::c_long) -> io::Result<libc::c_long> {
-        // SAFETY: the attributes are live and of the length given; addresses in them refer to what outlives this call and is as long as
-        // the command needs: each function above writes both.
+        // SAFETY: the attributes are live and of the length given; addresses in them refer to what
+        // outlives this call and is as long as the command needs: each function above writes both.
         let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size_of_val(&self.0)) };
         if result < 0 {
             return Err(io::Error::last_os_error());
@@ -425,7 +430,7 @@ impl Attributes {
     fn opened(&mut self, command: libc::c_long) -> io::Result<OwnedFd> {
         let descriptor = self.call(command)?;
         let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
-        // SAFETY: the kernel has just opened it for this call, and nobody else owns it.
+        // SAFETY: the kernel has just opened it for this call, and it has no other owner.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 }
@@ -453,7 +458,8 @@ mod tests {
             let places = made.iter().enumerate().take(pass).filter(|(_, one)| one.code == code);
             places.map(|(at, _)| target(at)).collect()
         };
-        // Two kinds and the second half of an address; a tag and another kind; a short frame; another first half; the rest.
+        // Two kinds and the second half of an address; a tag and another kind; a short frame;
+        // another first half; the rest.
         assert_eq!(to(IF_SAME), [pass; 3]);
         assert_eq!(to(IF_OTHER), [pass + 2, pass - 1]);
         assert_eq!(to(IF_OVER), [pass + 2]);

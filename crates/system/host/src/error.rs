@@ -1,4 +1,4 @@
-//! What can go wrong with the machine, by whose fault.
+//! Errors of the machine, by whose fault.
 
 use std::io;
 use std::process::ExitStatus;
@@ -11,7 +11,7 @@ pub enum Error {
     /// The environment: this user may not do it.
     #[error("{action} is not permitted: this needs root")]
     NotPermitted {
-        /// What was tried, as a noun phrase.
+        /// The action that was tried, as a noun phrase.
         action: String,
     },
     /// The environment: a program that is called by name is not there.
@@ -25,7 +25,7 @@ pub enum Error {
     /// The environment: packages could not be fetched.
     #[error("the packages could not be fetched from {mirror}: {reason}")]
     NoNetwork {
-        /// Where they should have come from.
+        /// The mirror that they should have come from.
         mirror: String,
         /// The last lines of the program that tried.
         reason: String,
@@ -35,7 +35,7 @@ pub enum Error {
     DiskFull {
         /// The directory that was written to.
         place: String,
-        /// How much is left and how much is needed, or the program's own words.
+        /// Space left and space needed, or the program's own words.
         reason: String,
     },
     /// The environment: there is no lab root for this processor.
@@ -49,7 +49,7 @@ pub enum Error {
     LabRoot {
         /// The directory of the root.
         place: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// A program ran and did not end with status 0.
@@ -57,7 +57,7 @@ pub enum Error {
     Failed {
         /// The command line.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
         /// The last lines it wrote.
         tail: String,
@@ -67,9 +67,9 @@ pub enum Error {
     Late {
         /// The command line.
         program: String,
-        /// What was waited for, as a verb phrase.
+        /// The event that was waited for, as a verb phrase.
         what: String,
-        /// How long.
+        /// Time that was waited.
         within: Duration,
         /// The last lines it wrote.
         tail: String,
@@ -87,7 +87,7 @@ pub enum Error {
     /// The environment: the kernel was built without it, or its module is not there.
     #[error("this kernel has no {feature}: {reason}")]
     KernelLacks {
-        /// What it lacks.
+        /// The feature that it lacks.
         feature: crate::Feature,
         /// In its own words.
         reason: String,
@@ -103,21 +103,22 @@ pub enum Error {
     /// The kernel or a file refused.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether what failed is an interface that is there and down: sockets on it are of use again when it is up.
+    /// Returns true if what failed is an interface that is there and down: sockets on it are of use
+    /// again when it is up.
     #[must_use]
     pub fn is_interface_down(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NetworkDown)
     }
 
-    /// What the user can do about it, for a `hint:` line.
+    /// Advice to the user, for a `hint:` line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -143,7 +144,8 @@ impl Error {
         }
     }
 
-    /// For `map_err`: an I/O error with what was tried; a refusal for want of privilege becomes [`Error::NotPermitted`].
+    /// For `map_err`: an I/O error with what was tried; a refusal for want of privilege becomes
+    /// [`Error::NotPermitted`].
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| match source.kind() {

@@ -1,5 +1,5 @@
-//! Whole Ethernet frames of an interface, with the kernel's times of what leaves and what arrives: packet(7), and timestamping.rst of the
-//! kernel's documentation.
+//! Whole Ethernet frames of an interface, with the kernel's times of what leaves and what arrives:
+//! packet(7), and timestamping.rst of the kernel's documentation.
 
 mod control;
 
@@ -28,16 +28,17 @@ pub enum Receives {
     All,
 }
 
-/// Whether the kernel gives the time at which a frame leaves.
+/// Timestamps of departures: taken by the kernel or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departures {
-    /// It does, when it hands the frame to the driver: [`EthernetSocket::departure`]. Costs a system call for each frame.
+    /// It does, when it hands the frame to the driver: [`EthernetSocket::departure`]. Costs a
+    /// system call for each frame.
     Stamped,
     /// It does not.
     Unstamped,
 }
 
-/// What became of a frame that was sent.
+/// Outcome of a frame that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {
     /// The kernel has taken it.
@@ -51,9 +52,11 @@ pub enum Handed {
 /// A frame that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Bytes of it, from its destination address on; more than the buffer has where it was cut. A VLAN tag is not among them.
+    /// Bytes of it, from its destination address on; more than the buffer has where it was cut. A
+    /// VLAN tag is not among them.
     pub length: usize,
-    /// Since 1970, by the kernel's clock where the frame came in from the port's driver; none where the kernel has just begun to take times.
+    /// Since 1970, by the kernel's clock where the frame came in from the port's driver; none where
+    /// the kernel has just begun to take times.
     pub at: Option<Duration>,
 }
 
@@ -68,8 +71,9 @@ pub struct Departure {
 
 /// Sends and receives whole Ethernet frames, past the IP stack.
 ///
-/// A frame that is sent through a MACsec device leaves its port encrypted, and arrives at the other end's port encrypted: both times are taken there, so that
-/// what encrypts lies before the departure and what decrypts behind the arrival.
+/// A frame that is sent through a MACsec device leaves its port encrypted, and arrives at the other
+/// end's port encrypted: both times are taken there, so that what encrypts lies before the
+/// departure and what decrypts behind the arrival.
 #[derive(Debug)]
 pub struct EthernetSocket {
     socket: OwnedFd,
@@ -93,7 +97,7 @@ impl EthernetSocket {
         if socket < 0 {
             return Err(action()(io::Error::last_os_error()));
         }
-        // SAFETY: `socket` is an open descriptor that nobody else owns.
+        // SAFETY: `socket` is an open descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let socket = Self {
             socket,
@@ -109,11 +113,11 @@ impl EthernetSocket {
             times |= libc::SOF_TIMESTAMPING_RX_SOFTWARE;
         }
         if departures == Departures::Stamped {
-            // Of what left the number comes back, and not the frame.
+            // Only the number of a frame that left comes back, not the frame.
             times |=
                 libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY;
         }
-        // Beyond the system's own bound only with CAP_NET_ADMIN. What then has no room is counted.
+        // Beyond the system's own bound only with CAP_NET_ADMIN. Frames without room are counted.
         socket
             .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
             .or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))
@@ -127,7 +131,7 @@ impl EthernetSocket {
     ///
     /// # Errors
     ///
-    /// Where the interface is gone or down, or the frame is longer than its MTU allows.
+    /// If the interface is gone or down, or the frame is longer than its MTU allows.
     pub fn send(&self, frame: &[u8]) -> Result<Handed, Error> {
         loop {
             // SAFETY: the pointer refers to `frame`, which has this length.
@@ -152,11 +156,12 @@ impl EthernetSocket {
         }
     }
 
-    /// The next frame that has arrived, into `buffer`; none where none comes for so long. Times of departures that were not asked for end the wait.
+    /// The next frame that has arrived, into `buffer`; none where none comes for so long. Times of
+    /// departures that were not asked for end the wait.
     ///
     /// # Errors
     ///
-    /// Where the interface is gone or went down.
+    /// If the interface is gone or went down.
     pub fn receive(&self, buffer: &mut [u8], wait: Duration) -> Result<Option<Arrival>, Error> {
         let failed = |error| self.failed("receiving frames on", error);
         loop {
@@ -176,23 +181,25 @@ impl EthernetSocket {
         }
     }
 
-    /// Waits until the socket has room for a frame again; whether it had in time. Times of departures that were not asked for end the wait.
+    /// Waits until the socket has room for a frame again; whether it had in time. Times of
+    /// departures that were not asked for end the wait.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn room_within(&self, wait: Duration) -> Result<bool, Error> {
         let ready = self.ready_within(libc::POLLOUT, wait);
         ready.map_err(|error| self.failed("waiting for room on", error))
     }
 
-    /// The next of the times at which frames have left, in their order; none where no more are known yet. The kernel does not keep those
-    /// that are not asked for. A frame that is copied on its way has none: through a MACsec device of Linux 7.2.7 one of 3500 bytes had its
-    /// time, one of 4200 bytes only with a VLAN tag.
+    /// The next of the times at which frames have left, in their order; none where no more are
+    /// known yet. The kernel does not keep those that are not asked for. A frame that is copied on
+    /// its way has none: through a MACsec device of Linux 7.2.7 one of 3500 bytes had its time, one
+    /// of 4200 bytes only with a VLAN tag.
     ///
     /// # Errors
     ///
-    /// Where the interface is gone or went down.
+    /// If the interface is gone or went down.
     pub fn departure(&self) -> Result<Option<Departure>, Error> {
         loop {
             match self.message(&mut [], libc::MSG_ERRQUEUE) {
@@ -211,7 +218,7 @@ impl EthernetSocket {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn dropped(&self) -> Result<u64, Error> {
         // SAFETY: all fields of this plain C structure may be zero.
         let mut statistics = unsafe { mem::zeroed::<libc::tpacket_stats>() };
@@ -279,7 +286,8 @@ impl EthernetSocket {
         }
     }
 
-    /// Whether nothing but times of departures waits to be read; an error of the interface is returned.
+    /// Returns true if nothing but times of departures waits to be read; an error of the interface
+    /// is returned.
     fn is_error_of_times(&self) -> io::Result<bool> {
         let mut error: libc::c_int = 0;
         let mut length = size_of_val(&error) as libc::socklen_t;

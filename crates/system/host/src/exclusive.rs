@@ -1,4 +1,5 @@
-//! What only this user's processes can hold: directories that nobody else writes, and locks in them.
+//! Resources of this user's processes alone: directories that no other user writes, and locks in
+//! them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -8,20 +9,21 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How often a lock that another process holds is tried.
+/// Interval between tries at a lock that another process holds.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Write permission of group and others.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
-/// In a directory with this bit a file belongs to its owner, whoever else may write there.
+/// In a directory with this bit a file belongs to its owner, even if other users may write there.
 const STICKY: u32 = 0o1000;
 
-/// Makes a directory with mode 0700 where there is none, with those above it, and sees to it that no other user but root can put
-/// something else in its place or into it.
+/// Makes a directory with mode 0700 where there is none, with those above it, and sees to it that
+/// no other user but root can put something else in its place or into it.
 ///
 /// # Errors
 ///
-/// [`Error::Unfit`] where the directory, or one above it, belongs to somebody else or can be written by others; [`Error::Io`].
+/// [`Error::Unfit`] where the directory, or one above it, belongs to another user or can be written
+/// by others; [`Error::Io`].
 pub fn private_directory(path: &Path) -> Result<(), Error> {
     let action = || format!("making {}", path.display());
     DirBuilder::new()
@@ -51,8 +53,9 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
 
 /// A lock on a file; it goes with the value, and with the process.
 ///
-/// Whoever can open a file for reading can lock it (flock), so the file has mode 0600 and is in a directory of
-/// [`private_directory`]. It stays when the lock goes: a lock on a file that is removed excludes nobody who opened it before.
+/// Every process that can open a file for reading can lock it (flock), so the file has mode 0600
+/// and is in a directory of [`private_directory`]. It stays when the lock goes: a lock on a file
+/// that is removed does not exclude a process that opened it before.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -67,7 +70,8 @@ impl Drop for FileLock {
 }
 
 impl FileLock {
-    /// Waits for it, at most this long; `waiting` is called once where another process has it. None when the time is over.
+    /// Waits for it, at most this long; `waiting` is called once where another process has it. None
+    /// when the time is over.
     ///
     /// # Errors
     ///

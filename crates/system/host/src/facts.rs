@@ -1,4 +1,4 @@
-//! What a reader of a measurement must know about the machine it was taken on.
+//! Facts of the machine that a measurement was taken on, for its reader.
 
 use std::fs;
 use std::thread;
@@ -19,9 +19,10 @@ pub struct Facts {
     pub load: Option<f64>,
     /// Memory in bytes.
     pub memory: Option<u64>,
-    /// Whether the scheduler groups processes by session, so that `nice` has no effect between sessions.
+    /// True if the scheduler groups processes by session, so that `nice` has no effect between
+    /// sessions.
     pub autogroup: Option<bool>,
-    /// Whether this is root.
+    /// True if this is root.
     pub root: bool,
     /// Making network namespaces, tried.
     pub namespaces: Permission,
@@ -31,7 +32,7 @@ pub struct Facts {
     pub capture: Permission,
 }
 
-/// Whether something can be done here.
+/// Permission for one action here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permission {
@@ -42,7 +43,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// Whether it worked.
+    /// Returns true if it worked.
     #[must_use]
     pub fn granted(&self) -> bool {
         *self == Self::Granted

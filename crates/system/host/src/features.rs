@@ -1,7 +1,8 @@
-//! What the kernel can do, found by trying: a version says nothing about what was built, and a module that is there may not load.
+//! Features of the kernel, found by trying: a version says nothing about what was built, and a
+//! module that is there may not load.
 //!
-//! Each try happens in a network namespace that passes with it. Without root one is made in a user namespace, where the system lets
-//! users have those.
+//! Each try happens in a network namespace that passes with it. Without root one is made in a user
+//! namespace, where the system lets users have those.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Program};
 
-/// How long a try may take: milliseconds, and more where a module is loaded on a busy machine.
+/// Time limit of a try: milliseconds, and more where a module is loaded on a busy machine.
 const TRY: Duration = Duration::from_secs(30);
 
 /// Something that some kernels have and others lack.
@@ -54,7 +55,7 @@ pub enum Support {
 }
 
 impl Support {
-    /// Whether it worked.
+    /// Returns true if it worked.
     #[must_use]
     pub fn present(&self) -> bool {
         *self == Self::Present
@@ -91,7 +92,8 @@ impl Feature {
         }
     }
 
-    /// Whether it is there, tried once by this process: a kernel does not change while it runs.
+    /// The kernel's support of this feature, tried once by this process: a kernel does not change
+    /// while it runs.
     #[must_use]
     pub fn tried(self) -> Support {
         static TRIED: Mutex<BTreeMap<Feature, Support>> = Mutex::new(BTreeMap::new());
@@ -126,7 +128,8 @@ const VETH: &str = "ip link add name btz0 type veth peer name btz1";
 const MACSEC: &str =
     "ip link add name btz0 type veth peer name btz1 && ip link add link btz0 name btz2 type macsec encrypt on";
 const NFTABLES: &str = "nft 'add table inet btz0; add chain inet btz0 c { type nat hook output priority -100; }; add rule inet btz0 c redirect'";
-/// A key of 16 bytes and a salt of four (RFC 4106, section 8.1), which nothing is ever encrypted with. The addresses are those of RFC 5737.
+/// A key of 16 bytes and a salt of four (RFC 4106, section 8.1), which nothing is ever encrypted
+/// with. The addresses are those of RFC 5737.
 const ESP: &str = "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x1000 mode tunnel \
     aead 'rfc4106(gcm(aes))' 0x0102030405060708090a0b0c0d0e0f1011121314 128";
 

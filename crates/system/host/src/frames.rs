@@ -8,12 +8,13 @@ use std::ptr;
 use crate::socket_option::{self, checked};
 use crate::{Error, interface_number};
 
-/// Where the frames of a port's own protocols go (IEEE 802.1X, clause 11.1.1): no bridge forwards them.
+/// Destination of the frames of a port's own protocols (IEEE 802.1X, clause 11.1.1): no bridge
+/// forwards them.
 pub const PAE_GROUP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x03];
 
 /// Bytes of an Ethernet header: two addresses and the EtherType.
 const HEADER: usize = 14;
-/// The longest payload that is received, in octets: a jumbo frame's. Of a longer one the beginning is.
+/// The longest payload that is received, in octets: a jumbo frame's. A longer one is cut.
 const LONGEST: usize = 9216;
 
 /// Sends and receives frames of one EtherType to the group address of ports, past the IP stack.
@@ -30,7 +31,7 @@ pub struct FrameSocket {
 pub struct ReceivedFrame<'a> {
     /// The address that it comes from.
     pub source: [u8; 6],
-    /// What stands behind its EtherType.
+    /// Octets behind its EtherType.
     pub payload: &'a [u8],
 }
 
@@ -50,7 +51,7 @@ impl FrameSocket {
         if socket < 0 {
             return Err(Error::io(action)(io::Error::last_os_error()));
         }
-        // SAFETY: `socket` is an open descriptor that nobody else owns.
+        // SAFETY: `socket` is an open descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let mut header = [0; HEADER];
         header[..6].copy_from_slice(&PAE_GROUP_ADDRESS);
@@ -71,7 +72,7 @@ impl FrameSocket {
     ///
     /// # Errors
     ///
-    /// Where the interface is gone or down, or the payload is longer than its MTU.
+    /// If the interface is gone or down, or the payload is longer than its MTU.
     pub fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
         self.buffer.clear();
         self.buffer.extend(self.header);
@@ -100,7 +101,7 @@ impl FrameSocket {
     ///
     /// # Errors
     ///
-    /// Where the interface is gone or went down.
+    /// If the interface is gone or went down.
     pub fn receive(&mut self) -> Result<Option<&[u8]>, Error> {
         Ok(self.receive_from()?.map(|frame| frame.payload))
     }
@@ -167,7 +168,7 @@ impl FrameSocket {
         checked(result)
     }
 
-    /// A port filters group addresses that nobody has asked for.
+    /// A port filters group addresses that no program has asked for.
     fn join(&self, index: libc::c_int) -> io::Result<()> {
         // SAFETY: all fields of this plain C structure may be zero.
         let mut membership = unsafe { mem::zeroed::<libc::packet_mreq>() };

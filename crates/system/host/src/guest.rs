@@ -1,4 +1,5 @@
-//! A kernel of our own for what this machine's lacks, booted for one program or for several jobs and turned off after them.
+//! A kernel of our own for what this machine's lacks, booted for one program or for several jobs
+//! and turned off after them.
 //!
 //! ```no_run
 //! # use bartizan_host::{Guest, GuestKernel, LabRoot, Error};
@@ -13,10 +14,11 @@
 //! # }
 //! ```
 //!
-//! Two kernels: User-Mode Linux and an unmodified Debian kernel under QEMU ([`GuestKernel`] says what each has). In both the guest sees
-//! this machine's files under the same paths, so every program, lab root and folder is where it was; what is written is there when it has
-//! ended. It has network, processes, `/dev`, `/proc`, `/sys` and `/run` of its own: what it does is real, how fast it does it says nothing
-//! about this machine.
+//! Two kernels: User-Mode Linux and an unmodified Debian kernel under QEMU ([`GuestKernel`] says
+//! what each has). In both the guest sees this machine's files under the same paths, so every
+//! program, lab root and folder is where it was; what is written is there when it has ended. It has
+//! network, processes, `/dev`, `/proc`, `/sys` and `/run` of its own: what it does is real, how
+//! fast it does it says nothing about this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -37,7 +39,8 @@ pub use package::{KernelBlueprint, KernelPackage};
 pub use session::{Job, JobEnded, Session};
 use user_mode::UserMode;
 
-/// Memory of a guest unless another bound is given, in bytes; only what is used is taken. A guest under QEMU keeps its temporary files in it.
+/// Memory of a guest unless another bound is given, in bytes; only what is used is taken. A guest
+/// under QEMU keeps its temporary files in it.
 const MEMORY: u64 = 1 << 30;
 const MEMORY_OF_A_MACHINE: u64 = 2 << 30;
 /// The least that either kernel boots in.
@@ -58,7 +61,7 @@ enum Booted {
     Distribution(Distribution),
 }
 
-/// How it is booted.
+/// Settings of a boot.
 #[derive(Debug, Clone)]
 struct Terms {
     /// Bytes.
@@ -118,7 +121,7 @@ impl Guest {
         Self { booted, terms }
     }
 
-    /// Whether this process runs in a guest.
+    /// Returns true if this process runs in a guest.
     #[must_use]
     pub fn is_here() -> bool {
         fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.split_ascii_whitespace().any(|word| word == MARK))
@@ -133,8 +136,8 @@ impl Guest {
         }
     }
 
-    /// How many bytes of memory the guest may use, at least 128 MiB; one gibibyte for User-Mode Linux and two for Debian's kernel unless
-    /// this is said.
+    /// Sets the memory of the guest in bytes, at least 128 MiB; one gibibyte for User-Mode Linux
+    /// and two for Debian's kernel by default.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.terms.memory = bytes.max(LEAST);
@@ -148,9 +151,10 @@ impl Guest {
         self
     }
 
-    /// A program that runs in a guest booted for it, by its name in `PATH` or by its path, with arguments, environment and
-    /// directory as anywhere else. Its output and status are its own; standard error also has what the kernel wrote.
-    /// When it ends the guest is turned off, and when it is killed, or the process that started it, nothing of the guest is left.
+    /// A program that runs in a guest booted for it, by its name in `PATH` or by its path, with
+    /// arguments, environment and directory as anywhere else. Its output and status are its own;
+    /// standard error also has what the kernel wrote. When it ends the guest is turned off, and
+    /// when it is killed, or the process that started it, nothing of the guest is left.
     ///
     /// Works as root, and without where users may make user namespaces. Status 125 says that the
     /// guest ended before the program did: [`crate::Error::Failed`] has the last lines of its console.
@@ -162,8 +166,9 @@ impl Guest {
         }
     }
 
-    /// The same with standard input and standard output of the program at the other end of the stream, byte by byte and at any
-    /// length; what is written before the guest has booted waits. Closing the stream closes both for the program.
+    /// The same with standard input and standard output of the program at the other end of the
+    /// stream, byte by byte and at any length; what is written before the guest has booted waits.
+    /// Closing the stream closes both for the program.
     ///
     /// # Errors
     ///
@@ -196,7 +201,8 @@ fn check_path(directory: &Path) -> Result<(), Error> {
     })
 }
 
-/// A shell script that boots a guest in mount and process namespaces of its own, with its arguments and those of the program in the guest.
+/// A shell script that boots a guest in mount and process namespaces of its own, with its arguments
+/// and those of the program in the guest.
 fn wrapped(script: &str, own: &[&OsStr], name: &OsStr) -> Program {
     let user: &[&str] = if nix::unistd::geteuid().is_root() {
         &[]

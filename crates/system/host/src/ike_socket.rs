@@ -1,4 +1,4 @@
-//! What UDP sockets of an IKE daemon ask of the kernel.
+//! Socket options of an IKE daemon's UDP sockets.
 
 use std::io;
 use std::net::UdpSocket;
@@ -18,11 +18,12 @@ const FAMILY: usize = 40;
 const DIRECTION: usize = 160;
 const DIRECTIONS: [u8; 2] = [0, 1];
 
-/// Lets the packets of this socket pass the kernel's policies of ESP in both directions: what negotiates SAs cannot wait for one.
+/// Lets the packets of this socket pass the kernel's policies of ESP in both directions: what
+/// negotiates SAs cannot wait for one.
 ///
 /// # Errors
 ///
-/// What the kernel says, as one without ESP, or without CAP_NET_ADMIN.
+/// The error of the system call, as that of a kernel without ESP, or without CAP_NET_ADMIN.
 pub fn bypass_esp_policies(socket: &UdpSocket) -> io::Result<()> {
     let (level, option, family) = match socket.local_addr()? {
         address if address.is_ipv4() => (libc::IPPROTO_IP, IP_XFRM_POLICY, libc::AF_INET),
@@ -38,11 +39,12 @@ pub fn bypass_esp_policies(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel take ESP out of datagrams to this socket (RFC 3948); those behind a non-ESP marker still arrive at it.
+/// Has the kernel take ESP out of datagrams to this socket (RFC 3948); those behind a non-ESP
+/// marker still arrive at it.
 ///
 /// # Errors
 ///
-/// What the kernel says, as one without ESP.
+/// The error of the system call, as that of a kernel without ESP.
 pub fn carry_esp(socket: &UdpSocket) -> io::Result<()> {
     set(socket.as_fd(), libc::IPPROTO_UDP, UDP_ENCAP, &UDP_ENCAP_ESPINUDP)
 }

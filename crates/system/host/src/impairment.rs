@@ -1,4 +1,5 @@
-//! What a link does to the packets that leave by it: delay, jitter, loss and rate, by netem of the kernel (tc-netem(8)).
+//! Impairment of the packets that leave by a link: delay, jitter, loss and rate, by netem of the
+//! kernel (tc-netem(8)).
 
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ const QUEUE: &str = "10000";
 /// The longest delay; netem counts nanoseconds in 64 bits, `tc` microseconds in 32.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What happens to packets that leave by an interface; the default is nothing.
+/// Impairment of the packets that leave by an interface; the default is none.
 ///
-/// A round trip is delayed by what both ends say together. Jitter reorders packets that are closer to each other than it is.
+/// A round trip is delayed by what both ends say together. Jitter reorders packets that are closer
+/// to each other than it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Impairment {
     /// Every packet waits this long.
@@ -26,7 +28,7 @@ pub struct Impairment {
 }
 
 impl Impairment {
-    /// What follows `tc qdisc replace dev INTERFACE root`.
+    /// Arguments behind `tc qdisc replace dev INTERFACE root`.
     fn arguments(&self) -> Result<Vec<String>, Error> {
         let unfit = |what: String, reason: &str| Error::Unfit {
             what,
@@ -70,7 +72,7 @@ impl Impairment {
         Ok(arguments)
     }
 
-    /// What stands for it below another discipline, where there is no `noqueue`.
+    /// Its replacement below another discipline, where there is no `noqueue`.
     fn child(&self) -> Result<Vec<String>, Error> {
         if *self == Self::default() {
             return Ok(["pfifo", "limit", QUEUE].map(str::to_owned).into());
@@ -84,8 +86,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error::Unfit`] for values that cannot be, [`Error::KernelLacks`] where the kernel has no netem, [`Error::MissingProgram`]
-    /// without iproute2, or what `tc` says (no such interface).
+    /// [`Error::Unfit`] for values that cannot be, [`Error::KernelLacks`] where the kernel has no
+    /// netem, [`Error::MissingProgram`] without iproute2, or what `tc` says (no such interface).
     pub fn impair(&self, interface: &str, impairment: &Impairment) -> Result<(), Error> {
         let arguments = impairment.arguments()?;
         let tc = Program::new("tc").package("iproute2").arguments(["-n", self.name()]);
@@ -99,9 +101,10 @@ impl Namespace {
         }
     }
 
-    /// Impairs IPv4 packets of at least `from` octets in one way and shorter ones in another, from now on and instead of how the interface was impaired
-    /// before. `from` is a power of two: what is compared are bits of the header's total length. Each kind keeps its order; the two
-    /// may overtake each other where one waits longer.
+    /// Impairs IPv4 packets of at least `from` octets in one way and shorter ones in another, from
+    /// now on and instead of how the interface was impaired before. `from` is a power of two: what
+    /// is compared are bits of the header's total length. Each kind keeps its order; the two may
+    /// overtake each other where one waits longer.
     ///
     /// # Errors
     ///

@@ -23,11 +23,12 @@ const FLAGS: usize = 8;
 /// `IFNAMSIZ` without its terminator.
 const LONGEST_NAME: usize = 15;
 
-/// The number of the interface that has this address, in the calling thread's network namespace; none where no interface has it.
+/// The number of the interface that has this address, in the calling thread's network namespace;
+/// none where no interface has it.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub fn interface_with(address: IpAddr) -> Result<Option<u32>, Error> {
     let bytes = match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -38,7 +39,8 @@ pub fn interface_with(address: IpAddr) -> Result<Option<u32>, Error> {
         let Some((header, rest)) = message.split_at_checked(ADDRESS_HEADER) else {
             return;
         };
-        // Of an end of a point-to-point link IFA_ADDRESS is the other's, and IFA_LOCAL this one's; of IPv6 there is IFA_ADDRESS alone.
+        // On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this
+        // one's; IPv6 has IFA_ADDRESS alone.
         let all: Vec<_> = attributes(rest).collect();
         let of = |kind| all.iter().find(|(found, _)| *found == kind).map(|(_, value)| *value);
         if of(LOCAL).or_else(|| of(ADDRESS)) == Some(&bytes[..]) {
@@ -52,8 +54,8 @@ pub fn interface_with(address: IpAddr) -> Result<Option<u32>, Error> {
 
 /// The number of the interface of this name in the calling thread's network namespace.
 ///
-/// `if_nametoindex` is not for an interface that may be missing: for root the kernel then starts `modprobe` to load a driver of that name, and the caller
-/// waits until it has ended, 10 to 200 ms.
+/// `if_nametoindex` is not for an interface that may be missing: for root the kernel then starts
+/// `modprobe` to load a driver of that name, and the caller waits until it has ended, 10 to 200 ms.
 ///
 /// # Errors
 ///

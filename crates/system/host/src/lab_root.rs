@@ -14,7 +14,7 @@ mod stamp;
 pub use build::{Blueprint, Progress};
 use stamp::Stamp;
 
-/// How long a program may take to say its version.
+/// Time limit of a program that prints its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A verified directory with a release of Debian.
@@ -25,8 +25,8 @@ pub struct LabRoot {
 }
 
 impl LabRoot {
-    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, socat, stunnel, the programs of nghttp2, tshark and tcpdump; wpa_supplicant 2.10,
-    /// which keys MACsec.
+    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, socat, stunnel, the
+    /// programs of nghttp2, tshark and tcpdump; wpa_supplicant 2.10, which keys MACsec.
     ///
     /// # Errors
     ///
@@ -57,9 +57,11 @@ impl LabRoot {
         Ok(Blueprint::new("trixie", 5, PACKAGES, cache()?))
     }
 
-    /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none), nginx 1.30 (HTTP/2 to
-    /// its upstreams) with OpenSSL 3.6, Libreswan 5.2 (which Debian does not let into one system with strongSwan: it is unpacked besides), and the
-    /// kernel of a [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and has no nftables). Built only when it is asked for; what was unpacked, and when it is old, its package list
+    /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has
+    /// none), nginx 1.30 (HTTP/2 to its upstreams) with OpenSSL 3.6, Libreswan 5.2 (which Debian
+    /// does not let into one system with strongSwan: it is unpacked besides), and the kernel of a
+    /// [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and has no nftables).
+    /// Built only when it is asked for; what was unpacked, and when it is old, its package list
     /// says.
     ///
     /// # Errors
@@ -97,8 +99,9 @@ impl LabRoot {
         self.stamp.packages()
     }
 
-    /// A program of the root that sees this machine's files and network: it is run by the root's own loader with the
-    /// root's libraries, and is pointed at the root's OpenSSL configuration. What it starts itself is this machine's.
+    /// A program of the root that sees this machine's files and network: it is run by the root's
+    /// own loader with the root's libraries, and is pointed at the root's OpenSSL configuration.
+    /// Programs that it starts itself are this machine's.
     ///
     /// # Errors
     ///
@@ -120,7 +123,8 @@ impl LabRoot {
             .hide_arguments(5))
     }
 
-    /// Writes a shell script that runs a program of the root as [`LabRoot::command`] does, for whoever starts programs by their path alone.
+    /// Writes a shell script that runs a program of the root as [`LabRoot::command`] does, for
+    /// callers that start programs by their path alone.
     ///
     /// # Errors
     ///
@@ -200,7 +204,7 @@ impl LabRoot {
     }
 }
 
-/// Where Debian keeps loader and libraries of an architecture.
+/// Debian's places of the loader and the libraries of an architecture.
 struct Architecture {
     loader: &'static str,
     triplet: &'static str,

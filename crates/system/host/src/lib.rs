@@ -1,5 +1,6 @@
-//! What a run borrows from the machine: network namespaces joined by veth pairs, processes, packet captures, and
-//! lab roots (a Debian release unpacked in a directory, for programs that this machine does not have).
+//! Resources that a run borrows from the machine: network namespaces joined by veth pairs,
+//! processes, packet captures, and lab roots (a Debian release unpacked in a directory, for
+//! programs that this machine does not have).
 //!
 //! Everything here is owned: dropping the value removes what it owns. A run that is killed cannot drop, so
 //! two more things hold. Each child dies with its owner (`PR_SET_PDEATHSIG`), and each namespace and child carries

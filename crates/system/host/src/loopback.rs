@@ -9,17 +9,19 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
 
-/// The first port tried; those below are often somebody's.
+/// The first port tried; those below are often taken by other programs.
 const LOWEST: u16 = 10_000;
-/// Where ports of connections begin, unless the kernel says otherwise (ip(7), `ip_local_port_range`).
+/// First port of connections, unless the kernel says otherwise (ip(7), `ip_local_port_range`).
 const CONNECTIONS: u16 = 32_768;
 /// Ports tried before giving up.
 const TRIES: usize = 1000;
 
-/// TCP addresses on loopback that nobody listens on, all different, and handed out once in this process.
+/// TCP addresses on loopback without a listener, all different, and handed out once in this
+/// process.
 ///
-/// Their ports lie below those that the kernel gives to connections: between the look and the use none of the many connections of a
-/// busy machine can take one, only another program that listens there on purpose.
+/// Their ports lie below those that the kernel gives to connections: between the look and the use
+/// none of the many connections of a busy machine can take one, only another program that listens
+/// there on purpose.
 ///
 /// # Errors
 ///

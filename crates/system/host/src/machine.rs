@@ -1,10 +1,11 @@
-//! What a measurement depends on that changes from one machine to another, and from one moment to the next.
+//! Conditions of a measurement that change from one machine to another, and from one moment to the
+//! next.
 
 use std::fs;
 use std::time::Duration;
 
-/// Flags of a processor by which libraries and kernels choose their code for ciphers, hashes and big numbers, and which say what clocks
-/// are worth: x86's by the names of the kernel, and Arm's.
+/// Flags of a processor by which libraries and kernels choose their code for ciphers, hashes and
+/// big numbers, and which say what clocks are worth: x86's by the names of the kernel, and Arm's.
 const FLAGS: [&str; 37] = [
     "adx",
     "aes",
@@ -69,15 +70,16 @@ fn flags(cpuinfo: &str) -> Vec<String> {
     flags
 }
 
-/// What the kernel tells the time by, `tsc` for one; looking at others can take a microsecond.
+/// The kernel's clock source, `tsc` for one; looking at others can take a microsecond.
 #[must_use]
 pub fn clock_source() -> Option<String> {
     let text = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
     Some(text.trim().to_owned())
 }
 
-/// Processor time that a hypervisor gave to others while this machine wanted it, of all processors since it was started (proc_stat(5)); no
-/// finer than the kernel's ticks. `None` where the kernel does not count it.
+/// Processor time that a hypervisor gave to others while this machine wanted it, of all processors
+/// since it was started (proc_stat(5)); no finer than the kernel's ticks. `None` where the kernel
+/// does not count it.
 #[must_use]
 pub fn stolen() -> Option<Duration> {
     let text = fs::read_to_string("/proc/stat").ok()?;

@@ -18,7 +18,7 @@ use crate::{Error, Program};
 /// Every namespace of ours begins with this; the owner and the label follow.
 pub(crate) const PREFIX: &str = "btz-";
 
-/// How long an `ip` command may take: they take milliseconds; a machine out of memory takes longer.
+/// Time limit of an `ip` command: they take milliseconds; a machine out of memory takes longer.
 pub(crate) const IP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A network namespace of our own, visible to `ip netns`, with its loopback up.
@@ -115,7 +115,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// What `ip address add` says: no such interface, address already there.
+    /// The error of `ip address add`: no such interface, address already there.
     pub fn add_address(&self, interface: &str, address: Address) -> Result<(), Error> {
         let address_text = format!("{}/{}", address.ip, address.prefix_length);
         let mut arguments = vec!["-n", &self.name, "address", "add", &address_text, "dev", interface];
@@ -125,12 +125,14 @@ impl Namespace {
         ip(arguments)
     }
 
-    /// Sends packets to a network out of an interface, through the next hop if one is given; `0.0.0.0/0` and `::/0` stand for
-    /// all that no other route covers. An older route to the same network is replaced.
+    /// Sends packets to a network out of an interface, through the next hop if one is given;
+    /// `0.0.0.0/0` and `::/0` stand for all that no other route covers. An older route to the same
+    /// network is replaced.
     ///
     /// # Errors
     ///
-    /// What `ip route` says: no such interface, a next hop that no address of the interface reaches, bits beyond the prefix.
+    /// The error of `ip route`: no such interface, a next hop that no address of the interface
+    /// reaches, bits beyond the prefix.
     pub fn add_route(&self, network: Address, via: Option<IpAddr>, interface: &str) -> Result<(), Error> {
         let network = format!("{}/{}", network.ip, network.prefix_length);
         let via = via.map(|hop| hop.to_string());
@@ -146,7 +148,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// What `ip link set` says: no such interface, a size it cannot have.
+    /// The error of `ip link set`: no such interface, a size it cannot have.
     pub fn set_mtu(&self, interface: &str, mtu: u16) -> Result<(), Error> {
         let mtu = mtu.to_string();
         ip(["-n", &self.name, "link", "set", "dev", interface, "mtu", &mtu])
@@ -216,7 +218,7 @@ impl std::str::FromStr for Address {
     }
 }
 
-/// Where `ip netns` keeps the handle of a namespace.
+/// The file in which `ip netns` keeps the handle of a namespace.
 pub(crate) fn path(name: &str) -> PathBuf {
     PathBuf::from("/run/netns").join(name)
 }

@@ -24,7 +24,7 @@ pub(crate) const DUMP: u16 = 0x300;
 const INCONSISTENT: u16 = 0x10;
 /// Length of a message's header.
 const HEADER: usize = 16;
-/// Of an answer: the request is not repeated in it, and attributes say more about the error.
+/// Flags of an answer: the request is not repeated in it, and attributes say more about the error.
 const CAPPED: u16 = 0x100;
 const EXTENDED: u16 = 0x200;
 /// The attribute with the kernel's words about an error.
@@ -48,8 +48,8 @@ fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
     header
 }
 
-/// Asks the kernel, and hands on what each message of the answer has behind its header. The request asks for all there is ([`DUMP`]) or for an
-/// acknowledgement, which ends the answer.
+/// Asks the kernel, and hands on what each message of the answer has behind its header. The request
+/// asks for all there is ([`DUMP`]) or for an acknowledgement, which ends the answer.
 pub(crate) fn exchange(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
     ask(protocol, message, false, each).map_err(|refused| refused.source)
 }

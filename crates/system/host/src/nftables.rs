@@ -1,7 +1,9 @@
-//! Tables of nftables: written in one transaction, and what is installed compared with what should be, object by object.
+//! Tables of nftables: written in one transaction, and what is installed compared with what should
+//! be, object by object.
 //!
-//! What should be is not guessed from the text: the same `nft` installs it where it has no effect and lists it, so that both listings
-//! come from the same program and the same kernel, whatever their versions.
+//! The wanted listing is not guessed from the text: the same `nft` installs it where it has no
+//! effect and lists it, so that both listings come from the same program and the same kernel,
+//! whatever their versions.
 
 mod generation;
 mod listing;
@@ -13,7 +15,7 @@ use crate::{Error, Finished, Program};
 pub use generation::{counters, generation};
 pub use listing::{Difference, Listing};
 
-/// How long `nft` may take: milliseconds, and more where modules are loaded on a busy machine.
+/// Time limit of `nft`: milliseconds, and more where modules are loaded on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A table of the family `inet` as it should be.
@@ -39,7 +41,8 @@ impl Table {
         &self.name
     }
 
-    /// What makes it, in place of one of the same name; several together are one transaction.
+    /// The script that makes it, in place of one of the same name; several together are one
+    /// transaction.
     #[must_use]
     pub fn script(&self) -> String {
         format!("{}table inet {} {{\n{}}}\n", removal(&self.name), self.name, self.body)
@@ -49,7 +52,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingProgram`], [`Error::NotPermitted`]; [`Error::Failed`] where the kernel does not take them: what was there is there still.
+    /// [`Error::MissingProgram`], [`Error::NotPermitted`]; [`Error::Failed`] where the kernel does
+    /// not take them: what was there is there still.
     pub fn install(tables: &[Self]) -> Result<(), Error> {
         let script: String = tables.iter().map(Self::script).collect();
         apply(&script)
@@ -73,8 +77,9 @@ impl Table {
         apply(&removal(name))
     }
 
-    /// How the table is listed where it is installed: it is, in a network namespace of its own, or, where this process may make none, under
-    /// another name in this one, dormant, for as long as it takes to list it.
+    /// The listing of the table where it is installed: it is, in a network namespace of its own,
+    /// or, where this process may make none, under another name in this one, dormant, for as long
+    /// as it takes to list it.
     ///
     /// # Errors
     ///
@@ -112,8 +117,9 @@ fn removal(name: &str) -> String {
     format!("table inet {name}\ndelete table inet {name}\n")
 }
 
-/// What `nft` lists of a table of any family, as its JSON has it and as text; none where there is no such table. The devices of a chain are in
-/// the text alone: nft 1.0.6 leaves them out of JSON.
+/// The listing by `nft` of a table of any family, as its JSON has it and as text; none where there
+/// is no such table. The devices of a chain are in the text alone: nft 1.0.6 leaves them out of
+/// JSON.
 ///
 /// # Errors
 ///
@@ -140,8 +146,8 @@ pub fn apply(script: &str) -> Result<(), Error> {
     done.map(drop).map_err(classified)
 }
 
-/// The flowtables of this network namespace, each with its table's name: what they have taken over passes every hook behind that of their
-/// devices.
+/// The flowtables of this network namespace, each with its table's name: what they have taken over
+/// passes every hook behind that of their devices.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a child writes: the last part is kept, the whole goes to a file if one is named.
+//! Output of a child: the last part is kept, the whole goes to a file if one is named.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Bytes of each stream that are kept where nobody asks for more.
+/// Bytes of each stream that are kept by default.
 pub(crate) const TAIL: usize = 256 * 1024;
 
-/// What a pipe holds at most, unless somebody has changed it.
+/// Capacity of a pipe in bytes, unless a program has changed it.
 const PIPE: usize = 64 * 1024;
 
-/// How long who asks for what was written waits for the reader to be given a processor.
+/// Time that a caller waits for the reader to be given a processor.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// Lines of the tail that go into an error.
@@ -72,14 +72,14 @@ pub(crate) enum Stream {
 #[derive(Debug, Default)]
 struct Tail {
     bytes: VecDeque<u8>,
-    /// How many bytes there were in all.
+    /// Bytes in all, kept or not.
     total: usize,
     /// The pipe, until its end is met.
     source: Option<OwnedFd>,
 }
 
 impl Tail {
-    /// Whether something is in the pipe that was not read yet.
+    /// Returns true if something is in the pipe that was not read yet.
     fn is_behind(&self) -> bool {
         self.source.as_ref().is_some_and(|source| {
             let mut polled = [PollFd::new(source.as_fd(), PollFlags::POLLIN)];
@@ -97,7 +97,7 @@ impl Tail {
         self.bytes.drain(..self.bytes.len().saturating_sub(kept));
     }
 
-    /// What was written after the first `seen` bytes, as far as it is kept.
+    /// Bytes written after the first `seen` ones, as far as they are kept.
     fn since(&self, seen: usize) -> Vec<u8> {
         let new = self.total.saturating_sub(seen).min(self.bytes.len());
         self.bytes.range(self.bytes.len() - new..).copied().collect()
@@ -105,7 +105,7 @@ impl Tail {
 }
 
 impl Output {
-    /// Of a child of whose standard output so many bytes are kept.
+    /// Output of a child of whose standard output so many bytes are kept.
     pub(crate) fn keeping(kept: usize) -> Self {
         let output = Self::default();
         output.streams().kept = kept;
@@ -114,7 +114,7 @@ impl Output {
 
     /// Reads `source` to its end on a thread of its own; a copy goes to `file`.
     pub(crate) fn follow(&self, stream: Stream, mut source: impl Read + AsFd + Send + 'static, mut file: Option<File>) {
-        // Where the process has no descriptor left, nobody waits until the reader has caught up.
+        // If the process has no descriptor left, no caller waits until the reader has caught up.
         let known = source.as_fd().try_clone_to_owned().ok();
         let output = self.clone();
         let mut streams = output.streams();
@@ -124,7 +124,8 @@ impl Output {
         thread::spawn(move || {
             let mut buffer = [0; 8192];
             while readable(&source) {
-                // Nobody else reads, so this does not wait. Who holds the lock knows that what is not in the pipe is in the tail.
+                // No other thread reads, so this does not wait. The holder of the lock knows that
+                // bytes which are not in the pipe are in the tail.
                 let mut streams = output.streams();
                 let read = match source.read(&mut buffer) {
                     Ok(0) => break,
@@ -199,7 +200,7 @@ impl Output {
         self.since(stream, 0).0
     }
 
-    /// What one stream has had after its first `seen` bytes, and how many bytes there were until now.
+    /// Bytes of one stream after its first `seen` ones, and the number of bytes until now.
     pub(crate) fn since(&self, stream: Stream, seen: usize) -> (Vec<u8>, usize) {
         let streams = self.streams();
         let tail = streams.of(stream);
@@ -254,7 +255,7 @@ fn contains(bytes: &VecDeque<u8>, wanted: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A pipe with this text, which somebody writes.
+    /// A pipe into which a thread writes this text.
     fn pipe(text: Vec<u8>) -> io::PipeReader {
         let (reader, mut writer) = io::pipe().unwrap();
         thread::spawn(move || writer.write_all(&text).unwrap());

@@ -52,7 +52,7 @@ impl Owner {
         })
     }
 
-    /// Whether that process still runs (a zombie does not).
+    /// Returns true if that process still runs (a zombie does not).
     pub(crate) fn alive(self) -> bool {
         started(self.pid) == Some(self.started)
     }

@@ -1,4 +1,4 @@
-//! Which processors something runs on, and before whom.
+//! Processors and scheduling priority of threads and processes.
 
 use std::fs;
 
@@ -24,8 +24,8 @@ pub fn processors() -> Result<Vec<usize>, Error> {
         .collect())
 }
 
-/// Lets the calling thread, and threads that it starts afterwards, run on these processors only. Programs that it starts may run on all
-/// that the process had: [`Process::pin`] is for them.
+/// Lets the calling thread, and threads that it starts afterwards, run on these processors only.
+/// Programs that it starts may run on all that the process had: [`Process::pin`] is for them.
 ///
 /// # Errors
 ///
@@ -89,9 +89,10 @@ impl Process {
 
 /// Precedence over other programs, for this process and what it starts while this is kept.
 ///
-/// Where the scheduler groups processes by session, `nice` counts within the session alone: the group is raised too, which
-/// holds for everything else of this session (the shell that started us) until this is dropped. A killed process cannot drop:
-/// `echo 0 > /proc/self/autogroup` in that shell resets it.
+/// If the scheduler groups processes by session, `nice` counts within the session alone: the group
+/// is raised too, which holds for everything else of this session (the shell that started us) until
+/// this is dropped. A killed process cannot drop: `echo 0 > /proc/self/autogroup` in that shell
+/// resets it.
 #[derive(Debug)]
 pub struct Priority {
     nice: i32,
@@ -107,7 +108,8 @@ impl Priority {
     pub fn highest() -> Result<Self, Error> {
         let priority = Self {
             nice: nice_of_this_process(),
-            // The highest is what a run that was killed, or one in parallel with this, has left: 0 is the kernel's default.
+            // The highest is what a run that was killed, or one in parallel with this, has left: 0
+            // is the kernel's default.
             autogroup: autogroup_nice().map(|nice| if nice == -20 { 0 } else { nice }),
         };
         set_nice(-20)?;
@@ -147,7 +149,8 @@ fn nice_of_this_process() -> i32 {
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// For every thread there is: on Linux precedence belongs to threads, and children get that of the one that starts them.
+/// For every thread there is: on Linux precedence belongs to threads, and children get that of the
+/// one that starts them.
 fn set_nice(nice: i32) -> Result<(), Error> {
     for thread in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
         let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else {

@@ -15,14 +15,15 @@ use crate::output::{Output, Stream};
 
 mod listening;
 
-/// How long a process may take to end after SIGTERM when its owner is dropped.
+/// Time that a process may take to end after SIGTERM when its owner is dropped.
 const DROP_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the readers may take to reach the end of the pipes of a program that has ended. Milliseconds, unless the machine is
-/// overloaded or something that the program started in the background holds the pipes open.
+/// Time that the readers may take to reach the end of the pipes of a program that has ended.
+/// Milliseconds, unless the machine is overloaded or something that the program started in the
+/// background holds the pipes open.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How often a state that has no event is looked at.
+/// Interval at which a state without an event is polled.
 const POLL: Duration = Duration::from_millis(5);
 
 /// A process that we started and that ends with us.
@@ -40,7 +41,7 @@ pub struct Process {
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
     /// All of its standard output where it was run to its end
     /// ([`Program::run`](crate::Program::run)), otherwise the last 256 KiB.
@@ -97,16 +98,16 @@ impl Process {
         self.child.id()
     }
 
-    /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that is empty. Of one that
-    /// is known to have ended, its last words are among them.
+    /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that
+    /// is empty. The last words of a process that is known to have ended are among them.
     #[must_use]
     pub fn tail(&self) -> String {
         self.hear_last_words();
         self.output.last_lines()
     }
 
-    /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not UTF-8 are replaced. Of one that is
-    /// known to have ended, its last words are in it.
+    /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not
+    /// UTF-8 are replaced. The last words of a process that is known to have ended are in it.
     #[must_use]
     pub fn stdout(&self) -> String {
         self.hear_last_words();
@@ -126,22 +127,23 @@ impl Process {
         }
     }
 
-    /// How it ended, or `None` while it runs.
+    /// Its exit status, or `None` while it runs.
     ///
     /// # Errors
     ///
     /// When the kernel does not say.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
         if self.ended.is_none() && self.has_ended()? {
-            // What it has started goes with it. The group cannot be another one as long as its leader is not waited
-            // for: afterwards the number is free to be taken, and must not be signalled any more.
+            // Processes that it has started go with it. The group cannot be another one as long as
+            // its leader is not waited for: afterwards the number is free to be taken, and must not
+            // be signalled any more.
             self.signal(Signal::SIGKILL);
             self.ended = Some(self.child.wait().map_err(Error::io(self.waiting()))?);
         }
         Ok(self.ended)
     }
 
-    /// Whether it is a zombie, which it stays.
+    /// Returns true if it is a zombie, which it stays.
     fn has_ended(&self) -> Result<bool, Error> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match waitid(Id::Pid(self.group()), flags) {

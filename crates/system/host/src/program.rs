@@ -31,7 +31,7 @@ pub struct Program {
     log: Option<PathBuf>,
     input: Option<OwnedFd>,
     kept: usize,
-    /// How many of the first arguments messages leave out.
+    /// Number of first arguments that messages leave out.
     hidden: usize,
 }
 
@@ -54,7 +54,8 @@ impl Program {
         }
     }
 
-    /// A program of the system by its name, also where the user's `PATH` leaves out the folders of administrators' programs.
+    /// A program of the system by its name, also where the user's `PATH` leaves out the folders of
+    /// administrators' programs.
     #[must_use]
     pub fn of_system(name: &str) -> Self {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -117,14 +118,14 @@ impl Program {
         self
     }
 
-    /// What it reads as standard input, instead of nothing.
+    /// Sets its standard input, instead of nothing.
     #[must_use]
     pub fn input(mut self, input: OwnedFd) -> Self {
         self.input = Some(input);
         self
     }
 
-    /// What it reads as standard input: this text.
+    /// Sets its standard input to this text.
     ///
     /// # Errors
     ///
@@ -139,7 +140,8 @@ impl Program {
         Ok(self.input(file.into()))
     }
 
-    /// How messages name it, where the name alone says too little (a program run through a loader).
+    /// Sets its name in messages, for a program whose name alone says too little (one run through a
+    /// loader).
     pub(crate) fn shown_as(mut self, shown: &str) -> Self {
         shown.clone_into(&mut self.shown);
         self
@@ -155,7 +157,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingProgram`] when it is not there, [`Error::NotPermitted`] or [`Error::Io`] when the kernel refuses.
+    /// [`Error::MissingProgram`] when it is not there, [`Error::NotPermitted`] or [`Error::Io`]
+    /// when the kernel refuses.
     pub fn start(self) -> Result<Process, Error> {
         let (child, shown, output) = self.spawn(Belongs::ToUs)?;
         Ok(Process::new(child, shown, output))

@@ -1,5 +1,5 @@
-//! A share of a processor for each of some threads, and no more: groups of the kernel's processor controller (`cpu.cfs_quota_us` of cgroups v1, `cpu.max`
-//! of v2).
+//! A share of a processor for each of some threads, and no more: groups of the kernel's processor
+//! controller (`cpu.cfs_quota_us` of cgroups v1, `cpu.max` of v2).
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use crate::{Error, Thread};
 /// Threads of one process that have no more than their share until this is dropped.
 #[derive(Debug)]
 pub struct Quotas {
-    /// Where each thread, or the process, was, in the order in which they go back.
+    /// Group that each thread, or the process, was in, in the order in which they go back.
     moved: Vec<(PathBuf, i32)>,
     /// Those that were made, the innermost last.
     groups: Vec<PathBuf>,
 }
 
-/// Where the processor controller is.
+/// Place of the processor controller.
 #[derive(Debug, PartialEq, Eq)]
 enum Controller {
     /// The mount of a hierarchy of v1.
@@ -41,7 +41,7 @@ impl Quotas {
             Some(Thread { process, name, .. }) => format!("bounding the thread {name} of process {process}"),
             None => "bounding no thread".to_owned(),
         };
-        // What was done until it failed is undone as this is dropped.
+        // Changes made before the failure are undone as this is dropped.
         quotas.bound(threads, share, period).map_err(Error::io(bounding()))?;
         Ok(quotas)
     }
@@ -120,7 +120,7 @@ fn enable(group: &Path) -> io::Result<()> {
     fs::write(group.join("cgroup.subtree_control"), "+cpu")
 }
 
-/// Whether the controllers that are free for v2 have the processor's among them.
+/// Returns true if the controllers that are free for v2 have the processor's among them.
 fn has_cpu(mount: &Path) -> bool {
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     controllers.split_whitespace().any(|controller| controller == "cpu")
@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(controller(second, |_| false), None);
     }
 
-    /// A thread that computes takes a whole processor, or half of one; how much it takes within the bound depends on the machine.
+    /// A thread that computes takes a whole processor, or half of one; how much it takes within the
+    /// bound depends on the machine.
     #[test]
     fn a_bounded_thread_gets_its_share_and_no_more() {
         let (begin, begins) = mpsc::channel::<()>();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// What a socket is waited for.
+/// The event that a socket is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// It can be read.
@@ -16,11 +16,12 @@ pub enum Interest {
     ReadOrWrite,
 }
 
-/// Waits until one of these sockets is ready, or has failed, and at most so long; for each whether it is. A signal ends the wait.
+/// Waits until one of these sockets is ready, or has failed, and at most so long; for each whether
+/// it is. A signal ends the wait.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub fn ready(sockets: &[(BorrowedFd<'_>, Interest)], patience: Duration) -> io::Result<Vec<bool>> {
     let mut waited: Vec<_> = sockets
         .iter()

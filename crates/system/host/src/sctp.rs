@@ -1,7 +1,8 @@
 //! SCTP of the kernel, one association per socket: sctp(7), RFC 6458 section 4.
 //!
-//! A message is sent and received whole, with its stream and its payload protocol identifier. Notifications are off unless they are asked
-//! for ([`Association::subscribe`]): an association that ends shows as the end of the stream or as an error.
+//! A message is sent and received whole, with its stream and its payload protocol identifier.
+//! Notifications are off unless they are asked for ([`Association::subscribe`]): an association
+//! that ends shows as the end of the stream or as an error.
 
 use std::io;
 use std::mem;
@@ -24,14 +25,14 @@ pub use notification::{ErrorCause, Notification, PathState, Streams};
 /// Associations that wait to be accepted: as many E2 nodes as a RIC has at once in our workloads.
 const BACKLOG: libc::c_int = 128;
 
-/// How an end opens associations (RFC 6458, section 8.1.3).
+/// Parameters with which an end opens associations (RFC 6458, section 8.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
     /// Outbound streams that are asked for.
     pub outbound_streams: u16,
     /// Inbound streams that are allowed.
     pub inbound_streams: u16,
-    /// How often INIT is sent before the peer counts as absent.
+    /// Number of INITs sent before the peer counts as absent.
     pub attempts: u16,
     /// The longest wait between two INIT; what is below a millisecond is cut.
     pub longest_wait: Duration,
@@ -59,18 +60,18 @@ pub struct Listener {
 #[derive(Debug)]
 pub struct Association {
     socket: Socket,
-    /// What is read into, kept from one message to the next: fresh pages cost more than most messages.
+    /// Receive buffer, kept from one message to the next: fresh pages cost more than most messages.
     buffer: Vec<u8>,
     /// The beginning of a message whose rest has not come.
     partial: Vec<u8>,
-    /// Whether the kernel says with each message if something waits behind it.
+    /// True if the kernel says with each message if something waits behind it.
     announces: bool,
 }
 
-/// Whether the kernel of this machine has SCTP: a socket is made and closed.
+/// Checks that the kernel of this machine has SCTP: a socket is made and closed.
 ///
 /// # Errors
-/// What the kernel says where it has none.
+/// The error of the system call if it has none.
 pub fn available() -> io::Result<()> {
     socket(Domain::IPV4).map(drop)
 }
@@ -90,7 +91,7 @@ impl Listener {
         Ok(Self { socket })
     }
 
-    /// Where it listens.
+    /// Its local address.
     ///
     /// # Errors
     /// When the kernel does not say.
@@ -101,13 +102,15 @@ impl Listener {
             .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
     }
 
-    /// The next association, and the peer's address. Where the listener does not block, [`io::ErrorKind::WouldBlock`] until there is one.
+    /// The next association, and the peer's address. If the listener does not block,
+    /// [`io::ErrorKind::WouldBlock`] until there is one.
     ///
-    /// Linux sleeps until its next tick (10 ms at 100 Hz) even where it should not block and nobody waits (`sctp_wait_for_accept`, 6.12):
-    /// what must not block accepts only when the listener polls readable.
+    /// Linux sleeps until its next tick (10 ms at 100 Hz) even where it should not block and no
+    /// association waits (`sctp_wait_for_accept`, 6.12): a caller that must not block accepts only
+    /// when the listener polls readable.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn accept(&self) -> io::Result<(Association, SocketAddr)> {
         let (socket, peer) = self.socket.accept()?;
         // Options of an association are not taken from the listener by every kernel.
@@ -117,10 +120,10 @@ impl Listener {
         Ok((Association::new(socket), peer))
     }
 
-    /// Whether [`Listener::accept`] waits.
+    /// Sets whether [`Listener::accept`] waits.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.socket.set_nonblocking(nonblocking)
     }
@@ -136,8 +139,8 @@ impl Association {
         }
     }
 
-    /// Opens an association from an address of ours (port 0 takes a free one) and waits until it is established, as long as `opening`
-    /// allows.
+    /// Opens an association from an address of ours (port 0 takes a free one) and waits until it is
+    /// established, as long as `opening` allows.
     ///
     /// # Errors
     /// When the kernel has no SCTP, the address is not ours or taken, or the peer does not answer or refuses.
@@ -151,18 +154,18 @@ impl Association {
         Ok(Self::new(socket))
     }
 
-    /// Whether sending and receiving wait.
+    /// Sets whether sending and receiving wait.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.socket.set_nonblocking(nonblocking)
     }
 
-    /// How long [`Association::receive`] waits at most.
+    /// Sets the time that [`Association::receive`] waits at most.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         self.socket.set_read_timeout(patience)
     }
@@ -170,17 +173,18 @@ impl Association {
     /// Room for messages not yet read, and not yet acknowledged, in bytes; the kernel doubles it for its own use.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn set_room(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_recv_buffer_size(bytes)?;
         self.socket.set_send_buffer_size(bytes)
     }
 
-    /// Ends the association at once: ABORT instead of SHUTDOWN (RFC 9260, section 9.1), with the error cause User-Initiated Abort. Linux lets
-    /// only sockets of many associations give it a reason in words.
+    /// Ends the association at once: ABORT instead of SHUTDOWN (RFC 9260, section 9.1), with the
+    /// error cause User-Initiated Abort. Linux lets only sockets of many associations give it a
+    /// reason in words.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn abort(self) -> io::Result<()> {
         self.socket.set_linger(Some(Duration::ZERO))
     }
@@ -188,7 +192,7 @@ impl Association {
     /// Says that nothing more will be sent; what was sent is still delivered (RFC 9260, section 9.2).
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn finish(&self) -> io::Result<()> {
         self.socket.shutdown(std::net::Shutdown::Write)
     }
@@ -229,8 +233,8 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     message::set(socket, libc::SCTP_RECVRCVINFO, &on)
 }
 
-/// What a message may have at most; E2AP has no such bound, our buffers do.
+/// Largest message in bytes; E2AP has no such bound, our buffers do.
 const LARGEST_MESSAGE: usize = 1 << 20;
-/// What is read at once.
+/// Bytes read at once.
 const PIECE: usize = 64 << 10;
 const _: () = assert!(PIECE <= LARGEST_MESSAGE && mem::size_of::<libc::sctp_sndinfo>() == 16);

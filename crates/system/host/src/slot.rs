@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Progress};
 
-/// Where something belongs in the cache, and where it is built.
+/// A place in the cache, and the place where its contents are built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// Holds everything of the same kind.
@@ -20,7 +20,7 @@ impl Slot {
         Self { folder, name }
     }
 
-    /// Where it is once it is whole.
+    /// Its directory once it is whole.
     pub(crate) fn directory(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
@@ -30,7 +30,7 @@ impl Slot {
         &self.folder
     }
 
-    /// Where it is built.
+    /// Directory of the build.
     pub(crate) fn building(&self) -> PathBuf {
         self.sibling("building")
     }
@@ -40,8 +40,9 @@ impl Slot {
         self.folder.join(format!(".{}.{kind}", self.name))
     }
 
-    /// Makes the folder and takes the right to build, which goes with the value and with the process that holds it; waits for another
-    /// builder. What a killed build has left is removed.
+    /// Makes the folder and takes the right to build, which goes with the value and with the
+    /// process that holds it; waits for another builder. Files that a killed build has left are
+    /// removed.
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<File, Error> {
         fs::create_dir_all(&self.folder).map_err(Error::io(format!("making {}", self.folder.display())))?;
         let path = self.sibling("lock");

@@ -8,7 +8,7 @@ use std::ptr;
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub(crate) fn set<T: Copy>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,

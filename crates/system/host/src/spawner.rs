@@ -1,8 +1,9 @@
 //! Starting children so that they die with us.
 //!
-//! `PR_SET_PDEATHSIG` fires when the *thread* that spawned the child ends (prctl(2)), so all children are spawned by
-//! one thread that lives as long as the process. A child still runs where the thread is that asks for it: in the network
-//! namespace that this thread has entered, not in the spawning thread's.
+//! `PR_SET_PDEATHSIG` fires when the *thread* that spawned the child ends (prctl(2)), so all
+//! children are spawned by one thread that lives as long as the process. A child still runs where
+//! the thread is that asks for it: in the network namespace that this thread has entered, not in
+//! the spawning thread's.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,7 +25,7 @@ type Order = (Command, mpsc::SyncSender<io::Result<Child>>);
 /// The network namespace of the thread that opens it.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
-/// How often, and after how long, a program is tried that is busy.
+/// Tries of a program that is busy, and the interval between them.
 const BUSY_TRIES: usize = 50;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
@@ -36,17 +37,18 @@ struct Spawner {
     namespace: Option<PathBuf>,
 }
 
-/// Whose a child, and what it starts, is.
+/// The owner of a child and of what it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Belongs {
     /// This process's: [`crate::sweep`] ends what is left of it.
     ToUs,
-    /// Nobody's: what it starts is meant to outlive this process.
+    /// No owner: what it starts is meant to outlive this process.
     ToNobody,
 }
 
-/// Starts `command` as the leader of a process group of its own, inside `namespace` if one is given and otherwise inside that of the
-/// calling thread; it is killed when this process ends, however it ends.
+/// Starts `command` as the leader of a process group of its own, inside `namespace` if one is given
+/// and otherwise inside that of the calling thread; it is killed when this process ends, however it
+/// ends.
 pub(crate) fn spawn(mut command: Command, namespace: Option<File>, belongs: Belongs) -> io::Result<Child> {
     match belongs {
         Belongs::ToUs => command.env(MARKER, Owner::current().to_string()),
@@ -85,8 +87,8 @@ pub(crate) fn spawn(mut command: Command, namespace: Option<File>, belongs: Belo
     child.recv().map_err(|_| gone())?
 }
 
-/// A program that somebody has just written can be busy for a moment (ETXTBSY): a child that another thread has forked and that runs no
-/// program yet has it open for writing too.
+/// A program that was written a moment ago can be busy (ETXTBSY): a child that another thread has
+/// forked and that runs no program yet has it open for writing too.
 fn begin(command: &mut Command) -> io::Result<Child> {
     for _ in 1..BUSY_TRIES {
         match command.spawn() {

@@ -16,10 +16,11 @@ use crate::namespace::{self, PREFIX};
 use crate::owner::Owner;
 use crate::spawner::MARKER;
 
-/// How long killed processes may take to disappear before their namespace is removed over their heads.
+/// Time that killed processes may take to disappear before their namespace is removed over their
+/// heads.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What [`sweep`] removed.
+/// Things that [`sweep`] removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Names of the network namespaces.
@@ -28,8 +29,9 @@ pub struct Swept {
     pub processes: Vec<u32>,
 }
 
-/// Removes the namespaces of runs whose process no longer lives, with the processes in them, and every other process
-/// that such a run has started. What belongs to a living run is not touched.
+/// Removes the namespaces of runs whose process no longer lives, with the processes in them, and
+/// every other process that such a run has started. Namespaces and processes of a living run are
+/// not touched.
 ///
 /// # Errors
 ///
@@ -72,7 +74,7 @@ fn owner_of(name: &str) -> Option<Owner> {
 fn namespaces() -> Result<Vec<String>, Error> {
     let directory = Path::new("/run/netns");
     let entries = match fs::read_dir(directory) {
-        // Nobody has made one since boot.
+        // No namespace has been made since boot.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(Error::io("listing the network namespaces"))?,
     };
@@ -142,7 +144,8 @@ fn end(processes: &BTreeSet<u32>) -> Vec<u32> {
     killed
 }
 
-/// Whether the process exists and is not a zombie (which holds no namespace, file or memory).
+/// Returns true if the process exists and is not a zombie (which holds no namespace, file or
+/// memory).
 fn runs(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(')')

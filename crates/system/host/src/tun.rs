@@ -13,13 +13,15 @@ const NAME: usize = 16;
 const REQUEST: usize = 40;
 /// From linux/if_tun.h. The last one refuses a device that is there already: it could be one that others read.
 const FLAGS: libc::c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
-/// What the kernel may leave to the reader (linux/if_tun.h): checksums, and segments of TCP over IPv4 and IPv6, with congestion signalled.
+/// Work that the kernel may leave to the reader (linux/if_tun.h): checksums, and segments of TCP
+/// over IPv4 and IPv6, with congestion signalled.
 const LEFT: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 /// The same with datagrams of UDP over IPv4 and IPv6, since Linux 6.2.
 const LEFT_WITH_DATAGRAMS: libc::c_ulong = LEFT | 0x20 | 0x40;
 
-/// A TUN device of this process, whose packets have a description before them (`virtio_net_hdr`, 10 bytes), in the network namespace of the thread that made it. It goes with this value, and with the process whatever
-/// ends that: routes that lead to it go with it.
+/// A TUN device of this process, whose packets have a description before them (`virtio_net_hdr`, 10
+/// bytes), in the network namespace of the thread that made it. It goes with this value, and with
+/// the process whatever ends that: routes that lead to it go with it.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -32,7 +34,8 @@ impl Tun {
     ///
     /// # Errors
     ///
-    /// What the kernel says: without /dev/net/tun or CAP_NET_ADMIN, or where a device has that name.
+    /// The error of the system call: without /dev/net/tun or CAP_NET_ADMIN, or where a device has
+    /// that name.
     pub fn create(name: &str) -> io::Result<Self> {
         if name.is_empty() || name.len() >= NAME {
             return Err(io::Error::new(
@@ -70,7 +73,7 @@ impl Tun {
         &self.name
     }
 
-    /// Whether several datagrams of UDP pass it at once, both ways, as segments of TCP do.
+    /// Returns true if several datagrams of UDP pass it at once, both ways, as segments of TCP do.
     #[must_use]
     pub fn takes_datagrams(&self) -> bool {
         self.datagrams
@@ -80,7 +83,7 @@ impl Tun {
     ///
     /// # Errors
     ///
-    /// What the kernel says, `WouldBlock` where there is none.
+    /// The error of the system call, `WouldBlock` if there is no packet.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(buffer)
     }
@@ -89,7 +92,7 @@ impl Tun {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn write(&self, parts: [&[u8]; 2]) -> io::Result<()> {
         (&self.file).write_vectored(&parts.map(IoSlice::new)).map(drop)
     }

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
-/// How often a listener whose queue is full is tried.
+/// Interval between tries at a listener whose queue is full.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Connects to the socket at `path`. Where the listener's queue of connections is full, as that of a process that is stopped, a
-/// blocking connect waits without bound; this one tries for as long as `patience`.
+/// Connects to the socket at `path`. If the listener's queue of connections is full, as that of a
+/// process that is stopped, a blocking connect waits without bound; this one tries for as long as
+/// `patience`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a process has used so far.
+//! Resources that a process has used so far.
 
 use std::fs;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::group::members;
 /// Processor time and memory of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time on a processor, user and system, of all threads that live or lived, as the scheduler counts it in nanoseconds.
+    /// Time on a processor, user and system, of all threads that live or lived, as the scheduler
+    /// counts it in nanoseconds.
     pub cpu: Duration,
     /// Bytes resident now (`VmRSS` of proc(5)).
     pub resident: u64,
@@ -21,7 +22,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the process with this id has used.
+    /// Usage of the process with this id.
     ///
     /// # Errors
     ///
@@ -40,7 +41,8 @@ impl Usage {
         })
     }
 
-    /// What the processes of a group that live have used together: a [`crate::Process`] leads one with its own number.
+    /// Usage of the living processes of a group together: a [`crate::Process`] leads one with its
+    /// own number.
     ///
     /// # Errors
     ///

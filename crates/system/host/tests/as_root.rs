@@ -1,5 +1,5 @@
-//! What only root can try. Without root each of these fails and says so; `make test` runs them as root, and
-//! `-- --skip as_root` leaves them out (cargo then counts them as filtered out).
+//! Tests that only root can run. Without root each of these fails and says so; `make test` runs
+//! them as root, and `-- --skip as_root` leaves them out (cargo then counts them as filtered out).
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -105,7 +105,8 @@ mod as_root {
         assert!(!runs(id));
     }
 
-    /// It ran in the namespace of the machine: `nft` started by a thread that had entered another changed the machine's own rules.
+    /// It ran in the namespace of the machine: `nft` started by a thread that had entered another
+    /// changed the machine's own rules.
     #[test]
     fn program_runs_in_the_namespace_of_the_thread_that_starts_it() {
         let pair = Pair::new(1500);
@@ -199,7 +200,7 @@ mod as_root {
             println!("processes: {}", child.stdout().trim());
         }
         println!("ready: yes");
-        // Until killed, or until whoever started it is gone and the pipe with it.
+        // Until killed, or until the test that started it is gone and the pipe with it.
         let _ = std::io::stdin().read(&mut [0]);
     }
 
@@ -312,7 +313,7 @@ mod as_root {
             scope.spawn(|| {
                 let sender = pair.left.enter(|| UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
                 while !ended.load(Ordering::Relaxed) {
-                    // Nobody listens there (RFC 863), which may be reported with the next one.
+                    // No program listens there (RFC 863), which may be reported with the next one.
                     let _ = sender.send_to(b"x", "127.0.0.1:9");
                 }
             });

@@ -1,5 +1,5 @@
-//! A guest kernel: what it can do, how it ends, what it leaves. The tests need root for the lab root and so that all of them run alike;
-//! without it each fails and says so.
+//! A guest kernel: what it can do, how it ends, what it leaves. The tests need root for the lab
+//! root and so that all of them run alike; without it each fails and says so.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -82,7 +82,8 @@ mod as_root {
         assert!(finished.text().contains("1 passed"), "{}", finished.text());
     }
 
-    /// The machine's own kernel may have the processor controller in groups of version 1; this one has it in those of version 2.
+    /// The machine's own kernel may have the processor controller in groups of version 1; this one
+    /// has it in those of version 2.
     #[test]
     fn threads_have_their_share_and_no_more_by_control_groups_of_version_2() {
         const NAME: &str = "as_root::threads_have_their_share_and_no_more_by_control_groups_of_version_2";
@@ -116,7 +117,8 @@ mod as_root {
             std::thread::sleep(Duration::from_secs(1));
             thread.cpu().unwrap() - before
         };
-        // Of single seconds: one in which the guest itself did not run is counted as the thread's, or was too short for it.
+        // Single seconds are measured: one in which the guest itself did not run is counted as the
+        // thread's, or was too short for it.
         until("it is not bounded", || spent() > Duration::from_millis(400));
         let quotas = Quotas::of(&[thread], Duration::from_millis(10), Duration::from_millis(100));
         let quotas = quotas.unwrap_or_else(|error| panic!("{error}"));
@@ -182,7 +184,7 @@ mod as_root {
         };
         left.impair("west", &delayed).unwrap();
         right.impair("east", &delayed).unwrap();
-        // What is delayed is never early.
+        // Delayed packets are never early.
         assert!(round_trip(LONG).unwrap() >= 2 * delay);
         let lossy = Impairment {
             loss_percent: 100.0,

@@ -1,5 +1,5 @@
-//! Debian's kernel in a guest: what it can do, several jobs in one boot, what comes out of it, what it leaves. The tests need root;
-//! without it each fails and says so. Two boots are all they take.
+//! Debian's kernel in a guest: what it can do, several jobs in one boot, what comes out of it, what
+//! it leaves. The tests need root; without it each fails and says so. Two boots are all they take.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -16,7 +16,8 @@ mod as_root {
     use bartizan_host::{Facts, Feature, Guest, GuestKernel, Job, LabRoot};
     use bartizan_testing::until;
 
-    /// Ten seconds where nothing else runs; code in it is up to thirty times slower than here, and others may be waiting for the processors.
+    /// Ten seconds where nothing else runs; code in it is up to thirty times slower than here, and
+    /// others may be waiting for the processors.
     const LONG: Duration = Duration::from_secs(300);
     /// In the environment of the run that is to be killed.
     const OWNER: &str = "BARTIZAN_TEST_DEBIAN_OWNER";
@@ -31,7 +32,8 @@ mod as_root {
         Guest::ensure(kernel, &mut |progress| eprintln!("{progress:?}")).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What came of the jobs of one boot. A static is never dropped, so all of it is in memory and nothing in a folder.
+    /// Output of the jobs of one boot. A static is never dropped, so all of it is in memory and
+    /// nothing in a folder.
     struct Booted {
         folder: PathBuf,
         release: String,
@@ -144,7 +146,8 @@ mod as_root {
         assert_eq!(counted("sent under an sa"), 3);
         assert_eq!(counted("received under an sa"), 3);
         assert_eq!(counted("sent without"), 0);
-        // Ethernet and raw capture headers are of no interest here: three requests and three answers of ESP are in the file.
+        // Ethernet and raw capture headers are of no interest here: three requests and three
+        // answers of ESP are in the file.
         assert!(BOOTED.capture.len() > 24 + 6 * 100, "{} bytes", BOOTED.capture.len());
     }
 

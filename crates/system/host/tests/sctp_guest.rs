@@ -1,4 +1,5 @@
-//! What a gateway needs of SCTP's sockets, on a kernel that has it: each test runs itself again in a guest.
+//! SCTP's sockets as a gateway needs them, on a kernel that has SCTP: each test runs itself again
+//! in a guest.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -134,7 +135,8 @@ mod as_root {
             client.send_with(stream, protocol, ordering, &bytes).unwrap();
             let (seen, pieces) = next(&server);
             assert_eq!(seen, Seen::Message(stream, protocol, ordering, bytes));
-            // What is larger than the receiver's room is delivered in part (RFC 6458, section 3.1.4).
+            // A message larger than the receiver's room is delivered in part (RFC 6458, section
+            // 3.1.4).
             assert_eq!(pieces > 1, length > 65_536, "{pieces} pieces of {length} octets");
         }
         assert!(client.send_with(20, 0, Ordering::Ordered, b"beyond").is_err());
@@ -152,7 +154,7 @@ mod as_root {
         }
         let (client, _server) = pair(Opening::default(), Opening::default());
         assert!(client.is_acknowledged().unwrap());
-        // The receiver's window closes when nobody reads.
+        // The receiver's window closes when no reader takes from it.
         let sent = (0..).take_while(|_| client.send_with(0, 0, Ordering::Ordered, &[0; 60_000]).is_ok());
         assert!(sent.count() > 2);
         assert!(!client.is_acknowledged().unwrap());

@@ -14,19 +14,19 @@ use crate::{Error, interface_number, pcap};
 const BATCH_BYTES: usize = 256 << 10;
 const BATCH_PACKETS: usize = 4096;
 
-/// How often the kernel is asked what it had no room for.
+/// Interval at which the kernel is asked for its count of dropped packets.
 const STATISTICS: Duration = Duration::from_millis(100);
 
-/// How often an interface that went away is looked for.
+/// Interval at which an interface that went away is looked for.
 const AWAY: Duration = Duration::from_millis(200);
 
-/// `LINKTYPE_` values (draft-ietf-opsawg-pcaplinktype) of what devices give, by their `ARPHRD_` value. What is in neither list
-/// is given as [`UNKNOWN_LINK`].
+/// `LINKTYPE_` values (draft-ietf-opsawg-pcaplinktype) of what devices give, by their `ARPHRD_`
+/// value. A device in neither list is given as [`UNKNOWN_LINK`].
 const ETHERNET: u16 = 1;
 const RAW_IP: u16 = 101;
 /// Raw IP of modems (include/uapi/linux/if_arp.h).
 const ARPHRD_RAWIP: u16 = 519;
-/// `LINKTYPE_USER15`: what nobody can mistake for something that is read.
+/// `LINKTYPE_USER15`: a value that cannot be mistaken for a link type that is read.
 const UNKNOWN_LINK: u16 = 162;
 
 /// An event of a [`Feed`].
@@ -63,9 +63,9 @@ struct Held {
 pub struct Frame<'a> {
     /// Since the epoch, by the kernel.
     pub time: Duration,
-    /// Whether it arrived at or left by the interface.
+    /// Direction: arrived at the interface or left by it.
     pub side: Side,
-    /// What its first byte begins: a `LINKTYPE_` value.
+    /// Type of the header that the first byte begins: a `LINKTYPE_` value.
     pub link: u16,
     /// Its bytes, as far as they were kept.
     pub bytes: &'a [u8],
@@ -90,7 +90,7 @@ impl Batch {
         })
     }
 
-    /// Whether it has packets.
+    /// Returns true if it has packets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -134,9 +134,10 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Hands the packets of an interface in the calling thread's network namespace to `give`, on a thread of its own, frames
-    /// for others included. From the return on every packet is seen. While `give` waits the kernel keeps what it has room for,
-    /// and counts what it has not; when `give` returns `false` the feed ends.
+    /// Hands the packets of an interface in the calling thread's network namespace to `give`, on a
+    /// thread of its own, frames for others included. From the return on every packet is seen.
+    /// While `give` waits the kernel keeps what it has room for, and counts what it has not; when
+    /// `give` returns `false` the feed ends.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ fn index_of(interface: &str) -> Option<libc::c_int> {
     interface_number(interface, "looking for the interface").ok()
 }
 
-/// Whether reading failed because the interface is down or gone.
+/// Returns true if reading failed because the interface is down or gone.
 fn is_away(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.raw_os_error() == Some(libc::ENETDOWN))
 }
@@ -212,7 +213,7 @@ struct Reader<G> {
 
 /// Why reading stops.
 enum Stopped {
-    /// It was stopped, or nobody takes what it gives.
+    /// It was stopped, or its receiver takes no more.
     Asked,
     Away,
     Failed(Error),
@@ -255,8 +256,8 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
     fn read(&mut self, buffer: &mut [u8], stop: &AtomicBool, down: &mut bool) -> Stopped {
         let mut until = None;
         loop {
-            // The flag is read before the socket: a quiet socket after it, or a packet of a later time, means that all that
-            // was before is read.
+            // The flag is read before the socket: a quiet socket after it, or a packet of a later
+            // time, means that all that was before is read.
             let stopping = stop.load(Ordering::Acquire);
             if stopping && until.is_none() {
                 until = SystemTime::now().duration_since(UNIX_EPOCH).ok();
@@ -291,7 +292,8 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
                     return Stopped::Asked;
                 }
             }
-            // An interface that disappeared between two reads is reported once only, and perhaps to nobody.
+            // An interface that disappeared between two reads is reported once only, and perhaps to
+            // no reader.
             if *down && index_of(&self.interface) != Some(self.socket.index()) {
                 return Stopped::Away;
             }

@@ -26,7 +26,7 @@ pub(super) struct PacketSocket {
     loopback: bool,
 }
 
-/// Whether a packet arrived at or left by the interface.
+/// Direction of a packet: arrived at an interface or left by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// It arrived.
@@ -40,7 +40,8 @@ pub(super) struct Received<'a> {
     /// Since the epoch, by the kernel.
     pub(super) time: Duration,
     pub(super) side: Side,
-    /// What the first byte begins, as the kernel names the device: an `ARPHRD_` value.
+    /// Type of the header that the first byte begins, as the kernel names the device: an `ARPHRD_`
+    /// value.
     pub(super) hardware: u16,
     pub(super) bytes: &'a [u8],
     /// Bytes on the wire, which may be more than were kept.
@@ -58,7 +59,7 @@ impl PacketSocket {
         if socket < 0 {
             return Err(Error::io(&action)(io::Error::last_os_error()));
         }
-        // SAFETY: `socket` is an open descriptor that nobody else owns.
+        // SAFETY: `socket` is an open descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let socket = Self {
             socket,
@@ -66,8 +67,8 @@ impl PacketSocket {
             index,
             loopback: interface == "lo",
         };
-        // Beyond the system's own bound only with CAP_NET_ADMIN: without it as much as the bound allows. What then has no
-        // room is counted.
+        // Beyond the system's own bound only with CAP_NET_ADMIN: without it as much as the bound
+        // allows. Packets without room are counted.
         socket
             .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
             .or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))
@@ -107,8 +108,8 @@ impl PacketSocket {
         self.loopback
     }
 
-    /// The next packet, with the VLAN tag that the kernel took out of it, or `None` when none comes for so long. The buffer needs room
-    /// for a tag next to the packet.
+    /// The next packet, with the VLAN tag that the kernel took out of it, or `None` when none comes
+    /// for so long. The buffer needs room for a tag next to the packet.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Received<'a>>, Error> {
         let failed = || Error::io(format!("capturing on the interface {}", self.interface));
         // SAFETY: all fields of these plain C structures may be zero.
@@ -263,8 +264,9 @@ struct Control {
 /// `message` was filled by `recvmsg` and its control buffer is alive.
 unsafe fn read(message: &libc::msghdr) -> Control {
     let mut control = Control::default();
-    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end, CMSG_DATA may be
-    // unaligned, hence read_unaligned, and the kernel gives each of these types the structure that is read.
+    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return
+    // null at its end, CMSG_DATA may be unaligned, hence read_unaligned, and the kernel gives each
+    // of these types the structure that is read.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {

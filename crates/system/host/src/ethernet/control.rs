@@ -1,4 +1,4 @@
-//! What the kernel sends with a message: cmsg(3).
+//! Control messages that the kernel sends with a message: cmsg(3).
 
 use std::ptr;
 use std::time::Duration;
@@ -20,8 +20,9 @@ pub(super) struct Control {
 /// `message` was filled by `recvmsg` and its control buffer is alive.
 pub(super) unsafe fn read(message: &libc::msghdr) -> Control {
     let mut control = Control::default();
-    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end, CMSG_DATA may be
-    // unaligned, hence read_unaligned, and the kernel gives each of these types the structure that is read.
+    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return
+    // null at its end, CMSG_DATA may be unaligned, hence read_unaligned, and the kernel gives each
+    // of these types the structure that is read.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {

@@ -94,7 +94,7 @@ mod as_root {
         assert_eq!(lengths(&receiver, &mut buffer), [60]);
         assert_eq!(buffer[..60], frame(&[0xae, 0xfe], 60));
         let mut others = lengths(&all, &mut buffer);
-        // What the stacks of both ends send of their own (IPv6) is longer.
+        // Frames that the stacks of both ends send of their own (IPv6) are longer.
         others.retain(|&length| length == 60);
         assert_eq!(others, [60, 60]);
         assert_eq!(sender.departure().unwrap(), None, "none was asked for");

@@ -9,8 +9,9 @@ use crate::Feature;
 pub enum GuestKernel {
     /// User-Mode Linux: one processor, no nftables, booted in two or three seconds.
     UserMode,
-    /// An unmodified Debian kernel under QEMU's emulation: all of its modules of the network, nftables together with ESP, two processors;
-    /// booted in about ten seconds, and ten to thirty times slower than this machine.
+    /// An unmodified Debian kernel under QEMU's emulation: all of its modules of the network,
+    /// nftables together with ESP, two processors; booted in about ten seconds, and ten to thirty
+    /// times slower than this machine.
     Debian,
 }
 
@@ -26,7 +27,7 @@ impl GuestKernel {
         })
     }
 
-    /// What it was built without.
+    /// Features that it was built without.
     #[must_use]
     pub const fn lacks(self) -> &'static [Feature] {
         match self {
@@ -35,7 +36,7 @@ impl GuestKernel {
         }
     }
 
-    /// How many processors a guest has.
+    /// Number of processors of a guest.
     #[must_use]
     pub const fn processors(self) -> usize {
         match self {

@@ -19,11 +19,11 @@ const BUILD: &str = include_str!("package/build.sh");
 const SUITE: &str = "trixie";
 /// The package that depends on the newest kernel, and the shell it starts with.
 const PACKAGES: [&str; 2] = ["linux-image-amd64", "busybox-static"];
-/// Modules that are kept, by their paths under `kernel/`, as a regular expression: the network, its ciphers, and what an emulated machine has; no
-/// other device.
+/// Modules that are kept, by their paths under `kernel/`, as a regular expression: the network, its
+/// ciphers, and what an emulated machine has; no other device.
 const MODULES: &str = "arch|crypto|lib|net|security|fs/9p|fs/netfs|drivers/virtio|drivers/net/[^/]*[.]ko|\
                        drivers/net/(bonding|ipvlan|macvlan|netdevsim|vxlan|wireguard)";
-/// How long it may take: half a minute on a good line.
+/// Time limit of a build: it takes half a minute on a good line.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Space at its height, in bytes: the package, all that is in it, and what is kept.
 const SPACE: u64 = 1 << 30;
@@ -56,7 +56,8 @@ impl KernelBlueprint {
     ///
     /// # Errors
     ///
-    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it; [`Error::Unfit`] on other processors than x86-64.
+    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it;
+    /// [`Error::Unfit`] on other processors than x86-64.
     pub fn debian() -> Result<Self, Error> {
         if std::env::consts::ARCH != "x86_64" {
             return Err(Error::Unfit {
@@ -70,7 +71,7 @@ impl KernelBlueprint {
         })
     }
 
-    /// Where the kernel is or will be.
+    /// Directory of the kernel, fetched or not.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
         self.slot.directory()
@@ -84,13 +85,15 @@ impl KernelBlueprint {
         Some(KernelPackage { directory, stamp })
     }
 
-    /// The kernel, fetched first when it is not there: by apt of the lab root `root`, from its mirror, signatures checked, at most 120 MB.
+    /// The kernel, fetched first when it is not there: by apt of the lab root `root`, from its
+    /// mirror, signatures checked, at most 120 MB.
     ///
     /// Needs root to be fetched; nothing when it is there.
     ///
     /// # Errors
     ///
-    /// [`Error::NotPermitted`], [`Error::NoNetwork`], [`Error::DiskFull`]; [`Error::Failed`] with the last lines of what failed.
+    /// [`Error::NotPermitted`], [`Error::NoNetwork`], [`Error::DiskFull`]; [`Error::Failed`] with
+    /// the last lines of what failed.
     pub fn ensure(&self, root: &LabRoot, progress: &mut dyn FnMut(Progress)) -> Result<KernelPackage, Error> {
         if let Some(kernel) = self.present() {
             return Ok(kernel);
@@ -101,7 +104,7 @@ impl KernelBlueprint {
             });
         }
         let _lock = self.slot.lock(progress)?;
-        // Whoever had the lock may have fetched it.
+        // The previous holder of the lock may have fetched it.
         if let Some(kernel) = self.present() {
             return Ok(kernel);
         }
@@ -196,7 +199,7 @@ impl KernelPackage {
         self.stamp.packages.iter().map(String::as_str)
     }
 
-    /// Where it is.
+    /// Its directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -220,7 +223,7 @@ impl KernelPackage {
     }
 }
 
-/// What a failure means, by the words of apt and tar.
+/// The error behind a failure, by the words of apt and tar.
 fn diagnose(said: &str, place: &Path) -> Option<Error> {
     let line_with = |words: &[&str]| {
         let mut lines = said.lines();

@@ -13,12 +13,13 @@ use crate::{Error, Process};
 
 /// Runs in the guest: takes jobs, starts each, reports how it ended.
 const AGENT: &str = include_str!("session/agent.bash");
-/// How often it is looked at whether a guest that says nothing still runs.
+/// Interval at which a silent guest is checked to be still running.
 const POLL: Duration = Duration::from_millis(200);
 /// The longest answer of the agent, in bytes: a word and a number.
 const ANSWER: u64 = 64;
 
-/// A guest that was booted and takes jobs, one after the other. Dropping it turns the guest off and loses nothing that was written.
+/// A guest that was booted and takes jobs, one after the other. Dropping it turns the guest off and
+/// loses nothing that was written.
 #[derive(Debug)]
 pub struct Session {
     process: Process,
@@ -33,7 +34,7 @@ pub struct Job {
     arguments: Vec<OsString>,
 }
 
-/// How a job ended, and where its output is.
+/// Outcome of a job, and the files of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEnded {
     /// Its exit status; 128 and the signal's number where one killed it, 127 where there is no such program.
@@ -45,7 +46,8 @@ pub struct JobEnded {
 }
 
 impl Job {
-    /// A program by its name in `PATH` or by its path. `name` names its output: letters, digits, hyphens and underscores.
+    /// A program by its name in `PATH` or by its path. `name` names its output: letters, digits,
+    /// hyphens and underscores.
     #[must_use]
     pub fn new(name: &str, program: impl AsRef<OsStr>) -> Self {
         Self {
@@ -76,13 +78,14 @@ impl JobEnded {
 }
 
 impl Guest {
-    /// Boots a guest that takes jobs, and waits until it is ready. Jobs run in `folder`, of this machine, and their output goes there as
-    /// `NAME.stdout` and `NAME.stderr`, with whatever files they write there themselves, captures for example.
+    /// Boots a guest that takes jobs, and waits until it is ready. Jobs run in `folder`, of this
+    /// machine, and their output goes there as `NAME.stdout` and `NAME.stderr`, with whatever files
+    /// they write there themselves, captures for example.
     ///
     /// # Errors
     ///
-    /// Those of [`crate::Program::start`]; [`Error::Failed`] with the console's last lines where the guest ends, [`Error::Late`] when the
-    /// time is over.
+    /// Those of [`crate::Program::start`]; [`Error::Failed`] with the console's last lines where
+    /// the guest ends, [`Error::Late`] when the time is over.
     pub fn boot(&self, folder: &Path, patience: Duration) -> Result<Session, Error> {
         let folder = std::path::absolute(folder).map_err(Error::io(format!("finding {}", folder.display())))?;
         fs::create_dir_all(&folder).map_err(Error::io(format!("making {}", folder.display())))?;
@@ -109,12 +112,14 @@ impl Guest {
 }
 
 impl Session {
-    /// Runs a job to its end, at most this long. What it leaves running goes on next to the next.
+    /// Runs a job to its end, at most this long. Processes that it leaves running go on during the
+    /// next job.
     ///
     /// # Errors
     ///
-    /// [`Error::Unfit`] for a name that cannot name a file; [`Error::Late`] when the time is over: the job runs on, and the session is of no
-    /// more use; [`Error::Failed`] with the console's last lines where the guest has ended.
+    /// [`Error::Unfit`] for a name that cannot name a file; [`Error::Late`] when the time is over:
+    /// the job runs on, and the session is of no more use; [`Error::Failed`] with the console's
+    /// last lines where the guest has ended.
     pub fn run(&mut self, job: &Job, timeout: Duration) -> Result<JobEnded, Error> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
         if job.name.is_empty() || !job.name.chars().all(fits) {
@@ -162,7 +167,7 @@ impl Session {
         Err(finished.into_error())
     }
 
-    /// What follows this word in the agent's next line.
+    /// The text behind this word in the agent's next line.
     fn answer(&mut self, word: &str, what: &str, patience: Duration) -> Result<String, Error> {
         let deadline = Instant::now() + patience;
         let mut line = Vec::new();

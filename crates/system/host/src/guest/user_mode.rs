@@ -1,6 +1,7 @@
 //! User-Mode Linux: a kernel that runs as an ordinary process, from a lab root.
 //!
-//! SCTP, ESP, MACsec, netem and kTLS, one processor, ciphers in plain C, nftables for bridges alone; booted in two or three seconds.
+//! SCTP, ESP, MACsec, netem and kTLS, one processor, ciphers in plain C, nftables for bridges
+//! alone; booted in two or three seconds.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

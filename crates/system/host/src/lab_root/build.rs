@@ -10,19 +10,19 @@ use super::{LabRoot, Stamp};
 use crate::slot::{Slot, remove};
 use crate::{Error, Program};
 
-/// How long debootstrap may take: it takes one minute on a good line.
+/// Time limit of debootstrap: it takes one minute on a good line.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How long a question to apt may take.
+/// Time limit of a question to apt.
 const APT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Space that a build takes at its height, in bytes: 640 MB unpacked and packed, and some to spare.
 const SPACE: u64 = 1 << 30;
 
-/// Where a root has, while it is built, the packages that are unpacked over it.
+/// Place in a root, while it is built, of the packages that are unpacked over it.
 const BESIDES: &str = "var/cache/apt/besides";
 
-/// What a lab root is to be made of, and where it belongs.
+/// Contents and place of a lab root that is to be built.
 #[derive(Debug, Clone)]
 pub struct Blueprint {
     suite: &'static str,
@@ -33,7 +33,7 @@ pub struct Blueprint {
     cache: PathBuf,
 }
 
-/// How far a build is.
+/// Progress of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
@@ -41,9 +41,9 @@ pub enum Progress {
     Waiting,
     /// The build has begun.
     Building {
-        /// Where it will be.
+        /// Directory of the root once it is built.
         directory: PathBuf,
-        /// Where the packages come from; `None` is the default of debootstrap.
+        /// Mirror of the packages; `None` is the default of debootstrap.
         mirror: Option<String>,
     },
     /// debootstrap says what it does, for example `Retrieving openssl 3.5.7-1`.
@@ -63,8 +63,9 @@ impl Blueprint {
         }
     }
 
-    /// The same with packages whose files are unpacked over the others', with what they depend on: for those that conflict with one of the others in
-    /// Debian and share no file with it. They are not configured.
+    /// The same with packages whose files are unpacked over the others', with what they depend on:
+    /// for those that conflict with one of the others in Debian and share no file with it. They are
+    /// not configured.
     pub(super) fn with_besides(self, besides: &'static [&'static str]) -> Self {
         Self { besides, ..self }
     }
@@ -73,7 +74,7 @@ impl Blueprint {
         self.packages.iter().chain(self.besides).copied()
     }
 
-    /// Where the root is or will be.
+    /// Directory of the root, built or not.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
         self.slot().directory()
@@ -108,7 +109,7 @@ impl Blueprint {
         }
         let slot = self.slot();
         let _lock = slot.lock(progress)?;
-        // Whoever had the lock may have built it.
+        // The previous holder of the lock may have built it.
         if let Some(root) = self.present() {
             return Ok(root);
         }
@@ -202,8 +203,9 @@ impl Blueprint {
         Err(diagnose(&said, &log, mirror, self.slot().folder()).unwrap_or_else(|| finished.into_error()))
     }
 
-    /// Fetches and unpacks what the root has besides; the names of these packages with their versions. The root's own apt, with the lists that
-    /// debootstrap has left, says what they depend on; it would remove what they conflict with, so that it only fetches.
+    /// Fetches and unpacks what the root has besides; the names of these packages with their
+    /// versions. The root's own apt, with the lists that debootstrap has left, says what they
+    /// depend on; it would remove what they conflict with, so that it only fetches.
     fn unpack_besides(
         &self,
         place: &Path,
@@ -268,7 +270,7 @@ fn packages_in(directory: &Path) -> Result<Vec<OsString>, Error> {
     Ok(names)
 }
 
-/// What a failure of debootstrap means, by its words and its log.
+/// The error behind a failure of debootstrap, by its words and its log.
 fn diagnose(said: &str, log: &str, mirror: Option<&str>, roots: &Path) -> Option<Error> {
     let line_with = |words: &[&str]| {
         let mut lines = said.lines().chain(log.lines());
@@ -302,8 +304,8 @@ fn diagnose(said: &str, log: &str, mirror: Option<&str>, roots: &Path) -> Option
     })
 }
 
-/// Where this machine gets Debian from: `BARTIZAN_DEBIAN_MIRROR`, else what apt is configured with; `None` when apt
-/// knows no Debian (debootstrap has a default).
+/// This machine's mirror of Debian: `BARTIZAN_DEBIAN_MIRROR`, else what apt is configured with;
+/// `None` when apt knows no Debian (debootstrap has a default).
 fn mirror() -> Option<String> {
     if let Some(mirror) = std::env::var("BARTIZAN_DEBIAN_MIRROR")
         .ok()

@@ -12,16 +12,16 @@ use crate::Error;
 /// Its name in the root.
 const FILE: &str = "bartizan-root.json";
 
-/// What was asked for and what is in it.
+/// The request for a root, and its contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stamp {
     pub(super) suite: String,
-    /// Of our recipe, not of Debian.
+    /// Version of our recipe, not of Debian.
     pub(super) version: u32,
     /// Packages that were asked for by name, sorted.
     pub(super) asked: Vec<String>,
-    /// Where they came from; `None` is the default of debootstrap.
+    /// Mirror of the packages; `None` is the default of debootstrap.
     pub(super) mirror: Option<String>,
     /// All packages, each with its version.
     packages: BTreeMap<String, String>,
@@ -39,8 +39,8 @@ impl Stamp {
         serde_json::from_slice(&fs::read(root.join(FILE)).ok()?).ok()
     }
 
-    /// Writes the stamp of a root that has just been unpacked, from what its package manager says and what was unpacked besides; durable before
-    /// it returns.
+    /// Writes the stamp of a root that has just been unpacked, from what its package manager says
+    /// and what was unpacked besides; durable before it returns.
     pub(super) fn write(
         root: &Path,
         suite: &str,

@@ -1,4 +1,4 @@
-//! Changes of network interfaces, as rtnetlink(7) reports them to whoever subscribes.
+//! Changes of network interfaces, as rtnetlink(7) reports them to subscribers.
 
 use std::os::fd::AsFd as _;
 use std::time::Duration;
@@ -20,7 +20,7 @@ impl InterfaceChanges {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn subscribe() -> Result<Self, Error> {
         Listener::join(Family::Route, LINKS)
             .map(Self)
@@ -31,7 +31,7 @@ impl InterfaceChanges {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn within(&self, wait: Duration) -> Result<bool, Error> {
         let mut ready = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)) {

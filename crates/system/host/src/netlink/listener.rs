@@ -1,4 +1,4 @@
-//! What the kernel says by itself over netlink(7), to groups of listeners.
+//! Notifications of the kernel over netlink(7), to groups of listeners.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// What the kernel says, as one without that family.
+    /// The error of the system call, as that of a kernel without the family.
     pub fn join(family: Family, groups: u32) -> io::Result<Self> {
         let protocol = Some(Protocol::from(family.protocol()));
         let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::DGRAM, protocol)?;
@@ -31,11 +31,12 @@ impl Listener {
         Ok(Self(socket))
     }
 
-    /// Gives every message that has come: its type, and what is behind its header. What came while the socket was full is lost.
+    /// Gives every message that has come: its type, and what is behind its header. Messages that
+    /// came while the socket was full are lost.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn receive(&self, each: &mut dyn FnMut(u16, &[u8])) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST];
         loop {

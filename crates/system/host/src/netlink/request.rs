@@ -1,4 +1,5 @@
-//! Requests with attributes, as rtnetlink(7) and generic netlink take them. What a request holds may be a key: it is wiped when it is dropped.
+//! Requests with attributes, as rtnetlink(7) and generic netlink take them. A request may hold a
+//! key: it is wiped when it is dropped.
 
 use std::fmt;
 use std::io;
@@ -16,7 +17,8 @@ const ROOM: usize = 2048;
 const ATTRIBUTE: usize = 4;
 const NESTED: u16 = 1 << 15;
 const KIND: u16 = 0x3fff;
-/// The controller of generic netlink (linux/genetlink.h): its family, the question for one by name, the attributes of the answer.
+/// The controller of generic netlink (linux/genetlink.h): its family, the question for one by name,
+/// the attributes of the answer.
 const CONTROLLER: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -24,7 +26,7 @@ const FAMILY_NAME: u16 = 2;
 /// Bytes of the header that generic netlink adds: command, version, two reserved.
 const GENERIC: usize = 4;
 
-/// Whom a request is for.
+/// The part of the kernel that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Interfaces, addresses and routes.
@@ -45,7 +47,7 @@ impl Family {
     }
 }
 
-/// What the kernel did not do.
+/// The kernel's refusal of a request.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}{}", .words.as_ref().map(|words| format!(": {words}")).unwrap_or_default())]
 pub struct Refused {
@@ -134,7 +136,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn order(self, flags: u16) -> Result<(), Refused> {
         self.send(ACKNOWLEDGE | flags, &mut |_| ())
     }
@@ -143,7 +145,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn ask(self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         self.send(ACKNOWLEDGE, each)
     }
@@ -152,7 +154,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn list(self, each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
         self.send(DUMP, each)
     }
@@ -164,11 +166,12 @@ impl Request {
     }
 }
 
-/// The number that the kernel has given to a family of generic netlink; none where it has no such family. Its module is loaded by the question.
+/// The number that the kernel has given to a family of generic netlink; none where it has no such
+/// family. Its module is loaded by the question.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the system call.
 pub fn family(name: &str) -> Result<Option<u16>, Refused> {
     let mut found = None;
     let asked = Request::generic(CONTROLLER, GET_FAMILY, 1).attribute(FAMILY_NAME, &[name.as_bytes(), &[0]].concat());

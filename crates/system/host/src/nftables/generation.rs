@@ -1,4 +1,5 @@
-//! What the kernel itself says of its packet filter, without a listing by `nft` (linux/netfilter/nf_tables.h).
+//! Generation and counters of the packet filter from the kernel itself, without a listing by `nft`
+//! (linux/netfilter/nf_tables.h).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,8 +23,9 @@ const COUNTER: u32 = 1;
 /// Length of the header of every message of the subsystem, and of an attribute.
 const HEADER: usize = 4;
 
-/// The number of the rules' generation in this network namespace. Every transaction makes another of it, whichever table it changes, and nothing
-/// of the rules changes without one: while it is the same the rules are.
+/// The number of the rules' generation in this network namespace. Every transaction makes another
+/// of it, whichever table it changes, and nothing of the rules changes without one: while it is the
+/// same the rules are.
 ///
 /// # Errors
 ///
@@ -38,7 +40,8 @@ pub fn generation() -> Result<u32, Error> {
     found.map_err(Error::io("asking for the generation of the packet filter's rules"))
 }
 
-/// Packets of each counter that has a name in a table of the family `inet`, of rules of this generation; none where they have another by now.
+/// Packets of each counter that has a name in a table of the family `inet`, of rules of this
+/// generation; none where they have another by now.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What `nft -j list table` prints (libnftables-json(5)), as far as two listings can be compared.
+//! Output of `nft -j list table` (libnftables-json(5)), as far as two listings can be compared.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -23,14 +23,15 @@ pub struct Listing {
     counters: BTreeMap<String, u64>,
 }
 
-/// A rule without what differs from one listing to the next, as text: its tree would take ten times the memory, and there may be thousands.
+/// A rule without what differs from one listing to the next, as text: its tree would take ten times
+/// the memory, and there may be thousands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Rule {
     text: String,
     comment: Option<String>,
 }
 
-/// How what is installed differs from what should be, as a sentence.
+/// A difference between the installed and the wanted table, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference(String);
 
@@ -114,7 +115,7 @@ impl Listing {
         rules.filter_map(|rule| rule.comment.as_deref())
     }
 
-    /// How many elements a set has; of one whose elements pass with time, as many as are left.
+    /// Number of elements of a set; elements that pass with time count while they are left.
     #[must_use]
     pub fn elements(&self, set: &str) -> usize {
         let set = self.objects.get(&("set".to_owned(), set.to_owned()));
@@ -131,8 +132,9 @@ impl Listing {
         elements.iter().map(words).collect()
     }
 
-    /// What of `wanted` is missing or changed here, and what else there is. Counts, handles, and elements that pass with time are not
-    /// compared; whether `wanted` itself was listed dormant is not looked at.
+    /// Returns what is missing or changed here against `wanted`, and what else there is. Counts,
+    /// handles, and elements that pass with time are not compared; whether `wanted` itself was
+    /// listed dormant is not looked at.
     #[must_use]
     pub fn differences(&self, wanted: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
@@ -262,7 +264,7 @@ fn compare(kind: &str, name: &str, here: &Value, wanted: &Value, found: &mut Vec
     }
 }
 
-/// Whether elements of a set pass with time, or are added by rules.
+/// Returns true if elements of a set pass with time, or are added by rules.
 fn is_passing(set: &Value) -> bool {
     let flags = strings(&set["flags"]);
     flags.iter().any(|flag| flag == "timeout" || flag == "dynamic")
@@ -312,7 +314,7 @@ fn rules_of(chain: &str, here: &[Rule], wanted: &[Rule], found: &mut Vec<String>
     }
 }
 
-/// How often each rule stands in a chain.
+/// Count of each rule in a chain.
 fn times(rules: &[Rule]) -> HashMap<&Rule, usize> {
     let mut times = HashMap::new();
     for rule in rules {

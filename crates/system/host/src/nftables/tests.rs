@@ -118,7 +118,7 @@ mod as_root {
         assert_eq!(counted.into_iter().collect::<Vec<_>>(), [("kept".to_owned(), 0)]);
         assert_eq!(counters(table.name(), of_now() + 1).unwrap(), None);
 
-        // What passes with time is not a part of it.
+        // Elements that pass with time are not a part of it.
         nft_does("add element inet bartizan-test seen { 10.9.9.9 timeout 1h }");
         assert_eq!(found(), Some(Vec::new()));
 
@@ -208,7 +208,7 @@ mod as_root {
                 "{name}: {differences:?}"
             );
         }
-        // Somebody else's of the same name.
+        // Another program's table of the same name.
         nft_does(&format!("delete table {t}; add table {t}"));
         assert!(found().is_some_and(|differences| !differences.is_empty()));
     }

@@ -1,4 +1,4 @@
-//! Whether a process listens on a TCP port, from `/proc` and without connecting.
+//! Detection of a process that listens on a TCP port, from `/proc` and without connecting.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,10 +10,11 @@ use crate::group::members;
 /// `TCP_LISTEN` of linux/net/tcp_states.h as `/proc/net/tcp` prints it.
 const LISTEN: &str = "0A";
 
-/// Whether any process of the group holds a listening socket at `address`; an unspecified address is any.
+/// Returns true if any process of the group holds a listening socket at `address`; an unspecified
+/// address is any.
 ///
-/// A process that has made itself untraceable, as a confined sidecar does, shows its sockets to root alone. Without root, whoever
-/// listens at `address` in its namespace is then taken for it.
+/// A process that has made itself untraceable, as a confined sidecar does, shows its sockets to
+/// root alone. Without root, any listener at `address` in its namespace is then taken for it.
 pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
     let members = members(group);
     let hidden = members.iter().any(|&pid| hides_its_files(pid));
@@ -32,7 +33,7 @@ pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
     })
 }
 
-/// Whether a socket bound there takes connections to `wanted`.
+/// Returns true if a socket bound there takes connections to `wanted`.
 fn covers(bound: SocketAddr, wanted: SocketAddr) -> bool {
     bound.port() == wanted.port()
         && (wanted.ip().is_unspecified() || bound.ip().is_unspecified() || bound.ip().to_canonical() == wanted.ip())

@@ -1,4 +1,5 @@
-//! Associations as a gateway needs them: pieces of messages as they come, notifications among them, and what is asked of the kernel.
+//! Associations as a gateway needs them: pieces of messages as they come, notifications among them,
+//! and what is asked of the kernel.
 
 use std::io;
 use std::mem;
@@ -14,7 +15,7 @@ use super::message::{self, PieceOf, Received};
 use super::{Association, Listener, Notification, Opening, PIECE, Streams, configure, socket};
 use crate::Error;
 
-/// What is to be done with a message on its way (RFC 9260, section 3.3.1, the U bit).
+/// Delivery order of a message (RFC 9260, section 3.3.1, the U bit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ordering {
     /// In the order of its stream.
@@ -23,7 +24,7 @@ pub enum Ordering {
     Unordered,
 }
 
-/// What an association gives next.
+/// The next event of an association.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A piece of a message: all of it where it is small.
@@ -32,11 +33,11 @@ pub enum Event<'a> {
         stream: u16,
         /// Its payload protocol identifier.
         payload_protocol: u32,
-        /// Whether it is ordered.
+        /// Its delivery order.
         ordering: Ordering,
         /// At most 64 KiB.
         bytes: &'a [u8],
-        /// Whether the message ends with it.
+        /// True if the message ends with it.
         last: bool,
     },
     /// Something happened to the association.
@@ -80,7 +81,7 @@ impl Listener {
     /// Has the event loop of the calling thread watch it. It must not block.
     ///
     /// # Errors
-    /// Where the event loop takes no descriptor more.
+    /// If the event loop takes no descriptor more.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -92,14 +93,15 @@ impl Listener {
     /// Has the associations that it accepts give notifications too.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn subscribe(&self) -> io::Result<()> {
         message::set(&self.socket, libc::SCTP_EVENTS, &SUBSCRIPTION)
     }
 }
 
 impl Association {
-    /// Begins to open an association from an address of ours (port 0 takes a free one) without waiting for it; its socket does not block, and gives notifications. It is writable once it
+    /// Begins to open an association from an address of ours (port 0 takes a free one) without
+    /// waiting for it; its socket does not block, and gives notifications. It is writable once it
     /// is established or refused, which [`Association::outcome`] reports.
     ///
     /// # Errors
@@ -119,13 +121,14 @@ impl Association {
         }
     }
 
-    /// Has the kernel say with each message whether another waits, which [`Association::next_event_and_more`] gives. Linux has it since 3.17.
+    /// Has the kernel say with each message whether another waits, which
+    /// [`Association::next_event_and_more`] gives. Linux has it since 3.17.
     pub fn announce(&mut self) {
         let on: libc::c_int = 1;
         self.announces = message::set(&self.socket, libc::SCTP_RECVNXTINFO, &on).is_ok();
     }
 
-    /// How an opening ended that [`Association::begin`] began.
+    /// Result of an opening that [`Association::begin`] began.
     ///
     /// # Errors
     /// Why it did not come about; [`io::ErrorKind::NotConnected`] where it has not ended yet.
@@ -139,13 +142,13 @@ impl Association {
     /// Has the association give notifications.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn subscribe(&self) -> io::Result<()> {
         message::set(&self.socket, libc::SCTP_EVENTS, &SUBSCRIPTION)
     }
 
-    /// What comes next, without waiting where the association does not block. `buffer` is room for one piece, and may be shared by many
-    /// associations.
+    /// The next event, without waiting where the association does not block. `buffer` is room for
+    /// one piece, and may be shared by many associations.
     ///
     /// # Errors
     /// When the association was aborted or lost.
@@ -153,7 +156,8 @@ impl Association {
         self.next_event_and_more(buffer).map(|(event, _)| event)
     }
 
-    /// The same, and whether more may be there: where that is false, the kernel has nothing but what comes after this call.
+    /// The same, and whether more may be there: where that is false, the kernel has nothing but
+    /// what comes after this call.
     ///
     /// # Errors
     /// As [`Association::next_event`].
@@ -219,7 +223,7 @@ impl Association {
     /// The stream counts that were negotiated.
     ///
     /// # Errors
-    /// What the kernel says: where there is no association.
+    /// The error of the system call if there is no association.
     pub fn streams(&self) -> io::Result<Streams> {
         // struct sctp_status of linux/sctp.h: association, state, receive window, then short numbers.
         const INBOUND: usize = 16;
@@ -233,10 +237,10 @@ impl Association {
         })
     }
 
-    /// Whether the peer has acknowledged everything that was sent.
+    /// Returns true if the peer has acknowledged everything that was sent.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn is_acknowledged(&self) -> io::Result<bool> {
         // linux/sock_diag.h: what is queued counts until its chunks are acknowledged.
         const WMEM_QUEUED: usize = 5;
@@ -248,7 +252,7 @@ impl Association {
     /// The addresses of both ends.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the system call.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         let address = self.socket.local_addr()?;
         address

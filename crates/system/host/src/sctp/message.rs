@@ -16,13 +16,14 @@ use super::{Association, LARGEST_MESSAGE, Ordering, PIECE};
 pub struct Message {
     /// The stream it goes on or came on.
     pub stream: u16,
-    /// What the sender calls it; the standard value of E2AP is in the registry, and some senders say 0.
+    /// Payload protocol identifier that the sender gives; the standard value of E2AP is in the
+    /// registry, and some senders say 0.
     pub payload_protocol: u32,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What [`Association::receive`] found.
+/// Result of [`Association::receive`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
     /// A whole message.
@@ -33,13 +34,13 @@ pub enum Arrival {
     End,
 }
 
-/// What one `recvmsg` gave.
+/// Result of one `recvmsg`.
 pub(super) struct Received {
     pub(super) length: usize,
     pub(super) flags: libc::c_int,
-    /// Where it belongs; a notification belongs nowhere.
+    /// The message that the piece belongs to; none for a notification.
     pub(super) information: Option<PieceOf>,
-    /// Whether the kernel says that something waits behind it; it does where it was asked to.
+    /// True if the kernel says that something waits behind it; it does where it was asked to.
     pub(super) followed: bool,
 }
 
@@ -84,7 +85,8 @@ impl Association {
         let length = mem::size_of::<libc::sctp_sndinfo>() as libc::c_uint;
         // SAFETY: only computes a length; that of `control` is larger.
         message.msg_controllen = unsafe { libc::CMSG_SPACE(length) } as _;
-        // SAFETY: the control buffer has room for this one message, so the header is not null; its data may be unaligned.
+        // SAFETY: the control buffer has room for this one message, so the header is not null; its
+        // data may be unaligned.
         unsafe {
             let header = libc::CMSG_FIRSTHDR(&raw const message);
             (*header).cmsg_level = libc::IPPROTO_SCTP;
@@ -183,7 +185,8 @@ pub(super) fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> 
     })
 }
 
-/// Where a message belongs, and whether something waits behind it, by the control messages.
+/// The message that a piece belongs to, and whether something waits behind it, by the control
+/// messages.
 ///
 /// # Safety
 /// `message` was filled by `recvmsg` and its control buffer is alive.

@@ -16,7 +16,7 @@ const SOCKADDR_STORAGE: usize = 128;
 /// User-Initiated Abort (RFC 9260, section 3.3.10.12).
 const USER_INITIATED_ABORT: u16 = 12;
 
-/// What happened to an association.
+/// A change in an association's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notification {
     /// It is established, with so many streams from us and to us.
@@ -136,7 +136,8 @@ impl Notification {
 }
 
 impl ErrorCause {
-    /// The first cause in what the kernel passes on of an ABORT chunk: its causes, after the chunk's header or without it.
+    /// The first cause in what the kernel passes on of an ABORT chunk: its causes, after the
+    /// chunk's header or without it.
     fn read(mut bytes: &[u8]) -> Self {
         const ABORT: u8 = 6;
         if bytes.first() == Some(&ABORT) {

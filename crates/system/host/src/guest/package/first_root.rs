@@ -1,4 +1,5 @@
-//! What a kernel under QEMU starts with, until it has this machine's files: a shell, and the modules that reach them.
+//! The first root of a kernel under QEMU, until it has this machine's files: a shell, and the
+//! modules that reach them.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use crate::Error;
 
 /// The first process in the guest.
 const INIT: &str = include_str!("init.sh");
-/// What must be loaded before this machine's files can be mounted.
+/// Modules that must be loaded before this machine's files can be mounted.
 const EARLY: [&str; 2] = ["9pnet_virtio", "9p"];
 
 /// Writes `initramfs` in the directory of a kernel.
@@ -36,7 +37,8 @@ pub(super) fn write(place: &Path, release: &str) -> Result<(), Error> {
     fs::write(&path, archive.finish()).map_err(Error::io(format!("writing {}", path.display())))
 }
 
-/// Files of these modules and of all that they need, each after what it needs, by the text of `modules.dep` (modules.dep(5)).
+/// Files of these modules and of all that they need, each after what it needs, by the text of
+/// `modules.dep` (modules.dep(5)).
 fn in_order<'a>(dependencies: &'a str, wanted: &[&str]) -> Result<Vec<&'a str>, String> {
     let mut files: Vec<&str> = Vec::new();
     for wanted in wanted {

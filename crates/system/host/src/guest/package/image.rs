@@ -8,10 +8,11 @@ use crate::{Error, Program};
 
 /// A frame of Zstandard begins with this (RFC 8878, section 3.1.1).
 const ZSTANDARD: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// How long decompressing may take: a second.
+/// Time limit of decompressing: it takes a second.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What QEMU loads: the kernel itself, or, where it could not be decompressed, the file that does so in the guest.
+/// The file that QEMU loads: the kernel itself, or, where it could not be decompressed, the file
+/// that does so in the guest.
 pub(super) fn in_directory(directory: &Path) -> PathBuf {
     let image = directory.join("vmlinux");
     if image.exists() {
@@ -20,8 +21,8 @@ pub(super) fn in_directory(directory: &Path) -> PathBuf {
     directory.join("vmlinuz")
 }
 
-/// Writes `vmlinux` next to the one file `vmlinuz...`, which becomes `vmlinuz`; where there is no `zstd`, or it is compressed by another
-/// program, that one alone.
+/// Writes `vmlinux` next to the one file `vmlinuz...`, which becomes `vmlinuz`; where there is no
+/// `zstd`, or it is compressed by another program, that one alone.
 pub(super) fn decompress(place: &Path) -> Result<(), Error> {
     let missing = || Error::LabRoot {
         place: place.display().to_string(),
@@ -55,8 +56,9 @@ pub(super) fn decompress(place: &Path) -> Result<(), Error> {
     fs::remove_file(&compressed).map_err(Error::io(format!("removing {}", compressed.display())))
 }
 
-/// The compressed kernel in a file that a boot loader takes (Documentation/arch/x86/boot.rst: `setup_sects`, `payload_offset`,
-/// `payload_length`), without the four bytes at its end that say how long it is decompressed.
+/// The compressed kernel in a file that a boot loader takes (Documentation/arch/x86/boot.rst:
+/// `setup_sects`, `payload_offset`, `payload_length`), without the four bytes at its end that say
+/// how long it is decompressed.
 fn payload(image: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = image.get(at..at + 4)?.try_into().ok()?;

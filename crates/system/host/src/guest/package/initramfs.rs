@@ -1,4 +1,5 @@
-//! The archive that a kernel unpacks into its first root: cpio in the "newc" format (Documentation/driver-api/early-userspace/buffer-format.rst).
+//! The archive that a kernel unpacks into its first root: cpio in the "newc" format
+//! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 /// An archive under way.
 #[derive(Debug, Default)]
@@ -30,7 +31,8 @@ impl Initramfs {
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let [size, name] = [content.len(), path.len() + 1].map(|length| u32::try_from(length).unwrap_or(u32::MAX));
-        // inode, mode, owner, group, links, time, size, device (2), special device (2), length of the name, checksum (none).
+        // inode, mode, owner, group, links, time, size, device (2), special device (2), length of
+        // the name, checksum (none).
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name, 0];
         self.bytes.extend(b"070701");
         for field in fields {

@@ -18,7 +18,7 @@ const TAKEN: u8 = 0x06;
 const ESCAPE: u8 = 0x10;
 const FLIP: u8 = 0x40;
 
-/// How many bytes may be sent, and whether the line is still there.
+/// Bytes that may be sent, and the state of the line.
 #[derive(Debug, Default)]
 struct Room {
     state: Mutex<(usize, bool)>,
@@ -52,7 +52,8 @@ impl Room {
     }
 }
 
-/// The two ends that users hold: a stream for this machine's program, and what the guest's kernel gets as its serial line.
+/// The two ends that users hold: a stream for this machine's program, and what the guest's kernel
+/// gets as its serial line.
 pub(super) fn make() -> Result<(UnixStream, UnixStream), Error> {
     let pair = || UnixStream::pair().map_err(Error::io("making the line of a guest"));
     let ((stream, inner), (line, theirs)) = (pair()?, pair()?);
@@ -68,7 +69,7 @@ pub(super) fn make() -> Result<(UnixStream, UnixStream), Error> {
     let receiving = move || {
         let _ = receive(line_too, &inner_too, &their_room);
         their_room.close();
-        // Whoever waits for more at this machine's end learns that there is none.
+        // A reader at this machine's end learns that there is no more.
         let _ = inner_too.shutdown(Shutdown::Both);
     };
     name("guest-out").spawn(receiving).map_err(begin)?;
