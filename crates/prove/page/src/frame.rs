@@ -1,4 +1,4 @@
-//! What all pages have in common: one HTML file that is XML as well, so that any XML parser can check it.
+//! The frame of all pages: one HTML file that is XML as well, so that any XML parser can check it.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 

@@ -28,13 +28,13 @@ pub struct Survey<'a> {
     pub damage: Option<String>,
     /// Its links.
     pub network: &'a Network,
-    /// What a deployment file lists and nobody saw.
+    /// Links that a deployment file lists and that were not seen.
     pub unseen: Vec<Unseen>,
-    /// What its reader must know before anything else.
+    /// The answer, which its reader must know before anything else.
     pub answer: Answer,
-    /// What its reader must look at.
+    /// Findings that its reader must look at.
     pub findings: Vec<Reported>,
-    /// What limits what can be said.
+    /// Limits of the evidence.
     pub notes: Vec<String>,
 }
 
@@ -51,18 +51,18 @@ pub struct Answer {
     pub bytes: [u64; 3],
     /// Findings by severity, the worst first.
     pub severities: Vec<(&'static str, u64)>,
-    /// What to do first, each with what it mends.
+    /// First steps, each with what it mends.
     pub steps: Vec<(&'static str, String)>,
 }
 
 /// A finding in words.
 #[derive(Debug)]
 pub struct Reported {
-    /// How bad it is.
+    /// Its severity.
     pub severity: &'static str,
-    /// What to do about it, what to write in which file, the command, and who asks for it.
+    /// Its remedy: the setting and its file, the command, and the framework that asks for it.
     pub remedy: Remedy,
-    /// What is at stake.
+    /// The concern at stake.
     pub concern: &'static str,
     /// The reason, and how often.
     pub words: String,

@@ -1,7 +1,8 @@
 //! Plots as SVG: plain data in, a drawing out.
 //!
-//! Colours are CSS variables, so that the same drawing follows the theme of the page it stands in; a drawing by itself brings
-//! them along. No colour carries a meaning alone: what it means is written next to it.
+//! Colours are CSS variables, so that the same drawing follows the theme of the page it stands in;
+//! a drawing by itself brings them along. No colour carries a meaning alone: what it means is
+//! written next to it.
 
 mod bars;
 pub(crate) mod canvas;
@@ -23,21 +24,21 @@ pub use heat::heat_map;
 pub use lines::{Line, Point, lines};
 pub use stacked::{Stack, stacked};
 
-/// What rows have in common: a heading over those that belong together, absent where there is only one group.
+/// Rows with a common heading; the heading is absent where there is only one group.
 #[derive(Debug, Clone)]
 pub struct Panel<T> {
-    /// What the panel holds of the other factors, for example `connection: kept`.
+    /// Values of the other factors in this panel, for example `connection: kept`.
     pub heading: Option<String>,
     /// Its rows or curves.
     pub items: Vec<T>,
 }
 
-/// What stands on an axis.
+/// The quantity and the unit of an axis.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// The quantity, for example `latency`.
     pub quantity: String,
-    /// How its values are shown.
+    /// Unit in which its values are shown.
     pub unit: crate::quantity::Shown,
 }
 

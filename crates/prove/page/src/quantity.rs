@@ -2,7 +2,8 @@
 //!
 //! - three significant digits, more where an interval is that narrow, no more than five;
 //! - whole numbers below 100 000 as they are: counts and sizes are exact;
-//! - the unit in which a value has one to three digits before the point; bytes are bytes up to 9999, so that a size of a frame is one.
+//! - the unit in which a value has one to three digits before the point; bytes are bytes up to
+//!   9999, so that a size of a frame is one.
 
 use bartizan_stats::{Estimate, Interval};
 
@@ -28,16 +29,17 @@ const FAMILIES: [&[(&[&str], f64)]; 3] = [
     ],
 ];
 
-/// How values of a unit are shown.
+/// The display unit of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
-    /// What stands behind the number.
+    /// Symbol behind the number.
     pub symbol: String,
-    /// What a value is multiplied by before.
+    /// Factor that a value is multiplied by before.
     pub factor: f64,
 }
 
-/// A value in another unit of its family; as it is where the units are the same; `None` where they have nothing in common.
+/// A value in another unit of its family; as it is where the units are the same; `None` where they
+/// have nothing in common.
 #[must_use]
 pub fn convert(value: f64, from: &str, to: &str) -> Option<f64> {
     if from == to {
@@ -67,7 +69,7 @@ impl Shown {
         };
         let base = typical.abs() * FAMILIES[family][from].1;
         let units = FAMILIES[family];
-        // Of times, which begin below one, the first is no exact count.
+        // Units of time begin below one: their first is no exact count.
         let exact = units[0].1 == 1.0;
         let least = |size: f64| {
             if exact && size > 1.0 {
@@ -125,7 +127,7 @@ impl Shown {
     #[must_use]
     pub fn estimate(&self, value: f64, interval: Option<Interval>) -> String {
         match interval {
-            // What never differs has no width to show.
+            // Values that never differ have no width to show.
             Some(interval) if interval.low < interval.high => {
                 let (number, interval) = self.parts(value, interval);
                 format!("{} [{interval}]", self.with_symbol(number))
@@ -202,8 +204,9 @@ fn between(low: &str, high: &str) -> String {
     }
 }
 
-/// How many places behind the point show three significant digits, or half an interval's width (two digits of it below 35,
-/// else one), but not more than five of the value; negative where digits before the point are rounded.
+/// Number of decimal places that show three significant digits, or half an interval's width (two
+/// digits of it below 35, else one), but not more than five of the value; negative where digits
+/// before the point are rounded.
 fn decimals(value: f64, half_width: Option<f64>) -> i32 {
     let magnitude = |value: f64| value.abs().log10().floor() as i32;
     let width = half_width.filter(|width| *width > 0.0 && width.is_finite());
@@ -216,7 +219,7 @@ fn decimals(value: f64, half_width: Option<f64>) -> i32 {
     let three = 2 - magnitude(value);
     match width.map(|width| (width, -magnitude(width / 3.5))) {
         None => three,
-        // Of what may be nothing its own digits say nothing.
+        // Digits of a value that may be zero say nothing.
         Some((width, places)) if width > value.abs() => places.clamp(0, 9),
         Some((_, places)) => places.clamp(three, three + 2),
     }

@@ -6,12 +6,12 @@ use crate::plot::Drawing;
 
 pub use page::sheet_html;
 
-/// What a reader is shown, in order.
+/// Contents of a sheet, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Sheet {
     /// Which command made it: `bartizan plan delay`.
     pub command: String,
-    /// What it is of.
+    /// Its title.
     pub title: String,
     /// The question it answers.
     pub question: String,
@@ -19,9 +19,9 @@ pub struct Sheet {
     pub answer: String,
     /// Parts.
     pub sections: Vec<Section>,
-    /// Where the model ceases to hold.
+    /// Limits of the model.
     pub limits: Vec<String>,
-    /// Where numbers come from: authors and titles, documents, records.
+    /// Sources of the numbers: authors and titles, documents, records.
     pub sources: Vec<String>,
     /// The command line that makes it again.
     pub again: String,
@@ -32,7 +32,7 @@ pub struct Sheet {
 pub struct Section {
     /// Its heading.
     pub heading: String,
-    /// What is said before its tables.
+    /// Paragraphs before its tables.
     pub text: Vec<String>,
     /// Tables.
     pub tables: Vec<Grid>,
@@ -43,7 +43,7 @@ pub struct Section {
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Grid {
-    /// What stands over it.
+    /// Caption above it.
     pub caption: String,
     /// Headings of its columns.
     pub columns: Vec<Column>,
@@ -56,14 +56,14 @@ pub struct Grid {
 pub struct Column {
     /// Its heading.
     pub heading: String,
-    /// Whether its cells are numbers, set to the right.
+    /// True if its cells are numbers, set to the right.
     pub is_number: bool,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Field {
-    /// What stands in it: it says all that the tone does.
+    /// Its text: it says all that the tone does.
     pub text: String,
     /// Its colour in the page.
     pub tone: Tone,
@@ -85,7 +85,7 @@ pub enum Tone {
     Good,
     /// Not as it should be.
     Bad,
-    /// Of little weight.
+    /// Low emphasis.
     Faint,
 }
 

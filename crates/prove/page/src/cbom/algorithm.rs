@@ -11,18 +11,18 @@ use self::naming::{Naming, encryption, key_exchange, oid, signature};
 /// An algorithm as a component of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Algorithm {
-    /// What other components call it by: two algorithms with one reference are one.
+    /// Identity of the algorithm: two algorithms with one reference are one.
     pub(super) reference: String,
     pub(super) name: String,
     /// `algorithmProperties`.
     pub(super) properties: Value,
     /// Its object identifier, where one exists.
     pub(super) oid: Option<&'static str>,
-    /// What it is made of.
+    /// Algorithms that it is composed of.
     pub(super) parts: Vec<Algorithm>,
 }
 
-/// What kind of primitive an algorithm is, and what it is used for.
+/// The kind of primitive of an algorithm, and its uses.
 type Role = (&'static str, &'static [&'static str]);
 
 const KEM: Role = ("kem", &["encapsulate", "decapsulate"]);
@@ -224,7 +224,7 @@ impl Algorithm {
     }
 }
 
-/// What falls to a quantum computer meets no category: CycloneDX writes 0.
+/// An algorithm that falls to a quantum computer meets no category: CycloneDX writes 0.
 fn level(category: Option<Category>) -> u8 {
     category.map_or(0, |category| category.0)
 }

@@ -1,4 +1,4 @@
-//! Where an asset was seen.
+//! Places where an asset was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) enum Place {
     Ledger { at_us: u64, node: String, between: String },
 }
 
-/// How packets were read.
+/// State of packets as they were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Read {
     /// As anybody reads them.
@@ -34,7 +34,7 @@ pub(super) enum Read {
     Opened,
 }
 
-/// What captures and ledgers are called.
+/// Names of captures and ledgers.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Captures, in the order in which they were read.

@@ -1,4 +1,4 @@
-//! What was observed, folded into assets.
+//! Observations, folded into assets.
 
 mod document;
 mod ipsec;
@@ -26,7 +26,7 @@ use super::service::Service;
 /// Assets and links distinguished: what is negotiated, an unauthenticated peer may choose.
 const KEPT: usize = 10_000;
 
-/// Nobody tells how the ends were authenticated.
+/// No evidence of how the ends were authenticated.
 const NOBODY: [Vec<Place>; 2] = [Vec::new(), Vec::new()];
 
 /// A capture that was read.
@@ -80,8 +80,8 @@ impl Inventory {
         });
     }
 
-    /// The capture was read, and this is the SHA-256 of all its bytes as they lie on disk, in lower-case hexadecimal; none
-    /// where it was not read to its end.
+    /// The capture was read, and this is the SHA-256 of all its bytes as they lie on disk, in
+    /// lower-case hexadecimal; none where it was not read to its end.
     pub fn end(&mut self, sha256: Option<String>, totals: &Totals) {
         if let Some(capture) = self.captures.last_mut() {
             capture.complete = sha256.is_some();
@@ -221,7 +221,7 @@ impl Inventory {
         described.reference
     }
 
-    /// What a ServerHello agreed to; the reference of the protocol.
+    /// Adds the choices of a ServerHello; returns the reference of the protocol.
     fn agreed(&mut self, kind: &'static str, hello: &Seen<ServerHello>, posture: &Posture, between: &str) -> String {
         let schemes = [posture.server_signature, posture.client_signature];
         let protocol = Protocol::tls(&Agreed {

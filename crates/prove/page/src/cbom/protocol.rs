@@ -17,22 +17,22 @@ pub(super) struct Protocol {
     pub(super) name: String,
     /// `protocolProperties`.
     pub(super) properties: Value,
-    /// What it was agreed to use, each with what shows it.
+    /// Algorithms agreed on, each with its evidence.
     pub(super) algorithms: Vec<(Algorithm, Seen)>,
 }
 
-/// What shows that an algorithm is used.
+/// Evidence that an algorithm is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// The message that made the choice.
     InHello,
-    /// What tells how the server was authenticated.
+    /// The evidence of the server's authentication.
     ByServer,
-    /// What tells how the client was authenticated.
+    /// The evidence of the client's authentication.
     ByClient,
 }
 
-/// What a TLS or DTLS handshake agreed on, as far as anybody tells.
+/// The choices of a TLS or DTLS handshake, as far as they are known.
 pub(super) struct Agreed {
     pub(super) kind: &'static str,
     pub(super) version: Version,
@@ -93,7 +93,7 @@ impl Protocol {
         }
     }
 
-    /// What both ends of SSH agreed on; none before they had.
+    /// The choices of both ends of SSH; none before they had made them.
     pub(super) fn ssh(ssh: &Ssh) -> Option<Self> {
         let method = ssh.key_exchange().filter(|_| ssh.established())?;
         let mut algorithms = vec![(Algorithm::ssh_key_exchange(method), Seen::InHello)];

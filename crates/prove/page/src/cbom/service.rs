@@ -1,5 +1,5 @@
-//! Links as CycloneDX describes services, those in plaintext included: a bill of materials that lists cryptography only is
-//! silent where there is none.
+//! Links as CycloneDX describes services, those in plaintext included: a bill of materials that
+//! lists cryptography only is silent where there is none.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -23,7 +23,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// What a link to `server` is known by, and it.
+    /// Returns the key of a link to `server`, and its service.
     pub(super) fn new(
         scheme: &str,
         server: &str,
@@ -96,8 +96,8 @@ impl Service {
     }
 }
 
-/// The end as a URI (RFC 3986) that validators take: an IPv6 address without `::`, which some of them refuse, and of what has no
-/// IP address its station.
+/// The end as a URI (RFC 3986) that validators take: an IPv6 address without `::`, which some of
+/// them refuse, and of what has no IP address its station.
 fn endpoint(scheme: &str, server: &str) -> String {
     let in_full = |address: Ipv6Addr| address.segments().map(|group| format!("{group:x}")).join(":");
     if let Ok(SocketAddr::V6(socket)) = server.parse() {

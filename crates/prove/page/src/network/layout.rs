@@ -1,4 +1,4 @@
-//! Where the nodes of a map stand. No physics and no chance: the same network has the same map.
+//! Places of the nodes of a map. No physics and no chance: the same network has the same map.
 
 use std::collections::VecDeque;
 use std::f64::consts::{PI, TAU};
@@ -27,11 +27,11 @@ const MARGIN: f64 = 26.0;
 pub(super) struct Spot {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// Where the name stands outside: the direction in which it is written, in radians. None where it is inside.
+    /// Direction in radians in which a name outside the node is written. None for a name inside.
     pub(super) outward: Option<f64>,
 }
 
-/// Where everything is.
+/// Places of all nodes, and the size of the map.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) spots: Vec<Spot>,
@@ -204,7 +204,8 @@ impl Part {
     }
 }
 
-/// The node with most neighbours in the middle, the others on rings by their distance from it, children near their parent.
+/// The node with most neighbours in the middle, the others on rings by their distance from it,
+/// children near their parent.
 fn radial(nodes: &[usize], neighbours: &[Vec<usize>], widest: f64) -> Vec<(usize, Spot)> {
     let Some(&root) = nodes
         .iter()

@@ -1,7 +1,8 @@
 //! The page of what is followed: its markup, its style and its script, and where its map draws what.
 //!
-//! Unlike the other pages it is served, and changes: its script asks for the state and puts it in place, always as text. It needs nothing
-//! else, and nothing of it is inline, so that whoever serves it can forbid all that is.
+//! Unlike the other pages it is served, and changes: its script asks for the state and puts it in
+//! place, always as text. It needs nothing else, and nothing of it is inline, so that its server
+//! can forbid all that is.
 
 use std::collections::HashMap;
 
@@ -109,7 +110,7 @@ fn body() -> Markup {
     }
 }
 
-/// Where the ends of links stand.
+/// Places of the ends of links.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Map {
     width: f64,
@@ -122,14 +123,15 @@ struct Node {
     name: String,
     x: f64,
     y: f64,
-    /// Of one that has its name inside.
+    /// Width of a node that has its name inside.
     width: Option<f64>,
-    /// Where the name stands outside: the direction in which it is written, in degrees.
+    /// Direction in degrees in which a name outside the node is written.
     outward: Option<f64>,
 }
 
 impl Map {
-    /// Of links, each with how good it is, its number and its ends. Where they have too many ends those of the worst are drawn.
+    /// Map of links, each with the rank of its verdict, its number and its ends. If they have too
+    /// many ends those of the worst are drawn.
     #[must_use]
     pub fn of<'a>(links: impl Iterator<Item = (u8, u64, &'a [String; 2])>) -> Self {
         let mut links: Vec<_> = links.collect();

@@ -1,6 +1,8 @@
-//! The network drawn: hosts or nodes, and between them the links, each with two strokes and two chips that are never merged.
+//! The network drawn: hosts or nodes, and between them the links, each with two strokes and two
+//! chips that are never merged.
 //!
-//! A verdict is shown four times: by colour, by the stroke's dashes, by the chip's sign and in words. One of them is enough.
+//! A verdict is shown four times: by colour, by the stroke's dashes, by the chip's sign and in
+//! words. One of them is enough.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -33,11 +35,12 @@ struct Edge<'a> {
     link: &'a Link,
     number: usize,
     ends: (usize, usize),
-    /// How far next to the straight line between its ends.
+    /// Distance from the straight line between its ends.
     offset: f64,
 }
 
-/// A link that a deployment file lists and nobody saw: its interface and the names of its ends.
+/// A link that a deployment file lists and that was not seen: its interface and the names of its
+/// ends.
 #[derive(Debug, Clone)]
 pub struct Unseen {
     /// The interface.
@@ -130,7 +133,8 @@ pub(super) fn map(title: &str, file: usize, links: &[(usize, &Link)], unseen: &[
     )
 }
 
-/// What nodes are called on the map: behind the name the network functions that requests in plaintext tell of.
+/// Labels of the nodes on the map: behind the name the network functions that requests in plaintext
+/// tell of.
 fn labels(names: Vec<String>, edges: &[Edge<'_>]) -> Vec<String> {
     let mut functions: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); names.len()];
     for edge in edges {
@@ -228,12 +232,13 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
     canvas.close_link();
 }
 
-/// Of a link within a node: the top of its arc.
+/// The top of the arc of a link within a node.
 fn peak(node: (f64, f64), edge: &Edge<'_>) -> (f64, f64) {
     (node.0 + edge.offset, node.1 - HEIGHT * 2.6)
 }
 
-/// What is across a link: upwards, or to the left of a vertical one; and whether that is against its direction.
+/// The direction across a link: upwards, or to the left of a vertical one; and whether that is
+/// against its direction.
 fn normal(dx: f64, dy: f64) -> (f64, (f64, f64)) {
     let length = dx.hypot(dy);
     let upwards = dx < 0.0 || (dx.abs() < 1.0 && dy > 0.0);
@@ -241,7 +246,7 @@ fn normal(dx: f64, dy: f64) -> (f64, (f64, f64)) {
     (turn, (dy / length * turn, -dx / length * turn))
 }
 
-/// Where the chips of a link may stand, the best place first.
+/// Places for the chips of a link, the best place first.
 fn positions(layout: &Layout, edge: &Edge<'_>) -> Vec<(f64, f64)> {
     let (from, to) = (at(layout, edge.ends.0), at(layout, edge.ends.1));
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -264,8 +269,8 @@ fn positions(layout: &Layout, edge: &Edge<'_>) -> Vec<(f64, f64)> {
     std::iter::once(best).chain(shares).map(point).collect()
 }
 
-/// How far along a link its chips stand: half-way between what two nodes take of it, and further out in a crowd, where
-/// links are further apart.
+/// Share of a link's length at which its chips stand: half-way between what two nodes take of it,
+/// and further out in a crowd, where links are further apart.
 fn share(layout: &Layout, edge: &Edge<'_>) -> f64 {
     let outside = |node: usize| layout.spots.get(node).is_some_and(|spot| spot.outward.is_some());
     match (outside(edge.ends.0), outside(edge.ends.1)) {
@@ -321,8 +326,8 @@ fn badge(canvas: &mut Canvas, edge: &Edge<'_>, at: (f64, f64), file: usize, name
     canvas.close_link();
 }
 
-/// Whether there is something to object to that neither verdict shows: a rekey that lost its post-quantum exchange, a link in
-/// no deployment file, a ledger that says something else.
+/// Returns true if there is something to object to that neither verdict shows: a rekey that lost
+/// its post-quantum exchange, a link in no deployment file, a ledger that says something else.
 fn marked(link: &Link) -> bool {
     let shown = |concern| {
         matches!(
@@ -421,7 +426,7 @@ pub(super) fn sentence(link: &Link) -> String {
     )
 }
 
-/// What strokes and signs stand for.
+/// Legend of the strokes and signs.
 pub(super) fn legend() -> Drawing {
     let mut canvas = Canvas::default();
     let mut x = 0.0;

@@ -37,7 +37,7 @@ pub(super) fn page(surveys: &[Survey<'_>]) -> String {
     frame::page("What the packets show", &[include_str!("style.css")], "broad", &body)
 }
 
-/// Links with each verdict: readable now, vulnerable, what nobody can tell, and safe.
+/// Links with each verdict: readable now, vulnerable, unknown, and safe.
 fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 4] {
     let links = surveys.iter().flat_map(|survey| &survey.network.links);
     links.filter(|link| link.carried()).fold([0; 4], |mut counts, link| {
@@ -82,7 +82,7 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
     }
 }
 
-/// How much was judged, what is wrong by severity, what to do first.
+/// Shares judged, findings by severity, and first steps.
 fn judged(survey: &Survey<'_>, named: bool) -> Markup {
     let answer = &survey.answer;
     let [bytes, unproven, not_read] = answer.bytes;
@@ -194,7 +194,7 @@ fn worst_first(links: &[Link]) -> Vec<(usize, &Link)> {
             Verdict::QuantumSafe => 4,
         };
         (
-            // What carried nothing endangers nothing.
+            // A link that carried nothing endangers nothing.
             !link.carried(),
             rank(link.confidentiality.verdict()),
             rank(link.authenticity.verdict()),

@@ -31,7 +31,8 @@ impl Taken {
         taken
     }
 
-    /// Takes the first of these places, each the middle of something so large, where nothing stands; none where there is none.
+    /// Takes the first of these places, each the middle of something so large, where nothing
+    /// stands; none where there is none.
     pub(super) fn place(&mut self, (width, height): (f64, f64), places: &[(f64, f64)]) -> Option<(f64, f64)> {
         let free = |at: &&(f64, f64)| {
             let [left, top, right, bottom] = around(**at, width, height);

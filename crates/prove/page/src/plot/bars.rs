@@ -19,15 +19,16 @@ pub struct Bar {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Interval>,
-    /// What it cannot pass: a line across it for each that is known, every bar's in the same order.
+    /// Limits that it cannot pass: a line across it for each that is known, every bar's in the same
+    /// order.
     pub limits: Vec<Option<f64>>,
-    /// What a publication has in its place.
+    /// Values that a publication has in its place.
     pub published: Vec<f64>,
-    /// What a reader must know of it in a word or two, such as that it has two modes.
+    /// A caveat for the reader in a word or two, such as that it has two modes.
     pub note: Option<String>,
 }
 
-/// How the limit of this number is drawn, for the words next to a plot.
+/// The line style of the limit of this number, for the words next to a plot.
 #[must_use]
 pub fn line_of(index: usize) -> &'static str {
     ["Line across a bar", "Dashed line", "Dotted line"][index.min(2)]

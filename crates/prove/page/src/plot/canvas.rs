@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::STYLE;
 
-/// Where a text begins.
+/// The point of a text that is placed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -45,8 +45,8 @@ impl Drawing {
         )
     }
 
-    /// As a file of its own, readable on light and dark background: it brings its background along. The title stands above the plot,
-    /// the note below it.
+    /// As a file of its own, readable on light and dark background: it brings its background along.
+    /// The title stands above the plot, the note below it.
     #[must_use]
     pub fn standalone(&self, note: &str) -> String {
         const MARGIN: f64 = 20.0;
@@ -125,7 +125,7 @@ impl Drawing {
         self.title = title.to_owned();
     }
 
-    /// What the plot shows, in one line.
+    /// Title of the plot, in one line.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
@@ -196,8 +196,8 @@ impl Canvas {
         );
     }
 
-    /// Words along a direction (radians, clockwise from the right), beginning `distance` away from a point. Those that would
-    /// stand on their head are turned round.
+    /// Words along a direction (radians, clockwise from the right), beginning `distance` away from
+    /// a point. Those that would stand on their head are turned round.
     pub(crate) fn text_along(&mut self, at: (f64, f64), direction: f64, distance: f64, class: &str, words: &str) {
         let degrees = direction.to_degrees().rem_euclid(360.0);
         let turned = (90.0..270.0).contains(&degrees);

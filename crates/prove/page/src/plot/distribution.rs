@@ -1,4 +1,4 @@
-//! How values are distributed: density, box and points of each level.
+//! Distributions of values: density, box and points of each level.
 
 use bartizan_stats::{Interval, Random, Sample};
 
@@ -13,7 +13,7 @@ const KERNELS: usize = 1000;
 /// Nor do more dots.
 const DOTS: usize = 120;
 
-/// What one level gave.
+/// Samples of one level.
 #[derive(Debug, Clone)]
 pub struct Cloud {
     /// The level.
@@ -24,9 +24,9 @@ pub struct Cloud {
     pub samples: Sample,
     /// The median of each trial, in order: the dots, and whether the machine was in its slow mode.
     pub trials: Vec<(f64, bool)>,
-    /// What a publication has in its place.
+    /// Values that a publication has in its place.
     pub published: Vec<f64>,
-    /// What a reader must know of it in a word or two, such as that it has two modes.
+    /// A caveat for the reader in a word or two, such as that it has two modes.
     pub note: Option<String>,
     /// The median of the trials' medians.
     pub median: f64,
@@ -35,14 +35,15 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Where whiskers end: 5 % and 95 % of the samples, or all of fewer than a hundred.
+    /// Ends of the whiskers: 5 % and 95 % of the samples, or all of fewer than a hundred.
     fn whiskers(&self) -> [f64; 2] {
         let tail = if self.samples.n() < 100 { 0.0 } else { 0.05 };
         [self.samples.quantile(tail), self.samples.quantile(1.0 - tail)]
     }
 }
 
-/// Each level as the density of its samples, a box of their quartiles with whiskers from 5 to 95 %, and a dot for each trial.
+/// Each level as the density of its samples, a box of their quartiles with whiskers from 5 to 95 %,
+/// and a dot for each trial.
 #[must_use]
 pub fn distribution(title: &str, axis: &Axis, panels: &[Panel<Cloud>]) -> Drawing {
     frame(title, panels, axis, Start::Free)
@@ -87,8 +88,9 @@ impl Row for Cloud {
     }
 }
 
-/// A Gaussian kernel density along the axis, as an outline above `baseline`; Silverman's bandwidth, narrowed by the quartiles
-/// so that a tail does not smear the bulk. `None` where there are too few samples or they do not differ.
+/// A Gaussian kernel density along the axis, as an outline above `baseline`; Silverman's bandwidth,
+/// narrowed by the quartiles so that a tail does not smear the bulk. `None` where there are too few
+/// samples or they do not differ.
 fn density(cloud: &Cloud, scale: &Scale, baseline: f64, height: f64) -> Option<Vec<(f64, f64)>> {
     let stride = cloud.samples.n().div_ceil(KERNELS).max(1);
     let sorted: Vec<f64> = cloud

@@ -91,7 +91,7 @@ fn steps(curve: &Curve, scale: &Scale, place: impl Fn(f64) -> f64) -> Vec<(f64, 
     let mut points = vec![(scale.place(sorted[0]), place(0.0))];
     let mut share = 0.0;
     for index in (0..n).step_by(stride).chain([n - 1]) {
-        // What lies beyond the axis is not drawn at its edge.
+        // Samples beyond the axis are not drawn at its edge.
         let x = scale.place(sorted[index]);
         if x > WIDTH - 24.0 {
             break;

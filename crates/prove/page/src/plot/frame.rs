@@ -13,7 +13,7 @@ const AXIS: f64 = 40.0;
 /// Room for an axis label that stands at its right end.
 const TOP: f64 = 6.0;
 
-/// What a row shows besides its drawing.
+/// Texts of a row next to its drawing.
 pub(super) struct Labels {
     /// The level, on the left.
     pub(super) name: String,
@@ -41,12 +41,12 @@ impl Labels {
     }
 }
 
-/// How rows of one kind are drawn.
+/// A kind of row, and its drawing.
 pub(super) trait Row {
     /// Height of a row.
     const HEIGHT: f64;
 
-    /// What stands next to it.
+    /// Texts next to it.
     fn labels(&self, axis: &Axis) -> Labels;
 
     /// The values its axis has to hold.
@@ -56,8 +56,8 @@ pub(super) trait Row {
     fn draw(&self, canvas: &mut Canvas, scale: &Scale, axis: &Axis, top: f64, bottom: f64);
 }
 
-/// Draws a frame with a row for every item, on one axis below all panels; where only panels together span so much that the
-/// axis would be logarithmic, each has its own.
+/// Draws a frame with a row for every item, on one axis below all panels; where only panels
+/// together span so much that the axis would be logarithmic, each has its own.
 pub(super) fn frame<T: Row>(title: &str, panels: &[Panel<T>], axis: &Axis, start: Start) -> Drawing {
     let items = || panels.iter().flat_map(|panel| &panel.items);
     let widest = |text: fn(&Labels) -> &str, size: f64| {

@@ -9,8 +9,8 @@ const FIELD: f64 = 30.0;
 /// One row of fields; absent where nothing was measured.
 pub(crate) type Row = (String, Vec<Option<f64>>);
 
-/// A field for every row and column with its number in it; colour goes by the number's place among all, by its logarithm
-/// where they span more than twenty times.
+/// A field for every row and column with its number in it; colour goes by the number's place among
+/// all, by its logarithm where they span more than twenty times.
 #[must_use]
 pub fn heat_map(title: &str, axis: &Axis, columns: &[String], panels: &[Panel<Row>]) -> Drawing {
     let mut canvas = Canvas::default();

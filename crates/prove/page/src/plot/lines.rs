@@ -1,4 +1,4 @@
-//! How a quantity changes with another.
+//! A quantity over another.
 
 use bartizan_stats::Interval;
 
@@ -31,11 +31,12 @@ pub struct Point {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Interval>,
-    /// What a publication has in its place.
+    /// Values that a publication has in its place.
     pub published: Vec<f64>,
 }
 
-/// Medians with intervals, joined in order of x; either axis is logarithmic where its values span more than twenty times.
+/// Medians with intervals, joined in order of x; either axis is logarithmic where its values span
+/// more than twenty times.
 #[must_use]
 pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> Drawing {
     let mut canvas = Canvas::default();

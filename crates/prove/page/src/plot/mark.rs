@@ -1,10 +1,11 @@
-//! Where a publication has its value, marked in a row of a plot.
+//! The value of a publication, marked in a row of a plot.
 
 use super::Axis;
 use super::canvas::{Anchor, Canvas};
 use super::scale::Scale;
 
-/// Published values further away than so many times what was measured are not given room on the axis: an arrow at its end names them.
+/// Published values further away than so many times what was measured are not given room on the
+/// axis: an arrow at its end names them.
 const NEAR: f64 = 3.0;
 /// Half of a diamond, and an arrow.
 const SIZE: f64 = 5.0;

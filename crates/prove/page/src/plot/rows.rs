@@ -1,4 +1,4 @@
-//! What rows of one value have in common.
+//! Parts that rows of one value have in common.
 
 use bartizan_stats::Interval;
 

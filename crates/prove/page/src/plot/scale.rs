@@ -7,7 +7,7 @@ use super::Axis;
 /// Values that span more than this many times their least are shown on a logarithmic axis.
 const LOGARITHMIC_FROM: f64 = 20.0;
 
-/// Where an axis has to begin.
+/// The required start of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// At 0: lengths are compared.
@@ -78,12 +78,12 @@ impl Scale {
         }
     }
 
-    /// Whether its values span so much that the small ones are lost on a linear axis.
+    /// Returns true if its values span so much that the small ones are lost on a linear axis.
     pub(super) fn is_wide(&self) -> bool {
         self.wide
     }
 
-    /// Whether bars make sense: they begin at 0.
+    /// Returns true if bars make sense: they begin at 0.
     pub(super) fn is_logarithmic(&self) -> bool {
         self.logarithmic
     }
@@ -102,7 +102,7 @@ impl Scale {
         self.from + share.clamp(-0.01, 1.01) * (self.to - self.from)
     }
 
-    /// Whether a value as measured lies on it.
+    /// Returns true if a value as measured lies on it.
     pub(super) fn holds(&self, value: f64) -> bool {
         let shown = value * self.factor;
         (self.low..=self.high).contains(&shown)
@@ -113,7 +113,7 @@ impl Scale {
         [self.from, self.to]
     }
 
-    /// Where nothing is, or the left end.
+    /// The place of zero, or the left end.
     pub(super) fn origin(&self) -> f64 {
         self.place_of_shown(if self.logarithmic {
             self.low

@@ -1,4 +1,4 @@
-//! What a whole is made of.
+//! Parts of a whole.
 
 use super::canvas::{Anchor, Canvas, Drawing, text_width};
 use super::frame::{Labels, Row, frame};

@@ -1,4 +1,4 @@
-//! What two ends of IKEv2 agree on, by packets or by the word of a ledger.
+//! The choices of two ends of IKEv2, from packets or from a ledger.
 
 use bartizan_ledger as ledger;
 use bartizan_registry::{self as registry, Category, TransformKind, authentication_method, x509_algorithm};
@@ -8,7 +8,8 @@ use super::naming::{Naming, encryption, key_exchange, signature};
 use super::{AUTHENTICATED, Algorithm, CIPHER, DERIVATION, KEM, KEY_AGREEMENT, MAC, OTHER, SIGNATURE, UNKNOWN, level};
 
 impl Algorithm {
-    /// A transform that two IKEv2 ends agreed on; an additional key exchange is the same algorithm as the first would be.
+    /// A transform that two IKEv2 ends agreed on; an additional key exchange is the same algorithm
+    /// as the first would be.
     pub(in crate::cbom) fn transform(transform: Transform) -> Self {
         let kind = TransformKind::of(transform.kind);
         let known = kind.and_then(|kind| registry::transform(kind, transform.id));
@@ -82,8 +83,8 @@ impl Algorithm {
         Self::new(reference, name.to_owned(), UNKNOWN, Naming::default(), None)
     }
 
-    /// How an end of IKEv2 proved who it is, in the words of the daemon that wrote the ledger: `ECDSA_WITH_SHA256_DER`,
-    /// `pre-shared key`.
+    /// The authentication of an end of IKEv2, in the words of the daemon that wrote the ledger:
+    /// `ECDSA_WITH_SHA256_DER`, `pre-shared key`.
     pub(in crate::cbom) fn proof_of_ledger(name: &str, forgery: ledger::Forgery) -> Self {
         let (role, level) = match forgery {
             ledger::Forgery::PossibleLater => (SIGNATURE, Some(level(None))),

@@ -1,4 +1,4 @@
-//! What CycloneDX calls algorithms by.
+//! CycloneDX's names of algorithms.
 
 /// Family, elliptic curve and parameter set, as CycloneDX lists them; empty where its lists have none.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn digits(name: &str) -> Option<String> {
     (!digits.is_empty()).then_some(digits)
 }
 
-/// What CycloneDX calls a key exchange by.
+/// CycloneDX's name of a key exchange.
 pub(super) fn key_exchange(name: &str) -> Naming {
     let plain = name.to_ascii_lowercase().replace(['-', '_', ' '], "");
     let elliptic = |curve: String| Naming {
@@ -193,7 +193,7 @@ pub(super) fn key_exchange(name: &str) -> Naming {
     }
 }
 
-/// What CycloneDX calls a signature by.
+/// CycloneDX's name of a signature.
 pub(super) fn signature(name: &str) -> Naming {
     let plain = name.to_ascii_lowercase().replace(['-', '_', ' ', ','], "");
     let of = |family, curve: Option<&str>, parameters: Option<String>| Naming {
@@ -258,7 +258,7 @@ pub(super) fn signature(name: &str) -> Naming {
     Naming::default()
 }
 
-/// What CycloneDX calls a cipher by, without its key length.
+/// CycloneDX's name of a cipher, without its key length.
 pub(super) fn encryption(name: &str) -> Naming {
     let families = [
         ("AES", "AES"),

@@ -86,7 +86,8 @@ impl Inventory {
         };
         for ledger in &self.ledgers {
             for node in &ledger.nodes {
-                // A node may have begun another file: which of them has a record nobody keeps.
+                // A node may have begun another file: the ledger does not keep which of them has a
+                // record.
                 let files = names.ledgers.entry(node.clone()).or_default();
                 let between = if files.is_empty() { "" } else { " or " };
                 *files = format!("{files}{between}{}", ledger.name);

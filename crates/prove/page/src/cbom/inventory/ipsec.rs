@@ -12,7 +12,7 @@ use crate::cbom::algorithm::Algorithm;
 use crate::cbom::evidence::Place;
 use crate::cbom::protocol::{Additional, Agreement, Protocol, Seen as Shown};
 
-/// How the ends of an IKE_SA proved who they are, as far as anybody tells.
+/// Authentication of the ends of an IKE_SA, as far as packets or ledgers show it.
 #[derive(Default)]
 struct Proofs {
     algorithms: Vec<(Algorithm, Shown)>,
@@ -71,7 +71,7 @@ impl Inventory {
         let between = format!("{} -> {}, SPI 0x{:08x}", sa.source, sa.destination, sa.spi);
         let mut places = vec![self.packets(sa.first, sa.last, &between)];
         let protocol = match (&judged.made, record) {
-            // Whatever was agreed on: anyone can read it.
+            // Anyone can read it, whatever the ends agreed on.
             _ if sa.in_plaintext().is_some() => Protocol::esp(sa),
             (Some(made), _) => {
                 places.push(self.packets(made.first, made.last, &between).opened());
@@ -103,8 +103,8 @@ impl Inventory {
         references
     }
 
-    /// How both ends proved who they are, in AUTH payloads that keys opened; the certificates they sent are added. None where
-    /// no such payload was opened.
+    /// The authentication of both ends, in AUTH payloads that keys opened; the certificates they
+    /// sent are added. None where no such payload was opened.
     fn proofs_opened(&mut self, opened: &Opened, between: &str) -> Option<Proofs> {
         let mut proofs = Proofs::default();
         let [initiator, responder] = &opened.proofs;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Protocol, Seen};
 use crate::cbom::algorithm::Algorithm;
 
-/// Whether the additional key exchanges that an IKE_SA chose are shown to have taken place.
+/// Evidence that the additional key exchanges which an IKE_SA chose have taken place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cbom) enum Additional {
     Shown,
@@ -30,7 +30,7 @@ struct Transformed {
     algorithm: Algorithm,
 }
 
-/// What was agreed on for a security association, in the order of the transforms' types.
+/// Transforms agreed on for a security association, in the order of their types.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cbom) struct Agreement(Vec<Transformed>);
 
@@ -64,8 +64,8 @@ impl Transformed {
 }
 
 impl Agreement {
-    /// A proposal that was chosen. What was chosen and is not `shown` to have happened, the additional key exchanges, is
-    /// left out.
+    /// A proposal that was chosen. Additional key exchanges that are not `shown` to have happened
+    /// are left out.
     pub(in crate::cbom) fn shown(chosen: &Proposal, shown: Additional) -> Self {
         let counts = |transform: &&Transform| shown == Additional::Shown || !transform.is_additional();
         let transforms = chosen.transforms.iter().filter(counts);
@@ -205,8 +205,8 @@ impl Protocol {
         }
     }
 
-    /// ESP of which only its packets are there. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether
-    /// it encrypts at all.
+    /// ESP of which only its packets are there. Its cipher was agreed on in IKE_AUTH, encrypted:
+    /// what can be seen is whether it encrypts at all.
     pub(in crate::cbom) fn esp(sa: &EspSa) -> Self {
         let (reference, name) = if sa.in_plaintext().is_some() {
             ("protocol/ipsec/esp-null", "ESP, NULL encryption")
