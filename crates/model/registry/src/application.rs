@@ -9,7 +9,8 @@ pub struct SuciScheme {
     pub code: u8,
     /// Its name.
     pub name: &'static str,
-    /// Whether a recorder with a quantum computer learns the identifier; none where it is not concealed at all.
+    /// Safety of the identifier from a recorder with a quantum computer; none where it is not
+    /// concealed at all.
     pub recording: Option<Safety>,
 }
 
@@ -37,7 +38,8 @@ pub static SUCI_SCHEMES: &[SuciScheme] = &[
 pub struct JwsAlgorithm {
     /// The value of `alg`.
     pub name: &'static str,
-    /// Whether a forger with a quantum computer can sign; none where it depends on a shared key.
+    /// Safety of the signature from a forger with a quantum computer; none where it depends on a
+    /// shared key.
     pub forgery: Option<Safety>,
 }
 

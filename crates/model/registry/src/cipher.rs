@@ -39,19 +39,20 @@ pub struct Cipher {
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 names it.
     pub rustls: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 impl Cipher {
-    /// Whether the record cipher is AES with a key of 256 bits, as CNSA 2.0 asks.
+    /// Returns true if the record cipher is AES with a key of 256 bits, as CNSA 2.0 asks.
     #[must_use]
     pub fn is_aes_256(&self) -> bool {
         self.category == Some(Category(5))
     }
 
-    /// Bytes of authentication tag at the end of each record: 8 of AES-CCM-8, 16 of every other AEAD (RFC 5116, RFC 6655).
+    /// Bytes of authentication tag at the end of each record: 8 of AES-CCM-8, 16 of every other
+    /// AEAD (RFC 5116, RFC 6655).
     #[must_use]
     pub fn tag(&self) -> u8 {
         if self.name.contains("_CCM_8") { 8 } else { 16 }

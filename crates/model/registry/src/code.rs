@@ -74,7 +74,8 @@ impl CipherSuite {
     pub const CHACHA20_POLY1305_SHA256: Self = Self(0x1303);
 }
 
-/// Whether a 16-bit value is reserved by GREASE (RFC 8701): `0x0a0a`, `0x1a1a` ... `0xfafa`.
+/// Returns true if a 16-bit value is reserved by GREASE (RFC 8701): `0x0a0a`, `0x1a1a` ...
+/// `0xfafa`.
 #[must_use]
 pub const fn is_grease(value: u16) -> bool {
     value & 0x0f0f == 0x0a0a && value >> 8 == value & 0xff

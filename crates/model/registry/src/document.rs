@@ -22,8 +22,9 @@ const fn private(document: &'static str) -> Status {
     Status::new(document, "", State::Private)
 }
 
-/// The constants, one per line: name, constructor, document, date. An empty date is one that nobody here has seen; those of
-/// documents older than 2026 are general knowledge, not read again in the index.
+/// The constants, one per line: name, constructor, document, date. An empty date belongs to a
+/// document that was not read for this table; those of documents older than 2026 are general
+/// knowledge, not read again in the index.
 macro_rules! documents {
     ($($name:ident $state:ident $document:literal $date:literal;)*) => {
         $(pub(crate) const $name: Status = $state($document, $date);)*
@@ -136,7 +137,8 @@ documents! {
 pub(crate) const OQS: Status = private("OQS test point");
 /// FrodoKEM, BIKE and others as strongSwan's branches number them.
 pub(crate) const STRONGSWAN_BRANCH: Status = private("strongSwan branch frodokem");
-/// KEMs that no daemon but ours has, for research alone: of the numbers for private use (RFC 7296) those that Bartizan takes.
+/// KEMs that no daemon but ours has, for research alone: of the numbers for private use (RFC 7296)
+/// those that Bartizan takes.
 pub(crate) const RESEARCH: Status = private("RFC 7296, private use of Bartizan");
 /// Names of SSH with a domain behind them.
 pub(crate) const SSH_PRIVATE: Status = private("RFC 4251, private name");

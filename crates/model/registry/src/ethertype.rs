@@ -8,5 +8,6 @@ pub const MACSEC: u16 = 0x88e5;
 pub const PTP: u16 = 0x88f7;
 /// eCPRI (eCPRI specification, clause 3.1).
 pub const ECPRI: u16 = 0xaefe;
-/// Local experimental (IEEE 802, clause 9.2.3), the first of two: the key exchange of this project between two ends of a link.
+/// Local experimental (IEEE 802, clause 9.2.3), the first of two: the key exchange of this project
+/// between two ends of a link.
 pub const LOCAL_EXPERIMENTAL: u16 = 0x88b5;

@@ -1,17 +1,18 @@
-//! Who asks for post-quantum cryptography, what they ask for, and until when.
+//! Frameworks that ask for post-quantum cryptography: their demands and deadlines.
 //!
-//! None of these texts is of 3GPP or O-RAN, and none of them was read here itself: editions, algorithms and dates are as pages about
-//! the documents give them (second hand, in the words of `docs/interfaces`).
+//! None of these texts is of 3GPP or O-RAN, and none of them was read here itself: editions,
+//! algorithms and dates are as pages about the documents give them (second hand, in the words of
+//! `docs/interfaces`).
 
 use serde::Serialize;
 
-/// What of a link a framework is about.
+/// The part of a link that a framework is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// How keys are agreed on: what harvest now, decrypt later depends on.
+    /// Key exchange, which harvest now, decrypt later depends on.
     KeyExchange,
-    /// How ends prove who they are.
+    /// Authentication of the ends.
     Signature,
 }
 
@@ -41,7 +42,7 @@ pub struct Framework {
 }
 
 impl Framework {
-    /// What it asks of key exchanges, or of signatures.
+    /// Its demand on key exchanges, or on signatures.
     #[must_use]
     pub const fn asks(&self, subject: Subject) -> &'static str {
         match subject {
@@ -66,7 +67,7 @@ impl Framework {
     }
 }
 
-/// What a framework asks for that something falls short of.
+/// A demand of a framework that is not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Asked {
     /// The framework.
@@ -75,11 +76,11 @@ pub struct Asked {
     pub edition: &'static str,
     /// The part of it that says so.
     pub place: &'static str,
-    /// What it asks for, and until when.
+    /// Its demand and its deadline.
     pub asks: &'static str,
 }
 
-/// What each framework asks of key exchanges, or of signatures.
+/// The demand of each framework on key exchanges, or on signatures.
 pub fn asked(subject: Subject) -> impl Iterator<Item = Asked> {
     FRAMEWORKS.iter().map(move |framework| Asked {
         name: framework.name,

@@ -8,7 +8,7 @@ use crate::name::any_is;
 use crate::row::{category, cell, note};
 use crate::{Category, NamedGroup, Safety, Status};
 
-/// How a group makes its secret.
+/// The kind of key exchange of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub struct Group {
     pub code: NamedGroup,
     /// Name in the IANA registry.
     pub name: &'static str,
-    /// How it makes its secret.
+    /// Its kind of key exchange.
     pub kind: Kind,
     /// Bytes in the client's key share.
     pub client_share: u16,
@@ -50,7 +50,7 @@ pub struct Group {
     /// fields. Empty for a group of one part.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub parts: &'static [NamedGroup],
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

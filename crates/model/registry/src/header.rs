@@ -7,9 +7,9 @@ use crate::macsec::{MACSEC_ICV, MACSEC_SCI, MACSEC_SECTAG};
 /// Bytes that a protocol puts in front of or behind what it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Header {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// How many bytes.
+    /// Its size in bytes.
     pub bytes: u16,
     /// The document that defines it.
     pub document: &'static str,
@@ -77,7 +77,8 @@ pub const QUIC_CONNECTION_ID_MOST: u8 = 20;
 pub const QUIC_PACKET_NUMBER_MOST: u8 = 4;
 /// The least bytes of a UDP datagram with a QUIC Initial packet (RFC 9000, section 14.1).
 pub const QUIC_INITIAL_LEAST: u16 = 1200;
-/// How many times as much as it has received a QUIC server may send before the address is validated (RFC 9000, section 8.1).
+/// Factor of the bytes received that bounds the bytes a QUIC server may send before the address is
+/// validated (RFC 9000, section 8.1).
 pub const QUIC_AMPLIFICATION: u8 = 3;
 /// Segments in TCP's initial window at most (RFC 6928, section 2).
 pub const TCP_INITIAL_SEGMENTS: u16 = 10;
@@ -89,7 +90,8 @@ pub const IPV4_MTU_LEAST: u16 = 68;
 pub const IPV6_MTU_LEAST: u16 = 1280;
 /// The most bytes of an IPv4 packet (RFC 791, section 3.1).
 pub const IP_PACKET_MOST: u16 = 65_535;
-/// The most payload of an eCPRI message over Ethernet, as Groen et al. 2024 (section 3.2.1) and their figure 15 take it.
+/// The most payload of an eCPRI message over Ethernet, as Groen et al. 2024 (section 3.2.1) and
+/// their figure 15 take it.
 pub const ECPRI_PAYLOAD_PUBLISHED: u16 = 8192;
 /// Data of a fragment of IP comes in units of eight bytes (RFC 791, section 3.1; RFC 8200, section 4.5).
 pub const FRAGMENT_UNIT: u8 = 8;

@@ -1,11 +1,12 @@
-//! APIs over HTTP on the interfaces of a mobile network, by what their paths begin with; and network functions by the names of
-//! their services.
+//! APIs over HTTP on the interfaces of a mobile network, by what their paths begin with; and
+//! network functions by the names of their services.
 
-/// A network function that serves on the service-based interface. Its services are called `n`, its prefix, `-` and a name that
-/// each release adds to: `nnrf-disc`, `n5g-eir-eic` (TS 29.501, clause 4.4.1; TS 29.510, ServiceName).
+/// A network function that serves on the service-based interface. Its services are called `n`, its
+/// prefix, `-` and a name that each release adds to: `nnrf-disc`, `n5g-eir-eic` (TS 29.501, clause
+/// 4.4.1; TS 29.510, ServiceName).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkFunction {
-    /// What the names of its services have behind the `n`.
+    /// Prefix of the names of its services, behind the `n`.
     pub prefix: &'static str,
     /// As the standards abbreviate it, and as `requester-nf-type` and `User-Agent` name it (TS 29.510, NFType).
     pub name: &'static str,
@@ -85,13 +86,13 @@ pub fn network_function_named(name: &str) -> Option<&'static NetworkFunction> {
 pub struct HttpApi {
     /// The segment of its paths that names it; case does not matter, as software differs in it.
     pub segment: &'static str,
-    /// Whether the segment may go on.
+    /// True if the segment may go on.
     pub prefix: bool,
     /// The interface it belongs to: `A1`.
     pub interface: &'static str,
-    /// Who asks.
+    /// The network function that sends requests.
     pub client: &'static str,
-    /// Who answers.
+    /// The network function that answers.
     pub server: &'static str,
     /// The specification.
     pub document: &'static str,
@@ -135,10 +136,12 @@ pub fn http_api(segment: &str) -> Option<&'static HttpApi> {
     })
 }
 
-/// What header fields of the service-based interface begin with, in lower case (TS 29.500, clause 5.2.3).
+/// Prefix of the header fields of the service-based interface, in lower case (TS 29.500, clause
+/// 5.2.3).
 pub const SBI_HEADER: &str = "3gpp-sbi-";
 
-/// What the names of network functions end with (TS 23.003, clause 28.3.2): `nrf.5gc.mnc093.mcc208.3gppnetwork.org`.
+/// Suffix of the names of network functions (TS 23.003, clause 28.3.2):
+/// `nrf.5gc.mnc093.mcc208.3gppnetwork.org`.
 pub const NETWORK_DOMAIN: &str = ".3gppnetwork.org";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What exists: TLS groups, signature schemes and cipher suites, IKEv2 transforms, MACsec cipher suites, X.509 keys
-//! and the primitives under them, with their code points, sizes in bytes, NIST categories and the names that
-//! OpenSSL, rustls and strongSwan use.
+//! Registry of TLS groups, signature schemes and cipher suites, IKEv2 transforms, MACsec cipher
+//! suites, X.509 keys and the primitives under them, with their code points, sizes in bytes, NIST
+//! categories and the names that OpenSSL, rustls and strongSwan use.
 //!
 //! One table serves parsers, policy, planner and documents. The crate does no I/O.
 //!

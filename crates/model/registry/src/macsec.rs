@@ -27,7 +27,7 @@ pub struct MacsecSuite {
     pub status: Status,
     /// iproute2's name.
     pub iproute2: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! How names are compared: people write `ML-KEM-768`, `mlkem768` and `ML_KEM_768` for one thing.
+//! Comparison of names: people write `ML-KEM-768`, `mlkem768` and `ML_KEM_768` for one thing.
 
 /// The letters and digits of a name, in lower case: all that decides whether two names are the same.
 fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
@@ -7,13 +7,14 @@ fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
         .map(|c| c.to_ascii_lowercase())
 }
 
-/// Whether two names differ at most in case, hyphens, underscores and spaces.
+/// Returns true if two names differ at most in case, hyphens, underscores and spaces.
 #[must_use]
 pub fn same_name(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
 }
 
-/// Whether `needle` occurs within `name`, compared as [`same_name`] does; an empty needle occurs everywhere.
+/// Returns true if `needle` occurs within `name`, compared as [`same_name`] does; an empty needle
+/// occurs everywhere.
 #[must_use]
 pub fn mentions(name: &str, needle: &str) -> bool {
     let name: String = letters(name).collect();
@@ -21,7 +22,7 @@ pub fn mentions(name: &str, needle: &str) -> bool {
     name.contains(&needle)
 }
 
-/// Whether any of these names is `wanted`.
+/// Returns true if any of these names is `wanted`.
 pub(crate) fn any_is<const N: usize>(names: [Option<&str>; N], wanted: &str) -> bool {
     names.into_iter().flatten().any(|name| same_name(name, wanted))
 }

@@ -7,7 +7,7 @@ use crate::name::any_is;
 use crate::row::{category, cell, note};
 use crate::{Category, Safety, Status};
 
-/// What a primitive is for.
+/// The purpose of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -22,7 +22,7 @@ pub enum Purpose {
 pub struct Primitive {
     /// Name its specification gives it.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// NIST category; none for classical signatures.
     pub category: Option<Category>,
@@ -46,7 +46,7 @@ pub struct Primitive {
     pub aws_lc_rs: Option<&'static str>,
     /// strongSwan's keyword, in a release or in the branch the note names.
     pub strongswan: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -79,7 +79,8 @@ macro_rules! primitives {
 
 /// Every KEM and signature this project knows.
 pub static PRIMITIVES: &[Primitive] = primitives! {
-    // name, category, public key, secret key, seed, output, shared secret, document, OpenSSL, aws-lc-rs, strongSwan, note
+    // name, category, public key, secret key, seed, output, shared secret, document, OpenSSL,
+    // aws-lc-rs, strongSwan, note
     Kem {
         "ML-KEM-512"               1     800  1632 64   768 32 FIPS_203      "ML-KEM-512"  "ML_KEM_512"  "mlkem512";
         "ML-KEM-768"               3    1184  2400 64  1088 32 FIPS_203      "ML-KEM-768"  "ML_KEM_768"  "mlkem768";

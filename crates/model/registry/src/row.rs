@@ -33,7 +33,7 @@ macro_rules! safety {
     };
 }
 
-/// What is left of a row: nothing, or a note.
+/// The rest of a row: nothing, or a note.
 macro_rules! note {
     () => {
         None

@@ -17,7 +17,7 @@ pub struct SctpApplication {
     pub over_dtls: Option<u32>,
     /// Port assigned by IANA, or the usual one where none is.
     pub port: Option<u16>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

@@ -30,7 +30,7 @@ pub struct Signature {
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 has the scheme.
     pub rustls: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -109,8 +109,9 @@ pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|known| known.code == code)
 }
 
-/// The safety of a scheme from a forger with a quantum computer; none where nothing is known of it. A pair of a hash and a signature
-/// algorithm, as TLS 1.2 has them (RFC 5246, section 7.4.1.4.1; RFC 9189, section 6 for GOST), is classical whichever it is.
+/// The safety of a scheme from a forger with a quantum computer; none where nothing is known of it.
+/// A pair of a hash and a signature algorithm, as TLS 1.2 has them (RFC 5246, section 7.4.1.4.1;
+/// RFC 9189, section 6 for GOST), is classical whichever it is.
 #[must_use]
 pub fn signature_safety(code: SignatureScheme) -> Option<Safety> {
     let pair = pair_name(code.0).map(|_| Safety::Vulnerable);

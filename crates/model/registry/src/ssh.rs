@@ -1,5 +1,5 @@
-//! SSH: key exchange methods, and public key algorithms that prove who a server is, by the names that stand in SSH_MSG_KEXINIT
-//! (RFC 4253, section 7.1).
+//! SSH: key exchange methods, and public key algorithms that prove who a server is, by the names
+//! that stand in SSH_MSG_KEXINIT (RFC 4253, section 7.1).
 
 use serde::Serialize;
 
@@ -16,12 +16,13 @@ pub struct SshKeyExchange {
     pub category: Option<Category>,
     /// Safe against an attacker who records today and computes later.
     pub recording: Safety,
-    /// Bytes of key exchange data that the client sends (`C_INIT`), then the server (`S_REPLY`), of methods with a post-quantum part.
+    /// Bytes of key exchange data that the client sends (`C_INIT`), then the server (`S_REPLY`), of
+    /// methods with a post-quantum part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<[u16; 2]>,
     /// The defining document.
     pub status: Status,
-    /// What a reader must know in addition to the name.
+    /// A caveat in addition to the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -84,7 +85,7 @@ pub static SSH_KEY_EXCHANGES: &[SshKeyExchange] = methods! {
 pub struct SshPublicKey {
     /// Its name on the wire.
     pub name: &'static str,
-    /// Whether a forger with a quantum computer can sign.
+    /// Safety from a forger with a quantum computer.
     pub forgery: Safety,
     /// The defining document.
     pub status: Status,

@@ -1,4 +1,4 @@
-//! How strong an algorithm is, and how firm its specification.
+//! Strength of an algorithm, and maturity of its specification.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ impl Category {
     }
 }
 
-/// Whether an algorithm withstands an attacker with a cryptographically relevant quantum computer.
+/// Safety of an algorithm from an attacker with a cryptographically relevant quantum computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Safety {
@@ -30,7 +30,7 @@ pub enum Safety {
     Vulnerable,
 }
 
-/// How far a specification has come: 3GPP builds on RFCs, not on drafts.
+/// Maturity of a specification: 3GPP builds on RFCs, not on drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -54,7 +54,7 @@ pub struct Status {
     /// Its date as published, `2026-08`; empty where this project has not seen it.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub date: &'static str,
-    /// How far it has come.
+    /// Its maturity.
     pub state: State,
 }
 

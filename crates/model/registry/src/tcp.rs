@@ -5,7 +5,7 @@
 pub struct TcpApplication {
     /// Port assigned by IANA.
     pub port: u16,
-    /// What carries it: `SSH` or `TLS`.
+    /// Its carrier: `SSH` or `TLS`.
     pub carrier: &'static str,
     /// The interface it serves.
     pub interface: &'static str,

@@ -30,16 +30,17 @@ pub static UDP_APPLICATIONS: &[UdpApplication] = &[
     },
 ];
 
-/// A version of QUIC whose Initial packets anybody can open: their keys follow from a connection identifier in plaintext.
+/// A version of QUIC whose Initial packets anybody can open: their keys follow from a connection
+/// identifier in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuicVersion {
     /// As long headers carry it.
     pub version: u32,
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What the keys of Initial packets are made with (RFC 9001, section 5.2).
+    /// Salt of the keys of Initial packets (RFC 9001, section 5.2).
     pub salt: [u8; 20],
-    /// What the labels of its keys begin with: `quic key`, `quic iv`, `quic hp`.
+    /// Prefix of the labels of its keys: `quic key`, `quic iv`, `quic hp`.
     pub label: &'static str,
     /// The type of Initial packets in the header; 0-RTT, Handshake and Retry follow it, modulo four.
     pub initial: u8,

@@ -7,7 +7,7 @@ use crate::name::any_is;
 use crate::row::{category, cell, note};
 use crate::{Category, Safety, Status};
 
-/// What an object identifier names.
+/// The kind of algorithm that an object identifier names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum X509Use {
@@ -29,7 +29,7 @@ pub struct X509Algorithm {
     pub parameters: Option<&'static str>,
     /// Name the defining document gives it.
     pub name: &'static str,
-    /// What the identifier names.
+    /// The kind of algorithm that the identifier names.
     pub usage: X509Use,
     /// Bytes of the key inside the BIT STRING.
     pub public_key: Option<u16>,
@@ -43,7 +43,7 @@ pub struct X509Algorithm {
     pub status: Status,
     /// OpenSSL's name, where OpenSSL 3.5 has it.
     pub openssl: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

@@ -1,4 +1,5 @@
-//! The tables against IANA's: whatever is assigned is known, so that a capture's old algorithm is called weak and not unknown.
+//! The tables against IANA's: whatever is assigned is known, so that a capture's old algorithm is
+//! called weak and not unknown.
 
 use std::collections::BTreeSet;
 

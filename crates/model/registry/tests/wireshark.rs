@@ -5,8 +5,8 @@ use std::process::Command;
 
 use bartizan_registry::{CIPHERS, GROUPS, NamedGroup, SIGNATURES, TRANSFORMS, TransformKind, group, transform};
 
-/// Where Wireshark's name is not IANA's: its own slips, OQS test points that were registered to others since, and
-/// other words for one curve.
+/// Entries for which Wireshark's name is not IANA's: its own slips, OQS test points that were
+/// registered to others since, and other words for one curve.
 const OTHER_NAMES: &[(&str, u16, &str)] = &[
     ("tls.handshake.extensions_supported_group", 0x0200, "frodo640aes"),
     ("tls.handshake.extensions_supported_group", 0x0201, "frodo640shake"),
@@ -131,7 +131,8 @@ fn whatever_wireshark_names_of_ike_and_of_registered_tls_groups_is_known() {
     assert!(known >= 105, "{known}");
 }
 
-/// Wireshark writes `AES-GCM with a 16 octet ICV` where IANA writes `ENCR_AES_GCM_16`: the words decide, not their order.
+/// Wireshark writes `AES-GCM with a 16 octet ICV` where IANA writes `ENCR_AES_GCM_16`: the words
+/// decide, not their order.
 fn alike(theirs: &str, ours: &str) -> bool {
     let theirs = theirs.to_ascii_uppercase();
     ours.to_ascii_uppercase()

@@ -1,4 +1,4 @@
-//! How IKEv2 peers prove who they are (RFC 7296, section 3.8; RFC 7427).
+//! Authentication of IKEv2 peers (RFC 7296, section 3.8; RFC 7427).
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct AuthenticationMethod {
     pub forgery: Option<Safety>,
     /// The defining document.
     pub status: Status,
-    /// What a reader must know besides the number.
+    /// A caveat beyond the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ pub struct HashAlgorithm {
     pub name: &'static str,
     /// The defining document.
     pub status: Status,
-    /// What a reader must know besides the number.
+    /// A caveat beyond the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }

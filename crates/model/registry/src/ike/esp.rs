@@ -1,10 +1,11 @@
-//! What ESP's transforms put into every packet: initialization vector, block to pad to, integrity check value.
+//! Sizes that ESP's transforms add to every packet: initialization vector, block to pad to,
+//! integrity check value.
 
 use serde::Serialize;
 
 use super::transform::{Transform, TransformKind, transform};
 
-/// What an encryption transform puts into an ESP packet, in bytes.
+/// Sizes that an encryption transform adds to an ESP packet, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EspEncryption {
     /// Identifier of the transform (ENCR).
@@ -19,7 +20,7 @@ pub struct EspEncryption {
     pub document: &'static str,
 }
 
-/// What an integrity transform puts into an ESP packet.
+/// Size that an integrity transform adds to an ESP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EspIntegrity {
     /// Identifier of the transform (INTEG).
@@ -77,13 +78,13 @@ pub static ESP_INTEGRITIES: &[EspIntegrity] = &{
     ]
 };
 
-/// What the encryption transform with this identifier puts into a packet.
+/// Sizes that the encryption transform with this identifier adds to a packet.
 #[must_use]
 pub fn esp_encryption(id: u16) -> Option<&'static EspEncryption> {
     ESP_ENCRYPTIONS.iter().find(|known| known.id == id)
 }
 
-/// What the integrity transform with this identifier puts into a packet.
+/// Size that the integrity transform with this identifier adds to a packet.
 #[must_use]
 pub fn esp_integrity(id: u16) -> Option<&'static EspIntegrity> {
     ESP_INTEGRITIES.iter().find(|known| known.id == id)

@@ -9,7 +9,7 @@ use crate::name::any_is;
 use crate::row::{category, cell, note, safety};
 use crate::{Category, Safety, Status};
 
-/// What a transform does.
+/// The purpose of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransformKind {
@@ -38,7 +38,7 @@ impl TransformKind {
         }
     }
 
-    /// What a transform type on the wire selects from; none for a type this project does not know.
+    /// The kind of a transform type on the wire; none for a type this project does not know.
     #[must_use]
     pub const fn of(code: u8) -> Option<Self> {
         Some(match code {
@@ -67,7 +67,7 @@ impl fmt::Display for TransformKind {
 /// One IKEv2 transform. Sizes are bytes of key exchange data, without the payload's header.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Transform {
-    /// What it does.
+    /// Its purpose.
     pub kind: TransformKind,
     /// Transform identifier on the wire.
     pub id: u16,
@@ -84,15 +84,17 @@ pub struct Transform {
     pub recording: Option<Safety>,
     /// The defining document.
     pub status: Status,
-    /// strongSwan's keyword in a proposal, of a method for research ours; for a cipher whose key length is an attribute, that of 256 bits.
+    /// strongSwan's keyword in a proposal, of a method for research ours; for a cipher whose key
+    /// length is an attribute, that of 256 bits.
     pub strongswan: Option<&'static str>,
-    /// What a reader must know besides the numbers.
+    /// A caveat beyond the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 impl Transform {
-    /// Whether this is a cipher that authenticates what it encrypts (RFC 5282), so that no integrity algorithm stands next to it.
+    /// Returns true if this is a cipher that authenticates what it encrypts (RFC 5282), so that no
+    /// integrity algorithm stands next to it.
     #[must_use]
     pub fn is_aead(&self) -> bool {
         self.kind == TransformKind::Encryption
@@ -101,19 +103,21 @@ impl Transform {
                 .any(|mode| self.name.contains(mode))
     }
 
-    /// Whether this is a cipher that hides what it is applied to, well or badly.
+    /// Returns true if this is a cipher that hides what it is applied to, well or badly.
     #[must_use]
     pub fn encrypts(&self) -> bool {
         self.kind == TransformKind::Encryption && !["NULL", "_MAC_"].iter().any(|mode| self.name.contains(mode))
     }
 
-    /// Whether its number is one that Bartizan takes for research: a KEM that is no standard, and that no other daemon knows by it.
+    /// Returns true if its number is one that Bartizan takes for research: a KEM that is no
+    /// standard, and that no other daemon knows by it.
     #[must_use]
     pub fn is_research(&self) -> bool {
         self.status == RESEARCH
     }
 
-    /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the length is no attribute of it.
+    /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the
+    /// length is no attribute of it.
     #[must_use]
     pub fn strongswan_with_key(&self, bits: u16) -> Option<String> {
         let keyword = self.strongswan?;

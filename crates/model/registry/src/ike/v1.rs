@@ -1,5 +1,5 @@
-//! Ciphers and proofs of IKEv1 (RFC 2409, appendix A; IANA, ipsec-registry). Its groups have the numbers of IKEv2's, and a few of
-//! their own that nobody uses any more.
+//! Ciphers and proofs of IKEv1 (RFC 2409, appendix A; IANA, ipsec-registry). Its groups have the
+//! numbers of IKEv2's, and a few of their own that are out of use.
 
 use crate::Safety;
 use crate::row::safety;
@@ -11,7 +11,8 @@ pub struct Ikev1Value {
     pub id: u16,
     /// Name in the IANA registry.
     pub name: &'static str,
-    /// Of a cipher against who records today, of a proof against who forges; none where a key that both ends share decides.
+    /// Safety of a cipher from an attacker who records today, or of a proof from one who forges;
+    /// none where a key that both ends share decides.
     pub safety: Option<Safety>,
 }
 
@@ -33,7 +34,7 @@ pub static IKEV1_CIPHERS: &[Ikev1Value] = values! {
     8 "CAMELLIA-CBC"     safe;
 };
 
-/// How the ends of phase 1 prove who they are.
+/// Authentication methods of phase 1.
 pub static IKEV1_AUTHENTICATION: &[Ikev1Value] = values! {
         1 "pre-shared key"                   -;
         2 "DSS signatures"                   broken;
