@@ -25,8 +25,9 @@ const OUT_MARK: usize = 64 * 1024;
 const DRAINING: [u8; 8] = *b"bartizan";
 /// Errors of streams, each answered with a reset, after which the connection ends: an honest peer makes none.
 const FAULTS_AT_MOST: u32 = 1024;
-/// Frames that carry nothing of a message, after which the connection ends. What we send the peer allows for more, since it
-/// is answered with windows, and so does time ([`Connection::sweep`]).
+/// Frames that carry nothing of a message, after which the connection ends. Bytes that we send the
+/// peer allow for more, since it answers them with windows, and so does time
+/// ([`Connection::sweep`]).
 const IDLE_FRAMES_AT_MOST: u32 = 4096;
 
 /// Which end of the connection this is.
@@ -38,7 +39,7 @@ pub enum Role {
     Server,
 }
 
-/// What the other end may make this one hold.
+/// Bounds of the state that the other end may make this one hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Streams at once.
@@ -47,14 +48,14 @@ pub struct Bounds {
     pub header_bytes: u32,
     /// Bytes of one stream's body that were not released yet.
     pub stream_window: u32,
-    /// What all streams together may have under way. It is given back as bytes arrive: a stream whose reader does not read
-    /// holds its own window and nothing of anybody else's.
+    /// Window of all streams together. It is given back as bytes arrive: a stream whose reader does
+    /// not read holds its own window and nothing of any other stream's.
     pub connection_window: u32,
     /// Bytes of heads and bodies that may wait for the reader of one stream. Windows bound bodies only.
     pub waiting: usize,
 }
 
-/// What the other end did. `T` is what the caller keeps with a stream.
+/// An action of the other end. `T` is the caller's value kept with a stream.
 #[derive(Debug)]
 pub enum Event<T> {
     /// A request, or a response that may be an interim one (status below 200).
@@ -63,7 +64,7 @@ pub enum Event<T> {
         stream: u32,
         /// The fields.
         fields: Fields,
-        /// Of a response.
+        /// Status of a response.
         status: u16,
         /// Nothing follows.
         end: bool,
@@ -72,9 +73,9 @@ pub enum Event<T> {
     Data {
         /// Its stream.
         stream: u32,
-        /// Where it begins.
+        /// Its beginning.
         from: usize,
-        /// Where it ends.
+        /// Its end.
         to: usize,
         /// Nothing follows.
         end: bool,
@@ -86,26 +87,26 @@ pub enum Event<T> {
         /// The fields.
         fields: Fields,
     },
-    /// A stream is over before its end: the peer has reset it, or we did because of what the peer sent, with ENHANCE_YOUR_CALM
-    /// where that were interim responses without end.
+    /// A stream is over before its end: the peer has reset it, or we did because of what the peer
+    /// sent, with ENHANCE_YOUR_CALM where that were interim responses without end.
     Reset {
         /// With this code.
         code: Code,
-        /// Who did it.
+        /// The end that reset it.
         by: Role,
-        /// What was kept with the stream.
+        /// The value kept with the stream.
         kept: Option<T>,
     },
     /// The peer will not process this request (GOAWAY).
     Unprocessed {
-        /// What was kept with the stream.
+        /// The value kept with the stream.
         kept: Option<T>,
     },
     /// Bytes of a body that had waited for a window are on their way.
     Moved {
         /// The stream they are sent on.
         stream: u32,
-        /// How many.
+        /// Their number.
         bytes: usize,
     },
 }
@@ -159,13 +160,13 @@ pub struct Connection<T> {
     begun: bool,
     /// The peer's first SETTINGS have come.
     settled: bool,
-    /// What the peer allows.
+    /// Limits that the peer has set.
     theirs: Theirs,
-    /// What we may send.
+    /// Bytes that we may send.
     send_window: i64,
     /// The most that it was.
     send_whole: i64,
-    /// What the peer may send.
+    /// Bytes that the peer may send.
     receive: Window,
     /// The next stream of a client, the highest of a server.
     edge: u32,
@@ -244,7 +245,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// What waits to be written.
+    /// Bytes to be written.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.out[self.written..]
@@ -264,13 +265,13 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether the peer's first SETTINGS have come.
+    /// Returns true if the peer's first SETTINGS have come.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// What the caller keeps with a stream.
+    /// The caller's value kept with a stream.
     pub fn kept(&mut self, stream: u32) -> Option<&mut T> {
         self.streams.find(stream)?.kept.as_mut()
     }
@@ -288,13 +289,13 @@ impl<T> Connection<T> {
         self.streams.find(stream)?.kept.take()
     }
 
-    /// Whether a stream is there: neither reset nor over.
+    /// Returns true if a stream is there: neither reset nor over.
     #[must_use]
     pub fn is_open(&mut self, stream: u32) -> bool {
         self.streams.find(stream).is_some()
     }
 
-    /// What is kept with each stream.
+    /// The caller's value of each stream.
     pub fn all(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.streams
             .all()
@@ -306,7 +307,7 @@ impl<T> Connection<T> {
         self.streams.clear()
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     #[must_use]
     pub fn open_streams(&self) -> usize {
         self.streams.open
@@ -318,26 +319,27 @@ impl<T> Connection<T> {
         self.streams.waiting
     }
 
-    /// Whether no stream is left.
+    /// Returns true if no stream is left.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// Whether the other end takes what is sent, so that a body would not wait behind those of others: of the connection's window
-    /// there is a frame left or a quarter.
+    /// Returns true if the other end takes what is sent, so that a body would not wait behind those
+    /// of others: of the connection's window there is a frame left or a quarter.
     #[must_use]
     pub fn is_window_open(&self) -> bool {
         self.send_window >= (self.send_whole / 4).min(frame::LONGEST as i64)
     }
 
-    /// Whether so much waits to be written that nothing more should be sent by this connection.
+    /// Returns true if so much waits to be written that nothing more should be sent by this
+    /// connection.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.output().len() >= OUT_MARK
     }
 
-    /// Whether a request may be opened now.
+    /// Returns true if a request may be opened now.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.role == Role::Client
@@ -378,8 +380,9 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Names the last request that is answered, although the peer has not shown that it saw the first GOAWAY: one that reads only while it
-    /// waits for a response (libcurl) answers no PING. A later request of its is one that was not processed (section 6.8).
+    /// Names the last request that is answered, although the peer has not shown that it saw the
+    /// first GOAWAY: one that reads only while it waits for a response (libcurl) answers no PING. A
+    /// later request of its is one that was not processed (section 6.8).
     pub fn conclude(&mut self) {
         if self.last == Some(frame::LARGEST) {
             self.last = Some(self.edge);
@@ -387,7 +390,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether the peer knows that this is the end, and nothing is under way.
+    /// Returns true if the peer knows that this is the end, and nothing is under way.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.last.is_some_and(|last| last < frame::LARGEST) && self.streams.is_empty()

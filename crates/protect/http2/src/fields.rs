@@ -1,7 +1,7 @@
 //! A list of header fields, in order, in one piece of memory.
 
-/// What the sender of a field thought of keeping it in the dynamic table (RFC 7541, section 6.2). It knows best, so what is
-/// forwarded is treated alike.
+/// The sender's choice of keeping a field in the dynamic table (RFC 7541, section 6.2). It knows
+/// best, so a forwarded field is treated alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indexing {
     /// Worth keeping.
@@ -68,7 +68,8 @@ impl Fields {
         });
     }
 
-    /// Whether no name or value has a control character, a blank one (tab) included. One pass over all of them.
+    /// Returns true if no name or value has a control character, a blank one (tab) included. One
+    /// pass over all of them.
     pub(crate) fn is_printed(&self) -> bool {
         none_of(&self.text, |byte| byte < 0x20 || byte == 0x7f)
     }
@@ -94,7 +95,7 @@ impl Fields {
             .map(|(_, value, _)| value)
     }
 
-    /// What the list counts: names, values and 32 bytes for each field (RFC 9113, section 6.5.2).
+    /// Size of the list: names, values and 32 bytes for each field (RFC 9113, section 6.5.2).
     #[must_use]
     pub fn size(&self) -> usize {
         self.text.len() + 32 * self.spans.len()
@@ -111,20 +112,21 @@ impl Fields {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// How many there are.
+    /// Number of fields.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 }
 
-/// Whether no byte is one of these. Looks at each, so that the compiler looks at many at once.
+/// Returns true if no byte is one of these. Looks at each, so that the compiler looks at many at
+/// once.
 pub(crate) fn none_of(text: &[u8], wrong: impl Fn(u8) -> bool) -> bool {
     !text.iter().fold(false, |found, &byte| found | wrong(byte))
 }

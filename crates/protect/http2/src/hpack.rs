@@ -9,7 +9,8 @@ mod table;
 pub use decoder::{Decoder, Unread};
 pub use encoder::Encoder;
 
-/// What a field counts in a table and in a list beyond its name and value (sections 4.1 and RFC 9113, 6.5.2).
+/// Bytes that a field counts in a table and in a list beyond its name and value (sections 4.1 and
+/// RFC 9113, 6.5.2).
 const OVERHEAD: usize = 32;
 
 /// The size of the dynamic table before anything else is negotiated (RFC 9113, section 6.5.2).

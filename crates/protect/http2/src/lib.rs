@@ -1,8 +1,9 @@
 //! HTTP/2 connections without sockets (RFC 9113): bytes and commands in, events and bytes out.
 //!
-//! Made for a proxy: header lists stay lists of bytes, bodies are copied once from what was read to what is written, and a stream
-//! of one connection is tied to that of another by whatever the caller keeps with it. What an unauthenticated peer can choose is bounded; a
-//! violation is answered with the error code of the standard.
+//! Made for a proxy: header lists stay lists of bytes, bodies are copied once from what was read to
+//! what is written, and a stream of one connection is tied to that of another by whatever the
+//! caller keeps with it. State that an unauthenticated peer can choose is bounded; a violation is
+//! answered with the error code of the standard.
 #![forbid(unsafe_code)]
 
 mod connection;

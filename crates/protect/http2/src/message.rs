@@ -1,15 +1,15 @@
-//! Whether a header list is that of a request, a response or a trailer section (RFC 9113, section 8).
+//! Checks of a header list: a request, a response or a trailer section (RFC 9113, section 8).
 
 use crate::fields::{Fields, none_of};
 
-/// What a list must be.
+/// The required kind of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The head of a request.
     Request,
     /// The head of a response, interim or final.
     Response,
-    /// What comes after a body.
+    /// The trailer section after a body.
     Trailers,
 }
 
@@ -17,12 +17,12 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedMessage;
 
-/// What a list means for the message around it.
+/// The meaning of a list for the message around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
     /// The length of its content, where it has one.
     pub content_length: Option<u64>,
-    /// Of a response.
+    /// Status of a response.
     pub status: u16,
     /// A request whose response has no content whatever its length says.
     pub head: bool,
@@ -50,11 +50,11 @@ const NOT_IN_TRAILERS: [&[u8]; 10] = [
     b"set-cookie",
 ];
 
-/// Checks a list and reads what matters from it. What passes can be written as HTTP/1.1 and be read there in one way only: heads of either
-/// version of HTTP are held to this.
+/// Checks a list and reads what matters from it. A list that passes can be written as HTTP/1.1 and
+/// be read there in one way only: heads of either version of HTTP are held to this.
 ///
 /// # Errors
-/// Where it is no such list.
+/// If it is no such list.
 pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
     let mut summary = Summary::default();
     let (mut seen, mut regular, mut connect) = (0_u8, false, false);
@@ -107,7 +107,8 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
         }
         seen |= bit;
     }
-    // Section 8.3.1: a path begins with a slash, and only OPTIONS may ask for all of a server; a fragment is never sent.
+    // Section 8.3.1: a path begins with a slash, and only OPTIONS may ask for all of a server; a
+    // fragment is never sent.
     if path.is_some_and(|path| !(path.starts_with(b"/") || is_options && path == b"*") || path.contains(&b'#')) {
         return Err(MalformedMessage);
     }
@@ -159,7 +160,8 @@ fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result
     }
 }
 
-/// Tells whether this is host and port as far as their characters show (RFC 3986, section 3.2, without user information).
+/// Tells whether this is host and port as far as their characters show (RFC 3986, section 3.2,
+/// without user information).
 #[must_use]
 pub fn is_host(text: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);

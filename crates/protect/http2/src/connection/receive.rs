@@ -1,4 +1,5 @@
-//! What is received: frames, checked against what may come on this connection now (RFC 9113, sections 5.1 and 6).
+//! Receiving: frames, checked against what may come on this connection now (RFC 9113, sections 5.1
+//! and 6).
 
 mod control;
 mod head;
@@ -10,23 +11,23 @@ use crate::frame::{self, Code, Header};
 
 pub(super) use head::Block;
 
-/// What [`Connection::receive`] did with its input.
+/// Input that [`Connection::receive`] has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// How many bytes of it were used.
+    /// Bytes of it that were used.
     pub used: usize,
-    /// How many frames that were.
+    /// Frames in these bytes.
     pub frames: usize,
     /// Whole frames may be left: it was enough for one turn.
     pub more: bool,
 }
 
 impl<T> Connection<T> {
-    /// Takes at most so many whole frames from the front of `input`. Bodies are given as ranges of it. [`Connection::seen`]
-    /// is to be called once the events were looked at.
+    /// Takes at most so many whole frames from the front of `input`. Bodies are given as ranges of
+    /// it. [`Connection::seen`] is to be called once the events were looked at.
     ///
     /// # Errors
-    /// Where the connection has to end.
+    /// If the connection has to end.
     pub fn receive(&mut self, input: &[u8], frames: usize, events: &mut Vec<Event<T>>) -> Result<Received, Fault> {
         let mut at = 0;
         if !self.begun {
@@ -43,8 +44,8 @@ impl<T> Connection<T> {
             self.begun = true;
             at = PREFACE.len();
         }
-        // The type of the first frame. Servers without HTTP/2 answer the preface in words, some without a status line, and read no
-        // further: it is made for that (section 3.4).
+        // The type of the first frame. Servers without HTTP/2 answer the preface in words, some
+        // without a status line, and read no further: it is made for that (section 3.4).
         if self.role == Role::Client && !self.settled && input.get(3).is_some_and(|&kind| kind != frame::SETTINGS) {
             return Err(Fault {
                 code: Code::HTTP_1_1_REQUIRED,
@@ -96,7 +97,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// What was sent or received allows for so many frames that carry nothing.
+    /// Allows for so many more frames that carry nothing, after bytes were sent or received.
     pub(super) fn allow_idle_frames(&mut self, frames: usize) {
         let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         self.idle_frames = self.idle_frames.saturating_add(frames).min(super::IDLE_FRAMES_AT_MOST);
@@ -132,7 +133,7 @@ impl<T> Connection<T> {
         self.idle_frame()
     }
 
-    /// Whether a stream has never been used.
+    /// Returns true if a stream has never been used.
     fn is_unopened(&self, id: u32) -> bool {
         match self.role {
             Role::Client => id.is_multiple_of(2) || id >= self.edge,
@@ -210,7 +211,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// A part of a message arrived that nobody wants ([`Connection::refuse_rest`]).
+    /// Takes a refused part of a message ([`Connection::refuse_rest`]).
     fn unwanted(&mut self, id: u32, bytes: usize, end: bool) -> Result<(), Fault> {
         let Some(stream) = self.streams.find(id) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is sent: heads, bodies within their windows, resets.
+//! Sending: heads, bodies within their windows, resets.
 
 use super::share::Shares;
 use super::stream::{After, Held, Past, Refusal, Stream};
@@ -16,9 +16,11 @@ pub enum Unsent {
 }
 
 impl<T> Connection<T> {
-    /// Sends a request on behalf of `owner`; the stream it is on. `None` where there is no room ([`Connection::has_room`]).
+    /// Sends a request on behalf of `owner`; the stream it is on. `None` where there is no room
+    /// ([`Connection::has_room`]).
     ///
-    /// Where the connection's window is scarce, what one owner has of it is bounded by what is left for others.
+    /// If the connection's window is scarce, the share of one owner is bounded by what is left for
+    /// others.
     pub fn open(&mut self, fields: &Fields, end: bool, owner: u64, kept: T) -> Option<u32> {
         if !self.has_room() {
             return None;
@@ -37,7 +39,7 @@ impl<T> Connection<T> {
     /// Sends the head of a response, interim or final.
     ///
     /// # Errors
-    /// Where the stream is over or full.
+    /// If the stream is over or full.
     pub fn send_head(&mut self, id: u32, fields: &Fields, end: bool) -> Result<(), Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
@@ -63,10 +65,11 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// Sends a piece of a body. Gives how much is on its way: the rest waits for a window and is reported by [`Event::Moved`] later.
+    /// Sends a piece of a body. Gives how much is on its way: the rest waits for a window and is
+    /// reported by [`Event::Moved`] later.
     ///
     /// # Errors
-    /// Where the stream is over or full.
+    /// If the stream is over or full.
     pub fn send_data(&mut self, id: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
@@ -100,7 +103,7 @@ impl<T> Connection<T> {
     /// Sends trailers after what was sent of the body.
     ///
     /// # Errors
-    /// Where the stream is over or full.
+    /// If the stream is over or full.
     pub fn send_trailers(&mut self, id: u32, fields: Fields) -> Result<(), Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
@@ -124,10 +127,12 @@ impl<T> Connection<T> {
         stream.kept
     }
 
-    /// Wants nothing more of the peer's message: up to `bytes` of what is still coming are read and dropped. Where that is not its
-    /// end, or it does not come ([`Connection::sweep`]), the stream is reset with `code` once our own message is complete.
+    /// Wants nothing more of the peer's message: up to `bytes` of what is still coming are read and
+    /// dropped. If the message does not end in these, or they do not come ([`Connection::sweep`]),
+    /// the stream is reset with `code` once our own message is complete.
     ///
-    /// RFC 9113, section 8.1, lets a server reset at once after a complete response; clients are known that lose the response then.
+    /// RFC 9113, section 8.1, lets a server reset at once after a complete response; clients are
+    /// known that lose the response then.
     pub fn refuse_rest(&mut self, id: u32, code: Code, bytes: usize) {
         let Some(stream) = self.streams.find(id) else { return };
         if stream.remote_closed || stream.refusal.is_some() {
@@ -138,12 +143,12 @@ impl<T> Connection<T> {
             left: bytes,
             still: 0,
         });
-        // What was not handed on will not be.
+        // Bytes that were not handed on will not be.
         let held_back = stream.unreleased;
         self.release(id, held_back);
     }
 
-    /// Whether something is held that could go on once the output is written.
+    /// Returns true if something is held that could go on once the output is written.
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.streams.queue.is_empty()
@@ -205,7 +210,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// What of a stream waits after a piece of it went on its way, and did not end it.
+    /// Updates the pending state of a stream after a partial write.
     fn after_a_piece(&mut self, id: u32) {
         let Some(stream) = self.streams.find(id) else { return };
         let Some(held) = &mut stream.held else { return };
@@ -234,12 +239,13 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// How many of these bytes a stream may send now: within its window, the connection's, and its owner's share of that.
+    /// Number of these bytes that a stream may send now: within its window, the connection's, and
+    /// its owner's share of that.
     fn may_send(&mut self, id: u32, wanted: usize, shares: &mut Shares) -> usize {
         let left = self.send_window;
         let Some(stream) = self.streams.find(id) else { return 0 };
         let may = stream.send_window.min(left).min(wanted as i64);
-        // With a third of the window left nobody has more than two thirds.
+        // With a third of the window left no owner has more than two thirds.
         if may <= 0 || left - may >= self.send_whole / 3 {
             return may.max(0) as usize;
         }
@@ -300,7 +306,7 @@ impl<T> Connection<T> {
             frame::put_header(&mut self.out, rest.len(), frame::DATA, flags, id);
             self.out.extend_from_slice(rest);
         }
-        // What is read is answered with windows.
+        // The peer answers bytes that it reads with windows.
         self.allow_idle_frames(bytes.len() / 1024);
     }
 

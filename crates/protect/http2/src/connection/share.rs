@@ -1,17 +1,19 @@
-//! How a connection's window is divided between those on whose behalf streams were opened.
+//! Division of a connection's window between the owners of its streams.
 
 use std::collections::BTreeMap;
 
-/// What each owner has of the window, looked up when the window is scarce.
+/// Bytes of the window that each owner has, looked up when the window is scarce.
 ///
-/// An owner may have twice as much as is left for everybody. However many hold what they have got, and whether or not it is ever
-/// given back, another one finds some: so one whose reader does not read never stops the others. An owner alone may have all.
-/// (The rule is that of shared switch buffers: Choudhury and Hahne, "Dynamic queue length thresholds", 1998.)
+/// An owner may have twice as much as is left for everybody. However many hold what they have got,
+/// and whether or not it is ever given back, another one finds some: so one whose reader does not
+/// read never stops the others. An owner alone may have all. (The rule is that of shared switch
+/// buffers: Choudhury and Hahne, "Dynamic queue length thresholds", 1998.)
 #[derive(Debug, Default)]
 pub(super) struct Shares(Option<BTreeMap<u64, i64>>);
 
 impl Shares {
-    /// What `owner` may still take of a window of which `left` is left; `all` gives owner and outstanding bytes of each stream.
+    /// Bytes that `owner` may still take of a window of which `left` is left; `all` gives owner and
+    /// outstanding bytes of each stream.
     pub(super) fn of<I>(&mut self, owner: u64, left: i64, all: impl FnOnce() -> I) -> i64
     where
         I: Iterator<Item = (u64, i64)>,

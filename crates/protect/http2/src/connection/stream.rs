@@ -9,7 +9,7 @@ use crate::frame::Code;
 /// Streams that are over and remembered, so that what comes too late is distinguished from what should never come.
 const REMEMBERED: usize = 256;
 
-/// What the peer may send: a window, and what of it may be announced again.
+/// Bytes that the peer may send: a window, and the released part that may be announced again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     whole: u32,
@@ -44,7 +44,7 @@ impl Window {
     }
 }
 
-/// What waits to be sent, and what comes after it.
+/// Bytes and heads to be sent, and the action after them.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     /// Heads, which come before the bytes.
@@ -76,11 +76,11 @@ impl Held {
     }
 }
 
-/// The rest of a message that nobody wants: read, dropped, and reset with `code` where it does not end.
+/// The refused rest of a message: read, dropped, and reset with `code` where it does not end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refusal {
     pub(super) code: Code,
-    /// What of it is still read.
+    /// Bytes of it that are still read.
     pub(super) left: usize,
     /// Sweeps since it began.
     pub(super) still: u32,
@@ -106,11 +106,11 @@ pub(super) struct Stream<T> {
     pub(super) interim: usize,
     /// The response has no content, whatever its fields say.
     pub(super) bodiless: bool,
-    /// What is still missing of the announced content.
+    /// Bytes still missing of the announced content.
     pub(super) missing: Option<u64>,
     /// Its end was received, and the caller has not seen it yet.
     pub(super) leaving: bool,
-    /// Nobody wants the rest of the peer's message.
+    /// The refusal of the rest of the peer's message.
     pub(super) refusal: Option<Refusal>,
 }
 
@@ -151,7 +151,7 @@ impl<T> Stream<T> {
     }
 }
 
-/// How a stream ended.
+/// The way in which a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Past {
     /// By its messages, or by the peer: nothing may follow.
@@ -251,7 +251,8 @@ impl<T> Streams<T> {
             self.open -= 1;
         }
         self.waiting -= stream.held.as_deref().map_or(0, Held::size);
-        // What it held of the connection's window may be another's now, and others may be fewer.
+        // Its share of the connection's window can now be granted to other streams, and there may
+        // be fewer of those.
         self.unpark();
         if self.past.len() >= REMEMBERED {
             self.past.pop_front();
@@ -289,7 +290,7 @@ impl<T> Streams<T> {
         self.leaving.push(id);
     }
 
-    /// What was received last has been seen.
+    /// Removes streams whose end the caller has seen.
     pub(super) fn reap(&mut self) {
         while let Some(id) = self.leaving.pop() {
             let Some(stream) = self.map.get_mut(&id) else { continue };

@@ -1,10 +1,11 @@
-//! What becomes of a stream that does not move: found by looking at regular intervals, since nothing here has a clock.
+//! Streams that do not move: found by looking at regular intervals, since nothing here has a clock.
 
 use super::{Connection, IDLE_FRAMES_AT_MOST};
 use crate::connection::stream::Past;
 use crate::frame;
 
-/// A stream moves on where its reader takes this much, or all that waits. A reader of a byte now and then does not move.
+/// A stream moves on where its reader takes this much, or all that waits. A reader of a byte now
+/// and then does not move.
 const LEAST: usize = 16 * 1024;
 /// Frames that carry nothing which time allows for, per sweep.
 const IDLE_FRAMES_PER_SWEEP: u32 = 256;
@@ -12,21 +13,22 @@ const IDLE_FRAMES_PER_SWEEP: u32 = 256;
 /// After how many sweeps what has become of a stream is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweeps {
-    /// What waits for its reader has not moved on.
+    /// Sweeps after which a stream whose reader has taken nothing counts as stalled.
     pub stalled: u32,
-    /// The rest of a message that nobody wants has not ended ([`Connection::refuse_rest`]): it is reset.
+    /// Sweeps after which a refused rest of a message that has not ended is reset
+    /// ([`Connection::refuse_rest`]).
     pub refused: u32,
 }
 
 impl<T> Connection<T> {
-    /// Whether something here changes with time.
+    /// Returns true if something here changes with time.
     #[must_use]
     pub fn needs_sweeps(&self) -> bool {
         self.idle_frames < IDLE_FRAMES_AT_MOST || self.streams.waiting > 0
     }
 
-    /// To be called at regular intervals. Gives the streams whose readers have not taken what waits for them in so many sweeps:
-    /// they are the caller's to reset.
+    /// To be called at regular intervals. Gives the streams whose readers have not taken what waits
+    /// for them in so many sweeps: they are the caller's to reset.
     pub fn sweep(&mut self, enough: Sweeps) -> Vec<u32> {
         self.idle_frames = (self.idle_frames + IDLE_FRAMES_PER_SWEEP).min(IDLE_FRAMES_AT_MOST);
         let (mut stalled, mut unwanted) = (Vec::new(), Vec::new());

@@ -74,7 +74,8 @@ impl Ends {
         ends
     }
 
-    /// Carries bytes in both directions until nobody has anything to say; at most so many at a time.
+    /// Carries bytes in both directions until neither end has anything to say; at most so many at a
+    /// time.
     fn talk(&mut self, piece: usize) -> [Observed; 2] {
         let mut observed = [Observed::default(), Observed::default()];
         let mut rests = [Vec::new(), Vec::new()];

@@ -5,8 +5,8 @@ use super::{DEFAULT_SIZE, OVERHEAD, huffman, integer};
 use crate::fields::{Fields, Indexing};
 use Unread::Malformed;
 
-/// Times the bound of a list that its block may expand to. One octet can stand for four kilobytes of the table: beyond this the sender is at
-/// fault, and reading would cost more than sending.
+/// Times the bound of a list that its block may expand to. One octet can stand for four kilobytes
+/// of the table: beyond this the sender is at fault, and reading would cost more than sending.
 const EXPANSION_AT_MOST: usize = 4;
 /// The same where the bound is a small one.
 const EXPANSION_ALLOWED: usize = 64 * 1024;
@@ -35,9 +35,9 @@ impl Decoder {
         Self::default()
     }
 
-    /// One for a bystander who may have missed earlier blocks. What refers to an entry of those has an empty name, or is left
-    /// out where the value is there too; where both ends agreed on a table larger than the default, its oldest
-    /// entries count as missed.
+    /// One for a bystander who may have missed earlier blocks. A field that refers to an entry of
+    /// those has an empty name, or is left out where the value is there too; where both ends agreed
+    /// on a table larger than the default, its oldest entries count as missed.
     #[must_use]
     pub fn for_bystander() -> Self {
         Self {
@@ -46,11 +46,11 @@ impl Decoder {
         }
     }
 
-    /// Reads one whole block; gives the size of its list (RFC 9113, section 6.5.2). Fields beyond `at_most` bytes of it are left out; the
-    /// table is kept right all the same.
+    /// Reads one whole block; gives the size of its list (RFC 9113, section 6.5.2). Fields beyond
+    /// `at_most` bytes of it are left out; the table is kept right all the same.
     ///
     /// # Errors
-    /// Where the block is no header block or expands without end; what was before that is in the list all the same.
+    /// If the block is no header block or expands without end; what was before that is in the list all the same.
     pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<usize, Unread> {
         let most = at_most.saturating_mul(EXPANSION_AT_MOST).max(EXPANSION_ALLOWED);
         let mut size = 0_usize;
@@ -82,7 +82,8 @@ impl Decoder {
                     (middle, Indexing::Kept)
                 }
                 0x20..0x40 => {
-                    // Only at the beginning of a block (section 4.2), and within what we announced, which is the default.
+                    // Only at the beginning of a block (section 4.2), and within what we announced,
+                    // which is the default.
                     let size = integer::take(&mut block, 5).ok_or(Malformed)?;
                     if begun || size > DEFAULT_SIZE && !self.missed {
                         return Err(Malformed);
@@ -104,7 +105,7 @@ impl Decoder {
         Ok(size)
     }
 
-    /// Whether an index that leads nowhere may lead to an entry that was missed.
+    /// Returns true if an index that leads nowhere may lead to an entry that was missed.
     fn forgive(&self, index: usize) -> Result<(), Unread> {
         if self.missed && index > 0 {
             Ok(())

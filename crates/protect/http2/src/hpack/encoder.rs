@@ -6,8 +6,9 @@ use crate::fields::{Fields, Indexing};
 
 /// Writes the header blocks of one connection.
 ///
-/// Strings are written as they are: between two programs of one network the bytes that Huffman's code saves cost more than they
-/// are worth. What comes again is one byte by the dynamic table anyway.
+/// Strings are written as they are: between two programs of one network the bytes that Huffman's
+/// code saves cost more than they are worth. A field that comes again is one byte by the dynamic
+/// table anyway.
 #[derive(Debug, Default)]
 pub struct Encoder {
     table: Table,

@@ -44,11 +44,12 @@ const END: usize = 256;
 /// Inner nodes of the code's tree: a complete binary tree with 257 leaves.
 const NODES: usize = 256;
 
-/// Where four bits lead from one inner node.
+/// Result of four bits from one inner node.
 #[derive(Clone, Copy)]
 struct Step {
     next: u8,
-    /// What the bits completed, where `gives`; no code has fewer than five bits, so that it is one at most.
+    /// Octet that the bits completed, where `gives`; no code has fewer than five bits, so that it
+    /// is one at most.
     octet: u8,
     gives: bool,
     /// They spelled the end of a string.

@@ -3,7 +3,8 @@
 /// Larger ones mean nothing here: no length, index or table size comes near.
 const AT_MOST: usize = 1 << 28;
 
-/// Takes an integer from the front; the first octet's lower `prefix` bits belong to it. `None` where it is cut off or too large.
+/// Takes an integer from the front; the first octet's lower `prefix` bits belong to it. `None`
+/// where it is cut off or too large.
 pub(super) fn take(block: &mut &[u8], prefix: u32) -> Option<usize> {
     let (&first, mut rest) = block.split_first()?;
     let mask = (1_u8 << prefix) - 1;

@@ -85,7 +85,7 @@ pub(super) struct Table {
     at_most: usize,
 }
 
-/// Where a field is.
+/// Place of a field in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Whole(usize),

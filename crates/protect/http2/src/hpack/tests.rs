@@ -93,7 +93,8 @@ fn a_list_beyond_its_bound_is_cut_and_the_table_is_kept_right() {
     assert_eq!(whole, fields);
 }
 
-/// One entry of the table named again and again: an octet for four kilobytes. Reading stops, and a bystander's does too.
+/// One entry of the table named again and again: an octet for four kilobytes. Reading stops, and a
+/// bystander's does too.
 #[test]
 fn octets_that_stand_for_kilobytes_each_are_not_read_to_their_end() {
     let entry = [&[0x40, 1, b'a', 0x7f, 0xe0, 30][..], &[b'x'; 4063][..]].concat();
@@ -162,8 +163,8 @@ proptest! {
     }
 }
 
-/// An observer that missed the first block of appendix C.4: what is in the second itself is read, and what the first put
-/// into the table is left out.
+/// An observer that missed the first block of appendix C.4: what is in the second itself is read,
+/// and what the first put into the table is left out.
 #[test]
 fn a_bystander_who_missed_a_block_reads_what_does_not_refer_to_it() {
     let second = bytes("8286 84be 5886 a8eb 1064 9cbf");

@@ -1,4 +1,5 @@
-//! Frames that carry nothing of a message: priorities, resets, settings, pings, goodbyes, windows (RFC 9113, sections 6.3 to 6.9).
+//! Frames that carry nothing of a message: priorities, resets, settings, pings, goodbyes, windows
+//! (RFC 9113, sections 6.3 to 6.9).
 
 use crate::connection::stream::Past;
 use crate::connection::{Connection, DRAINING, Event, Fault, Role};

@@ -8,14 +8,16 @@ use crate::frame::{self, Code, Header};
 use crate::hpack::Unread;
 use crate::message::{self, Kind};
 
-/// What a header block may have beyond the longest list, for fields that Huffman's code makes longer and changes of the table.
+/// Bytes of a header block beyond the longest list, for fields that Huffman's code makes longer and
+/// changes of the table.
 const BLOCK_MARGIN: usize = 64 * 1024;
 /// Frames of one header block. Their number says nothing that their bytes do not (CVE-2024-27316 and others).
 const CONTINUATIONS_AT_MOST: u32 = 256;
 /// Frames that carry nothing which a request or a response allows for: windows of its body, pings on the way.
 const IDLE_FRAMES_PER_HEAD: usize = 4;
-/// Octets of a list that leads to nothing which count as an idle frame: a block costs what it expands to, not what was sent. Of lists that
-/// are longer than the default of 64 kB allows, an unused allowance covers fewer than sixteen.
+/// Octets of a list that leads to nothing which count as an idle frame: a block costs what it
+/// expands to, not what was sent. An unused allowance covers fewer than sixteen lists that are
+/// longer than the default of 64 kB allows.
 const OCTETS_PER_IDLE_FRAME: usize = 256;
 
 /// A header block that has begun.
@@ -94,7 +96,7 @@ impl<T> Connection<T> {
     ) -> Result<(), Fault> {
         let mut fields = Fields::roomy();
         let at_most = self.bounds.header_bytes as usize;
-        // Also what nobody will look at: the tables of both ends must agree.
+        // Also a block that is not looked at: the tables of both ends must agree.
         let size = self
             .decoder
             .decode(block, at_most, &mut fields)
@@ -133,7 +135,7 @@ impl<T> Connection<T> {
         }
         match self.role {
             Role::Client if self.is_unopened(id) => Err(Fault::protocol("a response to no request")),
-            // Of a stream we have reset.
+            // A response on a stream that we have reset.
             Role::Client => self.dropped(size),
             Role::Server if id.is_multiple_of(2) => Err(Fault::protocol("a request on an even stream")),
             Role::Server if id <= self.edge => match self.streams.past(id) {
@@ -171,7 +173,7 @@ impl<T> Connection<T> {
         depends_on_itself: bool,
         events: &mut Vec<Event<T>>,
     ) -> Result<(), Fault> {
-        // What arrived after our GOAWAY was not processed, and may be sent elsewhere.
+        // A request that arrived after our GOAWAY was not processed, and may be sent elsewhere.
         if self.last.is_some_and(|last| id > last) || self.streams.open >= self.bounds.streams as usize {
             frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::REFUSED_STREAM.0);
             self.streams.refused(id);

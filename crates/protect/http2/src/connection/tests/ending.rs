@@ -63,7 +63,7 @@ fn a_server_that_answers_early_reads_the_rest_and_ends_without_a_reset() {
     ends.server.send_data(id, b"enough", true).unwrap();
     let [client, _] = ends.talk(usize::MAX);
     assert!(client.ended && client.resets.is_empty());
-    // What it sends on is read, and shown to nobody.
+    // The client's further bytes are read, and make no event.
     ends.client.send_data(id, &[1; 300_000], true).unwrap();
     let [client, server] = ends.talk(usize::MAX);
     assert_eq!((client.resets.len(), server), (0, Observed::default()));

@@ -128,7 +128,7 @@ fn frames_are_found_wherever_the_input_is_cut() {
 /// One frame of a client that keeps to the standard nearly always: what it is, its flags, its stream and its payload.
 fn frame_of_a_client() -> impl Strategy<Value = (u8, u8, u32, Vec<u8>)> {
     let stream = (0_u32..6).prop_map(|index| 2 * index + 1);
-    // Of the static table: a request with a path that is a literal.
+    // By the static table: a request with a path that is a literal.
     let head = (any::<bool>(), "[a-z]{1,9}").prop_map(|(post, path)| {
         let mut block = vec![if post { 0x83 } else { 0x82 }, 0x86, 0x04, path.len() as u8 + 1, b'/'];
         block.extend(path.as_bytes());
@@ -151,7 +151,7 @@ fn frame_of_a_client() -> impl Strategy<Value = (u8, u8, u32, Vec<u8>)> {
     ]
 }
 
-/// What a client sends.
+/// Frames that a client sends.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(frame_of_a_client(), 1..40).prop_map(|frames| {
         let mut bytes = PREFACE.to_vec();

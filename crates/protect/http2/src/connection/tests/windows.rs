@@ -40,13 +40,13 @@ fn streams_that_nobody_reads_hold_nothing_of_the_connections_window() {
     assert_eq!(server.body.len(), 150_000);
 }
 
-/// The other end may be one that gives a window back when its program has read: then a body that it does not read is not to stop
-/// those of others.
+/// The other end may be one that gives a window back when its program has read: then a body that it
+/// does not read is not to stop those of others.
 #[test]
 fn bodies_that_the_other_end_does_not_read_leave_window_to_those_of_another_owner() {
     let mut ends = Ends::new();
     let mut sent = 0;
-    // What is sent is never looked at: no window comes back.
+    // The other end never looks at these bytes: no window comes back.
     for _ in 0..3 {
         let id = ends.client.open(&request(), false, 1, 1).unwrap();
         ends.client.open(&request(), false, 2, 1).unwrap();
