@@ -1,15 +1,15 @@
-//! Where a body ends (RFC 9112, sections 6 and 7).
+//! The end of a body (RFC 9112, sections 6 and 7).
 
 use bartizan_http2::Fields;
 
 use crate::head::{self, Scan, Wrong};
 
-/// Bytes of a chunk's first line: sixteen digits and an extension that nobody uses.
+/// Bytes of a chunk's first line: sixteen digits and an extension that no peer needs.
 const CHUNK_LINE_AT_MOST: usize = 256;
 /// Bytes of extensions of all chunks of a body. They are dropped, and cost a sender one byte of content each otherwise.
 const EXTENSIONS_AT_MOST: usize = 16 * 1024;
 
-/// How the end of a body is found.
+/// Framing of a body: the sign of its end.
 #[derive(Debug)]
 pub(crate) enum Body {
     /// So many bytes are still missing.
@@ -35,7 +35,7 @@ enum Part {
     Trailers,
 }
 
-/// What is at the beginning of the input.
+/// Result of one step at the beginning of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing whole.

@@ -15,13 +15,14 @@ use crate::write::{self, Framing};
 
 /// Bytes waiting to be written beyond which bodies wait instead.
 const OUT_MARK: usize = 64 * 1024;
-/// What a client may send ahead of the response to its former request.
+/// Bytes that a client may send ahead of the response to its former request.
 const AHEAD_AT_MOST: usize = 64 * 1024;
 /// A body moves on where its reader takes this much, or all that waits, as with HTTP/2.
 const LEAST: usize = 16 * 1024;
 
-/// One end of a connection: no socket, no clock. It carries one message in each direction at a time, each under the number that a
-/// stream of HTTP/2 would have. What a client sends ahead waits unread.
+/// One end of a connection: no socket, no clock. It carries one message in each direction at a
+/// time, each under the number that a stream of HTTP/2 would have. Bytes that a client sends ahead
+/// wait unread.
 #[derive(Debug)]
 pub struct Connection<T> {
     role: Role,
@@ -46,7 +47,7 @@ pub struct Connection<T> {
     closing: bool,
     /// Nothing more: what is under way, if anything, has been broken off.
     ended: bool,
-    /// What is answered to the client where the connection fails.
+    /// Status that is answered to the client where the connection fails.
     status: u16,
 }
 
@@ -57,8 +58,8 @@ struct Stream<T> {
     kept: Option<T>,
     is_head: bool,
     is_http10: bool,
-    /// A request that may be sent again where its connection ends without a response (RFC 9110, section 9.2.2), on a connection that
-    /// may have ended before it.
+    /// A request that may be sent again where its connection ends without a response (RFC 9110,
+    /// section 9.2.2), on a connection that may have ended before it.
     repeatable: bool,
     incoming: Incoming,
     outgoing: Outgoing,
@@ -86,7 +87,7 @@ enum Outgoing {
     Done,
 }
 
-/// What waits to be sent.
+/// Bytes to be sent, and the action after them.
 #[derive(Debug, Default)]
 struct Held {
     bytes: VecDeque<u8>,
@@ -103,7 +104,7 @@ enum After {
     Trailers(Fields),
 }
 
-/// The rest of a request that nobody wants.
+/// The refused rest of a request.
 #[derive(Debug)]
 struct Refusal {
     left: usize,
@@ -157,7 +158,7 @@ impl<T> Connection<T> {
         self.stream.as_mut().filter(|stream| stream.id == id)
     }
 
-    /// What waits to be written.
+    /// Bytes to be written.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.out[self.written..]
@@ -176,7 +177,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// What the caller keeps with a stream.
+    /// The caller's value kept with a stream.
     pub fn kept(&mut self, stream: u32) -> Option<&mut T> {
         self.find(stream)?.kept.as_mut()
     }
@@ -194,13 +195,13 @@ impl<T> Connection<T> {
         self.find(stream)?.kept.take()
     }
 
-    /// Whether a stream is there.
+    /// Returns true if a stream is there.
     #[must_use]
     pub fn is_open(&mut self, stream: u32) -> bool {
         self.find(stream).is_some()
     }
 
-    /// What is kept with the stream under way.
+    /// The caller's value of the stream under way.
     pub fn all(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let stream = self.stream.as_mut();
         stream
@@ -215,13 +216,13 @@ impl<T> Connection<T> {
         stream.and_then(|stream| stream.kept).into_iter().collect()
     }
 
-    /// How many streams are open: none or one.
+    /// Number of open streams: none or one.
     #[must_use]
     pub fn open_streams(&self) -> usize {
         usize::from(self.stream.is_some())
     }
 
-    /// Whether no stream is left.
+    /// Returns true if no stream is left.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.stream.is_none()
@@ -234,19 +235,20 @@ impl<T> Connection<T> {
         held.map_or(0, Held::size)
     }
 
-    /// Whether so much waits to be written that nothing more should be sent by this connection.
+    /// Returns true if so much waits to be written that nothing more should be sent by this
+    /// connection.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.output().len() >= OUT_MARK
     }
 
-    /// Whether a request may be sent now.
+    /// Returns true if a request may be sent now.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.role == Role::Client && self.stream.is_none() && !self.is_leaving()
     }
 
-    /// Whether it takes no further message.
+    /// Returns true if it takes no further message.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.closing || self.ended
@@ -258,7 +260,7 @@ impl<T> Connection<T> {
         self.role == Role::Client && self.ended && self.stream.is_some()
     }
 
-    /// Whether reading would bring what nobody may take yet.
+    /// Returns true if reading would bring bytes that the caller cannot take yet.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         let window = self.bounds.stream_window as usize;
@@ -267,7 +269,7 @@ impl<T> Connection<T> {
         self.ahead >= AHEAD_AT_MOST || stream.is_some_and(|stream| stream.unreleased >= window || spent(stream))
     }
 
-    /// Whether something received before can go on. Asking forgets it.
+    /// Returns true if something received before can go on. Asking forgets it.
     pub fn take_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
@@ -278,7 +280,8 @@ impl<T> Connection<T> {
         self.resumed
     }
 
-    /// Whether the other side may be sending what nobody reads: to close at once would take our last word from it.
+    /// Returns true if the peer may be sending bytes that are not read: to close at once would take
+    /// our last word from it.
     #[must_use]
     pub fn lingers(&self) -> bool {
         self.role == Role::Server && self.ended
@@ -289,13 +292,14 @@ impl<T> Connection<T> {
         self.closing = true;
     }
 
-    /// Whether this is the end, and nothing is under way.
+    /// Returns true if this is the end, and nothing is under way.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.ended || (self.closing && self.stream.is_none() && self.begun == 0)
     }
 
-    /// Ends the connection with an error; what is under way is lost. A client that has had nothing of a response is answered with the reason.
+    /// Ends the connection with an error; what is under way is lost. A client that has had nothing
+    /// of a response is answered with the reason.
     pub fn fail(&mut self, code: Code, why: &str) {
         let unreported = self
             .stream
@@ -322,15 +326,16 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether something here changes with time.
+    /// Returns true if something here changes with time.
     #[must_use]
     pub fn needs_sweeps(&self) -> bool {
         let refused = self.stream.as_ref().is_some_and(|stream| stream.refusal.is_some());
         self.begun > 0 || self.waiting() > 0 || refused
     }
 
-    /// To be called at regular intervals. Gives the stream whose reader has not taken what waits for it in so many sweeps: it is the
-    /// caller's to reset. A head that has begun and does not end, and a body that nobody wants, end the connection.
+    /// To be called at regular intervals. Gives the stream whose reader has not taken what waits
+    /// for it in so many sweeps: it is the caller's to reset. A head that has begun and does not
+    /// end, and a refused body, end the connection.
     pub fn sweep(&mut self, enough: Sweeps) -> Vec<u32> {
         if self.begun > 0 && self.stream.is_none() {
             self.begun_still += 1;

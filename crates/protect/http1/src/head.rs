@@ -18,7 +18,8 @@ const OF_ONE_CONNECTION: [&[u8]; 8] = [
     b"te",
     b"content-length",
 ];
-/// Fields by which a message is read or led: to leave one out because `Connection` names it would change what the message is.
+/// Fields by which a message is read or led: to leave one out because `Connection` names it would
+/// change what the message is.
 const NOT_FOR_CONNECTION: [&[u8]; 3] = [b"host", b"content-length", b"transfer-encoding"];
 
 /// Why a message is not accepted, and how a client is answered.
@@ -38,11 +39,12 @@ impl Wrong {
     }
 }
 
-/// Looks for the end of a head: an empty line. What has been looked at once is not looked at again.
+/// Looks for the end of a head: an empty line. Bytes that have been looked at are not looked at
+/// again.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     at: usize,
-    /// Where the line begins that `at` is in.
+    /// Beginning of the line that `at` is in.
     line: usize,
     lines: usize,
 }
@@ -70,7 +72,7 @@ pub(crate) struct Response {
 }
 
 impl Scan {
-    /// How long the head is that the input begins with, its empty line included.
+    /// Length of the head that the input begins with, its empty line included.
     pub(crate) fn find(&mut self, input: &[u8], at_most: usize) -> Result<Option<usize>, Wrong> {
         let special = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
         while let Some(offset) = input[self.at..].iter().position(special) {
@@ -235,7 +237,7 @@ fn room<'a>(lines: usize) -> Result<Vec<httparse::Header<'a>>, Wrong> {
     Ok(vec![httparse::EMPTY_HEADER; lines])
 }
 
-/// Where a message ends, for which host it is, and what becomes of its connection, by its fields.
+/// Framing of a message, its host, and the fate of its connection, by its fields.
 #[derive(Debug, Default)]
 struct Framing<'a> {
     host: Option<&'a [u8]>,
@@ -244,7 +246,7 @@ struct Framing<'a> {
     close: bool,
     /// `TE: trailers`.
     trailers: bool,
-    /// What `Connection` names, in lower case.
+    /// Options that `Connection` names, in lower case.
     options: Vec<Vec<u8>>,
 }
 

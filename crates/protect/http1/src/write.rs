@@ -2,7 +2,7 @@
 
 use bartizan_http2::Fields;
 
-/// How the end of a body is shown.
+/// Framing of a body that is written: the sign of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// There is none.
@@ -63,7 +63,7 @@ pub(crate) fn request(fields: &Fields, end: bool, out: &mut Vec<u8>) -> Result<F
     Ok(framing)
 }
 
-/// What is known of a request whose response is written.
+/// The request whose response is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
     pub(crate) is_head: bool,
@@ -145,7 +145,8 @@ fn put_status(out: &mut Vec<u8>, status: u16) {
     );
 }
 
-/// How the end of a message with these fields is shown. Trailers that are announced take chunks, whatever length is known.
+/// Framing of a message with these fields. Trailers that are announced take chunks, whatever length
+/// is known.
 fn framing(fields: &Fields, end: bool) -> Result<Framing, Unwritable> {
     match (end, length(fields)) {
         (true, _) => Ok(Framing::None),

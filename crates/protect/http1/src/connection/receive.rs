@@ -1,4 +1,4 @@
-//! What is received: heads and bodies, one message at a time.
+//! Receiving: heads and bodies, one message at a time.
 
 use bartizan_http2::{Code, Event, Fault, Received, Role};
 
@@ -19,8 +19,8 @@ impl<T> Connection<T> {
     /// [`Connection::seen`] is to be called once the events were looked at.
     ///
     /// # Errors
-    /// Where the connection has to end: [`Connection::fail`] answers the client. A server that speaks HTTP/2 is one of them, by
-    /// HTTP_1_1_REQUIRED: it has processed nothing.
+    /// If the connection has to end: [`Connection::fail`] answers the client. A server that speaks
+    /// HTTP/2 is one of them, by HTTP_1_1_REQUIRED: it has processed nothing.
     pub fn receive(&mut self, input: &[u8], pieces: usize, events: &mut Vec<Event<T>>) -> Result<Received, Fault> {
         let (mut at, mut taken) = (0, 0);
         while taken < pieces {
@@ -39,8 +39,9 @@ impl<T> Connection<T> {
         })
     }
 
-    /// The other side sends nothing more; `clean` where it announced that. A body without a length of its own ends by it, and a request that
-    /// certainly was not answered and may be repeated is given back.
+    /// The other side sends nothing more; `clean` where it announced that. A body without a length
+    /// of its own ends by it, and a request that certainly was not answered and may be repeated is
+    /// given back.
     pub fn finish(&mut self, clean: bool, events: &mut Vec<Event<T>>) {
         self.closing = true;
         if self.role != Role::Client {
@@ -264,7 +265,8 @@ impl<T> Connection<T> {
     }
 }
 
-/// Whether these are the first bytes of an HTTP/2 server: a SETTINGS frame (RFC 9113, section 3.4).
+/// Returns true if these are the first bytes of an HTTP/2 server: a SETTINGS frame (RFC 9113,
+/// section 3.4).
 fn is_settings(input: &[u8]) -> bool {
     matches!(input, [0, _, _, 4, 0, 0, 0, 0, 0, ..])
 }

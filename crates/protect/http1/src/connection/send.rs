@@ -1,4 +1,4 @@
-//! What is sent: heads, bodies as the output takes them, resets.
+//! Sending: heads, bodies as the output takes them, resets.
 
 use bartizan_http2::{Code, Event, Fields, Role, Unsent};
 
@@ -53,7 +53,7 @@ impl<T> Connection<T> {
     /// Sends the head of a response, interim or final.
     ///
     /// # Errors
-    /// Where the stream is over.
+    /// If the stream is over.
     pub fn send_head(&mut self, id: u32, fields: &Fields, end: bool) -> Result<(), Unsent> {
         let closing = self.closing;
         let stream = self.stream.as_mut().filter(|stream| stream.id == id);
@@ -89,7 +89,7 @@ impl<T> Connection<T> {
     /// Sends a piece of a body. Gives how much is on its way: the rest waits and is reported by [`Event::Moved`] later.
     ///
     /// # Errors
-    /// Where the stream is over or full.
+    /// If the stream is over or full.
     pub fn send_data(&mut self, id: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent> {
         let (full, at_most) = (self.is_full(), self.bounds.waiting);
         let stream = self.find(id).ok_or(Unsent::Over)?;
@@ -114,7 +114,7 @@ impl<T> Connection<T> {
     /// Sends trailers after what was sent of the body, or the end alone where its length was announced.
     ///
     /// # Errors
-    /// Where the stream is over or full.
+    /// If the stream is over or full.
     pub fn send_trailers(&mut self, id: u32, fields: Fields) -> Result<(), Unsent> {
         let at_most = self.bounds.waiting;
         let stream = self.find(id).ok_or(Unsent::Over)?;
@@ -131,8 +131,9 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Breaks off a stream; gives what was kept with it. The connection ends with it, unless both messages were complete: HTTP/1.1 has
-    /// no other way to say so. A client that has had nothing of a response is answered that none comes.
+    /// Breaks off a stream; gives what was kept with it. The connection ends with it, unless both
+    /// messages were complete: HTTP/1.1 has no other way to say so. A client that has had nothing
+    /// of a response is answered that none comes.
     pub fn reset(&mut self, id: u32, _: Code) -> Option<T> {
         let stream = self.stream.take_if(|stream| stream.id == id)?;
         if !stream.is_complete() {
@@ -144,8 +145,9 @@ impl<T> Connection<T> {
         stream.kept
     }
 
-    /// Wants nothing more of the peer's message: up to `bytes` of what is still coming are read and dropped. Where that is not its
-    /// end, or it does not come ([`Connection::sweep`]), the connection ends once our own message is complete.
+    /// Wants nothing more of the peer's message: up to `bytes` of what is still coming are read and
+    /// dropped. If the message does not end in these, or they do not come ([`Connection::sweep`]),
+    /// the connection ends once our own message is complete.
     pub fn refuse_rest(&mut self, id: u32, _: Code, bytes: usize) {
         let Some(stream) = self.find(id) else { return };
         if !stream.is_received() && stream.refusal.is_none() {
@@ -156,7 +158,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether something waits that could go on once the output is written.
+    /// Returns true if something waits that could go on once the output is written.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.held.is_some())
@@ -198,7 +200,7 @@ impl<T> Connection<T> {
             return Err(Unsent::Over);
         };
         match framing {
-            // Whoever asked by HEAD, and answers 204 and 304, take no body whatever is sent.
+            // Responses to HEAD, and those with status 204 and 304, take no body whatever is sent.
             Framing::None => {}
             Framing::Length(missing) => {
                 let left = missing.checked_sub(bytes.len() as u64);
@@ -256,7 +258,8 @@ impl<T> Connection<T> {
     }
 }
 
-/// Whether a request of this method does the same when it is done twice (RFC 9110, section 9.2.2).
+/// Returns true if a request of this method does the same when it is done twice (RFC 9110, section
+/// 9.2.2).
 #[must_use]
 pub fn is_repeatable(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")

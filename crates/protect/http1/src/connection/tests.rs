@@ -24,7 +24,7 @@ fn fields(list: &[(&str, &str)]) -> Fields {
     fields
 }
 
-/// What was received, in words, and how much of the input was used.
+/// Events in words, and the number of bytes of the input that were used.
 fn receive(connection: &mut Connection<&'static str>, input: &[u8]) -> (String, usize) {
     let mut events = Vec::new();
     let received = connection.receive(input, ALL, &mut events).expect("it is taken");
@@ -61,7 +61,7 @@ fn word(event: &Event<&'static str>, input: &[u8]) -> String {
     }
 }
 
-/// What waits to be written, taken.
+/// Takes the bytes to be written.
 fn written(connection: &mut Connection<&'static str>) -> String {
     let text = String::from_utf8_lossy(connection.output()).into_owned();
     connection.wrote(text.len());
@@ -194,7 +194,7 @@ fn a_malformed_request_is_answered_once_and_is_the_last() {
     server.fail(fault.code, fault.why);
     assert!(written(&mut server).starts_with("HTTP/1.1 400 Bad Request\r\n"));
     assert!(server.is_drained() && server.lingers());
-    // What follows is no request, whatever it looks like.
+    // The following bytes are no request, whatever they look like.
     assert_eq!(receive(&mut server, b"GET /x HTTP/1.1\r\nHost: nrf\r\n\r\n").0, "");
 }
 
@@ -420,7 +420,7 @@ proptest! {
         prop_assert_eq!(trailers, 1);
     }
 
-    /// What is written is read again as the one message that it was.
+    /// A written message is read again as the one message that it was.
     #[test]
     fn a_written_request_is_one_request(path in "/[a-z?=/%.]{0,20}", values in proptest::collection::vec("[ -~]{0,20}", 0..5), body in proptest::collection::vec(any::<u8>(), 0..300), sized in any::<bool>()) {
         let mut request = fields(&[(":method", "POST"), (":scheme", "http"), (":path", &path), (":authority", "nrf")]);

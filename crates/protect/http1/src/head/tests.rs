@@ -85,7 +85,7 @@ fn targets_have_one_host() {
     );
 }
 
-/// What implementations are known to read differently, by which a request hides in another.
+/// Heads that implementations are known to read differently, by which a request hides in another.
 #[test]
 fn heads_that_can_be_read_in_two_ways_are_refused() {
     for (fields, status) in [
