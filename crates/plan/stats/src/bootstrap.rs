@@ -1,25 +1,25 @@
 //! Intervals by resampling (Efron's bootstrap, percentile method).
 //!
-//! The percentile method and not BCa: the acceleration of BCa comes from the jackknife, which is inconsistent for a median
-//! (Efron, 1979).
+//! The percentile method and not BCa: the acceleration of BCa comes from the jackknife, which is
+//! inconsistent for a median (Efron, 1979).
 
 use crate::quantile::{median_in_place, quantile};
 use crate::{Confidence, Error, Estimate, Interval, Pairs, Random, Sample};
 
-/// How an interval is resampled.
+/// Parameters of a bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resampling {
-    /// How sure the interval shall be.
+    /// Confidence of the interval.
     pub confidence: Confidence,
-    /// How many times the sample is drawn again; at least one is.
+    /// Number of times that the sample is drawn again; at least one is.
     pub resamples: usize,
     /// The same seed gives the same interval.
     pub seed: u64,
 }
 
 impl Resampling {
-    /// 95 % by 10,000 resamples: an end of the interval then lies within 0.4 % of its share of the distribution, two times
-    /// out of three.
+    /// 95 % by 10,000 resamples: an end of the interval then lies within 0.4 % of its share of the
+    /// distribution, two times out of three.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
@@ -57,8 +57,8 @@ pub fn median_interval(sample: &Sample, resampling: &Resampling) -> Estimate {
     }
 }
 
-/// Median of the first way over median of the second, with its interval; whole pairs are drawn again, so that what slowed
-/// both of a repetition stays together.
+/// Median of the first way over median of the second, with its interval; whole pairs are drawn
+/// again, so that what slowed both of a repetition stays together.
 ///
 /// # Errors
 /// [`Error::DividedByZero`] where the median of the second way, or of a resample of it, is 0.
@@ -76,8 +76,8 @@ pub fn ratio_of_medians(pairs: &Pairs, resampling: &Resampling) -> Result<Estima
     finite(Estimate { value, interval })
 }
 
-/// Median of the first sample over median of the second, with its interval, where nothing pairs their values: each sample is
-/// drawn again by itself.
+/// Median of the first sample over median of the second, with its interval, where nothing pairs
+/// their values: each sample is drawn again by itself.
 ///
 /// # Errors
 /// [`Error::DividedByZero`] as above.

@@ -1,14 +1,15 @@
-//! Whether values have one mode (Hartigan and Hartigan, 1985): the dip, the least distance between their distribution function and one
-//! that bends upwards to a mode and downwards after it.
+//! Test for one mode (Hartigan and Hartigan, 1985): the dip, the least distance between the values'
+//! distribution function and one that bends upwards to a mode and downwards after it.
 
 use crate::{Random, Sample};
 
 /// Above this size the dip times the root of the size has the distribution that it has there.
 const LARGEST: usize = 500;
-/// Samples of uniform values, which of all distributions with one mode dip most: the p value's last digit is a thousandth.
+/// Samples of uniform values, which of all distributions with one mode dip most: the p value's last
+/// digit is a thousandth.
 const SIMULATED: usize = 1000;
 
-/// What the dip is of samples of a size without two modes.
+/// Distribution of the dip in samples of one size with one mode.
 #[derive(Debug, Clone)]
 pub struct OneMode {
     /// Dips of uniform samples times the root of their size, ascending.
@@ -16,7 +17,7 @@ pub struct OneMode {
 }
 
 impl OneMode {
-    /// Of samples of so many values; the same seed gives the same.
+    /// Distribution for samples of so many values; the same seed gives the same.
     #[must_use]
     pub fn of_size(n: usize, seed: u64) -> Self {
         let n = n.clamp(1, LARGEST);
@@ -32,7 +33,7 @@ impl OneMode {
         Self { dips }
     }
 
-    /// How likely a sample of this size with one mode is to dip as much.
+    /// Probability that a sample of this size with one mode dips as much.
     #[must_use]
     pub fn p(&self, sample: &Sample) -> f64 {
         let dip = dip(sample) * (sample.n() as f64).sqrt();
@@ -50,9 +51,9 @@ pub fn dip(sample: &Sample) -> f64 {
 /// Points of a curve around a distribution function, each with the one before it on the curve.
 struct Curves<'a> {
     values: &'a [f64],
-    /// Of the greatest convex curve below, read towards the first value.
+    /// Points of the greatest convex curve below, read towards the first value.
     below: Vec<usize>,
-    /// Of the least concave curve above, read towards the last value.
+    /// Points of the least concave curve above, read towards the last value.
     above: Vec<usize>,
 }
 
@@ -111,7 +112,8 @@ impl<'a> Curves<'a> {
     }
 }
 
-/// Whether the slope from the middle to the end is greater than from the start to the middle.
+/// Returns true if the slope from the middle to the end is greater than from the start to the
+/// middle.
 fn steeper(values: &[f64], start: usize, middle: usize, end: usize) -> bool {
     (values[end] - values[middle]) * ((middle - start) as f64)
         < (values[middle] - values[start]) * ((end - middle) as f64)
@@ -190,7 +192,7 @@ fn widest(curves: &Curves<'_>, convex: &[usize], concave: &[usize]) -> (f64, usi
     (distance, from, to)
 }
 
-/// How far the distribution function rises above a line of the convex curve.
+/// Largest distance of the distribution function above a line of the convex curve.
 fn farthest_below(curves: &Curves<'_>, from: usize, to: usize) -> f64 {
     let apart = |at: usize| (at - from + 1) as f64 - curves.line(from, to, at);
     if to - from > 1 && curves.values[from] < curves.values[to] {
@@ -200,7 +202,7 @@ fn farthest_below(curves: &Curves<'_>, from: usize, to: usize) -> f64 {
     }
 }
 
-/// How far it stays below a line of the concave curve.
+/// Largest distance of it below a line of the concave curve.
 fn farthest_above(curves: &Curves<'_>, from: usize, to: usize) -> f64 {
     let apart = |at: usize| curves.line(from, to, at) - (at as f64 - from as f64 - 1.0);
     if to - from > 1 && curves.values[from] < curves.values[to] {

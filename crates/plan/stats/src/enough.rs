@@ -1,4 +1,4 @@
-//! How many repetitions are enough.
+//! Numbers of repetitions that are enough.
 
 use crate::student::t_quantile;
 use crate::{Confidence, Error, Estimate, Sample};
@@ -6,8 +6,9 @@ use crate::{Confidence, Error, Estimate, Sample};
 /// More than anybody repeats an experiment: where more would be needed there is no answer.
 const MOST: usize = 1_000_000;
 
-/// How many repetitions make Student's interval of the mean reach no further than this share of the mean to either side,
-/// judged by the deviation of those there are; `None` where a million are not enough or the mean is 0.
+/// Number of repetitions with which Student's interval of the mean reaches no further than this
+/// share of the mean to either side, judged by the deviation of those there are; `None` where a
+/// million are not enough or the mean is 0.
 ///
 /// # Errors
 /// [`Error::TooFew`] for a single value.
@@ -34,8 +35,9 @@ pub fn repetitions_for_mean(sample: &Sample, share: f64, confidence: Confidence)
     Ok(Some(enough))
 }
 
-/// How many repetitions make an interval reach no further than this share of its estimate, judged by what it reaches with
-/// `n`: intervals of medians, shifts and ratios shrink with the square root. `None` as above.
+/// Number of repetitions with which an interval reaches no further than this share of its estimate,
+/// judged by its reach with `n`: intervals of medians, shifts and ratios shrink with the square
+/// root. `None` as above.
 #[must_use]
 pub fn repetitions_for_estimate(estimate: &Estimate, n: usize, share: f64) -> Option<usize> {
     let reach = (estimate.interval.high - estimate.interval.low) / 2.0;

@@ -1,6 +1,6 @@
 //! Why values are no sample.
 
-/// What stands in the way of an estimate: always what the caller brought.
+/// Faults of the input that prevent an estimate: always the caller's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no value.
@@ -23,7 +23,7 @@ pub enum Error {
     /// The estimator says nothing about so few values.
     #[error("{n} values are too few for an interval of this confidence")]
     TooFew {
-        /// How many there are.
+        /// Their number.
         n: usize,
     },
     /// A ratio with a median of 0 below the line has no value.

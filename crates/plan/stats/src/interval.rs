@@ -40,13 +40,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether this value lies in it.
+    /// Returns true if this value lies in it.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Whether all of it lies between these two, ends included.
+    /// Returns true if all of it lies between these two, ends included.
     #[must_use]
     pub fn lies_inside(&self, low: f64, high: f64) -> bool {
         low <= self.low && self.high <= high
@@ -58,7 +58,7 @@ impl Interval {
 pub struct Estimate {
     /// The estimate itself.
     pub value: f64,
-    /// Where the true value lies, with the confidence that was asked for.
+    /// Interval of the true value, with the confidence that was asked for.
     pub interval: Interval,
 }
 

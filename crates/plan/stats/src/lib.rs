@@ -1,8 +1,10 @@
-//! What can be said about measured samples: pure functions, no clock, and no chance beyond the seed a caller gives.
+//! Statistics of measured samples: pure functions, no clock, and no chance beyond the seed a caller
+//! gives.
 //!
-//! Latencies are skewed and have a long tail, so everything here rests on ranks (medians, quartiles, the shift of Hodges and
-//! Lehmann), with one exception: [`t_interval`], which published experiments use over the medians of their repetitions.
-//! Every estimator is held against SciPy in `tests/reference`.
+//! Latencies are skewed and have a long tail, so everything here rests on ranks (medians,
+//! quartiles, the shift of Hodges and Lehmann), with one exception: [`t_interval`], which published
+//! experiments use over the medians of their repetitions. Every estimator is held against SciPy in
+//! `tests/reference`.
 #![forbid(unsafe_code)]
 
 mod bootstrap;

@@ -13,7 +13,7 @@ const SMALLEST: f64 = 0.1;
 /// Two modes of positive values, parted where their logarithms lie closest to the medians of both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Modes {
-    /// How likely values of one mode are to dip as much (Hartigan and Hartigan).
+    /// Probability that values of one mode dip as much (Hartigan and Hartigan).
     pub p: f64,
     /// Values up to this one are of the lower mode.
     pub boundary: f64,
@@ -30,14 +30,15 @@ impl Modes {
         self.medians[1] / self.medians[0]
     }
 
-    /// Whether this value is of the upper mode.
+    /// Returns true if this value is of the upper mode.
     #[must_use]
     pub fn is_upper(&self, value: f64) -> bool {
         value > self.boundary
     }
 
-    /// Parts values, all above 0, at the place where their logarithms lie closest to the medians of both sides (sum of distances); each
-    /// side has a tenth of them at least. `one` is the distribution of the dip without two modes, of samples of this size.
+    /// Parts values, all above 0, at the place where their logarithms lie closest to the medians of
+    /// both sides (sum of distances); each side has a tenth of them at least. `one` is the
+    /// distribution of the dip without two modes, of samples of this size.
     ///
     /// That there are two modes is what `p` says, and not the parting, which finds a place in any sample.
     ///
@@ -86,7 +87,7 @@ impl Sums {
         Self(sums)
     }
 
-    /// Of the values from one index to before another, the distances from their median added up.
+    /// Sum of the distances from their median, for the values from one index to before another.
     fn distance(&self, sorted: &[f64], from: usize, to: usize) -> f64 {
         let middle = from + (to - from) / 2;
         let median = sorted[middle];

@@ -2,10 +2,11 @@
 
 use crate::{Error, Sample};
 
-/// What two alternatives gave in the same repetition, one pair per repetition: at least one, all finite.
+/// Results of two alternatives in the same repetition, one pair per repetition: at least one, all
+/// finite.
 ///
-/// Where repetitions are interleaved, whatever slowed the machine for a while slowed both of a pair; estimators over pairs
-/// do not mistake it for a difference.
+/// If repetitions are interleaved, anything that slowed the machine for a while slowed both of a
+/// pair; estimators over pairs do not mistake it for a difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pairs {
     first: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Quantiles.
 
-/// Of a sorted sample that is not empty, `share` from 0 to 1: by linear interpolation between order statistics (type 7 of
-/// Hyndman and Fan, 1996: what R and NumPy do by default).
+/// Quantile of a sorted sample that is not empty, `share` from 0 to 1: by linear interpolation
+/// between order statistics (type 7 of Hyndman and Fan, 1996: the default of R and NumPy).
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = (sorted.len() - 1) as f64 * share;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
@@ -13,7 +13,8 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     }
 }
 
-/// Of values in any order, not empty, which are put into another; takes time in proportion to their number.
+/// Median of values in any order, not empty, which are put into another; takes time in proportion
+/// to their number.
 pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     let half = values.len() / 2;
     let odd = values.len() % 2 == 1;

@@ -3,8 +3,8 @@
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
-/// Random numbers by PCG XSL RR 128/64, the same for the same seed in every version: a recorded seed repeats the order of
-/// an experiment and the resamples of an interval.
+/// Random numbers by PCG XSL RR 128/64, the same for the same seed in every version: a recorded
+/// seed repeats the order of an experiment and the resamples of an interval.
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64);
 

@@ -7,8 +7,9 @@ const EXACT_RANK_SUM: usize = 50;
 /// To this size that of the signed ranks.
 const EXACT_SIGNED_RANK: usize = 200;
 
-/// How many of the smallest and as many of the largest of all differences between two samples of these sizes lie outside the
-/// interval of their shift, plus one; 0 when the samples are too small for so small a tail.
+/// Number of the smallest and as many of the largest of all differences between two samples of
+/// these sizes that lie outside the interval of their shift, plus one; 0 when the samples are too
+/// small for so small a tail.
 pub(crate) fn rank_sum_bound(first: usize, second: usize, tail: f64) -> usize {
     if first.max(second) <= EXACT_RANK_SUM {
         return bound(rank_sum(first, second).into_iter(), tail);
@@ -69,7 +70,8 @@ fn rank_sum(m: usize, n: usize) -> Vec<f64> {
     row.swap_remove(n)
 }
 
-/// The probability of each value from 0 to the middle, n (n + 1) / 4, of Wilcoxon's signed rank sum, whose other half is the same.
+/// The probability of each value from 0 to the middle, n (n + 1) / 4, of Wilcoxon's signed rank
+/// sum, whose other half is the same.
 fn signed_rank(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 4 + 1];
     probabilities[0] = 1.0;

@@ -1,5 +1,5 @@
-//! Medians of trials that follow each other: what one trial meets, the next one often meets too, and an interval that takes them for
-//! independent is too narrow.
+//! Medians of trials that follow each other: what one trial meets, the next one often meets too,
+//! and an interval that takes them for independent is too narrow.
 
 use serde::Serialize;
 
@@ -15,18 +15,22 @@ const LEAST: usize = 6;
 pub struct SerialMedian {
     /// The median with its interval.
     pub estimate: Estimate,
-    /// By how much dependence between neighbours multiplies the variance of a count of values below the median: 1 where there is none.
+    /// By how much dependence between neighbours multiplies the variance of a count of values below
+    /// the median: 1 where there is none.
     pub factor: f64,
-    /// Whether the interval would have to reach beyond the sample: it is the whole range then, and may still be too narrow.
+    /// True if the interval would have to reach beyond the sample: it is the whole range then, and
+    /// may still be too narrow.
     pub whole: bool,
 }
 
-/// The median with the interval between two order statistics whose ranks are n/2 less and more Student's quantile times
-/// sqrt(n f) / 2, where f is the factor by which dependence multiplies the variance of the number of values below the median.
+/// The median with the interval between two order statistics whose ranks are n/2 less and more
+/// Student's quantile times sqrt(n f) / 2, where f is the factor by which dependence multiplies the
+/// variance of the number of values below the median.
 ///
-/// That number is what the sign test counts, so nothing is assumed of the distribution: an interval over two modes reaches from one to
-/// the other where it has to. f is one plus twice the autocorrelations of the signs, weighted by Bartlett up to the lag
-/// 4 (n / 100)^(2/9) (Newey and West, 1994), each raised by the 1/n that it is too low without dependence, and no less than one.
+/// That number is what the sign test counts, so nothing is assumed of the distribution: an interval
+/// over two modes reaches from one to the other where it has to. f is one plus twice the
+/// autocorrelations of the signs, weighted by Bartlett up to the lag 4 (n / 100)^(2/9) (Newey and
+/// West, 1994), each raised by the 1/n that it is too low without dependence, and no less than one.
 ///
 /// # Errors
 /// [`Error::TooFew`] below six values; [`Error::NotFinite`].
@@ -62,7 +66,8 @@ pub fn serial_median(values: &[f64], confidence: Confidence) -> Result<SerialMed
     })
 }
 
-/// By how much dependence between neighbours multiplies the variance of the sum of these, whose mean is taken for 0: no less than 1.
+/// By how much dependence between neighbours multiplies the variance of the sum of these, whose
+/// mean is taken for 0: no less than 1.
 pub(crate) fn variance_factor(centred: &[f64]) -> f64 {
     let n = centred.len();
     let power: f64 = centred.iter().map(|value| value * value).sum();
@@ -91,8 +96,9 @@ fn sign(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value.signum() }
 }
 
-/// First less second, of two medians that have nothing to do with each other, such as those of two runs. The ends of the interval are
-/// as far away as those of both together (method of variance estimates recovery, Zou and Donner, 2008).
+/// First less second, of two medians that have nothing to do with each other, such as those of two
+/// runs. The ends of the interval are as far away as those of both together (method of variance
+/// estimates recovery, Zou and Donner, 2008).
 #[must_use]
 pub fn difference(first: &Estimate, second: &Estimate) -> Estimate {
     let value = first.value - second.value;
@@ -131,7 +137,7 @@ mod tests {
             .collect()
     }
 
-    /// How many of a thousand intervals hold the true median, 0.
+    /// Number of a thousand intervals that hold the true median, 0.
     fn held(n: usize, keeps: f64) -> usize {
         let mut random = Random::seeded(7);
         (0..1000)
@@ -148,8 +154,8 @@ mod tests {
 
     #[test]
     fn intervals_hold_the_median_of_values_that_depend_on_each_other() {
-        // Three standard deviations of a binomial of 1000 and 0.95 are 21. What the noise of the records does to it stands in
-        // `recorded_noise` of the report.
+        // Three standard deviations of a binomial of 1000 and 0.95 are 21. The effect of the
+        // records' noise on it stands in `recorded_noise` of the report.
         for (n, keeps) in [
             (6, 0.0),
             (10, 0.0),

@@ -4,8 +4,9 @@ use crate::quantile::median_in_place;
 use crate::ranks::{rank_sum_bound, signed_rank_bound};
 use crate::{Confidence, Error, Estimate, Interval, Pairs, Sample};
 
-/// By how much values of the first sample lie above those of the second: the median of all differences, with the interval
-/// that Mann and Whitney's test would not reject. Time and memory grow with the product of the sizes.
+/// By how much values of the first sample lie above those of the second: the median of all
+/// differences, with the interval that Mann and Whitney's test would not reject. Time and memory
+/// grow with the product of the sizes.
 ///
 /// # Errors
 /// [`Error::TooFew`] where even complete separation would not show so small a tail.
@@ -19,9 +20,9 @@ pub fn shift(first: &Sample, second: &Sample, confidence: Confidence) -> Result<
     estimate(differences.collect(), bound, n)
 }
 
-/// By how much the first way lies above the second, pair by pair: the median of the averages of all twos of differences
-/// (Walsh), with the interval that Wilcoxon's signed rank test would not reject. Time and memory grow with the square of the
-/// number of pairs.
+/// By how much the first way lies above the second, pair by pair: the median of the averages of all
+/// twos of differences (Walsh), with the interval that Wilcoxon's signed rank test would not
+/// reject. Time and memory grow with the square of the number of pairs.
 ///
 /// # Errors
 /// As [`shift`]: five pairs are too few for 95 %.
@@ -35,9 +36,10 @@ pub fn paired_shift(pairs: &Pairs, confidence: Confidence) -> Result<Estimate, E
     estimate(averages.collect(), bound, pairs.n())
 }
 
-/// How many times the second way the first one is, pair by pair: as [`paired_shift`], of the logarithms. Where the order within a
-/// pair was drawn, and the two are the same, the interval holds 1 as often as its confidence says, however much pairs depend on each
-/// other: which of a pair is first is chance (Fisher's randomisation).
+/// Ratio of the first way to the second, pair by pair: as [`paired_shift`], of the logarithms. If
+/// the order within a pair was drawn, and the two are the same, the interval holds 1 as often as
+/// its confidence says, however much pairs depend on each other: which of a pair is first is chance
+/// (Fisher's randomisation).
 ///
 /// # Errors
 /// As [`shift`]; [`Error::NotPositive`].

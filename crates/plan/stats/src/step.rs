@@ -1,4 +1,5 @@
-//! Whether a level changes on the way (Pettitt, 1979): what a machine does that is busy, or slower, from some moment on, or slower and slower.
+//! Test for a level that changes on the way (Pettitt, 1979): a machine that is busy, or slower,
+//! from some moment on, or slower and slower.
 
 use serde::Serialize;
 
@@ -16,13 +17,13 @@ pub struct Step {
     pub at: usize,
     /// Median after less median before, in the unit of the values.
     pub change: f64,
-    /// How likely values without a step are to look at least as parted.
+    /// Probability that values without a step look at least as parted.
     pub p: f64,
 }
 
-/// The most likely step of values in the order in which they were taken. Dependence between neighbours makes steps where there are
-/// none: the variance of the statistic is multiplied by what is left of it once the step is taken out, or the line where values rise or
-/// fall all the way.
+/// The most likely step of values in the order in which they were taken. Dependence between
+/// neighbours makes steps where there are none: the variance of the statistic is multiplied by what
+/// is left of it once the step is taken out, or the line where values rise or fall all the way.
 ///
 /// # Errors
 /// [`Error::TooFew`] below eight values; [`Error::NotFinite`].
@@ -36,7 +37,8 @@ pub fn step(values: &[f64]) -> Result<Step, Error> {
     }
     // Each end keeps three values, two of eight: less is an outlier.
     let margin = (n / 4).min(3);
-    // U of Pettitt grows from one place to the next by how many values lie above the one in between, less how many below.
+    // U of Pettitt grows from one place to the next by how many values lie above the one in
+    // between, less how many below.
     let mut score = 0_i64;
     let (mut at, mut most) = (margin, 0_i64);
     for (index, value) in values.iter().enumerate().take(n - margin) {

@@ -4,8 +4,9 @@ use crate::{Confidence, Error, Estimate, Interval, Sample};
 
 /// The mean of a sample with Student's interval.
 ///
-/// Over the medians of repeated runs this is how published experiments on the SBI report latency. It takes the values to be
-/// independent and about normal, which medians of many requests are and single latencies are not.
+/// Over the medians of repeated runs this is how published experiments on the SBI report latency.
+/// It takes the values to be independent and about normal, which medians of many requests are and
+/// single latencies are not.
 ///
 /// # Errors
 /// [`Error::TooFew`] for a single value.

@@ -1,4 +1,5 @@
-//! Whether values drift in the order in which they were taken (Mann, 1945; Kendall, 1975), and by how much (Theil, 1950; Sen, 1968).
+//! Test for values that drift in the order in which they were taken (Mann, 1945; Kendall, 1975),
+//! and the size of the drift (Theil, 1950; Sen, 1968).
 
 use serde::Serialize;
 
@@ -9,12 +10,13 @@ use crate::{Confidence, Error, Estimate, Interval, Sample, shift};
 /// To this many values without ties the distribution of Kendall's statistic is computed and not approximated.
 const EXACT: usize = 60;
 
-/// What the order of the values says.
+/// Trend of values in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
-    /// Pairs in ascending order less pairs in descending order, over all pairs: 1 when every value lies above the one before.
+    /// Pairs in ascending order less pairs in descending order, over all pairs: 1 when every value
+    /// lies above the one before.
     pub tau: f64,
-    /// How likely values without a trend are to look at least as ordered, either way.
+    /// Probability that values without a trend look at least as ordered, either way.
     pub p: f64,
     /// By how much values rise from one to the next, in their unit, with the interval of Sen.
     pub slope: Estimate,
@@ -60,7 +62,8 @@ pub fn trend(values: &[f64], confidence: Confidence) -> Result<Trend, Error> {
     })
 }
 
-/// By how much the first so many values lie above the rest, as [`shift`] says: a system that warms up is slower at first.
+/// By how much the first so many values lie above the rest, as [`shift`] says: a system that warms
+/// up is slower at first.
 ///
 /// # Errors
 /// [`Error::TooFew`] where the first or the rest are too few for this confidence; [`Error::NotFinite`].
@@ -84,7 +87,7 @@ fn ties(values: &[f64]) -> Vec<usize> {
         .collect()
 }
 
-/// Of Kendall's score when there is no trend (Kendall, Rank Correlation Methods, 4.4).
+/// Variance of Kendall's score when there is no trend (Kendall, Rank Correlation Methods, 4.4).
 fn variance(n: usize, ties: &[usize]) -> f64 {
     let part = |size: usize| {
         let size = size as f64;
@@ -115,7 +118,8 @@ fn slope(mut slopes: Vec<f64>, variance: f64, confidence: Confidence) -> Estimat
     let all = slopes.len() as f64;
     let reach = -normal_quantile(confidence.tail()) * variance.sqrt();
     let last = slopes.len() - 1;
-    // As SciPy's theilslopes takes them: ranks are counted from 1, rounded to the nearest, to the even one when in doubt.
+    // As SciPy's theilslopes takes them: ranks are counted from 1, rounded to the nearest, to the
+    // even one when in doubt.
     let low = (((all - reach) / 2.0).round_ties_even() as i64 - 1).clamp(0, last as i64) as usize;
     let high = (((all + reach) / 2.0).round_ties_even() as i64).clamp(0, last as i64) as usize;
     let mut at = |rank: usize| *slopes.select_nth_unstable_by(rank, f64::total_cmp).1;
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn four_values_in_order_are_as_unlikely_as_counted_by_hand() {
-        // Of the 24 orders one ascends and one descends.
+        // Among the 24 orders one ascends and one descends.
         let trend = trend(&[1.0, 2.0, 3.0, 4.0], Confidence::P95).unwrap();
         assert!((trend.p - 2.0 / 24.0).abs() < 1e-15, "{}", trend.p);
         assert_eq!((trend.tau, trend.slope.value), (1.0, 1.0));

@@ -1,4 +1,4 @@
-//! What holds for every sample.
+//! Properties of every sample.
 
 use bartizan_stats::{
     Confidence, Error, Pairs, Resampling, Sample, first_against_rest, median_interval, paired_shift, ratio_of_medians,
