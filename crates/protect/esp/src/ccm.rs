@@ -1,8 +1,10 @@
-//! AES-CCM of ESP and IKEv2 (RFC 4309, RFC 5282). Three octets of salt and eight of initialization vector are the nonce, so that four count octets.
+//! AES-CCM of ESP and IKEv2 (RFC 4309, RFC 5282). Three octets of salt and eight of initialization
+//! vector are the nonce, so that four count octets.
 //!
-//! aws-lc-rs has no CCM in its safe interface: this is by the crates `ccm` and `aes`. They take the processor's instructions for AES where it has
-//! them, and need the same time for every key without them. CCM encrypts each block twice, the second time one block after the other, so that it
-//! is several times slower than GCM.
+//! aws-lc-rs has no CCM in its safe interface: this is by the crates `ccm` and `aes`. They take the
+//! processor's instructions for AES where it has them, and need the same time for every key without
+//! them. CCM encrypts each block twice, the second time one block after the other, so that it is
+//! several times slower than GCM.
 
 use aes::{Aes128, Aes192, Aes256};
 use ccm::aead::{AeadInOut, KeyInit};
@@ -22,7 +24,8 @@ type Nonce = [u8; NONCE];
 
 /// AES-CCM with a key, whatever its length and that of its check value.
 trait Detached: Send + Sync {
-    /// Encrypts the content and writes its check value; none where they are longer than CCM allows, or the check value has another length.
+    /// Encrypts the content and writes its check value; none where they are longer than CCM allows,
+    /// or the check value has another length.
     fn seal(&self, nonce: &Nonce, associated: &[u8], content: &mut [u8], icv: &mut [u8]) -> Option<()>;
 
     /// Decrypts the content and proves it; none where it is not proven, and the content is zeros then.
@@ -57,7 +60,8 @@ pub(crate) struct Ccm {
 }
 
 impl Ccm {
-    /// Of an encryption key of 16, 24 or 32 bytes with its salt behind it, for check values of 8, 12 or 16 bytes.
+    /// Takes an encryption key of 16, 24 or 32 bytes with its salt behind it, for check values of
+    /// 8, 12 or 16 bytes.
     pub(crate) fn new(keys: &[u8], icv: usize) -> Result<Self, Unusable> {
         let (key, salt) = keys.split_last_chunk::<SALT>().ok_or(Unusable::Refused)?;
         let cipher = match (key.len(), icv) {

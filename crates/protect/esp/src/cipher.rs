@@ -1,8 +1,9 @@
-//! What seals and opens a packet in place: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 4106, RFC 4309, RFC 7634), AES-CBC with HMAC (RFC 3602,
-//! RFC 4868).
+//! Ciphers that seal and open a packet in place: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 4106,
+//! RFC 4309, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
 //!
-//! Both work on what stands behind a header: initialization vector, content, integrity check value. That of IKEv2's encrypted payload is
-//! laid out in the same way (RFC 5282), so that both protocols have one implementation.
+//! Both work on what stands behind a header: initialization vector, content, integrity check value.
+//! That of IKEv2's encrypted payload is laid out in the same way (RFC 5282), so that both protocols
+//! have one implementation.
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{self, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext, UnboundCipherKey};
@@ -58,10 +59,11 @@ struct Aead {
     salt: Zeroizing<[u8; SALT]>,
 }
 
-/// What stands in front of the initialization vector, authenticated and not encrypted.
+/// Bytes in front of the initialization vector, authenticated and not encrypted.
 #[derive(Clone, Copy)]
 pub struct Associated<'a> {
-    /// Of ESP SPI and sequence number; of IKEv2 the message up to the vector (RFC 7296, section 3.14; RFC 5282, section 5.1).
+    /// In ESP the SPI and sequence number; in IKEv2 the message up to the vector (RFC 7296, section
+    /// 3.14; RFC 5282, section 5.1).
     pub header: &'a [u8],
     /// The upper half of an extended sequence number, which is not sent (RFC 4303, section 2.2.1).
     pub upper: Option<[u8; 4]>,
@@ -81,7 +83,8 @@ impl Associated<'_> {
         }
     }
 
-    /// What the integrity check value of these bytes behind the header begins; the upper half comes last.
+    /// The HMAC whose first bytes are the integrity check value of these bytes behind the header;
+    /// the upper half comes last.
     fn proof(self, key: &hmac::Key, behind: &[u8]) -> hmac::Tag {
         let mut context = hmac::Context::with_key(key);
         context.update(self.header);
@@ -159,10 +162,10 @@ impl Sealing {
     /// With this key material: encryption key, salt, integrity key.
     ///
     /// # Errors
-    /// Where it has another length than the suite's.
+    /// If it has another length than the suite's.
     pub fn new(suite: Suite, keys: &[u8]) -> Result<Self, Unusable> {
-        // Initialization vectors of CBC must be unpredictable (RFC 3602, section 3): each is its sequence number, encrypted with a
-        // key that nothing else has.
+        // Initialization vectors of CBC must be unpredictable (RFC 3602, section 3): each is its
+        // sequence number, encrypted with a key that nothing else has.
         let mut vectors = Zeroizing::new([0; BLOCK]);
         rand::fill(&mut vectors[..]).map_err(|_| Unusable::Refused)?;
         let (encryption, integrity) = split(suite, keys)?;
@@ -185,7 +188,7 @@ impl Sealing {
     /// Writes the initialization vector of the packet with this number, which comes once.
     ///
     /// # Errors
-    /// Where the cryptographic library fails.
+    /// If the cryptographic library fails.
     pub fn write_vector(&self, sequence: u64, vector: &mut [u8]) -> Result<(), SealError> {
         let mut block = [0; BLOCK];
         block[..EXPLICIT].copy_from_slice(&sequence.to_be_bytes());
@@ -201,7 +204,7 @@ impl Sealing {
     /// Encrypts the content behind the vector, and writes the integrity check value that ends these bytes.
     ///
     /// # Errors
-    /// Where content and vector are shorter than the suite's, or not of whole blocks.
+    /// If content and vector are shorter than the suite's, or not of whole blocks.
     pub fn seal(&self, associated: Associated<'_>, behind: &mut [u8]) -> Result<(), SealError> {
         const FAILED: SealError = SealError::Failed;
         let end = behind.len().checked_sub(self.suite.icv).ok_or(FAILED)?;
@@ -234,7 +237,7 @@ impl Opening {
     /// With this key material: encryption key, salt, integrity key.
     ///
     /// # Errors
-    /// Where it has another length than the suite's.
+    /// If it has another length than the suite's.
     pub fn new(suite: Suite, keys: &[u8]) -> Result<Self, Unusable> {
         let (encryption, integrity) = split(suite, keys)?;
         let key = match kind(suite)? {
@@ -251,11 +254,11 @@ impl Opening {
         Ok(Self { suite, key })
     }
 
-    /// Proves vector and content and decrypts the content where it stands, between vector and integrity check value. What is not proven is not
-    /// decrypted, or has been overwritten.
+    /// Proves vector and content and decrypts the content where it stands, between vector and
+    /// integrity check value. Content that is not proven is not decrypted, or has been overwritten.
     ///
     /// # Errors
-    /// Where it is too short or not proven.
+    /// If it is too short or not proven.
     pub fn open<'a>(&self, associated: Associated<'_>, behind: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
         const WRONG: OpenError = OpenError::Integrity;
         let end = behind.len().checked_sub(self.suite.icv).ok_or(OpenError::Length)?;

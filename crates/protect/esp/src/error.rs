@@ -1,4 +1,4 @@
-//! What cannot be used, sealed or opened.
+//! Errors: keys that cannot be used, packets that cannot be sealed or opened.
 
 /// An SA that cannot be made: of a proposal, or of keys, that this engine does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -54,7 +54,7 @@ pub enum SealError {
     /// An IP packet of more than 65535 bytes would result.
     #[error("the protected packet would be longer than an IP packet can be")]
     TooLong,
-    /// What was to be protected is no IP packet of that length.
+    /// The bytes to be protected are no IP packet of that length.
     #[error("not a whole IP packet")]
     NotIp,
     /// Transport mode protects whole datagrams (RFC 4303, section 3.3.4).
@@ -71,7 +71,7 @@ pub enum OpenError {
     /// Shorter than a packet of the suite, or not padded to its blocks.
     #[error("its length is none of the SA's cipher")]
     Length,
-    /// Of another SA.
+    /// It belongs to another SA.
     #[error("its SPI is that of another SA")]
     Spi,
     /// A packet with this number was opened before.

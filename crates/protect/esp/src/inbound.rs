@@ -18,14 +18,15 @@ pub struct Inbound {
     numbers: SequenceNumbers,
 }
 
-/// What a packet held.
+/// Contents of an opened packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
-    /// What the payload is, as an IP protocol number: 4 or 41 in tunnel mode.
+    /// Type of the payload, as an IP protocol number: 4 or 41 in tunnel mode.
     pub next_header: u8,
-    /// Without the padding of the cipher; padding for confidentiality of traffic flows still stands behind it (RFC 4303, section 2.7).
+    /// Without the padding of the cipher; padding for confidentiality of traffic flows still stands
+    /// behind it (RFC 4303, section 2.7).
     pub payload: &'a mut [u8],
-    /// Of the packet, with the upper half that it does not carry.
+    /// The packet's number, with the upper half that it does not carry.
     pub sequence: u64,
 }
 
@@ -33,7 +34,7 @@ impl Inbound {
     /// With this much key material of the suite (`Suite::key_material`), and a replay window of 64 to 4096 packets.
     ///
     /// # Errors
-    /// Where the SPI is reserved, or keys or window have another length.
+    /// If the SPI is reserved, or keys or window have another length.
     pub fn new(spi: u32, suite: Suite, keys: &[u8], numbers: SequenceNumbers, window: u16) -> Result<Self, Unusable> {
         if spi < 256 {
             return Err(Unusable::ReservedSpi(spi));
@@ -47,7 +48,8 @@ impl Inbound {
         })
     }
 
-    /// Takes nothing up to this sequence number: where somebody else has received with these keys before.
+    /// Takes nothing up to this sequence number: for keys with which another process has received
+    /// before.
     #[must_use]
     pub fn starting_after(mut self, sequence: u64) -> Self {
         self.window.starting_after(sequence);
@@ -69,8 +71,8 @@ impl Inbound {
     /// Opens an ESP packet where it stands.
     ///
     /// # Errors
-    /// Where it is none of this SA, was received before or is not proven. Only a proven packet moves the replay window; the bytes of one
-    /// that is refused may have been overwritten.
+    /// If it is none of this SA, was received before or is not proven. Only a proven packet moves
+    /// the replay window; the bytes of one that is refused may have been overwritten.
     pub fn open<'a>(&mut self, packet: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
         let header = esp::header(packet).ok_or(OpenError::Length)?;
         if header.spi != self.spi {

@@ -1,4 +1,4 @@
-//! What of IP and UDP headers ESP stands between, reads and writes.
+//! IP and UDP headers as far as ESP stands between, reads and writes them.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ const UDP_HEADER: usize = Header::UDP.bytes as usize;
 /// Extension headers of IPv6 that are followed.
 const EXTENSIONS: usize = 8;
 
-/// What carries ESP packets between two hosts.
+/// The carrier of ESP packets between two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
     /// IP, as protocol 50.
@@ -35,7 +35,7 @@ impl Carrier {
         }
     }
 
-    /// What an IP header calls it.
+    /// Its number in an IP header.
     pub(crate) fn protocol(self) -> u8 {
         match self {
             Self::Ip => ESP,
@@ -43,7 +43,8 @@ impl Carrier {
         }
     }
 
-    /// Writes its header in front of an ESP packet, behind room for it. Over IPv4 it has no checksum (RFC 3948, section 2.1).
+    /// Writes its header in front of an ESP packet, behind room for it. Over IPv4 it has no
+    /// checksum (RFC 3948, section 2.1).
     pub(crate) fn write(self, datagram: &mut [u8], between: (IpAddr, IpAddr)) {
         let Self::Udp { source, destination } = self else {
             return;
@@ -60,23 +61,24 @@ impl Carrier {
     }
 }
 
-/// Where the headers of an IP packet are.
+/// Places of the headers of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Headers {
     /// Bytes of the packet as its header has them.
     pub(crate) total: usize,
-    /// Where the headers end and what they carry begins.
+    /// End of the headers and beginning of their payload.
     pub(crate) payload: usize,
-    /// Where the protocol of that is named, and what it is.
+    /// Place of the payload's protocol number, and the number.
     pub(crate) protocol_at: usize,
     pub(crate) protocol: u8,
-    /// Whether it is a part of a packet.
+    /// True if it is a part of a packet.
     pub(crate) is_fragment: bool,
     pub(crate) is_v6: bool,
 }
 
 impl Headers {
-    /// Reads the headers of a packet that is whole; of IPv6 with the extension headers in front of ESP (RFC 4303, section 3.1.1).
+    /// Reads the headers of a packet that is whole; of IPv6 with the extension headers in front of
+    /// ESP (RFC 4303, section 3.1.1).
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let read = match packet.first()? >> 4 {
             4 => {

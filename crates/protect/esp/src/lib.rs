@@ -1,9 +1,10 @@
 //! ESP security associations (RFC 4303) without sockets: IP packets in, ESP packets out, and back.
 //!
-//! An [`Outbound`] SA numbers and seals what it is given, an [`Inbound`] SA opens what arrives and refuses what it has seen;
-//! [`tunnel`] puts whole IP packets between two gateways into them, [`transport`] protects the payload of a packet between two hosts,
-//! each in IP or in UDP (RFC 3948). Everything happens in the caller's buffer: a packet is read from a device to where its payload will
-//! stand, and nothing is copied or allocated on its way.
+//! An [`Outbound`] SA numbers and seals what it is given, an [`Inbound`] SA opens what arrives and
+//! refuses what it has seen; [`tunnel`] puts whole IP packets between two gateways into them,
+//! [`transport`] protects the payload of a packet between two hosts, each in IP or in UDP (RFC
+//! 3948). Everything happens in the caller's buffer: a packet is read from a device to where its
+//! payload will stand, and nothing is copied or allocated on its way.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,8 +26,9 @@
 //! # }
 //! ```
 //!
-//! What it leaves to others: which SA a packet belongs to, whether an opened packet is one that the SA's selectors allow
-//! (RFC 4301, section 5.2), fragments, and when an SA has protected enough to be rekeyed.
+//! Tasks left to others: which SA a packet belongs to, whether an opened packet is one that the
+//! SA's selectors allow (RFC 4301, section 5.2), fragments, and when an SA has protected enough to
+//! be rekeyed.
 #![forbid(unsafe_code)]
 
 mod ccm;

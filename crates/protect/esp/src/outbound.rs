@@ -22,7 +22,7 @@ impl Outbound {
     /// With this much key material of the suite (`Suite::key_material`).
     ///
     /// # Errors
-    /// Where the SPI is reserved, or the keys have another length.
+    /// If the SPI is reserved, or the keys have another length.
     pub fn new(spi: u32, suite: Suite, keys: &[u8], numbers: SequenceNumbers) -> Result<Self, Unusable> {
         if spi < 256 {
             return Err(Unusable::ReservedSpi(spi));
@@ -36,8 +36,8 @@ impl Outbound {
         })
     }
 
-    /// Goes on behind this sequence number: where somebody else has sent with these keys before. Sending one twice reveals what both
-    /// packets held, so a number that is in doubt is skipped.
+    /// Goes on behind this sequence number: for keys with which another process has sent before.
+    /// Sending one twice reveals what both packets held, so a number that is in doubt is skipped.
     #[must_use]
     pub fn starting_after(mut self, sequence: u64) -> Self {
         self.sent = sequence;
@@ -50,7 +50,7 @@ impl Outbound {
         self.sent
     }
 
-    /// How many packets it can still seal.
+    /// Number of packets it can still seal.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         let last = match self.numbers {
@@ -72,10 +72,12 @@ impl Outbound {
         self.suite.headroom()
     }
 
-    /// Seals the payload of so many bytes that stands behind the headroom of the buffer; how many bytes from its begin are the ESP packet.
+    /// Seals the payload of so many bytes that stands behind the headroom of the buffer; how many
+    /// bytes from its begin are the ESP packet.
     ///
     /// # Errors
-    /// Where the numbers are used up, or the buffer is shorter than `Suite::sealed_length`. Nothing is sent then, and no number used.
+    /// If the numbers are used up, or the buffer is shorter than `Suite::sealed_length`. Nothing is
+    /// sent then, and no number used.
     pub fn seal(&mut self, buffer: &mut [u8], payload: usize, next_header: u8) -> Result<usize, SealError> {
         if payload > Header::IPV6.bytes as usize + usize::from(u16::MAX) {
             return Err(SealError::TooLong);

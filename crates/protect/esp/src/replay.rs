@@ -1,4 +1,5 @@
-//! Which sequence numbers an inbound SA has seen (RFC 4303, section 3.4.3), and the upper halves that packets do not carry (appendix A).
+//! Which sequence numbers an inbound SA has seen (RFC 4303, section 3.4.3), and the upper halves
+//! that packets do not carry (appendix A).
 
 use crate::error::{OpenError, Unusable};
 use crate::suite::SequenceNumbers;
@@ -39,8 +40,9 @@ impl Window {
         self.highest
     }
 
-    /// The whole number of a packet that carries this half: the one nearest the window, which never lies more than 2^32 ahead of its lower
-    /// end (RFC 4303, appendix A2.2). None before the first number there is.
+    /// The whole number of a packet that carries this half: the one nearest the window, which never
+    /// lies more than 2^32 ahead of its lower end (RFC 4303, appendix A2.2). None before the first
+    /// number there is.
     pub(crate) fn whole(&self, lower: u32) -> Option<u64> {
         if self.numbers == SequenceNumbers::Bits32 {
             return Some(lower.into());
@@ -57,7 +59,7 @@ impl Window {
         Some(upper << 32 | u64::from(lower))
     }
 
-    /// Whether a packet with this number may be new: asked before it is proven, which costs more.
+    /// Checks that a packet with this number may be new: before it is proven, which costs more.
     pub(crate) fn check(&self, sequence: u64) -> Result<(), OpenError> {
         if sequence == 0 {
             // The first is 1 (RFC 4303, section 3.3.3).
@@ -146,7 +148,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of all that came: what is taken is new and in the window, and nothing that is new and in the window is refused.
+        /// Against a set of all that came: what is taken is new and in the window, and nothing that
+        /// is new and in the window is refused.
         #[test]
         fn a_window_takes_each_number_once(
             size in 64_u16..=4096,
@@ -176,7 +179,8 @@ mod tests {
             }
         }
 
-        /// A sender's numbers are found again from their lower halves while the receiver misses fewer than 2^32 less the window.
+        /// A sender's numbers are found again from their lower halves while the receiver misses
+        /// fewer than 2^32 less the window.
         #[test]
         fn whole_numbers_are_found_from_their_lower_halves(
             size in 64_u16..=4096,

@@ -5,7 +5,7 @@ use bartizan_registry::{EspEncryption, EspIntegrity, TransformKind, esp_encrypti
 use crate::error::Unusable;
 use crate::{HEADER, TRAILER, ccm};
 
-/// How many bits the sequence numbers of an SA have.
+/// Size of the sequence numbers of an SA, in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SequenceNumbers {
     /// 32: the SA ends after 2^32 - 1 packets.
@@ -57,7 +57,8 @@ impl Integrity {
 }
 
 impl Encryption {
-    /// Bytes of its key, and of the salt behind that (RFC 4106, section 8.1; RFC 4309, section 7.1; RFC 7634, section 2).
+    /// Bytes of its key, and of the salt behind that (RFC 4106, section 8.1; RFC 4309, section 7.1;
+    /// RFC 7634, section 2).
     pub(crate) const fn key(self) -> (usize, usize) {
         match self {
             Self::AesGcm128 => (16, 4),
@@ -87,10 +88,11 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The suite of these transforms: ENCR with its key length attribute, and INTEG where the cipher is no AEAD. An INTEG of zero is none.
+    /// The suite of these transforms: ENCR with its key length attribute, and INTEG where the
+    /// cipher is no AEAD. An INTEG of zero is none.
     ///
     /// # Errors
-    /// Where one is not implemented here, or they do not go together.
+    /// If one is not implemented here, or they do not go together.
     pub fn of(encryption: u16, key_bits: Option<u16>, integrity: Option<u16>) -> Result<Self, Unusable> {
         let unknown = Unusable::Encryption(encryption);
         let framing = esp_encryption(encryption).ok_or(unknown)?;
@@ -98,7 +100,7 @@ impl Suite {
             ("ENCR_AES_GCM_16", Some(128)) => Encryption::AesGcm128,
             ("ENCR_AES_GCM_16", Some(192)) => Encryption::AesGcm192,
             ("ENCR_AES_GCM_16", Some(256)) => Encryption::AesGcm256,
-            // How long the integrity check value is, the framing says.
+            // The framing gives the length of the integrity check value.
             ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(128)) => Encryption::AesCcm128,
             ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(192)) => Encryption::AesCcm192,
             ("ENCR_AES_CCM_8" | "ENCR_AES_CCM_12" | "ENCR_AES_CCM_16", Some(256)) => Encryption::AesCcm256,
@@ -160,7 +162,8 @@ impl Suite {
         self.block.max(bartizan_registry::Header::ESP_ALIGNMENT.bytes.into())
     }
 
-    /// Bytes of keys that one direction takes from KEYMAT: encryption key, salt, integrity key (RFC 7296, section 2.17).
+    /// Bytes of keys that one direction takes from KEYMAT: encryption key, salt, integrity key (RFC
+    /// 7296, section 2.17).
     #[must_use]
     pub fn key_material(self) -> usize {
         let (encryption, integrity) = self.keys();
@@ -179,7 +182,7 @@ impl Suite {
         self.headroom() + (payload + TRAILER).next_multiple_of(self.align()) + self.icv
     }
 
-    /// Whether a packet of this length can be one of the suite.
+    /// Returns true if a packet of this length can be one of the suite.
     pub(crate) fn fits(self, packet: usize) -> bool {
         let sealed = packet.checked_sub(self.headroom() + self.icv);
         sealed.is_some_and(|sealed| sealed >= TRAILER && sealed.is_multiple_of(self.align()))

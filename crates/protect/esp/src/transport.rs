@@ -16,12 +16,13 @@ pub fn headroom(carrier: Carrier, suite: Suite) -> usize {
     carrier.header() + suite.headroom()
 }
 
-/// Protects the payload of the IP packet of so many bytes that stands behind the headroom of the buffer; how many bytes from its begin are
-/// the protected packet. Headers of IPv6 that are for hosts on the way stay in front.
+/// Protects the payload of the IP packet of so many bytes that stands behind the headroom of the
+/// buffer; how many bytes from its begin are the protected packet. Headers of IPv6 that are for
+/// hosts on the way stay in front.
 ///
 /// # Errors
-/// Where it is no IP packet of that length or a fragment of one, the buffer is too short, the result would be too long or the SA's numbers
-/// are used up.
+/// If it is no IP packet of that length or a fragment of one, the buffer is too short, the result
+/// would be too long or the SA's numbers are used up.
 pub fn encapsulate(sa: &mut Outbound, carrier: Carrier, buffer: &mut [u8], length: usize) -> Result<usize, SealError> {
     let begin = headroom(carrier, sa.suite());
     let packet = buffer.get(begin..).and_then(|packet| packet.get(..length));
@@ -58,8 +59,8 @@ pub fn encapsulate(sa: &mut Outbound, carrier: Carrier, buffer: &mut [u8], lengt
 
 /// Opens an IP packet that carries ESP, itself or in UDP, and gives the packet that was protected.
 ///
-/// In UDP addresses may have been translated, which checksums of TCP and UDP inside do not know: they are computed anew, as the integrity of
-/// what they cover is proven (RFC 3948, section 3.1.2).
+/// In UDP addresses may have been translated, which checksums of TCP and UDP inside do not know:
+/// they are computed anew, as the integrity of what they cover is proven (RFC 3948, section 3.1.2).
 ///
 /// # Errors
 /// As [`Inbound::open`]; where it is no IP packet, a fragment of one, or carries something else.

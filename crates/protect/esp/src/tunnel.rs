@@ -21,7 +21,7 @@ const ECT_1: u8 = 0b01;
 const ECT_0: u8 = 0b10;
 const CE: u8 = 0b11;
 
-/// Whether the outer packet may be fragmented on its way; in IPv6 none may.
+/// Fragmentation of the outer packet on its way; in IPv6 there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DontFragment {
     /// As the inner packet says; an IPv6 packet says that it may not.
@@ -39,13 +39,14 @@ pub struct Tunnel {
     pub source: IpAddr,
     /// The other, with an address of the same version.
     pub destination: IpAddr,
-    /// What the packets are carried in.
+    /// Carrier of the packets.
     pub carrier: Carrier,
-    /// Of the outer packet.
+    /// Hop limit of the outer packet.
     pub hop_limit: u8,
-    /// Of the outer packet.
+    /// Fragmentation of the outer packet.
     pub dont_fragment: DontFragment,
-    /// Inner packets that are shorter are sent as if they had so many bytes (RFC 4303, section 2.7); zero hides no length.
+    /// Inner packets that are shorter are sent as if they had so many bytes (RFC 4303, section
+    /// 2.7); zero hides no length.
     pub least: usize,
 }
 
@@ -56,8 +57,9 @@ impl Tunnel {
         ip::outer((self.source, self.destination)) + self.carrier.header() + suite.headroom()
     }
 
-    /// Puts the IP packet of so many bytes that stands behind the headroom of the buffer into the tunnel; how many bytes from its begin are
-    /// the outer IP packet. DSCP and ECN are copied (RFC 6040, section 4.1).
+    /// Puts the IP packet of so many bytes that stands behind the headroom of the buffer into the
+    /// tunnel; how many bytes from its begin are the outer IP packet. DSCP and ECN are copied (RFC
+    /// 6040, section 4.1).
     ///
     /// # Errors
     /// As [`seal`], and where the outer packet would be longer than an IP packet can be.
@@ -84,7 +86,7 @@ impl Tunnel {
         let written = seal(sa, &mut buffer[header + carrier..], length, self.least)?;
         let packet = &mut buffer[..header + carrier + written];
         self.carrier.write(&mut packet[header..], between);
-        // Where a packet may be fragmented its number distinguishes its fragments from another's.
+        // If a packet may be fragmented, its number distinguishes its fragments from another's.
         let identification = if dont_fragment { 0 } else { sa.sent() as u16 };
         let (traffic, fragments) = ((class, self.hop_limit), (identification, dont_fragment));
         ip::write_outer(packet, between, self.carrier.protocol(), traffic, fragments);
@@ -92,11 +94,12 @@ impl Tunnel {
     }
 }
 
-/// Seals the IP packet of so many bytes that stands behind the headroom of the SA, for a socket that writes the outer headers itself. Where
-/// it is shorter than `least`, zeros behind it hide its length.
+/// Seals the IP packet of so many bytes that stands behind the headroom of the SA, for a socket
+/// that writes the outer headers itself. If it is shorter than `least`, zeros behind it hide its
+/// length.
 ///
 /// # Errors
-/// Where it is no IP packet of that length, the buffer is too short or the SA's numbers are used up.
+/// If it is no IP packet of that length, the buffer is too short or the SA's numbers are used up.
 pub fn seal(sa: &mut Outbound, buffer: &mut [u8], length: usize, least: usize) -> Result<usize, SealError> {
     let (begin, given) = (sa.headroom(), buffer.len());
     let payload = length.max(least);
@@ -112,8 +115,9 @@ pub fn seal(sa: &mut Outbound, buffer: &mut [u8], length: usize, least: usize) -
     sa.seal(buffer, payload, next_header)
 }
 
-/// Opens an ESP packet and gives the inner packet, without what hid its length. `class` is the traffic class of the outer header: congestion
-/// that it signals is passed on to the inner packet (RFC 6040, section 4.2).
+/// Opens an ESP packet and gives the inner packet, without what hid its length. `class` is the
+/// traffic class of the outer header: congestion that it signals is passed on to the inner packet
+/// (RFC 6040, section 4.2).
 ///
 /// # Errors
 /// As [`Inbound::open`]; where no whole IP packet is in it, or congestion cannot be passed on.

@@ -120,7 +120,7 @@ mod as_root {
         );
     }
 
-    /// Where the numbers of both directions begin: so that they pass 2^32 where they are extended.
+    /// First numbers of both directions: so that they pass 2^32 where they are extended.
     fn start(numbers: SequenceNumbers) -> u64 {
         match numbers {
             SequenceNumbers::Bits32 => 0,

@@ -1,4 +1,5 @@
-//! What this engine seals, read by Wireshark with the keys: every suite that it can open, in both modes, in IP and in UDP.
+//! Packets that this engine seals, read by Wireshark with the keys: every suite that it can open,
+//! in both modes, in IP and in UDP.
 
 #[allow(dead_code)]
 mod packets;

@@ -1,4 +1,4 @@
-//! What one end seals the other opens, once; and what neither makes of anything else.
+//! Packets that one end seals and the other opens, once; and anything else, which neither opens.
 
 use bartizan_registry::{ESP_ENCRYPTIONS, ESP_INTEGRITIES};
 use bartizan_wire::ip::{NO_NEXT_HEADER, TCP};
@@ -70,7 +70,8 @@ fn ip(v6: bool, class: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_suites_are_those_that_say_so() {
-    // AES-GCM, AES-CCM and AES-CBC with three keys each, CCM with three lengths of check values, CBC with three proofs, and ChaCha20-Poly1305.
+    // AES-GCM, AES-CCM and AES-CBC with three keys each, CCM with three lengths of check values,
+    // CBC with three proofs, and ChaCha20-Poly1305.
     assert_eq!(suites().len(), 3 + 3 * 3 + 3 * 3 + 1);
     let of = |name, bits, integrity| {
         let id = bartizan_registry::transform_named(bartizan_registry::TransformKind::Encryption, name)

@@ -1,5 +1,6 @@
-//! Vectors of NIST and of RFC 8439, through what seals and opens packets: CAVP's of AES-GCM with nonces of 12 octets (gcmEncryptExtIV) and of
-//! AES-CCM with those of 11 (VNT), the first ones of each length.
+//! Vectors of NIST and of RFC 8439, through what seals and opens packets: CAVP's of AES-GCM with
+//! nonces of 12 octets (gcmEncryptExtIV) and of AES-CCM with those of 11 (VNT), the first ones of
+//! each length.
 
 use bartizan_registry::{TransformKind, transform_named};
 use data_encoding::HEXLOWER;
@@ -7,7 +8,8 @@ use data_encoding::HEXLOWER;
 use crate::cipher::{Associated, Opening, Sealing};
 use crate::suite::Suite;
 
-/// Bits of the key, the key, nonce, what is authenticated alone, content, and what is sealed of it with the check value behind.
+/// Bits of the key, the key, nonce, what is authenticated alone, content, and what is sealed of it
+/// with the check value behind.
 type Vector = (
     u16,
     &'static str,
@@ -93,7 +95,8 @@ const AES_CCM: [Vector; 9] = [
     ),
 ];
 
-/// gcmEncryptExtIV128.rsp, gcmEncryptExtIV192.rsp and gcmEncryptExtIV256.rsp, `[IVlen = 96]`, `[Taglen = 128]`, count 0 of three lengths.
+/// gcmEncryptExtIV128.rsp, gcmEncryptExtIV192.rsp and gcmEncryptExtIV256.rsp, `[IVlen = 96]`,
+/// `[Taglen = 128]`, count 0 of three lengths.
 const AES_GCM: [Vector; 9] = [
     (
         128,
@@ -173,7 +176,8 @@ fn bytes(digits: &str) -> Vec<u8> {
     HEXLOWER.decode(digits.as_bytes()).unwrap()
 }
 
-/// Both directions; and that a change of any bit of vector, content, check value and what is authenticated alone is refused.
+/// Both directions; and that a change of any bit of vector, content, check value and what is
+/// authenticated alone is refused.
 fn holds(name: &str, bits: Option<u16>, keys: &[u8], nonce: &[u8], header: &[u8], content: &[u8], sealed: &[u8]) {
     let id = transform_named(TransformKind::Encryption, name).unwrap().id;
     let suite = Suite::of(id, bits, None).unwrap();

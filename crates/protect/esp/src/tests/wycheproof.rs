@@ -7,7 +7,8 @@ use bartizan_registry::{TransformKind, transform_named};
 use crate::cipher::{Associated, Opening, Sealing};
 use crate::suite::Suite;
 
-/// What a cipher of keys of so many bits and check values of so many octets is called in the registry, with its length where that is said.
+/// The registry's name of a cipher with keys of so many bits and check values of so many octets,
+/// with its length where that is said.
 type Named = fn(usize, usize) -> Option<(&'static str, Option<u16>)>;
 
 /// Vectors of the nonce, tag and key lengths that ESP has, and how many of them are to be opened and how many are not.
@@ -90,8 +91,9 @@ fn chacha20_poly1305() {
     );
 }
 
-/// ESP has padding of its own (RFC 4303, section 2.4): with that of PKCS #5 written out, the valid vectors are the blocks that are encrypted. The others are of padding, which
-/// is not the cipher's here; what is changed is refused by its check value, before it is decrypted.
+/// ESP has padding of its own (RFC 4303, section 2.4): with that of PKCS #5 written out, the valid
+/// vectors are the blocks that are encrypted. The others are of padding, which is not the cipher's
+/// here; what is changed is refused by its check value, before it is decrypted.
 #[test]
 fn aes_cbc() {
     let id = |kind, name| transform_named(kind, name).expect("registered").id;
@@ -123,8 +125,9 @@ fn aes_cbc() {
     assert_eq!(counted, 72);
 }
 
-/// Check values of HMAC are half of it (RFC 4868): those of vectors as long as that. The last block of a message stands where the initialization vector does, with no content
-/// behind it, and the rest is the header; so shorter messages do not reach it.
+/// Check values of HMAC are half of it (RFC 4868): those of vectors as long as that. The last block
+/// of a message stands where the initialization vector does, with no content behind it, and the
+/// rest is the header; so shorter messages do not reach it.
 #[test]
 fn hmac_of_cbc() {
     let sets = [
