@@ -1,4 +1,5 @@
-//! ESP packets that a socket takes at once: of one SA, of one traffic class, and of one length but for the last (UDP_SEGMENT).
+//! ESP packets that a socket takes at once: of one SA, of one traffic class, and of one length but
+//! for the last (UDP_SEGMENT).
 
 use crate::outgoing::Sealed;
 
@@ -8,7 +9,7 @@ const DATAGRAMS: usize = 64;
 /// The longest IP packet and what stands around one that is sealed.
 const ROOM: usize = u16::MAX as usize + 128;
 
-/// Packets that wait to be sent together; nothing waits longer than whoever fills it lets it.
+/// Packets that wait to be sent together; none waits longer than the caller that fills it lets it.
 #[derive(Debug)]
 pub struct Batch<W> {
     room: Vec<u8>,
@@ -16,7 +17,7 @@ pub struct Batch<W> {
     held: Option<Held<W>>,
 }
 
-/// What all of them have.
+/// Properties that all of them share.
 #[derive(Debug)]
 struct Held<W> {
     /// The SA's own number in this process, and the traffic class.

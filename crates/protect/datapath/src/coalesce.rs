@@ -1,5 +1,6 @@
-//! Segments of TCP that follow each other, and datagrams of UDP of one sender, put together to one packet that a device takes as several: the receiving host has one to handle
-//! in the place of forty.
+//! Segments of TCP that follow each other, and datagrams of UDP of one sender, put together to one
+//! packet that a device takes as several: the receiving host has one to handle in the place of
+//! forty.
 
 use std::net::IpAddr;
 
@@ -20,14 +21,14 @@ const DATAGRAMS: u32 = 64;
 /// An IPv4 packet that is not to be cut and is no part of another.
 const WHOLE: [u8; 2] = [0x40, 0];
 
-/// A packet that grows. What is before it is [`Offload`], as a device takes it.
+/// A packet that grows. The description before it is [`Offload`], as a device takes it.
 #[derive(Debug)]
 pub struct Coalesced {
     /// Room for the description, then the packet.
     buffer: Vec<u8>,
     length: usize,
     held: Option<Held>,
-    /// Whether the device takes datagrams of UDP put together.
+    /// True if the device takes datagrams of UDP put together.
     datagrams: bool,
 }
 
@@ -43,7 +44,7 @@ struct Held {
     is_over: bool,
 }
 
-/// Of a segment of TCP, or a datagram of UDP, that may be put together with others.
+/// Header fields of a segment of TCP, or a datagram of UDP, that may be put together with others.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     protocol: u8,
@@ -68,8 +69,9 @@ impl Coalesced {
         }
     }
 
-    /// Takes a packet in, where it can be put together with what is held, or nothing is; whether it was. Where it was not, what is held is to be
-    /// taken first, and it is to be handed on by itself where it is not taken even then.
+    /// Takes a packet in, if it can be put together with what is held, or nothing is held; returns
+    /// whether it was. If it was not, what is held is to be taken first, and it is to be handed on
+    /// by itself if it is not taken even then.
     pub fn take_in(&mut self, packet: &[u8]) -> bool {
         let Some(shape) = shape(packet, self.datagrams) else {
             return false;
@@ -112,7 +114,8 @@ impl Coalesced {
         }
     }
 
-    /// What is held, as the device takes it, with its description before it. Nothing is held from then on.
+    /// The packet that is held, as the device takes it, with its description before it. Nothing is
+    /// held from then on.
     pub fn take(&mut self) -> Option<&[u8]> {
         let held = self.held.take()?;
         let whole = &mut self.buffer[..Offload::LENGTH + self.length];
@@ -170,8 +173,8 @@ fn pseudo((source, destination): (IpAddr, IpAddr), protocol: u8, length: u16) ->
     checksum::internet(&bytes)
 }
 
-/// Reads a segment that has a payload, no flag but ACK and PSH, and a checksum that is right: what is put together is not checked again. The same of a
-/// datagram, where those are taken.
+/// Reads a segment that has a payload, no flag but ACK and PSH, and a checksum that is right: what
+/// is put together is not checked again. The same of a datagram, where those are taken.
 fn shape(packet: &[u8], datagrams: bool) -> Option<Shape> {
     let (ip, protocol) = match packet {
         // No options, no fragment, and the length that it says.
@@ -223,7 +226,8 @@ fn shape(packet: &[u8], datagrams: bool) -> Option<Shape> {
     })
 }
 
-/// Whether the headers differ in nothing but length, number, sums, PSH and, in IPv4, the packet's own number.
+/// Returns true if the headers differ in nothing but length, number, sums, PSH and, in IPv4, the
+/// packet's own number.
 fn is_alike(first: &[u8], packet: &[u8], one: &Shape, other: &Shape) -> bool {
     if (one.protocol, one.ip, one.transport) != (other.protocol, other.ip, other.transport) {
         return false;

@@ -1,4 +1,4 @@
-//! What of a packet selectors are compared with.
+//! Fields of a packet that selectors are compared with.
 
 use std::net::IpAddr;
 
@@ -17,9 +17,10 @@ pub struct Flow {
     pub destination: IpAddr,
     /// IP protocol, behind extension headers.
     pub protocol: u8,
-    /// Of sender and receiver; none where the protocol has none, or this is a fragment after the first.
+    /// Ports of sender and receiver; none where the protocol has none, or this is a fragment after
+    /// the first.
     pub ports: Option<(u16, u16)>,
-    /// What the sender numbered the packet with where this is a fragment of it, and whether the first.
+    /// The sender's number of the packet if this is a fragment of it, and whether it is the first.
     pub(crate) fragment: Option<(u32, bool)>,
 }
 
@@ -50,7 +51,7 @@ impl Flow {
         })
     }
 
-    /// Whether one of the first selects its sender, and one of the others its receiver.
+    /// Returns true if one of the first selects its sender, and one of the others its receiver.
     pub(crate) fn is_between(&self, senders: &[Selector], receivers: &[Selector]) -> bool {
         let (source, destination) = self.ports.unzip();
         let of = |all: &[Selector], address, port| {

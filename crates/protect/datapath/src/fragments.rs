@@ -43,7 +43,7 @@ impl Fragments {
         known.find(|(known, _)| *known == key).map(|(_, spi)| *spi)
     }
 
-    /// Whether a fragment behind the first is of a packet whose first was of this SA.
+    /// Returns true if a fragment behind the first is of a packet whose first was of this SA.
     pub(crate) fn is_of(&self, flow: &Flow, spi: u32) -> bool {
         self.of(flow) == Some(spi)
     }

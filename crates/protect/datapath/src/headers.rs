@@ -1,4 +1,4 @@
-//! Where things stand in the headers of IP, TCP and UDP that packets are cut and put together by.
+//! Places in the headers of IP, TCP and UDP that packets are cut and put together by.
 
 use std::net::IpAddr;
 use std::ops::Range;

@@ -41,7 +41,8 @@ pub enum Refused {
     /// It was not opened.
     #[error(transparent)]
     NotOpened(#[from] OpenError),
-    /// What is in it is not for that SA: the peer has sent what it may not (RFC 4301, section 5.2, step 4).
+    /// Its content is not for that SA: the peer has sent what it may not (RFC 4301, section 5.2,
+    /// step 4).
     #[error("of other traffic than its SA is for")]
     OtherTraffic,
 }
@@ -70,16 +71,17 @@ impl Incoming {
         self.sas.remove(&spi).is_some()
     }
 
-    /// What an SA has done.
+    /// Counters of an SA.
     #[must_use]
     pub fn counted(&self, spi: u32) -> Option<Counted> {
         self.sas.get(&spi).map(|sa| sa.counted)
     }
 
-    /// Opens an ESP packet where it stands, and gives the packet that is in it. `class` is the traffic class of the outer header.
+    /// Opens an ESP packet where it stands, and gives the packet that is in it. `class` is the
+    /// traffic class of the outer header.
     ///
     /// # Errors
-    /// Where it is to be dropped: nothing of it may be used.
+    /// If it is to be dropped: nothing of it may be used.
     pub fn open<'a>(&mut self, packet: &'a mut [u8], class: u8) -> Result<&'a mut [u8], Refused> {
         let spi = esp::header(packet).ok_or(OpenError::Length)?.spi;
         let receiving = self.sas.get_mut(&spi).ok_or(Refused::NoSa)?;

@@ -1,11 +1,13 @@
-//! ESP of a node's CHILD_SAs in tunnel mode, without sockets or devices: IP packets in, ESP packets with the way that they take out, and back.
+//! ESP of a node's CHILD_SAs in tunnel mode, without sockets or devices: IP packets in, ESP packets
+//! with the way that they take out, and back.
 //!
-//! [`Outgoing`] finds by its selectors which SA a packet is for and seals it there; [`Incoming`] finds by its SPI which SA an ESP packet is of,
-//! opens it, and gives what is in it only where the selectors of that SA allow it (RFC 4301, section 5.2). What no SA is for is never given back:
-//! there is no way through that is not sealed.
+//! [`Outgoing`] finds by its selectors which SA a packet is for and seals it there; [`Incoming`]
+//! finds by its SPI which SA an ESP packet is of, opens it, and gives what is in it only where the
+//! selectors of that SA allow it (RFC 4301, section 5.2). A packet that no SA is for is never given
+//! back: there is no way through that is not sealed.
 //!
-//! SAs are added and deleted between two packets. A new one takes over what it is for from those before, which go on receiving until they
-//! are deleted: a rekey loses nothing.
+//! SAs are added and deleted between two packets. A new one takes over what it is for from those
+//! before, which go on receiving until they are deleted: a rekey loses nothing.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -29,7 +31,7 @@ pub use incoming::{Incoming, Refused};
 pub use offload::Offload;
 pub use outgoing::{Outgoing, Sealed, Unsent};
 
-/// What an SA has done.
+/// Counters of an SA.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Bytes of the packets that it protects.
@@ -45,29 +47,30 @@ pub struct Counted {
 /// The traffic of both ends that an SA, or the requirement to have one, is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
-    /// Of this end.
+    /// Selectors of this end.
     pub local: Vec<Selector>,
-    /// Of the peer.
+    /// Selectors of the peer.
     pub remote: Vec<Selector>,
 }
 
 impl Traffic {
-    /// Whether a packet from this end is of it.
+    /// Returns true if a packet from this end is of it.
     fn has_leaving(&self, flow: &Flow) -> bool {
         flow.is_between(&self.local, &self.remote)
     }
 
-    /// Whether a packet from the peer is of it.
+    /// Returns true if a packet from the peer is of it.
     fn has_arriving(&self, flow: &Flow) -> bool {
         flow.is_between(&self.remote, &self.local)
     }
 
-    /// Where it stands in the order of the SAs that a packet may be of.
+    /// Its rank in the order of the SAs that a packet may be of.
     fn rank(&self) -> u32 {
         Order::least_rank(&self.local, &self.remote)
     }
 
-    /// Whether it is for some ports alone, so that a fragment without ports is known by its first one.
+    /// Returns true if it is for some ports alone, so that a fragment without ports is known by its
+    /// first one.
     fn has_ports(&self) -> bool {
         let mut all = self.local.iter().chain(&self.remote);
         all.any(|selector| selector.ports != (0, u16::MAX))

@@ -1,4 +1,5 @@
-//! What a device says of a packet that it has left unfinished, or is given so: `virtio_net_hdr` (linux/virtio_net.h).
+//! Description of a packet that a device has left unfinished, or is given so: `virtio_net_hdr`
+//! (linux/virtio_net.h).
 
 use crate::headers::{CHECKSUM, UDP_CHECKSUM, UDP_HEADER};
 
@@ -14,7 +15,8 @@ const CONGESTION: u8 = 0x80;
 /// Before a packet: which checksum is missing, and how it is to be cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offload {
-    /// Where what the checksum is over begins, and where in that it stands; its field holds the sum over the pseudo-header.
+    /// Beginning of the bytes that the checksum is over, and its place in them; its field holds the
+    /// sum over the pseudo-header.
     pub checksum: Option<(u16, u16)>,
     /// Bytes of payload of each segment of TCP, or of each datagram of UDP; none where the packet is whole.
     pub segment: Option<u16>,
@@ -44,7 +46,8 @@ impl Offload {
         })
     }
 
-    /// Of several segments of TCP in one packet, which has these bytes of headers before their payload.
+    /// Describes several segments of TCP in one packet, which has these bytes of headers before
+    /// their payload.
     #[must_use]
     pub fn of_segments(is_v6: bool, [ip, tcp]: [usize; 2], segment: u16) -> Self {
         Self {
@@ -55,7 +58,7 @@ impl Offload {
         }
     }
 
-    /// Of several datagrams of UDP in one packet, behind so many bytes of IP.
+    /// Describes several datagrams of UDP in one packet, behind so many bytes of IP.
     #[must_use]
     pub fn of_datagrams(ip: usize, datagram: u16) -> Self {
         Self {

@@ -17,14 +17,16 @@ const REMEMBERED: usize = 4096;
 /// The SAs that this end sends by, each with the way that its packets take.
 #[derive(Debug)]
 pub struct Outgoing<W> {
-    /// In the order that both ends have, backwards, and of one rank the newest last: the last one that a packet is of is its own.
+    /// In the order that both ends have, backwards, and of one rank the newest last: the last one
+    /// that a packet is of is its own.
     sas: Vec<Sending<W>>,
     required: Vec<(u32, Traffic)>,
     fragments: Fragments,
-    /// Where in the list the SA of a flow stands, as long as the list is the same: with many SAs each packet would be held against all.
+    /// Place in the list of the SA of a flow, as long as the list is the same: with many SAs each
+    /// packet would be held against all.
     places: HashMap<Flow, usize>,
     latest: Option<(Flow, usize)>,
-    /// How many SAs there have been.
+    /// Number of SAs there have been.
     added: u64,
 }
 
@@ -50,7 +52,8 @@ impl<W> std::fmt::Debug for Sending<W> {
     }
 }
 
-/// ESP packets of one IP packet, or of the segments that it was cut to, to be sent in a datagram each, and the way that they take.
+/// ESP packets of one IP packet, or of the segments that it was cut to, to be sent in a datagram
+/// each, and the way that they take.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sealed<'a, W> {
     /// The ESP packets, one behind the other, without outer headers.
@@ -59,7 +62,7 @@ pub struct Sealed<'a, W> {
     pub each: usize,
     /// DSCP and ECN of the inner packet, for the outer one (RFC 6040, section 4.1).
     pub class: u8,
-    /// Where it goes.
+    /// Its way to the peer.
     pub way: &'a W,
 }
 
@@ -127,7 +130,8 @@ impl<W: Clone> Outgoing<W> {
         self.forget();
     }
 
-    /// Sends nothing more by an SA; whether there was one. An SPI is the peer's choice: `is_it` says whether the way is that of the one meant.
+    /// Sends nothing more by an SA; whether there was one. An SPI is the peer's choice: `is_it`
+    /// says whether the way is that of the one meant.
     pub fn remove(&mut self, spi: u32, is_it: impl Fn(&W) -> bool) -> bool {
         let before = self.sas.len();
         self.sas.retain(|sa| sa.spi != spi || !is_it(&sa.way));
@@ -141,16 +145,17 @@ impl<W: Clone> Outgoing<W> {
         self.latest = None;
     }
 
-    /// What an SA has done.
+    /// Counters of an SA.
     pub fn counted(&self, spi: u32, is_it: impl Fn(&W) -> bool) -> Option<Counted> {
         let mut sas = self.sas.iter().rev();
         sas.find(|sa| sa.spi == spi && is_it(&sa.way)).map(|sa| sa.counted)
     }
 
-    /// Seals a packet, cut and finished as its device asks for, behind what the batch has; `send` takes what is full, and what it cannot join.
+    /// Seals a packet, cut and finished as its device asks for, behind what the batch has; `send`
+    /// takes what is full, and what it cannot join.
     ///
     /// # Errors
-    /// Where no SA is for it, or it cannot be sealed: it is to be dropped.
+    /// If no SA is for it, or it cannot be sealed: it is to be dropped.
     pub fn seal(
         &mut self,
         packet: &mut [u8],

@@ -1,4 +1,5 @@
-//! A packet of several segments of TCP, or datagrams of UDP, as a device hands it over, cut to those; and the checksum of one that was left to a card.
+//! A packet of several segments of TCP, or datagrams of UDP, as a device hands it over, cut to
+//! those; and the checksum of one that was left to a card.
 
 use bartizan_wire::checksum;
 use bartizan_wire::ip::{TCP, UDP};
@@ -8,7 +9,7 @@ use crate::headers::{
 };
 use crate::offload::Offload;
 
-/// Of the last segment alone: FIN and PSH. Of the first alone: CWR.
+/// Flags of the last segment alone: FIN and PSH. Flag of the first alone: CWR.
 const OF_LAST: u8 = 0x01 | 0x08;
 const OF_FIRST: u8 = 0x80;
 
@@ -32,7 +33,7 @@ pub(crate) fn finish(packet: &mut [u8], (begin, at): (u16, u16)) -> bool {
 #[derive(Debug)]
 pub(crate) struct Segments<'a> {
     packet: &'a [u8],
-    /// Where TCP or UDP begins, which of them, and what it carries.
+    /// Beginning of TCP or UDP, which of them, and the beginning of its payload.
     transport: usize,
     protocol: u8,
     payload: usize,
@@ -41,7 +42,7 @@ pub(crate) struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Of a packet that its device describes so; none where it is neither.
+    /// Cuts a packet that its device describes so; none where it is neither.
     pub(crate) fn of(packet: &'a [u8], offload: &Offload) -> Option<Self> {
         let size = offload.segment?.into();
         let is_v6 = packet.first()? >> 4 == 6;

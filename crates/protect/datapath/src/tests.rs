@@ -69,7 +69,7 @@ fn ports(from: u16, to: u16) -> Vec<u8> {
     [&from.to_be_bytes()[..], &to.to_be_bytes(), b"some payload"].concat()
 }
 
-/// What the CU's end makes of a packet.
+/// Seals a packet at the CU's end.
 fn sealed(outgoing: &mut Outgoing<&'static str>, packet: &[u8]) -> Result<(Vec<u8>, u8, &'static str), Unsent> {
     let (mut all, mut batch) = (Vec::new(), Batch::default());
     let mut send = |sealed: Sealed<'_, &'static str>| {
@@ -126,7 +126,8 @@ fn a_packet_of_the_link_arrives_as_it_was_sent_and_its_class_is_for_the_outer_he
     assert_eq!(outgoing.counted(SPI, |way| *way == "ric").unwrap().packets, 1);
 }
 
-/// From a port to the same port, where each end has an SA for its own: the other end, if its ESP is a kernel's, drops what comes by the other SA.
+/// From a port to the same port, where each end has an SA for its own: the other end, if its ESP is
+/// a kernel's, drops what comes by the other SA.
 #[test]
 fn of_two_sas_the_one_of_the_lower_end_carries_what_is_of_both_whichever_was_made_first() {
     let for_ric = of_cu(UDP, Some(8805));
@@ -340,7 +341,7 @@ fn packets_of_one_length_leave_together_and_arrive_as_one() {
     let (described, arrived) = taken.split_first_chunk().unwrap();
     let offload = Offload::read(described).unwrap();
     assert_eq!(offload, Offload::of_datagrams(20, 400));
-    // What a device would hand over so is cut to the datagrams that were sent.
+    // A packet that a device would hand over so is cut to the datagrams that were sent.
     let (mut cut, mut batch) = (Vec::new(), Batch::default());
     let mut send = |sealed: Sealed<'_, &'static str>| {
         cut.extend(sealed.packets.chunks(sealed.each).map(<[u8]>::to_vec));
