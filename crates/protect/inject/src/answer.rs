@@ -1,4 +1,4 @@
-//! What is answered.
+//! Answers to reviews.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ pub struct Answer {
     /// Namespace and name of the pod, for the log.
     pub(crate) about: String,
     pub(crate) verdict: Verdict,
-    /// For whoever made the request: `kubectl` prints them.
+    /// Warnings for the client that made the request: `kubectl` prints them.
     pub(crate) warnings: Vec<String>,
     /// For the API server's audit log.
     pub(crate) audit: BTreeMap<&'static str, String>,
 }
 
-/// What becomes of the request.
+/// Decision on the request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// It is allowed, with the operations of RFC 6902 that put redirect and sidecar into the pod.
@@ -52,7 +52,8 @@ impl Answer {
         }
     }
 
-    /// Whether a review was read as one, so that an API server finds its identifier in the answer.
+    /// Returns true if a review was read as one, so that an API server finds its identifier in the
+    /// answer.
     #[must_use]
     pub fn is_of_a_review(&self) -> bool {
         !self.uid.is_empty()
@@ -64,19 +65,19 @@ impl Answer {
         &self.about
     }
 
-    /// What becomes of the request.
+    /// Decision on the request.
     #[must_use]
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// Sentences for whoever made the request.
+    /// Sentences for the client that made the request.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Whether the API server lets the request pass.
+    /// Returns true if the API server lets the request pass.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         self.reason().is_none()

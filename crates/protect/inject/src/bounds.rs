@@ -1,10 +1,10 @@
-//! How much of a review is read.
+//! Bounds of a review that is read.
 
 /// No review is longer, in bytes: it is what an API server takes of a request's body.
 pub const LARGEST: usize = 3 << 20;
 
-/// Most JSON objects in a review: each is a map of some hundred bytes. A pod has some hundred, with its old version and both's managed fields
-/// some thousand.
+/// Most JSON objects in a review: each is a map of some hundred bytes. A pod has some hundred, with
+/// its old version and both's managed fields some thousand.
 const OBJECTS: usize = 20_000;
 /// Most commas and arrays: each is a value.
 const VALUES: usize = 200_000;

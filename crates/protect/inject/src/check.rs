@@ -1,4 +1,4 @@
-//! What keeps a pod from being protected, whatever is put into it.
+//! Obstacles to protecting a pod, whatever is put into it.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,11 @@ use crate::pod::{Container, Pod};
 use crate::specification::VOLUMES;
 use crate::{Exemption, REDIRECT, SIDECAR, Settings, TRUST, USER, secrets};
 
-/// Capabilities that container runtimes give by default, but for NET_RAW, with which packets are sent past the rules. With others a container could change
-/// the rules (NET_ADMIN, SYS_ADMIN, SYS_MODULE, BPF), read the sidecar's key (SYS_PTRACE, DAC_READ_SEARCH, SYS_RAWIO, PERFMON,
-/// CHECKPOINT_RESTORE) or set the clock that certificates are judged by (SYS_TIME); those of kernels to come are not known yet.
+/// Capabilities that container runtimes give by default, but for NET_RAW, with which packets are
+/// sent past the rules. With others a container could change the rules (NET_ADMIN, SYS_ADMIN,
+/// SYS_MODULE, BPF), read the sidecar's key (SYS_PTRACE, DAC_READ_SEARCH, SYS_RAWIO, PERFMON,
+/// CHECKPOINT_RESTORE) or set the clock that certificates are judged by (SYS_TIME); those of
+/// kernels to come are not known yet.
 const HARMLESS: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -28,12 +30,12 @@ const HARMLESS: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// What was found in a pod.
+/// Findings in a pod.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Each a reason to refuse it.
     pub(crate) refused: Vec<String>,
-    /// What its owner should know.
+    /// Warnings for its owner.
     pub(crate) warnings: Vec<String>,
     /// Containers that hold what they could pass the rules with, and are trusted with it.
     pub(crate) trusted: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! Reading a JSON document whose shape is not certain: what is not what it should be is never taken for what is harmless.
+//! Reading a JSON document whose shape is not certain: what is not what it should be is never taken
+//! for what is harmless.
 
 use serde_json::Value;
 
@@ -9,13 +10,13 @@ pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
 
 static NOTHING: Value = Value::Null;
 
-/// What stands at a path of keys, `null` where nothing does.
+/// The value at a path of keys, `null` where there is none.
 pub(crate) fn at<'a>(value: &'a Value, path: &[&str]) -> &'a Value {
     path.iter()
         .fold(value, |value, key| value.get(*key).unwrap_or(&NOTHING))
 }
 
-/// Whether a flag is set. Only `false` and nothing are not.
+/// Returns true if a flag is set. Only `false` and nothing are not.
 pub(crate) fn is_set(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
@@ -23,7 +24,7 @@ pub(crate) fn is_set(value: &Value) -> bool {
 /// The elements of a list, which may be left out.
 ///
 /// # Errors
-/// Where something else than a list stands there.
+/// If something else than a list stands there.
 pub(crate) fn list(value: &Value) -> Result<&[Value], ()> {
     match value {
         Value::Null => Ok(&[]),

@@ -1,7 +1,9 @@
-//! Injection of sidecars into pods of Kubernetes: an AdmissionReview in, an AdmissionReview out, with a JSON Patch or with the reason of a refusal.
+//! Injection of sidecars into pods of Kubernetes: an AdmissionReview in, an AdmissionReview out,
+//! with a JSON Patch or with the reason of a refusal.
 //!
-//! A namespace opts in by a label, which the webhook's configuration selects by; so every pod that [`review`] sees either gets the redirect and
-//! the sidecar in front of its own init containers, or was left out by an annotation, or is refused. What is not understood is refused.
+//! A namespace opts in by a label, which the webhook's configuration selects by; so every pod that
+//! [`review`] sees either gets the redirect and the sidecar in front of its own init containers, or
+//! was left out by an annotation, or is refused. A pod that is not understood is refused.
 //!
 //! The pure part of `bartizan webhook`: no I/O, no clock.
 #![forbid(unsafe_code)]
@@ -26,7 +28,8 @@ pub use settings::{ADMIN_PORT, Exemption, Settings};
 pub const NODE: &str = "bartizan/node";
 /// The annotation that leaves a pod out (`disabled`) or does not (`enabled`, as without it).
 pub const INJECT: &str = "bartizan/inject";
-/// The annotation that names containers, separated by commas, that may hold capabilities with which they could change or pass the rules.
+/// The annotation that names containers, separated by commas, that may hold capabilities with which
+/// they could change or pass the rules.
 pub const TRUST: &str = "bartizan/trust";
 
 /// Name of the container that holds the rules.

@@ -7,8 +7,9 @@ use crate::pod::Pod;
 use crate::specification::{VOLUMES, containers, volumes};
 use crate::{REDIRECT, SIDECAR, Settings};
 
-/// What an API server and its built-in plugins write into containers and volumes, and other webhooks may: nothing of it changes what runs. Anything else that stands in a
-/// container of ours, and that we did not write there, was written by somebody else.
+/// Fields that an API server and its built-in plugins write into containers and volumes, and other
+/// webhooks may: nothing of it changes what runs. Any other field in a container of ours that we
+/// did not write there was written by another program or person.
 const DEFAULTED: [&str; 5] = [
     "imagePullPolicy",
     "resources",
@@ -20,7 +21,7 @@ const DEFAULTED: [&str; 5] = [
 /// The operations that make `pod` one of `node`; none where it is one already.
 ///
 /// # Errors
-/// Where something of our names is in the pod and is not what we would put there.
+/// If something of our names is in the pod and is not what we would put there.
 pub(crate) fn operations(pod: Pod<'_>, node: &str, settings: &Settings) -> Result<Vec<Value>, String> {
     let mut operations = of_containers(pod, &containers(node, settings))?;
     operations.extend(of_volumes(pod, &volumes(node, settings))?);
@@ -36,7 +37,8 @@ fn of_containers(pod: Pod<'_>, wanted: &[Value; 2]) -> Result<Vec<Value>, String
             return Ok(vec![json!({ "op": "add", "path": PATH, "value": wanted })]);
         }
     } else {
-        // Somebody else's webhook has been there since, or somebody wrote them by hand: both, once, and as they must be.
+        // Another webhook has been there since, or a person wrote them by hand: both, once, and as
+        // they must be.
         let names: Vec<&str> = there.iter().map(|(_, one)| one.name).collect();
         if names != [REDIRECT, SIDECAR] && names != [SIDECAR, REDIRECT] {
             return Err(foreign("init containers", &names.join(", ")));
@@ -99,7 +101,7 @@ fn foreign(what: &str, name: &str) -> String {
     )
 }
 
-/// Whether `found` is `wanted`, up to what the API server fills in.
+/// Returns true if `found` is `wanted`, up to what the API server fills in.
 fn agrees(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::Object(wanted), Value::Object(found)) => {

@@ -9,7 +9,7 @@ use crate::{INJECT, NODE, REDIRECT, SIDECAR, TRUST};
 
 /// Lists of a pod's containers, in the order in which they start.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// What the kubelet sets on the pods that stand for files of its own.
+/// Annotation that the kubelet sets on the pods that stand for files of its own.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A pod whose containers and volumes have names.
@@ -24,7 +24,7 @@ pub(crate) struct Container<'a> {
     pub(crate) value: &'a Value,
 }
 
-/// What the annotations ask for.
+/// The request of the annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish<'a> {
     /// A sidecar of this node.
@@ -35,7 +35,7 @@ pub(crate) enum Wish<'a> {
 
 impl<'a> Pod<'a> {
     /// # Errors
-    /// Where it is no pod, or a container or volume has no name.
+    /// If it is no pod, or a container or volume has no name.
     pub(crate) fn read(value: &'a Value) -> Result<Self, String> {
         if text(value, &["kind"]) != Some("Pod") || text(value, &["apiVersion"]) != Some("v1") {
             return Err("the object is no Pod of v1".to_owned());
@@ -124,7 +124,7 @@ impl<'a> Pod<'a> {
     /// The containers that may hold capabilities with which they could pass the rules.
     ///
     /// # Errors
-    /// Where one is named that the pod does not have.
+    /// If one is named that the pod does not have.
     pub(crate) fn trusted(self) -> Result<BTreeSet<&'a str>, String> {
         let value = match self.annotation(TRUST) {
             Value::Null => "",

@@ -124,7 +124,7 @@ fn created(uid: &str, pod: Pod<'_>, settings: &Settings) -> Answer {
     answer
 }
 
-/// Warnings, and whom the pod's author trusts.
+/// Adds warnings, and the containers that the pod's author trusts.
 fn remark(answer: &mut Answer, found: check::Findings) {
     if !found.trusted.is_empty() {
         let names: Vec<&str> = found.trusted.iter().map(String::as_str).collect();
@@ -133,7 +133,8 @@ fn remark(answer: &mut Answer, found: check::Findings) {
     answer.warnings = found.warnings;
 }
 
-/// Of an injected pod's own containers only the image can be changed: to another of ours alone.
+/// Judges an update of an injected pod: of its own containers only the image can be changed, to
+/// another of ours alone.
 fn updated(uid: &str, pod: Pod<'_>, old: Pod<'_>, settings: &Settings) -> Answer {
     let image = |value: &Value| text(value, &["image"]).map(str::to_owned);
     let mut wrong = Vec::new();

@@ -44,7 +44,7 @@ pub(crate) fn in_environment<'a>(containers: impl Iterator<Item = Container<'a>>
     found.collect()
 }
 
-/// The elements of a list. What is no list the API server does not store.
+/// The elements of a list. The API server does not store a value that is no list.
 fn elements(value: &Value) -> &[Value] {
     list(value).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! What is the same for every pod.
+//! Settings that are the same for every pod.
 
 use std::collections::BTreeMap;
 
 /// The admin port of sidecars, unless it is set.
 pub const ADMIN_PORT: u16 = 15_090;
 
-/// What the webhook was started with.
+/// Settings that the webhook was started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Image of the sidecar.
@@ -18,15 +18,16 @@ pub struct Settings {
     pub secret_prefix: String,
     /// Port of the sidecars' admin listeners, as the deployment file has it.
     pub admin_port: u16,
-    /// What each of the two containers requests of its machine (`cpu`, `memory`), in Kubernetes' own quantities.
+    /// Requests of each of the two containers to its machine (`cpu`, `memory`), in Kubernetes' own
+    /// quantities.
     pub requests: BTreeMap<String, String>,
-    /// What each of them is limited to.
+    /// Limits of each of them.
     pub limits: BTreeMap<String, String>,
-    /// Whether a pod of an opted-in namespace can be left out.
+    /// Exemption of a pod of an opted-in namespace.
     pub exemption: Exemption,
 }
 
-/// What the annotation `bartizan/inject: disabled` does.
+/// Effect of the annotation `bartizan/inject: disabled`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exemption {
     /// It leaves the pod out, and the answer reports that.

@@ -1,4 +1,4 @@
-//! What a pod gets: two containers in front of all its init containers, and their volumes.
+//! Additions to a pod: two containers in front of all its init containers, and their volumes.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,15 @@ use crate::{REDIRECT, SIDECAR, Settings, USER};
 
 /// The binary in both images.
 const BINARY: &str = "/usr/bin/bartizan";
-/// Where the deployment file is mounted, in the sidecar with what it names next to it.
+/// Mount point of the deployment file, in the sidecar with the files it names next to it.
 const FOLDER: &str = "/etc/bartizan";
 const FILE: &str = "/etc/bartizan/deployment.yaml";
 /// Key of the ConfigMap.
 const KEY: &str = "deployment.yaml";
-/// Where a ledger goes.
+/// Directory of a ledger.
 const STATE: &str = "/var/lib/bartizan";
-/// Where the API server's ServiceAccount plugin mounts the pod's token into every container that has nothing mounted there.
+/// Mount point at which the API server's ServiceAccount plugin mounts the pod's token into every
+/// container that has nothing mounted there.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Names of the volumes.
@@ -24,9 +25,10 @@ pub(crate) const VOLUMES: [&str; 4] = [
     "bartizan-no-token",
 ];
 
-/// The redirect, then the sidecar. With `restartPolicy: Always` an init container goes on running while those that follow run, which start once
-/// its startup probe has succeeded, and is ended after the pod's own containers (Kubernetes 1.29 and later; before 1.28 the field is dropped,
-/// and the pod waits for the first of them without end).
+/// The redirect, then the sidecar. With `restartPolicy: Always` an init container goes on running
+/// while those that follow run, which start once its startup probe has succeeded, and is ended
+/// after the pod's own containers (Kubernetes 1.29 and later; before 1.28 the field is dropped, and
+/// the pod waits for the first of them without end).
 pub(crate) fn containers(node: &str, settings: &Settings) -> [Value; 2] {
     let mut both = [redirect(node, settings), sidecar(node, settings)];
     for (what, quantities) in [("requests", &settings.requests), ("limits", &settings.limits)] {
@@ -86,8 +88,8 @@ fn sidecar(node: &str, settings: &Settings) -> Value {
 fn security(user: u32, capabilities: Value) -> Value {
     json!({
         "runAsUser": user,
-        // The owner of files in volumes of Secrets is root, and their group too, unless the pod has an fsGroup, which is then among the
-        // process's groups: either way mode 0440 is enough.
+        // The owner of files in volumes of Secrets is root, and their group too, unless the pod has
+        // an fsGroup, which is then among the process's groups: either way mode 0440 is enough.
         "runAsGroup": 0,
         "runAsNonRoot": user != 0,
         "privileged": false,
@@ -120,7 +122,7 @@ pub(crate) fn volumes(node: &str, settings: &Settings) -> [Value; 4] {
                 "sources": [
                     { "configMap": { "name": map, "items": [item(KEY)] } },
                     { "secret": { "name": secret, "items": [item("tls.crt"), item("tls.key"), item("ca.crt")] } },
-                    // Where there is no revocation list, the deployment file does not name one.
+                    // If there is no revocation list, the deployment file does not name one.
                     { "secret": { "name": secret, "items": [item("ca.crl")], "optional": true } },
                 ],
             },

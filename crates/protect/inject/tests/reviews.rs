@@ -1,4 +1,4 @@
-//! Reviews of real pods in, answers out, with the patch applied by somebody else's code.
+//! Reviews of real pods in, answers out, with the patch applied by a third-party crate.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn names(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// What an API server's decoding and its plugins add, once a webhook has changed a pod.
+/// Adds the defaults of an API server's decoding and its plugins, once a webhook has changed a pod.
 fn defaulted(pod: &Value) -> Value {
     let mut pod = pod.clone();
     for container in pod["spec"]["initContainers"].as_array_mut().unwrap() {
@@ -327,7 +327,7 @@ fn what_the_rules_could_not_hold_is_refused_with_what_to_change() {
         pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = json!("x");
     }));
     assert!(said.contains("static pod"), "{said}");
-    // All of it at once: whoever reads it changes the template once.
+    // All of it at once: its reader changes the template once.
     let said = reason(&with(|pod| {
         pod["spec"]["hostNetwork"] = json!(true);
         pod["spec"]["securityContext"]["runAsUser"] = json!(10_101);
@@ -529,7 +529,8 @@ fn a_debugging_container_may_not_hold_what_passes_the_rules_or_join_the_sidecar(
         let said = reason(&added(container));
         assert!(said.contains(wanted), "{said}");
     }
-    // What the annotation of a running pod, which its author may change, trusts is recorded as of a new one.
+    // Trust by the annotation of a running pod, which its author may change, is recorded as that of
+    // a new one.
     let mut trusted = added(json!({ "name": "d", "securityContext": { "capabilities": { "add": ["NET_ADMIN"] } } }));
     trusted["request"]["object"]["metadata"]["annotations"][TRUST] = json!("d");
     let trusted = response(&answer(&trusted));
