@@ -1,4 +1,4 @@
-//! What is to be written.
+//! Writes to the API server.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ pub enum Action {
     },
     /// Write the status of a resource.
     WriteStatus {
-        /// Whose.
+        /// Kind of the resource.
         object: Object,
         /// Its name.
         name: String,
@@ -68,7 +68,8 @@ pub struct Order {
     pub why: Why,
     /// The resourceVersion that is replaced; none where there is no Secret, which must then still be so.
     pub replaces: Option<String>,
-    /// Its owner: name and uid of the Network. What belongs to a ConfigMap of somebody's own has none: it is exchanged by deleting it.
+    /// Its owner: name and uid of the Network. A Secret for a ConfigMap that is not this
+    /// controller's has none: it is exchanged by deleting it.
     pub owner: Option<(String, String)>,
 }
 
@@ -77,7 +78,7 @@ pub struct Order {
 pub enum Why {
     /// There is none.
     Missing,
-    /// What is there cannot be read as one.
+    /// The stored certificate cannot be read.
     Unreadable,
     /// The key next to it is another one's.
     AnotherKey,
@@ -102,7 +103,7 @@ pub enum Object {
     Exception,
 }
 
-/// How much a turn may write, for all namespaces.
+/// Writes that a turn may make, for all namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Certificates that are missing or wrong.
@@ -113,7 +114,7 @@ pub struct Budget {
     pub lists: usize,
 }
 
-/// What a turn is to do.
+/// Work of a turn.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turn {
     /// The writes, in this order.
@@ -124,7 +125,7 @@ pub struct Turn {
     pub nodes: usize,
     /// Those whose certificate is as it should be.
     pub issued: usize,
-    /// What keeps the namespace from being served, for the log.
+    /// Reason why the namespace cannot be served, for the log.
     pub complaint: Option<String>,
 }
 

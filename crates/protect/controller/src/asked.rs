@@ -27,11 +27,11 @@ pub struct Asked {
     pub names: BTreeSet<String>,
     /// When it was written.
     pub since: SystemTime,
-    /// What became of it.
+    /// Its state.
     pub answer: Answer,
 }
 
-/// A request of this controller whose private key nobody has.
+/// A request of this controller whose private key is lost.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stray {
     /// Its name.
@@ -40,7 +40,7 @@ pub struct Stray {
     pub uid: String,
 }
 
-/// What became of a request.
+/// State of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing yet: what it waits for.
@@ -70,16 +70,16 @@ pub enum Cause {
     Failed,
 }
 
-/// What was issued.
+/// An issued certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The certificate. Whether it is of this authority has no meaning yet.
+    /// The certificate. Its mark of being this authority's has no meaning yet.
     pub certificate: Certificate,
-    /// Whether it may sign certificates.
+    /// True if it may sign certificates.
     pub is_authority: bool,
-    /// Whether peers take it from a client and from a server.
+    /// True if peers take it from a client and from a server.
     pub is_for_both_ends: bool,
-    /// What peers with that root would say to the chain.
+    /// Objection of peers with that root to the chain.
     pub flaw: Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl Answer {
     }
 }
 
-/// A condition's reason and message in one line, which somebody else has written.
+/// A condition's reason and message in one line, which another program has written.
 fn said(condition: &Value) -> String {
     let text = |key: &str| condition[key].as_str().unwrap_or_default();
     let line: String = format!("{}: {}", text("reason"), text("message"))

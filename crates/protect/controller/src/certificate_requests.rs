@@ -1,4 +1,5 @@
-//! CertificateRequests that are waited for: which certificate is taken, which request is given up, and what an issuer elsewhere lacks.
+//! CertificateRequests that are waited for: which certificate is taken, which request is given up,
+//! and what an issuer elsewhere lacks.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::objects::{Authority, Circumstances, Observed};
 use crate::reconcile::Progress;
 use crate::renewal::names;
 
-/// What is to be done for a node that a request was written for, and is still to get a certificate.
+/// Acts for a node that a request was written for, and that is still to get a certificate.
 pub(crate) fn answered(
     asked: &Asked,
     order: Order,
@@ -53,7 +54,7 @@ pub(crate) fn answered(
     } else {
         withdraw(None)
     };
-    // What follows from either is seen in the next turn.
+    // The result of either is seen in the next turn.
     turn.waiting += 1;
     turn.actions.push(action);
 }
@@ -67,7 +68,7 @@ fn refused(request: &str, cause: Cause, why: &str) -> String {
     format!("CertificateRequest {request} {what}: {why}")
 }
 
-/// Requests that nobody waits for any more, and those of nodes that need none.
+/// Withdraws requests that no node waits for any more, and those of nodes that need none.
 pub(crate) fn withdraw_others(observed: &Observed, awaited: &BTreeSet<String>, turn: &mut Turn) {
     let strays = observed.strays.iter().map(|stray| Action::Withdraw {
         request: stray.request.clone(),
@@ -85,7 +86,8 @@ pub(crate) fn withdraw_others(observed: &Observed, awaited: &BTreeSet<String>, t
     }));
 }
 
-/// What the file asks for and certificates of an issuer elsewhere have not: the reason of the condition, and what is missing.
+/// Properties that the file asks for and certificates of an issuer elsewhere have not: the reason
+/// of the condition, and what is missing.
 pub(crate) fn lacks(
     deployment: &Deployment,
     nodes: &[&Node],

@@ -9,7 +9,7 @@ use time::macros::format_description;
 /// Longest message that the type allows, in bytes.
 const LONGEST: usize = 32_768;
 
-/// Whether a condition holds.
+/// Status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// It does.
@@ -25,7 +25,7 @@ pub enum State {
 pub struct Condition {
     /// Its type.
     pub kind: &'static str,
-    /// Whether it holds.
+    /// Its status.
     pub state: State,
     /// Why, in one word.
     pub reason: &'static str,

@@ -1,4 +1,5 @@
-//! An Exception in the deployment file: the interface's policy becomes the profile `transition` with its reason and its last day.
+//! An Exception in the deployment file: the interface's policy becomes the profile `transition`
+//! with its reason and its last day.
 
 use bartizan_deployment::nearest;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ const KEPT: [&str; 3] = ["resumption", "revocation", "module"];
 /// Keys of an Exception's spec.
 const KEYS: [&str; 5] = ["network", "interface", "between", "reason", "expires"];
 
-/// What an Exception says.
+/// The spec of an Exception.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Spec {

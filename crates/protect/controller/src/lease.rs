@@ -1,21 +1,22 @@
 //! Which of several controllers acts: a Lease (coordination.k8s.io/v1), decided as client-go decides it.
 //!
-//! No clock of another machine is believed. What counts is how long ago, by this process's monotonic time, the Lease was seen to change.
+//! No clock of another machine is believed. The measure is the time since, by this process's
+//! monotonic time, the Lease was seen to change.
 
 use std::time::Duration;
 
 /// A Lease as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lease {
-    /// Who holds it; empty where it was released.
+    /// Its holder; empty where it was released.
     pub holder: String,
     /// Its resourceVersion, which changes with each write.
     pub version: String,
-    /// How often it has changed hands.
+    /// Number of times that it has changed hands.
     pub transitions: i64,
 }
 
-/// How long is waited for what.
+/// Waiting times of the election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// A Lease that has not changed for this long is free.
@@ -26,7 +27,7 @@ pub struct Timing {
     pub retry: Duration,
 }
 
-/// What to do with the Lease.
+/// Action on the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// There is none: create it.
@@ -101,7 +102,7 @@ impl Election {
         }
     }
 
-    /// What to do.
+    /// The next action.
     #[must_use]
     pub fn step(&self, now: Duration) -> Step {
         let Some((lease, since)) = &self.seen else {
@@ -128,7 +129,8 @@ impl Election {
         self.renewed = (lease.holder == self.me).then_some(sent);
     }
 
-    /// Whether this process may act. It is false before any other may take the Lease, whatever becomes of requests.
+    /// Returns true if this process may act. It is false before any other may take the Lease,
+    /// whatever becomes of requests.
     #[must_use]
     pub fn is_leading(&self, now: Duration) -> bool {
         self.renewed
@@ -147,13 +149,13 @@ impl Election {
         &self.me
     }
 
-    /// How long is waited for what.
+    /// Waiting times of the election.
     #[must_use]
     pub fn timing(&self) -> Timing {
         self.timing
     }
 
-    /// Who holds the Lease as it was last read.
+    /// The holder of the Lease as it was last read.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.seen.as_ref().map(|(lease, _)| lease.holder.as_str())

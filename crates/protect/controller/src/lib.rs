@@ -1,7 +1,9 @@
-//! Deployment file and certificates of a Kubernetes namespace: what is observed of it goes in, what is to be written comes out.
+//! Deployment file and certificates of a Kubernetes namespace: what is observed of it goes in, what
+//! is to be written comes out.
 //!
-//! The resources `Network` and `Exception` become one deployment file in a ConfigMap; each node of the file gets a Secret with its certificate, which is
-//! renewed before it ends. [`reconcile`] decides that, [`Election`] which of several controllers acts.
+//! The resources `Network` and `Exception` become one deployment file in a ConfigMap; each node of
+//! the file gets a Secret with its certificate, which is renewed before it ends. [`reconcile`]
+//! decides that, [`Election`] which of several controllers acts.
 //!
 //! The pure part of `bartizan controller`: no I/O, no clock.
 #![forbid(unsafe_code)]

@@ -18,7 +18,7 @@ pub struct Manifest {
 /// Both definitions.
 ///
 /// # Errors
-/// Where YAML cannot be written, which no schema makes happen.
+/// If YAML cannot be written, which no schema makes happen.
 pub fn manifests() -> Result<Vec<Manifest>, String> {
     let written = |file, value: &Value| {
         serde_saphyr::to_string(value)

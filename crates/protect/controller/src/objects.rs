@@ -1,4 +1,4 @@
-//! What is observed of a namespace, and under which circumstances it is judged.
+//! Observations of a namespace, and the circumstances under which it is judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use crate::protection::{Finding, Protection};
 /// SHA-256 of a PEM text.
 pub type Digest = [u8; 32];
 
-/// What is used of an object's metadata.
+/// Metadata of an object, as far as it is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Its name.
@@ -25,7 +25,7 @@ pub struct Meta {
     pub generation: i64,
     /// When it was created, as the API server writes it (RFC 3339, UTC), so that texts sort by time.
     pub created: String,
-    /// Whether it is labelled as this controller's.
+    /// True if it is labelled as this controller's.
     pub managed: bool,
     /// The uid of its owner that is a Network.
     pub owner: Option<String>,
@@ -75,7 +75,7 @@ pub struct Secret {
     pub list: Option<Digest>,
 }
 
-/// What is known of a certificate.
+/// Facts about a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// Subject alternative names, `DNS:amf`.
@@ -86,9 +86,10 @@ pub struct Certificate {
     pub not_after: SystemTime,
     /// Its serial number as the authority writes it.
     pub serial: String,
-    /// Whether the authority's issuing certificate has signed it; of an issuer elsewhere, whether it is of that one and leads to the root next to it.
+    /// True if the authority's issuing certificate has signed it; of an issuer elsewhere, whether
+    /// it is of that one and leads to the root next to it.
     pub of_this_authority: bool,
-    /// Whether the key next to it is its key.
+    /// True if the key next to it is its key.
     pub key_matches: bool,
 }
 
@@ -132,11 +133,11 @@ impl Pods {
 /// An attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Of which kind.
+    /// Its cause.
     pub cause: Cause,
     /// Why.
     pub reason: String,
-    /// How often in a row.
+    /// Number of failures in a row.
     pub count: u32,
     /// Not attempted again before.
     pub again: SystemTime,
@@ -155,7 +156,7 @@ pub struct Observed {
     pub config_map: Option<ConfigMap>,
     /// This controller's Secrets, by name.
     pub secrets: BTreeMap<String, Secret>,
-    /// Names of Secrets that are somebody else's.
+    /// Names of Secrets that are not this controller's.
     pub foreign: BTreeSet<String>,
     /// Pods by the node that their annotation names.
     pub pods: BTreeMap<String, Pods>,
@@ -165,7 +166,7 @@ pub struct Observed {
     pub held: BTreeSet<String>,
     /// CertificateRequests that are waited for, by node.
     pub asked: BTreeMap<String, Asked>,
-    /// CertificateRequests of this controller that nobody waits for.
+    /// CertificateRequests of this controller that no node waits for.
     pub strays: BTreeSet<Stray>,
 }
 
@@ -192,18 +193,20 @@ pub enum Authority {
     Unavailable(String),
 }
 
-/// What is configured.
+/// Configuration of the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Name of the ConfigMap.
     pub config_map: String,
-    /// What comes before the node's name in a Secret's name.
+    /// Prefix of a Secret's name, before the node's name.
     pub secret_prefix: String,
-    /// How long before its end a certificate is renewed; a third of its lifetime where this is left out.
+    /// Time before its end at which a certificate is renewed; a third of its lifetime where this is
+    /// left out.
     pub renew_before: Option<Duration>,
-    /// Whether sidecars are asked what they carry.
+    /// True if sidecars are asked what they carry.
     pub state: bool,
-    /// How far this machine's clock may be from the API server's. Certificates are valid from five minutes before they are issued.
+    /// Largest difference of this machine's clock from the API server's. Certificates are valid
+    /// from five minutes before they are issued.
     pub clock_tolerance: Duration,
 }
 
@@ -219,21 +222,22 @@ impl Default for Settings {
     }
 }
 
-/// What a decision depends on besides the namespace.
+/// Circumstances of a decision, besides the namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
     /// This machine's time.
     pub now: SystemTime,
-    /// How far it is from the API server's, in seconds: positive where this machine's clock is ahead.
+    /// Difference from the API server's time in seconds: positive where this machine's clock is
+    /// ahead.
     pub skew: i64,
     /// The authority.
     pub authority: &'a Authority,
-    /// What is configured.
+    /// Configuration of the controller.
     pub settings: &'a Settings,
 }
 
 impl Circumstances<'_> {
-    /// Whether the clock may be trusted with certificates' dates.
+    /// Returns true if the clock may be trusted with certificates' dates.
     #[must_use]
     pub fn clock_is_right(&self) -> bool {
         self.skew.unsigned_abs() <= self.settings.clock_tolerance.as_secs()

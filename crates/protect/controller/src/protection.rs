@@ -1,4 +1,4 @@
-//! What sidecars say of their links: the state of one, and the condition `Protected` of a Network.
+//! Sidecars' reports on their links: the state of one, and the condition `Protected` of a Network.
 
 use serde::Deserialize;
 
@@ -42,7 +42,7 @@ struct Refusals {
     reason: String,
 }
 
-/// What is known of a sidecar that is ready.
+/// State of a sidecar that is ready.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Protection {
     /// It was not asked yet.
@@ -56,7 +56,7 @@ pub enum Protection {
     Found(Finding, Box<str>),
 }
 
-/// What was found, worst first.
+/// Findings, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Finding {
     /// Records of the ledger were lost.
@@ -86,7 +86,7 @@ impl SidecarState {
             .fold(0, |sum, refusals| sum.saturating_add(refusals.handshakes))
     }
 
-    /// What it means, where so many handshakes had been refused when it was asked before.
+    /// Judges it, where so many handshakes had been refused when it was asked before.
     #[must_use]
     pub fn judge(&self, before: Option<u64>) -> Protection {
         let found = |finding, why: String| Protection::Found(finding, printable(&why).into());
@@ -97,7 +97,7 @@ impl SidecarState {
             );
         }
         let with = |count: fn(&Link) -> u64| self.links.iter().find(|link| count(link) > 0);
-        // What passes under an exception is classical too, and its reason is known.
+        // Connections under an exception are classical too, and their reason is known.
         if let Some(link) = with(|link| link.classical.saturating_sub(link.excepted)) {
             let why = format!("{} to {}: its key exchange is classical", link.interface, link.peer);
             return found(Finding::Classical, why);
@@ -167,7 +167,7 @@ pub(crate) fn is_protected(reading: &Reading, observed: &Observed) -> Condition 
     if answered == 0 {
         return new(State::Unknown, "NotAsked", format!("{counted}{silent}"));
     }
-    // Of those that say nothing nothing is claimed.
+    // No claim is made about sidecars that have not answered.
     if found.is_empty() && answered < ready {
         return new(State::Unknown, "NotAllAnswered", format!("{counted}{silent}"));
     }

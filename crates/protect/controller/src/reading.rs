@@ -1,4 +1,5 @@
-//! Which deployment file a namespace has: from its Network and Exceptions, or from a ConfigMap of somebody's own.
+//! The deployment file of a namespace: from its Network and Exceptions, or from a ConfigMap that is
+//! not this controller's.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use crate::FILE;
 use crate::exception::Spec;
 use crate::objects::{Exception, Network, Observed};
 
-/// Where the file in effect comes from.
+/// Source of the file in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// There is none.
@@ -21,7 +22,7 @@ pub enum Source {
     ConfigMap,
 }
 
-/// What became of a resource.
+/// Decision on a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is in the file.
@@ -32,26 +33,27 @@ pub enum Verdict {
     Expired,
     /// The Network of this name has the namespace, or is another one than the Exception names.
     AnotherNetwork(String),
-    /// The namespace has a ConfigMap of somebody's own.
+    /// The namespace has a ConfigMap that is not this controller's.
     ForeignConfigMap,
     /// There is no Network that it could be applied to, or that one is refused.
     NoNetwork,
 }
 
-/// The file in effect, and what became of each resource. It changes with Networks, Exceptions, the ConfigMap and the day alone.
+/// The file in effect, and what became of each resource. It changes with Networks, Exceptions, the
+/// ConfigMap and the day alone.
 #[derive(Debug, Clone)]
 pub struct Reading {
     /// The file in effect: of the Network, or the last one that was accepted, or the ConfigMap's.
     pub deployment: Option<Deployment>,
     /// The file to be written into the ConfigMap.
     pub rendered: Option<String>,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// What became of each Network, in the order observed.
+    /// Decision on each Network, in the order observed.
     pub networks: Vec<Verdict>,
-    /// What became of each Exception, in the order observed.
+    /// Decision on each Exception, in the order observed.
     pub exceptions: Vec<Verdict>,
-    /// What is wrong with a ConfigMap of somebody's own.
+    /// The fault of a ConfigMap that is not this controller's.
     pub complaint: Option<String>,
 }
 
@@ -158,7 +160,7 @@ fn with_exceptions(
     let mut order: Vec<usize> = (0..exceptions.len()).collect();
     order.sort_by_key(|&at| (&exceptions[at].meta.created, &exceptions[at].meta.name));
     let mut file = base;
-    // What is to be judged, the first last.
+    // Exceptions to be judged, the first last.
     let mut waiting = vec![order];
     while let Some(some) = waiting.pop() {
         let mut value = file.value.clone();
@@ -216,14 +218,15 @@ fn applied(network: &Network, exception: &Exception, file: &Value, today: Date) 
 fn parse(text: &str) -> Result<Deployment, String> {
     Deployment::parse(text, FILE, Path::new("")).map_err(|error| {
         let said = match &error {
-            // Nobody has written the lines of a rendered file: keys are what its author knows.
+            // The lines of a rendered file have no author: its author knows keys.
             Error::Syntax { file, detail, .. } => {
                 let cause = detail.lines().next().unwrap_or_default();
                 let mut place = file
                     .rsplitn(3, ':')
                     .map(|number| number.parse::<u64>().unwrap_or_default());
                 let (column, line) = (place.next().unwrap_or_default(), place.next().unwrap_or_default());
-                // What is missing has no place of its own, and the cause begins with where it is missing.
+                // A missing field has no place of its own, and the cause begins with the place
+                // where it is missing.
                 let place = key_path(text, line, column).filter(|_| !cause.contains("missing field"));
                 match place {
                     Some(path) => format!("{path}: {cause}"),

@@ -1,4 +1,4 @@
-//! What is to be written so that a namespace is as its resources want it.
+//! Writes that bring a namespace to the state that its resources want.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::reading::{Reading, Source};
 use crate::renewal::due;
 use crate::status;
 
-/// How far the certificates of a namespace are.
+/// Progress of the certificates of a namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Nodes that shall have a certificate.
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
     pub(crate) issued: usize,
     /// Those whose certificate is right and about to be renewed; they are among `issued`.
     pub(crate) ending: usize,
-    /// What keeps a node from having one, node by node.
+    /// Obstacles that keep a node from having one, node by node.
     pub(crate) obstacles: Vec<String>,
     /// The reason of the condition, of the first of these that has one of its own.
     pub(crate) reason: Option<&'static str>,
@@ -77,13 +77,14 @@ fn file(reading: &Reading, observed: &Observed) -> Option<Action> {
     })
 }
 
-/// Whether the node's pods mount a Secret of this controller: its files are those that the webhook has them mount.
+/// Returns true if the node's pods mount a Secret of this controller: its files are those that the
+/// webhook has them mount.
 fn is_ours(node: &Node) -> bool {
     let files = node.files.as_ref();
     files.is_some_and(|files| files.certificate == Path::new("tls.crt") && files.key == Path::new("tls.key"))
 }
 
-/// Whether it can be the name of a Secret (RFC 1123, a subdomain).
+/// Returns true if it can be the name of a Secret (RFC 1123, a subdomain).
 fn names_a_secret(name: &str) -> bool {
     let label = |label: &str| {
         let ends = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());

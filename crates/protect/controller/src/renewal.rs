@@ -9,8 +9,9 @@ use crate::action::Why;
 use crate::asked::lower;
 use crate::objects::{Authority, Certificate, Circumstances, Secret};
 
-/// The moment from which a certificate is renewed: a third of its lifetime before its end, or as configured, and up to a quarter of that
-/// earlier, by the name of namespace and node, so that certificates issued together are not renewed together.
+/// The moment from which a certificate is renewed: a third of its lifetime before its end, or as
+/// configured, and up to a quarter of that earlier, by the name of namespace and node, so that
+/// certificates issued together are not renewed together.
 #[must_use]
 pub fn renew_at(certificate: &Certificate, before: Option<Duration>, namespace: &str, node: &str) -> SystemTime {
     let lifetime = certificate

@@ -1,4 +1,4 @@
-//! What the status of each resource says.
+//! The status of each resource.
 
 use bartizan_deployment::Deployment;
 use serde_json::{Value, json};

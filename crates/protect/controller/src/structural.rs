@@ -1,7 +1,9 @@
 //! A JSON schema as Kubernetes takes it: structural, without references.
 //!
-//! What the rules of structural schemas cannot say is left to the parser: which fields there are (`x-kubernetes-preserve-unknown-fields` keeps others, so that a
-//! mistyped one is refused by the parser, with what was meant, and not dropped), which are required, and a value of one type or another.
+//! Rules that structural schemas cannot express are left to the parser: which fields there are
+//! (`x-kubernetes-preserve-unknown-fields` keeps others, so that a mistyped one is refused by the
+//! parser, with what was meant, and not dropped), which are required, and a value of one type or
+//! another.
 
 use serde_json::{Map, Value, json};
 
@@ -73,7 +75,8 @@ fn object(schema: &Value, root: &Value, depth: usize, out: &mut Map<String, Valu
     }
 }
 
-/// What a reference, or a choice between something and nothing, leads to; and whether nothing is a choice.
+/// The schema that a reference, or a choice between something and nothing, leads to; and whether
+/// nothing is a choice.
 fn resolve<'a>(schema: &'a Value, root: &'a Value, depth: usize) -> (&'a Value, bool) {
     let (mut at, mut nullable) = (schema, false);
     for _ in depth..DEEPEST {
@@ -109,7 +112,7 @@ fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether each choice is a text: words, or suggestions and any other text.
+/// Returns true if each choice is a text: words, or suggestions and any other text.
 fn is_text(schema: &Value, root: &Value) -> bool {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().any(Value::is_string);

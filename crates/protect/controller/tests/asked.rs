@@ -167,7 +167,7 @@ fn a_node_is_asked_for_once_waited_for_and_its_answer_taken_over_the_secret_as_i
         message.ends_with("\nnodes.amf: CertificateRequest bartizan-amf is not approved yet"),
         "{message}"
     );
-    // One that somebody has made meanwhile is not replaced as if it were missing.
+    // A Secret that another program has made meanwhile is not replaced as if it were missing.
     let mut seen = stage_of(&[("nrf", issued())]);
     let mut old = stage::written(order);
     old.certificate.as_mut().unwrap().not_after = now() - DAY;
@@ -417,7 +417,7 @@ proptest! {
             prop_assert!(!is_taken || (asked.answer == issued() && skew == 0));
             prop_assert!(orders(&turn).iter().all(|order| order.node != *node));
         }
-        // What is left comes to an end: each answer is issued, and a turn writes it.
+        // The remaining requests come to an end: each answer is issued, and a turn writes it.
         for _ in 0..10 {
             for asked in seen.asked.values_mut() {
                 asked.answer = issued();

@@ -128,7 +128,8 @@ fn what_cannot_be_an_exception_is_refused_by_name_and_the_file_stays_as_it_is() 
     assert_eq!(file.interfaces()[0].policy.exception.as_ref().unwrap().reason, "mine");
 }
 
-/// The file was parsed once for each Exception: a hundred of a file with two hundred nodes took minutes without optimisation, and the Lease was lost meanwhile.
+/// The file was parsed once for each Exception: a hundred of a file with two hundred nodes took
+/// minutes without optimisation, and the Lease was lost meanwhile.
 #[test]
 fn of_many_exceptions_those_that_are_refused_and_no_others_are_left_out() {
     let mut seen = observed();
@@ -141,7 +142,8 @@ fn of_many_exceptions_those_that_are_refused_and_no_others_are_left_out() {
         file["interfaces"].as_array_mut().unwrap().push(interface);
     }
     seen.networks = vec![network(file)];
-    // For each node one that the parser refuses where its number is odd, then one that is in effect unless the first is, then one more.
+    // For each node one that the parser refuses where its number is odd, then one that is in effect
+    // unless the first is, then one more.
     for at in 0..12 {
         for (of, reason) in [(0, ["old", " "][at % 2]), (1, "second"), (2, "third")] {
             let mut one = exception(json!({

@@ -1,4 +1,4 @@
-//! Who leads: case by case, and two processes whose requests are as late as they like.
+//! Leader election: case by case, and two processes whose requests are as late as they like.
 
 use std::time::Duration;
 
@@ -91,7 +91,8 @@ impl Store {
 proptest! {
     #[test]
     fn two_processes_never_lead_at_once_however_late_answers_are(
-        // For each attempt: which process, how long it pauses first, how late request and answer are, in tenths of a second.
+        // For each attempt: which process, how long it pauses first, how late request and answer
+        // are, in tenths of a second.
         attempts in proptest::collection::vec((0..2_usize, 0..60_u64, 0..80_u64, 0..80_u64), 1..120),
     ) {
         let mut store = Store(lease("", 0), 0);

@@ -1,4 +1,4 @@
-//! What holds for every namespace.
+//! Properties of every namespace.
 
 use crate::stage;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn nodes(count: usize) -> Value {
     json!({ "trust": { "roots": "ca.crt" }, "nodes": nodes })
 }
 
-/// Any text that a person, or somebody hostile, may write as a value.
+/// Any text that a person, or an attacker, may write as a value.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

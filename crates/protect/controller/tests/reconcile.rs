@@ -1,4 +1,4 @@
-//! What is written for a namespace, case by case.
+//! Writes for a namespace, case by case.
 
 use crate::stage;
 use std::time::Duration;
@@ -208,7 +208,7 @@ fn nothing_is_issued_by_a_wrong_clock_or_without_the_authority() {
     assert_eq!(condition(&seen.networks[0].status, "Issued").1, "NoAuthority");
     // Small differences are those of any two machines.
     assert_eq!(orders(&run_at(&seen, now(), &authority(), 30)).len(), 2);
-    // What needs nothing is not called wrong.
+    // Resources that need nothing are not called wrong.
     let seen = settled(seen);
     let turn = run_at(&seen, now(), &gone, 0);
     assert!(turn.actions.is_empty(), "{turn:?}");
