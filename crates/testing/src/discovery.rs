@@ -1,7 +1,8 @@
-//! Discovery as TS 29.510 has it: a consumer that knows its NRF alone asks it for a producer and calls the address it receives.
+//! Discovery as TS 29.510 has it: a consumer that knows its NRF alone asks it for a producer and
+//! calls the address it receives.
 //!
-//! Both functions are nghttpd, the consumer is curl: none of them knows of a sidecar, and the producer's address is in no
-//! configuration of the consumer.
+//! Both functions are nghttpd, the consumer is curl: none of them knows of a sidecar, and the
+//! producer's address is in no configuration of the consumer.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,16 +12,18 @@ use std::time::Duration;
 use bartizan_host::{Error, Namespace, Process, Program};
 use serde_json::{Value, json};
 
-/// What the consumer asks its NRF for (TS 29.510, clause 6.2.3.2).
+/// Path of the consumer's request to its NRF (TS 29.510, clause 6.2.3.2).
 const DISCOVERY: &str = "nnrf-disc/v1/nf-instances";
 const QUERY: &str = "?target-nf-type=UDM&requester-nf-type=NEF";
-/// What it asks the producer for: whose telephone number this is (Nudm_SubscriberDataManagement of TS 29.503).
+/// Path of its request to the producer: whose telephone number this is
+/// (Nudm_SubscriberDataManagement of TS 29.503).
 const TRANSLATION: &str = "nudm-sdm/v2/msisdn-0900000001/id-translation-result";
-/// What the producer answers, with the identity of a subscriber.
+/// Answer of the producer, with the identity of a subscriber.
 const IDENTITY: &str = r#"{"supi":"imsi-208930000000001"}"#;
-/// How long the consumer waits for an answer: a producer that is fenced off does not even refuse.
+/// Seconds that the consumer waits for an answer: a producer that is fenced off does not even
+/// refuse.
 const PATIENCE: &str = "8";
-/// How long a program that should be done may take on a busy machine.
+/// Time limit of a program that should be done, on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 /// An NRF, a producer that it knows, and what they answer.
@@ -35,7 +38,7 @@ impl Discovery {
     /// Writes what both functions answer below `folder`.
     ///
     /// # Errors
-    /// Where the folder cannot be written.
+    /// If the folder cannot be written.
     pub fn new(folder: &Path, nrf: SocketAddr, producer: SocketAddr) -> std::io::Result<Self> {
         // As far as a consumer needs it of clause 6.2.6.2.3.
         let found = json!({
@@ -61,7 +64,7 @@ impl Discovery {
     /// Starts the NRF on its host.
     ///
     /// # Errors
-    /// Where nghttpd is missing or does not listen.
+    /// If nghttpd is missing or does not listen.
     pub fn serve_nrf(&self, host: &Namespace) -> Result<Process, Error> {
         self.serve(host, self.nrf)
     }
@@ -69,7 +72,7 @@ impl Discovery {
     /// Starts the producer on its host.
     ///
     /// # Errors
-    /// Where nghttpd is missing or does not listen.
+    /// If nghttpd is missing or does not listen.
     pub fn serve_producer(&self, host: &Namespace) -> Result<Process, Error> {
         self.serve(host, self.producer)
     }
@@ -86,10 +89,11 @@ impl Discovery {
         Ok(process)
     }
 
-    /// The consumer, on its host: it discovers the producer and calls it. Gives the answer, or in words why there was none.
+    /// The consumer, on its host: it discovers the producer and calls it. Gives the answer, or in
+    /// words why there was none.
     ///
     /// # Errors
-    /// Where curl cannot be run.
+    /// If curl cannot be run.
     pub fn call(&self, consumer: &Namespace) -> Result<Result<String, String>, Error> {
         let found = match get(consumer, &format!("http://{}/{DISCOVERY}{QUERY}", self.nrf))? {
             Ok(found) => found,
@@ -102,14 +106,14 @@ impl Discovery {
         }
     }
 
-    /// Whether this is what the producer answers.
+    /// Returns true if this is what the producer answers.
     #[must_use]
     pub fn is_answer(answer: &str) -> bool {
         answer == IDENTITY
     }
 }
 
-/// One request of curl. What is refused is explained by the ProblemDetails of it, or by curl.
+/// One request of curl. A refusal is explained by its ProblemDetails, or by curl.
 fn get(consumer: &Namespace, url: &str) -> Result<Result<String, String>, Error> {
     let finished = Program::new("curl")
         .package("curl")

@@ -1,4 +1,5 @@
-//! Tests of one binary that run in a guest kernel: one boot for all of them. The first that asks has them run there, each reads what came of it.
+//! Tests of one binary that run in a guest kernel: one boot for all of them. The first that asks
+//! has them run there, each reads what came of it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,11 +14,11 @@ use bartizan_host::{Facts, Feature, Guest, GuestKernel};
 pub struct GuestTests {
     /// Which kernel.
     pub kernel: GuestKernel,
-    /// What it must have: tried in the guest before each test.
+    /// Features that it must have: tried in the guest before each test.
     pub needs: &'static [Feature],
-    /// How many of them run at once.
+    /// Number of tests that run at once.
     pub at_once: &'static str,
-    /// How long all of them may take.
+    /// Time limit of all of them.
     pub patience: Duration,
     /// Their outcome: filled in by the first that asks.
     pub results: Results,
@@ -41,14 +42,16 @@ pub struct Ran {
 const INSIDE: &str = "BARTIZAN_GUEST_TEST";
 /// Lines that are kept of tests that were cut short.
 const SHOWN: usize = 150;
-/// Before everything that the tests wrote, once more and in one piece: libtest writes a line in pieces as tests end, and of an emulated
-/// machine some of them have come out of order.
+/// Before everything that the tests wrote, once more and in one piece: libtest writes a line in
+/// pieces as tests end, and of an emulated machine some of them have come out of order.
 const AGAIN: &str = "=== all of it again ===";
-/// Shows what is written as it is written, and again at the end. Arguments: the mark between both, the program, its own arguments.
+/// Shows what is written as it is written, and again at the end. Arguments: the mark between both,
+/// the program, its own arguments.
 const TWICE: &str = r#"mark=$1; shift; kept=$(mktemp) || exit; "$@" | tee "$kept"; printf '\n%s\n' "$mark"; cat "$kept"; rm -f "$kept""#;
 
 impl GuestTests {
-    /// Whether this is the guest, where the test of this name is to be done. Elsewhere it has been done when this returns; panics where it failed.
+    /// Returns true if this is the guest, where the test of this name is to be done. Elsewhere it
+    /// has been done when this returns; panics where it failed.
     pub fn is_here(&self, name: &str) -> bool {
         if env::var_os(INSIDE).is_some() {
             assert!(Guest::is_here(), "{INSIDE} is set elsewhere than in a guest");

@@ -1,8 +1,9 @@
-//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, copies of programs, tshark, tests in
-//! a guest kernel.
+//! Parts that the tests of several crates share: waiting for a condition, sockets of the loopback,
+//! memory of a process, copies of programs, tshark, tests in a guest kernel.
 //!
-//! A dev-dependency of the product alone: `scripts/dependency-order` refuses it in a product crate. The laboratory uses its stand-ins. Everything here panics with what was expected, as
-//! a test does.
+//! A dev-dependency of the product alone: `scripts/dependency-order` refuses it in a product crate.
+//! The laboratory uses its stand-ins. Everything here panics with what was expected, as a test
+//! does.
 #![forbid(unsafe_code)]
 
 mod discovery;

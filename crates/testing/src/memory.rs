@@ -5,7 +5,7 @@ use bartizan_host::Usage;
 /// Bytes resident now.
 ///
 /// # Panics
-/// Where no such process runs.
+/// If no such process runs.
 #[must_use]
 pub fn resident(process: u32) -> u64 {
     Usage::of(process).expect("a running process").resident

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Copies a program that is to be run. Another process does it: what is open for writing in this one is open in every child that another
-/// thread begins meanwhile, and as long as it is the program cannot be run (ETXTBSY).
+/// Copies a program that is to be run. Another process does it: what is open for writing in this
+/// one is open in every child that another thread begins meanwhile, and as long as it is the
+/// program cannot be run (ETXTBSY).
 #[track_caller]
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let (from, to) = (from.as_ref(), to.as_ref());

@@ -12,13 +12,13 @@ use nix::sys::socket::{
 
 use crate::eventually;
 
-/// How long a read or write may take.
+/// Time limit of a read or write.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection from this address, one of the loopback's many, with bounded reads and writes.
 ///
 /// # Panics
-/// Where nobody listens.
+/// If no program listens.
 #[must_use]
 pub fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
     let flags = SockFlag::SOCK_CLOEXEC;
@@ -43,7 +43,7 @@ pub fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
 /// taken for a moment after its socket was closed, where another thread starts a child.
 ///
 /// # Panics
-/// Where the address is not to be had, for another reason or for longer than a test waits.
+/// If the address is not to be had, for another reason or for longer than a test waits.
 #[must_use]
 pub fn udp_at(address: impl Into<SocketAddr>) -> UdpSocket {
     let address = address.into();
@@ -54,10 +54,10 @@ pub fn udp_at(address: impl Into<SocketAddr>) -> UdpSocket {
     })
 }
 
-/// Whether the connection is open and nothing has come.
+/// Returns true if the connection is open and nothing has come.
 ///
 /// # Panics
-/// Where it is no socket any more.
+/// If it is no socket any more.
 #[must_use]
 pub fn is_open(mut stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a socket");
@@ -65,18 +65,18 @@ pub fn is_open(mut stream: &TcpStream) -> bool {
     read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Whether the other end closes the connection, whatever it sends before.
+/// Returns true if the other end closes the connection, whatever it sends before.
 #[must_use]
 pub fn is_closed(mut stream: TcpStream) -> bool {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).is_ok() || stream.write_all(b"x").is_err()
 }
 
-/// A port of the loopback that nobody listens on. The kernel gives it to no connection and to nobody who asks for any port, however long it
-/// is not in use.
+/// A port of the loopback without a listener. The kernel gives it to no connection and to no
+/// program that asks for any port, however long it is not in use.
 ///
 /// # Panics
-/// Where the machine has none left.
+/// If the machine has none left.
 #[must_use]
 pub fn free_port() -> SocketAddr {
     let [address] = bartizan_host::loopback_addresses().expect("a port");

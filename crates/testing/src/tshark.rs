@@ -14,7 +14,7 @@ pub type Row = BTreeMap<String, Vec<String>>;
 /// The lab root of trixie.
 ///
 /// # Panics
-/// Where it was not built.
+/// If it was not built.
 #[must_use]
 pub fn lab_root() -> LabRoot {
     let root = LabRoot::trixie().expect("a cache directory").present();
@@ -24,7 +24,7 @@ pub fn lab_root() -> LabRoot {
 /// Runs a program of Wireshark's to its end; what it prints.
 ///
 /// # Panics
-/// Where it fails.
+/// If it fails.
 #[must_use]
 pub fn wireshark<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> String {
     let program = lab_root().command(program).expect("the lab root has it");
@@ -102,7 +102,7 @@ impl Tshark {
 /// Code points and sizes, however tshark writes them: `0x11ec` or `4588`.
 ///
 /// # Panics
-/// Where one is no number.
+/// If one is no number.
 #[must_use]
 pub fn numbers(values: &[String]) -> Vec<u64> {
     let number = |value: &String| match value.strip_prefix("0x") {
