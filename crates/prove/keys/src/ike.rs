@@ -1,4 +1,5 @@
-//! Keys of IKE_SAs: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 5282, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
+//! Keys of IKE_SAs: AES-GCM, AES-CCM and ChaCha20-Poly1305 (RFC 5282, RFC 7634), AES-CBC with HMAC
+//! (RFC 3602, RFC 4868).
 
 use aws_lc_rs::cipher::{self, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
@@ -11,10 +12,10 @@ use zeroize::Zeroizing;
 
 /// Bytes of an AES block.
 const BLOCK: usize = 16;
-/// What a key takes besides its own size, about.
+/// Approximate bytes of a key besides its own size.
 const HELD: usize = 1024;
 
-/// How an IKE_SA encrypts, as far as it is opened.
+/// Encryption of an IKE_SA, as far as it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cipher {
     /// With a tag of 16 bytes.
@@ -54,7 +55,7 @@ impl Cipher {
         Suite::of(id, attribute, None).ok()
     }
 
-    /// Whether keys of encryption and of integrity have these lengths.
+    /// Returns true if keys of encryption and of integrity have these lengths.
     pub(crate) fn fits(self, encryption: usize, integrity: usize) -> bool {
         match self {
             Self::AesCbc(check) => matches!(encryption, 16 | 24 | 32) && integrity == check.key(),
@@ -63,7 +64,7 @@ impl Cipher {
     }
 }
 
-/// How an IKE_SA proves that messages are whole.
+/// Integrity protection of an IKE_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Integrity {
     HmacSha1_96,

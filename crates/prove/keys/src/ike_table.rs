@@ -1,6 +1,7 @@
-//! The table of IKE keys that Wireshark calls `ikev2_decryption_table` and strongSwan's `save-keys` plugin writes: in each
-//! line, separated by commas, both SPIs, SK_ei, SK_er, the cipher's name, SK_ai, SK_ar, and the name of what proves that
-//! messages are whole. Names stand in quotation marks.
+//! The table of IKE keys that Wireshark calls `ikev2_decryption_table` and strongSwan's `save-keys`
+//! plugin writes: in each line, separated by commas, both SPIs, SK_ei, SK_er, the cipher's name,
+//! SK_ai, SK_ar, and the name of what proves that messages are whole. Names stand in quotation
+//! marks.
 
 use zeroize::Zeroizing;
 

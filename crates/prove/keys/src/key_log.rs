@@ -15,7 +15,7 @@ const LONGEST_SECRET: usize = 48;
 /// Bytes of the shortest: an output of SHA-256.
 const SHORTEST_SECRET: usize = 32;
 
-/// What a secret is for.
+/// The use of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Label {
     /// TLS 1.3: a traffic secret.
@@ -54,11 +54,11 @@ pub(crate) struct Secret {
 pub struct LineError {
     /// Number of the line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Its fault.
     pub what: &'static str,
 }
 
-/// What a file of keys is.
+/// The kind of a file of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// A key log of TLS.

@@ -19,12 +19,13 @@ use crate::record::Record;
 
 /// Secrets that are kept: five are what a connection of TLS 1.3 has.
 const SECRETS: u64 = 5_000_000;
-/// Secrets kept for one direction of one connection; more than one is a mistake of whoever wrote them.
+/// Secrets kept for one direction of one connection; more than one is a mistake of the log's
+/// author.
 const SAME: usize = 4;
 /// Sets of keys kept for one IKE_SA: one for IKE_SA_INIT, and one for each of at most seven additional exchanges.
 const IKE: usize = 16;
 
-/// What came of a piece of a key log.
+/// Result of adding a piece of a key log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Added {
@@ -36,7 +37,8 @@ pub struct Added {
     pub damaged: Vec<LineError>,
 }
 
-/// Keys of all kinds. It may be added to while somebody looks keys up: a capture can hold its own.
+/// Keys of all kinds. It may be added to while another thread looks keys up: a capture can hold its
+/// own.
 #[derive(Default)]
 pub struct Keyring(RwLock<Kept>);
 

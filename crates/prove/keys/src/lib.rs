@@ -1,7 +1,7 @@
-//! Keys that somebody gave, and what they open.
+//! Keys that were given, and the records and messages that they open.
 //!
-//! A [`Keyring`] takes key logs (RFC 9850, what `SSLKEYLOGFILE` makes programs write) and tables of IKE keys (Wireshark's
-//! `ikev2_decryption_table`) and answers what `wire` asks of
+//! A [`Keyring`] takes key logs (RFC 9850, what `SSLKEYLOGFILE` makes programs write) and tables of
+//! IKE keys (Wireshark's `ikev2_decryption_table`) and answers what `wire` asks of
 //! [`Keys`](bartizan_wire::keys::Keys): which key protects these records, and what is in them.
 //!
 //! The keys of QUIC's Initial packets follow from what is unencrypted, and are computed here too.

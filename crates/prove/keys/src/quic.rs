@@ -16,7 +16,8 @@ use crate::schedule::{Hash, expand, expand_label};
 
 /// Bytes of a nonce.
 const NONCE: usize = 12;
-/// Where the sample for header protection stands, behind the longest packet number (RFC 9001, section 5.4.2).
+/// Place of the sample for header protection, behind the longest packet number (RFC 9001, section
+/// 5.4.2).
 const SAMPLE: Range<usize> = 4..20;
 
 /// Keys of both directions.
@@ -29,7 +30,7 @@ struct Direction {
 }
 
 impl Initial {
-    /// Of a connection whose client first sent to this connection identifier.
+    /// Keys of a connection whose client first sent to this connection identifier.
     pub(crate) fn new(version: &QuicVersion, destination: &[u8]) -> Option<Self> {
         let initial = Salt::new(HKDF_SHA256, &version.salt).extract(destination);
         let direction = |label| {
@@ -94,7 +95,7 @@ impl Direction {
         let direction = self;
         let sample = packet.get(number..)?.get(SAMPLE)?;
         let mask = direction.header.new_mask(sample).ok()?;
-        // Of a short header five bits are protected.
+        // In a short header five bits are protected.
         packet[0] ^= mask[0] & if packet[0] & 0x80 != 0 { 0x0f } else { 0x1f };
         let length = usize::from(packet[0] & 0x03) + 1;
         let mut truncated = 0;

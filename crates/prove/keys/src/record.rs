@@ -16,10 +16,10 @@ const NONCE: usize = 12;
 const TAG: usize = 16;
 /// Bytes of the nonce that TLS 1.2 sends with each record of AES-GCM (RFC 5288, section 3).
 const EXPLICIT: usize = 8;
-/// What a key takes: AWS-LC's context with AES round keys and the table of GCM, about.
+/// Approximate bytes of a key: AWS-LC's context with AES round keys and the table of GCM.
 const HELD: usize = 1024;
 
-/// How a cipher suite protects.
+/// Protection by a cipher suite.
 #[derive(Clone, Copy)]
 pub(crate) struct Suite {
     pub(crate) aead: &'static Algorithm,
@@ -51,15 +51,16 @@ impl Suite {
 pub(crate) struct Record {
     suite: Suite,
     key: LessSafeKey,
-    /// TLS 1.3, and ChaCha20-Poly1305: mixed with the sequence number. AES-GCM of TLS 1.2: the part that is not sent, in front.
+    /// TLS 1.3, and ChaCha20-Poly1305: mixed with the sequence number. AES-GCM of TLS 1.2: the part
+    /// that is not sent, in front.
     iv: Zeroizing<[u8; NONCE]>,
     /// TLS 1.3: what the next key is made of.
     secret: Option<Zeroizing<Box<[u8]>>>,
 }
 
 impl Record {
-    /// From a traffic secret, or the master secret of TLS 1.2; none where the cipher suite is not opened or the secret is none
-    /// of its hash.
+    /// From a traffic secret, or the master secret of TLS 1.2; none where the cipher suite is not
+    /// opened or the secret is none of its hash.
     pub(crate) fn new(wanted: &TlsDirection<'_>, secret: &[u8]) -> Option<Self> {
         let suite = Suite::of(cipher(wanted.cipher_suite)?)?;
         match wanted.version {
@@ -135,7 +136,7 @@ impl Record {
         let mut additional = [0; 13];
         additional[..8].copy_from_slice(&sequence.to_be_bytes());
         additional[8..11].copy_from_slice(&header[..3]);
-        // What a record carries is shorter than the record, whose length has two bytes.
+        // The content of a record is shorter than the record, whose length has two bytes.
         additional[11..].copy_from_slice(&(length as u16).to_be_bytes());
         self.key.open_in_place(nonce, Aad::from(additional), body).ok()?;
         body.truncate(length);

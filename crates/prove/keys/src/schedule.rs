@@ -1,4 +1,5 @@
-//! From secrets to keys: HKDF-Expand-Label of TLS 1.3 (RFC 9846, section 7.1), the PRF of TLS 1.2 (RFC 5246, section 5).
+//! From secrets to keys: HKDF-Expand-Label of TLS 1.3 (RFC 9846, section 7.1), the PRF of TLS 1.2
+//! (RFC 5246, section 5).
 
 use aws_lc_rs::hkdf::{self, KeyType, Prk};
 use aws_lc_rs::hmac;

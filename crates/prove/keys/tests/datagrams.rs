@@ -11,7 +11,7 @@ use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink};
 
 const QUIC: &[u8] = include_bytes!("../../wire/tests/data/quic.pcap");
 const DTLS: &[u8] = include_bytes!("../../wire/tests/data/dtls.pcap");
-/// Where the ports of UDP stand in a frame of Ethernet with IPv4.
+/// Place of the ports of UDP in a frame of Ethernet with IPv4.
 const PORTS: usize = 14 + 20;
 
 #[derive(Default)]
@@ -66,7 +66,7 @@ fn port(datagrams: &Datagrams) -> u16 {
         .unwrap_or(0)
 }
 
-/// What was made of each server port, in the order of first packets.
+/// Connections of each server port, in the order of first packets.
 fn by_port(seen: &Seen) -> BTreeMap<u16, Vec<&(Datagrams, Posture)>> {
     let mut ports: BTreeMap<u16, Vec<_>> = BTreeMap::new();
     for one in &seen.0 {
@@ -75,7 +75,7 @@ fn by_port(seen: &Seen) -> BTreeMap<u16, Vec<&(Datagrams, Posture)>> {
     ports
 }
 
-/// What, the group, and whether it can be harvested now and decrypted later.
+/// Kind, group, and whether it can be harvested now and decrypted later.
 type Expected = (Kind, Option<&'static str>, Verdict);
 
 fn assert_found(found: &[&(Datagrams, Posture)], expected: &[Expected], port: u16) {

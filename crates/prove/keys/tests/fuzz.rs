@@ -1,5 +1,6 @@
-//! The fuzz targets of `fuzz/`, run for a bounded number of inputs: every file of their corpora, then mutations of these by a
-//! seed. `scripts/fuzz` runs the same targets with coverage where a nightly compiler is there.
+//! The fuzz targets of `fuzz/`, run for a bounded number of inputs: every file of their corpora,
+//! then mutations of these by a seed. `scripts/fuzz` runs the same targets with coverage where a
+//! nightly compiler is there.
 //!
 //! `BARTIZAN_FUZZ_ROUNDS` sets the number of mutations per target, `BARTIZAN_FUZZ_SEED` where they begin.
 
@@ -63,8 +64,8 @@ impl Chance {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// One change of the kinds that break readers: a bit, a byte or length of an extreme, a cut, a piece twice, gone, or from
-    /// another input.
+    /// One change of the kinds that break readers: a bit, a byte or length of an extreme, a cut, a
+    /// piece twice, gone, or from another input.
     fn change(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
         const EXTREMES: [&[u8]; 8] = [
             &[0],

@@ -1,4 +1,5 @@
-//! A proxy that is reached by TLS, with the key log of its client: what it is asked for is in it, and what goes on from it is judged.
+//! A proxy that is reached by TLS, with the key log of its client: what it is asked for is in it,
+//! and what goes on from it is judged.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use bartizan_wire::{CaptureReader, Content, Limits, Observer};
 
 const CAPTURE: &[u8] = include_bytes!("../../wire/tests/data/proxies.pcap");
 const LOG: &[u8] = include_bytes!("../../wire/tests/data/proxies-keys.log");
-/// Where tinyproxy is reached by TLS.
+/// Port of tinyproxy for TLS.
 const PORT: u16 = 5106;
 
 #[test]

@@ -1,4 +1,5 @@
-//! QUIC of OpenSSL's client with the key log that it wrote: what is behind the Initial packets is opened, and an end's proof is reported.
+//! QUIC of OpenSSL's client with the key log that it wrote: what is behind the Initial packets is
+//! opened, and an end's proof is reported.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ fn with_its_key_log_a_handshake_shows_who_proved_what_and_application_data_open(
                 .because()
                 .contains("as the keys given show")
         );
-        // Nobody asked the client.
+        // The server did not ask the client.
         assert_eq!(posture.client_authenticated.answer(), Answer::No);
         assert_eq!(posture.authenticity.verdict(), Verdict::Vulnerable);
     }
