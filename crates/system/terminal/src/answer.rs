@@ -1,4 +1,4 @@
-//! How a plan is given: tables in the terminal, JSON, an HTML page.
+//! Output of a plan: tables in the terminal, JSON, an HTML page.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! The conventions of the command lines: outcomes and exit codes, printing, tables, interrupts, sizes, sheets, manual pages.
+//! The conventions of the command lines: outcomes and exit codes, printing, tables, interrupts,
+//! sizes, sheets, manual pages.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

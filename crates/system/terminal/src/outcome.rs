@@ -1,4 +1,4 @@
-//! How a command ends: exit codes 0 clean, 1 finding, 2 failure, 64 usage.
+//! Exit codes of a command: 0 clean, 1 finding, 2 failure, 64 usage.
 
 use crate::output::{self, errln};
 use std::fmt::Display;

@@ -1,7 +1,8 @@
 //! Standard output and standard error: the one place of a command line that writes to them.
 //!
-//! A reader that closes the pipe has seen enough: what comes after is dropped, and the exit code is that of the work. Anything else
-//! that keeps standard output from being written is a failure: it is kept until the command ends, and then exit code 2.
+//! A reader that closes the pipe has seen enough: what comes after is dropped, and the exit code is
+//! that of the work. Anything else that keeps standard output from being written is a failure: it
+//! is kept until the command ends, and then exit code 2.
 
 use std::fmt::Arguments;
 use std::fs;
@@ -92,7 +93,8 @@ pub fn finish() -> Result<(), Failure> {
     said(io::stdout().lock().flush())
 }
 
-/// Whether what goes there is coloured: to a terminal, unless NO_COLOR is set (<https://no-color.org>).
+/// Returns true if what goes there is coloured: to a terminal, unless NO_COLOR is set
+/// (<https://no-color.org>).
 pub fn is_coloured(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,4 +1,5 @@
-//! Tables for a terminal: columns as wide as their widest cell, two blanks between them, no lines and no trailing blanks.
+//! Tables for a terminal: columns as wide as their widest cell, two blanks between them, no lines
+//! and no trailing blanks.
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
