@@ -10,7 +10,7 @@ use crate::report::{Report, Tally};
 /// Steps named.
 const STEPS: usize = 3;
 
-/// What a reader must know before anything else.
+/// The answer, which a reader must know before anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Links, also those that carried nothing.
@@ -21,20 +21,20 @@ pub struct Answer {
     pub confidentiality: Tally,
     /// The same by their authenticity.
     pub authenticity: Tally,
-    /// How much was judged.
+    /// Share of the capture that was judged.
     pub coverage: Coverage,
     /// Packets that were captured in part: they are judged by what is left of them.
     pub snapped: u64,
     /// Findings by severity, the worst first; none of those there are none of.
     pub severities: Vec<(Severity, u64)>,
-    /// What to do first: remedies of the worst findings, each once.
+    /// First steps: remedies of the worst findings, each once.
     pub steps: Vec<Step>,
 }
 
 /// A remedy with what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What to do.
+    /// Its remedy.
     pub remedy: &'static str,
     /// The first finding that it mends, and how many.
     pub mends: String,
@@ -101,7 +101,8 @@ impl Answer {
         }
     }
 
-    /// Links by what a recorder can do with them, as reports write it; the worst first, none of those there are none of.
+    /// Links by what a recorder can do with them, as reports write it; the worst first, none of
+    /// those there are none of.
     #[must_use]
     pub fn readable(&self) -> Vec<(u64, &'static str, Verdict)> {
         let Tally {

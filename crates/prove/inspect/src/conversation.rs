@@ -1,5 +1,5 @@
-//! A conversation: one connection, association, security association or protocol over UDP, judged, and what makes two of them
-//! alike. What several of them amount to between two ends is a link, of `posture`.
+//! A conversation: one connection, association, security association or protocol over UDP, judged,
+//! and its likeness to others. Several of them between two ends are a link, of `posture`.
 
 use std::net::SocketAddr;
 
@@ -23,9 +23,9 @@ pub struct Conversation {
     pub(crate) number: u64,
     pub(crate) client: End,
     pub(crate) server: End,
-    /// How the two were distinguished.
+    /// The evidence by which the two were distinguished.
     pub(crate) roles: &'static str,
-    /// What its packets were carried in, and on the way back, where that differs.
+    /// Carriers of its packets, and those on the way back, where that differs.
     pub(crate) path: Path,
     pub(crate) path_back: Option<Path>,
     /// Packets of the capture that belong to it, and to nothing in it.
@@ -48,7 +48,7 @@ pub struct Conversation {
     pub(crate) posture: Posture,
 }
 
-/// What the responder's messages were carried in, where that differs.
+/// Carriers of the responder's messages, where they differ.
 fn back_of(sa: &IkeSa) -> Option<Path> {
     match &sa.paths {
         [Some(there), Some(back)] if there != back => Some(back.clone()),
@@ -74,7 +74,7 @@ fn traffic(packets: u64, bytes: u64, missing: u64) -> Traffic {
     traffic
 }
 
-/// What a TLS connection showed.
+/// Evidence of a TLS connection.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsFacts {
     /// The ClientHello that counts: the second where the server asked for one.
@@ -122,7 +122,8 @@ impl Conversation {
         [self.client, self.server]
     }
 
-    /// What tells it from others between the same ends: of IKE the initiator's SPI, of ESP the receiver's.
+    /// SPI that distinguishes it from others between the same ends: the initiator's for IKE, the
+    /// receiver's for ESP.
     #[must_use]
     pub fn spi(&self) -> Option<u64> {
         let ike = self.ike.as_ref().map(|sa| sa.initiator_spi);
@@ -135,13 +136,13 @@ impl Conversation {
         self.captured
     }
 
-    /// What each of its ends sent; of a protocol that is no stream its packets and bytes.
+    /// Traffic of each of its ends; for a protocol that is no stream its packets and bytes.
     #[must_use]
     pub fn traffic(&self) -> [&Traffic; 2] {
         [&self.from_client, &self.from_server]
     }
 
-    /// What follows from it.
+    /// Its posture.
     #[must_use]
     pub fn posture(&self) -> &Posture {
         &self.posture
@@ -397,7 +398,8 @@ impl Conversation {
             kind: self.posture.kind,
             interface: self.posture.interface,
             key_exchange: self.posture.key_exchange(),
-            // Of TLS the reason follows from what is compared anyway; of IPsec it has sizes of its own.
+            // For TLS the reason follows from what is compared anyway; for IPsec it has sizes of
+            // its own.
             stayed: self
                 .ike
                 .as_ref()
@@ -427,7 +429,7 @@ impl Conversation {
         self.tls.iter().flat_map(|tls| &tls.flights)
     }
 
-    /// What it is, with the interface where packets tell it.
+    /// Its kind, with the interface where packets tell it.
     pub(crate) fn what(&self) -> String {
         let kind = self.posture.kind.name();
         match self.posture.interface {

@@ -1,9 +1,9 @@
-//! How much of a capture was judged, by bytes of its frames.
+//! Share of a capture that was judged, by bytes of its frames.
 
 use bartizan_posture::{Posture, Verdict};
 use bartizan_wire::{Captured, Totals};
 
-/// What became of a conversation's packets.
+/// Fate of a conversation's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     /// A verdict on its confidentiality stands.
@@ -35,15 +35,15 @@ impl Fate {
 /// Bytes of frames by what became of them. Together they are those of the capture.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Coverage {
-    /// Of conversations whose confidentiality is quantum-safe, vulnerable or readable now.
+    /// Bytes of conversations whose confidentiality is quantum-safe, vulnerable or readable now.
     pub judged: u64,
-    /// Of those that carried data and of which nothing shows what it is worth.
+    /// Bytes of those that carried data and whose safety nothing shows.
     pub unproven: u64,
-    /// Of those that were refused or carried nothing.
+    /// Bytes of those that were refused or carried nothing.
     pub without_data: u64,
-    /// Of packets that need no judgement.
+    /// Bytes of packets that need no judgement.
     pub needless: u64,
-    /// Of packets that belong to nothing that was followed.
+    /// Bytes of packets that belong to nothing that was followed.
     pub not_read: u64,
 }
 

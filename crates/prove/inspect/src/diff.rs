@@ -1,4 +1,4 @@
-//! What became of each link between two dates.
+//! Changes of each link between two dates.
 
 mod compare;
 mod record;
@@ -21,7 +21,8 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Of what `compare` gave, between the captures or reports with these names.
+    /// Document of the changes that `compare` gave, between the captures or reports with these
+    /// names.
     #[must_use]
     pub fn new(before: &'a str, after: &'a str, changes: &'a [Change]) -> Self {
         Self {
@@ -34,7 +35,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// How many of the changes are for the worse.
+/// Number of the changes that are for the worse.
 #[must_use]
 pub fn worse(changes: &[Change]) -> usize {
     changes.iter().filter(|change| change.is_for_the_worse()).count()

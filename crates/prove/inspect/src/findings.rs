@@ -1,4 +1,4 @@
-//! What a report's reader must look at, and what limits it.
+//! Findings that a report's reader must look at, and limits of the report.
 
 use std::collections::HashMap;
 
@@ -16,22 +16,22 @@ const KINDS: usize = 1000;
 /// Something to look at, with the first connection it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What is at stake.
+    /// The concern at stake.
     pub concern: Concern,
     /// The reason, in words.
     pub because: String,
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// What is counted: links, connections, or packets where those are not read.
+    /// Unit of the count: links, connections, or packets where those are not read.
     pub unit: &'static str,
-    /// What to do about it.
+    /// Its remedy.
     pub remedy: Remedy,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub example: Option<String>,
 }
 
 impl Finding {
-    /// How bad it is.
+    /// Its severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         Severity::of(self.concern)
@@ -176,12 +176,12 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     findings
 }
 
-/// What memory had no room for, of one kind, and from which packet on.
+/// Things of one kind that memory had no room for, and the packet from which on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Omission {
     pub(crate) what: &'static str,
     pub(crate) count: u64,
-    /// What is counted.
+    /// Unit of the count.
     pub(crate) unit: &'static str,
     pub(crate) first_packet: u64,
 }
@@ -195,7 +195,7 @@ impl Omission {
     }
 }
 
-/// What an omission of whole links is called.
+/// Name of an omission of whole links.
 pub(crate) const IN_LINKS: &str = "in links";
 
 /// All that memory had no room for.
@@ -226,8 +226,8 @@ pub(crate) fn beyond_memory(totals: &Totals, network: &Network) -> Vec<Omission>
     flows.chain(links).collect()
 }
 
-/// What there is to object to in links: with a deployment file all of it, without one only what connections by themselves
-/// do not show.
+/// Objections to links: with a deployment file all of them, without one only those that connections
+/// by themselves do not show.
 fn by_link(report: &Report) -> Gathered {
     let mut gathered = Gathered::default();
     for link in &report.network().links {
@@ -354,7 +354,7 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
     notes
 }
 
-/// What packets that belong to no conversation carry.
+/// Name of the content of packets that belong to no conversation.
 pub(crate) fn name(unread: Unread) -> String {
     match unread {
         Unread::Protocol(1) => "ICMP".into(),

@@ -1,4 +1,4 @@
-//! What becomes of links while packets still come: what is to be seen now, and what has changed since it was last reported.
+//! Links while packets still come: their present state, and the changes since it was last reported.
 
 pub mod event;
 mod handshakes;

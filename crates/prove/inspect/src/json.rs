@@ -1,5 +1,5 @@
-//! The report for programs. docs/inspect-formats.md documents each field; a field is never removed or changed within a schema
-//! version.
+//! The report for programs. docs/inspect-formats.md documents each field; a field is never removed
+//! or changed within a schema version.
 
 mod datagrams;
 mod dtls;
@@ -31,7 +31,7 @@ use opened::{Shown, shown};
 /// Name and version of the schema.
 pub const SCHEMA: &str = "bartizan-inspect/1";
 
-/// What all reports are serialized as.
+/// Serialized form of all reports.
 pub fn document(reports: &[Report]) -> impl Serialize {
     Document {
         schema: SCHEMA,
@@ -40,7 +40,8 @@ pub fn document(reports: &[Report]) -> impl Serialize {
     }
 }
 
-/// All reports as one document. It is never there as a whole: a list of connections becomes several times as large as it was.
+/// All reports as one document. It is never there as a whole: a list of connections becomes several
+/// times as large as it was.
 pub fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &document(reports))?;
     writeln!(out)?;
@@ -165,7 +166,7 @@ impl From<crate::Answer> for AnswerFacts {
     }
 }
 
-/// What memory had no room for.
+/// Things that memory had no room for.
 #[derive(Serialize)]
 struct Omission {
     what: &'static str,
@@ -266,7 +267,7 @@ impl Interface {
     }
 }
 
-/// What requests in plaintext tell of the two ends.
+/// Network functions of the two ends, by requests in plaintext.
 #[derive(Serialize)]
 struct Functions {
     client: Vec<&'static str>,
@@ -366,7 +367,7 @@ impl Http2 {
     }
 }
 
-/// What is unencrypted above the transport.
+/// An exposure above the transport.
 #[derive(Serialize)]
 struct Hole {
     kind: &'static str,

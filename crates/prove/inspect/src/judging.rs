@@ -1,4 +1,4 @@
-//! What an observer gives, judged as it ends.
+//! Judgement of an observer's evidence, as it ends.
 
 use bartizan_posture::{
     Evidence, Ipsec, JudgedEspSa, JudgedIkeSa, Ledgers, Part, Posture, association_posture, datagrams_posture,
@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::follow::Recent;
 use crate::report::Report;
 
-/// Whoever wants each conversation with what was made of it next to the report: a bill of materials.
+/// A receiver of each conversation with its posture, next to the report: a bill of materials.
 pub trait Recorder {
     /// A TCP connection, with what it was judged by.
     fn connection(&mut self, connection: &Connection, posture: &Posture, evidence: &Evidence<'_>);
@@ -37,7 +37,7 @@ pub struct Judging<'a> {
     report: &'a mut Report,
     recorder: Option<&'a mut dyn Recorder>,
     ipsec: Ipsec,
-    /// What ended of late, where somebody follows it.
+    /// Parts that ended of late, for a reader that follows them.
     recent: Option<&'a mut Recent>,
 }
 

@@ -1,8 +1,9 @@
 //! Captures and ledgers to what people and programs read of them: findings, tables, JSON, events, differences.
 //!
-//! `wire` turns packets into evidence and `posture` evidence into verdicts, objections and links. Here they become a [`Report`]:
-//! a [`Judging`] takes what an observer gives, and the report is written by [`text`] and [`json`], compared by [`diff`], and
-//! reported as it changes by [`follow`]. What decides a verdict or a finding stands in `posture`.
+//! `wire` turns packets into evidence and `posture` evidence into verdicts, objections and links.
+//! Here they become a [`Report`]: a [`Judging`] takes what an observer gives, and the report is
+//! written by [`text`] and [`json`], compared by [`diff`], and reported as it changes by
+//! [`follow`]. The rules that decide a verdict or a finding stand in `posture`.
 //!
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]

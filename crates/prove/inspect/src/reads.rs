@@ -1,5 +1,6 @@
-//! What `inspect` reads, what it knows by name, and what it leaves unread, with the verdicts that can come of each: from the tables and
-//! enums that the readers go by, so that a list in a document cannot say anything else.
+//! Protocols that `inspect` reads, those it knows by name, and those it leaves unread, with the
+//! verdicts that can come of each: from the tables and enums that the readers go by, so that a list
+//! in a document cannot say anything else.
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::text::wrapped;
 
-/// How far a protocol is followed.
+/// Depth to which a protocol is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Its handshake or its messages are read, and the verdict follows from them.
@@ -41,15 +42,15 @@ impl Reading {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Protocol {
-    /// What carries it: `TCP`.
+    /// Its carrier: `TCP`.
     pub over: &'static str,
     /// Its name: `TLS`.
     pub name: String,
-    /// How far it is followed.
+    /// Depth to which it is followed.
     pub reading: Reading,
-    /// What tells it from others.
+    /// Marks that distinguish it from others.
     pub recognised_by: String,
-    /// What can become of its confidentiality.
+    /// Possible verdicts on its confidentiality.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -194,7 +195,7 @@ fn payload_protocols() -> String {
     format!("PPID ({}), first message, port", known.collect::<Vec<_>>().join(", "))
 }
 
-/// What no reader recognises, of each kind of which the names are many: frames and IP protocols.
+/// Kinds that no reader recognises, for those with many names: frames and IP protocols.
 fn unread() -> impl Iterator<Item = Kind> {
     // With a header that cannot be right, these are frames like others.
     let read = [eapol::ETHERTYPE, ETHERTYPE_MACSEC, ETHERTYPE_ECPRI, ETHERTYPE_PTP].map(FrameProtocol::Type);
@@ -256,7 +257,7 @@ pub fn protocols() -> Vec<Protocol> {
     all
 }
 
-/// What packets are carried in and are read through it: its name, and what tells it.
+/// Carriers of packets that are read through: the name and the marks of each.
 pub fn carriers() -> impl Iterator<Item = (&'static str, String)> {
     let tunnels = Encapsulation::ALL.iter().map(|encapsulation| {
         let marks: Vec<String> = encapsulation.marks().iter().map(ToString::to_string).collect();
@@ -266,12 +267,13 @@ pub fn carriers() -> impl Iterator<Item = (&'static str, String)> {
     tunnels.chain(proxies.map(|proxy| (proxy.name(), proxy.recognised_by().to_owned())))
 }
 
-/// What captured frames may begin with.
+/// Link types of captured frames.
 pub fn links() -> impl Iterator<Item = (&'static str, u16)> {
     link::link_types().map(|(link, name)| (name, link.0))
 }
 
-/// What hosts and stations keep a network together with: nobody's data is in it, and it needs no judgement.
+/// Protocols by which hosts and stations keep a network together: they carry no user data, and need
+/// no judgement.
 #[must_use]
 pub fn housekeeping() -> Vec<String> {
     let ip = ip::HOUSEKEEPING.iter().map(|(_, name)| (*name).to_owned());

@@ -1,13 +1,13 @@
-//! How bad a finding is, what to do about it, and who asks for that.
+//! Severity of a finding, its remedy, and the frameworks that ask for it.
 
 use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
 use bartizan_registry::{Asked, FRAMEWORKS, Means, Subject, asked};
 use serde::Serialize;
 
-/// How soon a finding wants something to be done.
+/// Urgency of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Somebody can read it today.
+    /// An attacker can read it today.
     Critical,
     /// Harvest now, decrypt later; or evidence contradicts itself.
     High,
@@ -16,7 +16,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Of a concern.
+    /// Severity of a concern.
     #[must_use]
     pub fn of(concern: Concern) -> Self {
         match concern {
@@ -49,25 +49,26 @@ impl Severity {
     }
 }
 
-/// What is changed in a file.
+/// A change in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The file: `swanctl.conf`, or the deployment file.
     pub file: &'static str,
-    /// What to write there; `A` and `B` stand for the link's ends.
+    /// The entry to write there; `A` and `B` stand for the link's ends.
     pub entry: &'static str,
 }
 
-/// What to do about a finding.
+/// Remedy of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remedy {
     /// In one line.
     pub what: &'static str,
-    /// What to change in which file, where one is known.
+    /// Changes in files, where they are known.
     pub changes: &'static [Change],
-    /// The command that does it or puts it into force, where there is one: `FILE` is the deployment file, `A` and `B` are the ends.
+    /// The command that does it or puts it into force, where there is one: `FILE` is the deployment
+    /// file, `A` and `B` are the ends.
     pub command: Option<&'static str>,
-    /// What the frameworks say something about, where they do.
+    /// The subject that the frameworks speak of, where they do.
     pub subject: Option<Subject>,
     /// Algorithms that it brings in, where it names some.
     pub means: Option<Means>,
@@ -225,7 +226,8 @@ pub(crate) const MEMORY: Remedy =
 /// For findings of kinds beyond those that are distinguished.
 pub(crate) const OTHERS: Remedy = Remedy::new("mend the others first");
 
-/// What to do about a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for what is exposed above the transport.
+/// Remedy of a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for
+/// exposures above the transport.
 pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
     match concern {
         // The frameworks are about algorithms: none says anything of what is sent in plaintext.
@@ -256,7 +258,7 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> Remedy {
     }
 }
 
-/// What to do about what is exposed above the transport.
+/// Remedy of an exposure above the transport.
 pub(crate) fn of_hole(kind: HoleKind) -> Remedy {
     match kind {
         HoleKind::Suci => Remedy::new("protect the link that carries it, and use no null scheme"),
@@ -438,7 +440,7 @@ fn unproven(kind: Option<Kind>) -> Remedy {
     }
 }
 
-/// What of a link a concern is about: the kind of the first part that shows it.
+/// Kind that a concern about a link is about: that of the first part that shows it.
 pub(crate) fn kind_of(link: &Link, concern: Concern) -> Option<Kind> {
     let (confidentiality, authenticity) = (link.confidentiality.verdict(), link.authenticity.verdict());
     let phase = link.phases.iter().find(|phase| match concern {
@@ -448,7 +450,7 @@ pub(crate) fn kind_of(link: &Link, concern: Concern) -> Option<Kind> {
     phase.map(|phase| phase.kind)
 }
 
-/// Whether a capture that began after this was set up could show more: the note says how.
+/// Returns true if a capture that began after this was set up could show more: the note says how.
 pub(crate) fn begun_before(kind: Kind, confidentiality: Verdict) -> bool {
     confidentiality == Verdict::NotSeen && matches!(kind, Kind::TlsNotSeen | Kind::SshNotSeen | Kind::IkeNotSeen)
 }

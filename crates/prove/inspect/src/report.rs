@@ -1,4 +1,4 @@
-//! What a capture amounts to.
+//! Report of a capture.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,7 +29,7 @@ pub struct Report {
     shares: Shares,
     /// Bytes that rows and list hold.
     held: [usize; 2],
-    /// What the connections amount to, as they come.
+    /// Links of the connections, as they come.
     parts: Links,
     network: Network,
     /// The interfaces of the deployment file, as findings name them.
@@ -44,7 +44,7 @@ pub struct Report {
     sha256: Option<String>,
 }
 
-/// What ledgers say besides their records of handshakes and SAs.
+/// Facts from ledgers besides their records of handshakes and SAs.
 #[derive(Debug, Default)]
 pub struct ByLedgers {
     /// Records that they could not write.
@@ -54,7 +54,7 @@ pub struct ByLedgers {
 }
 
 impl ByLedgers {
-    /// Of these ledgers.
+    /// Facts from these ledgers.
     #[must_use]
     pub fn of(ledgers: &Ledgers) -> Self {
         let mut refusals: Vec<_> = ledgers.refusals().map(|(kind, count)| (kind.clone(), count)).collect();
@@ -71,7 +71,7 @@ impl ByLedgers {
 pub struct Row {
     /// The first of them.
     pub(crate) conversation: Conversation,
-    /// How many.
+    /// Their number.
     pub connections: u64,
     /// Smallest and largest size in bytes of each flight of the handshake.
     pub flights: Vec<(u64, u64)>,
@@ -98,11 +98,11 @@ pub struct Summary {
     pub confidentiality: Tally,
     /// Verdicts on their authenticity.
     pub authenticity: Tally,
-    /// Those whose authenticity nobody can tell and a ledger can: TLS 1.3 and what IKE makes.
+    /// Those whose authenticity packets do not show and a ledger can: TLS 1.3 and what IKE makes.
     pub ledgers_can_tell: u64,
     /// Those that were set up before the capture began.
     pub begun_before: u64,
-    /// What became of their bytes.
+    /// Coverage of their bytes.
     pub coverage: Coverage,
     /// Those that were refused by all that the length of an encrypted record says.
     pub refused_by_size: u64,
@@ -275,7 +275,7 @@ impl Report {
         self.totals.packets
     }
 
-    /// What went through the observer.
+    /// Totals of the observer.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -299,7 +299,7 @@ impl Report {
         &self.conversations
     }
 
-    /// What the connections amount to: links, and what the deployment file says of them.
+    /// Links of the connections, and what the deployment file says of them.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
@@ -310,12 +310,12 @@ impl Report {
         self.network.unseen = places;
     }
 
-    /// What memory had no room for.
+    /// Things that memory had no room for.
     pub(crate) fn omissions(&self) -> Vec<Omission> {
         findings::omissions(self)
     }
 
-    /// How much of it was judged.
+    /// Share of it that was judged.
     #[must_use]
     pub fn coverage(&self) -> Coverage {
         self.summary.coverage.with(&self.totals)
@@ -327,13 +327,13 @@ impl Report {
         Answer::of(self, &self.findings())
     }
 
-    /// What its reader must look at.
+    /// Findings that its reader must look at.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         findings::findings(self, &self.gathered)
     }
 
-    /// What limits what can be said, without being wrong in itself.
+    /// Limits of the evidence that are not wrong in themselves.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.remarks.clone();
@@ -357,7 +357,7 @@ impl Report {
         self.dropped_at_capture
     }
 
-    /// What ledgers say besides their records of handshakes and SAs.
+    /// Facts from ledgers besides their records of handshakes and SAs.
     #[must_use]
     pub fn by_ledgers(&self) -> &ByLedgers {
         &self.by_ledgers
@@ -383,7 +383,7 @@ fn described(interface: &bartizan_deployment::Interface) -> String {
 }
 
 impl Row {
-    /// What follows for each of them.
+    /// Posture of each of them.
     #[must_use]
     pub fn posture(&self) -> &Posture {
         &self.conversation.posture

@@ -1,11 +1,11 @@
-//! Who may use how much of `--memory`.
+//! Division of `--memory` between its users.
 
 use bartizan_wire::{FragmentLimits, Limits};
 
 /// Bytes that `bartizan inspect` uses unless configured otherwise.
 pub const MEMORY: usize = 2_500_000_000;
 
-/// How much of a capture is kept for the report.
+/// Detail of a capture that is kept for the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Links.
@@ -16,10 +16,10 @@ pub enum Detail {
     Each,
 }
 
-/// What is kept of a capture, by what it is kept for. Together they are what was allowed.
+/// Bytes for the kept state of a capture, by its purpose. Together they are what was allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
-    /// What lives, segments out of order, fragments of IP packets.
+    /// Living state, segments out of order, fragments of IP packets.
     pub limits: Limits,
     /// Links: five 32nds.
     pub links: usize,
@@ -27,7 +27,7 @@ pub struct Shares {
     pub rows: usize,
     /// The list of single ones where it is asked for: an eighth.
     pub list: usize,
-    /// Where packets still come: links of the window.
+    /// Links of the window, where packets still come.
     pub window: usize,
     /// And of a view of it.
     pub view: usize,
@@ -40,7 +40,7 @@ const IKE_SA: usize = 8 << 10;
 const ESP_SA: usize = 512;
 
 impl Shares {
-    /// Of so many bytes.
+    /// Shares of so many bytes.
     #[must_use]
     pub fn of(memory: usize, detail: Detail) -> Self {
         let default = Limits::default();
@@ -68,9 +68,10 @@ impl Shares {
         }
     }
 
-    /// The same where what lives is looked at while it does: links of the window and of a view have half of what links have in
-    /// the end, closed connections that wait a 16th of what lives. A view judges all of IPsec at once: an eighth of what lives is for
-    /// its copies, and no more is followed than these are of.
+    /// The same where what lives is looked at while it does: links of the window and of a view have
+    /// half of what links have in the end, closed connections that wait a 16th of what lives. A
+    /// view judges all of IPsec at once: an eighth of what lives is for its copies, and no more is
+    /// followed than these are of.
     #[must_use]
     pub fn followed(self) -> Self {
         let (window, view) = (self.links / 2, self.links / 2);

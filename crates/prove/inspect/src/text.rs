@@ -26,7 +26,7 @@ use crate::shares::Detail;
 /// Findings printed; the rest are in the JSON.
 const FINDINGS: usize = 20;
 
-/// Whether to colour verdicts.
+/// Colour of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// By the escape sequences of terminals.
@@ -48,7 +48,8 @@ pub fn joint(reports: &[Report], width: usize) -> String {
     page.text
 }
 
-/// One report as text, in lines of at most `width` characters: the answer, what is wrong and what to do about it, then the rest.
+/// One report as text, in lines of at most `width` characters: the answer, what is wrong and what
+/// to do about it, then the rest.
 pub fn render(
     report: &Report,
     deployment: Option<&Deployment>,
@@ -100,8 +101,8 @@ pub fn render(
     page.text
 }
 
-/// Names, and the words of a ledger, come from the network: what would move the cursor, begin a line of its own or turn the
-/// direction of reading is shown as `?`.
+/// Names, and the words of a ledger, come from the network: what would move the cursor, begin a
+/// line of its own or turn the direction of reading is shown as `?`.
 pub fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
@@ -124,7 +125,7 @@ struct Page {
     width: usize,
 }
 
-/// Where the second line of a detail begins: behind its label.
+/// Column of the second line of a detail: behind its label.
 const LABEL: usize = 15;
 
 impl Page {
@@ -140,7 +141,8 @@ impl Page {
         }
     }
 
-    /// A table. Where it is wider than a line only the columns `kept` stay, as narrow as need be; the others become a line below.
+    /// A table. If it is wider than a line only the columns `kept` stay, as narrow as need be; the
+    /// others become a line below.
     fn rows<const N: usize>(
         &mut self,
         headings: [&str; N],
@@ -334,7 +336,8 @@ impl Page {
     }
 }
 
-/// Makes columns narrower until together they are no wider than `room`: always the widest, and none narrower than its share.
+/// Makes columns narrower until together they are no wider than `room`: always the widest, and none
+/// narrower than its share.
 fn narrow(widths: &mut [usize], room: usize) {
     const LEAST: usize = 6;
     while widths.iter().sum::<usize>() > room {
@@ -446,7 +449,7 @@ fn explain_row(row: &Row) -> Vec<String> {
     lines
 }
 
-/// What stands below a connection's row.
+/// Lines below a connection's row.
 fn explain(conversation: &Conversation) -> Vec<String> {
     let posture = &conversation.posture;
     let mut lines = Vec::new();
@@ -552,7 +555,7 @@ fn endpoints(datagrams: &Datagrams) -> Option<String> {
     ))
 }
 
-/// What both ends of SSH say they can do.
+/// Algorithms that both ends of SSH offer.
 fn explain_ssh(ssh: &Ssh) -> Vec<String> {
     let mut lines = Vec::new();
     for (side, end) in [("client", &ssh.client), ("server", &ssh.server)] {

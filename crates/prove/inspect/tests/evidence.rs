@@ -1,4 +1,5 @@
-//! The report from the evidence of parts is, in bytes, that of the whole: over captures of the tree, mixed, damaged and cut anywhere.
+//! The report from the evidence of parts is, in bytes, that of the whole: over captures of the
+//! tree, mixed, damaged and cut anywhere.
 
 #[path = "evidence/bulk.rs"]
 mod bulk;
@@ -202,7 +203,7 @@ fn mixed() -> impl Strategy<Value = Vec<Owned>> {
                         all[at].data.truncate(kept);
                     }
                     4 => {
-                        // What comes again is not what came.
+                        // The packet that comes again is not the one that came.
                         let mut other = all[at].clone();
                         other.data.iter_mut().skip(100).for_each(|byte| *byte ^= 0x55);
                         all.insert((at + 5).min(all.len()), other);

@@ -13,7 +13,8 @@ const OPENSSL: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap"
 /// The port of the server in both.
 const SERVER: u16 = 4433;
 
-/// The frames of the connection to a port, in a VLAN, with another port: whatever they carry is between the same sockets.
+/// The frames of the connection to a port, in a VLAN, with another port: whatever they carry is
+/// between the same sockets.
 fn frames(port: u16, vlan: u16) -> Vec<(Timestamp, Vec<u8>)> {
     let mut reader = CaptureReader::new();
     reader.push(OPENSSL);

@@ -1,4 +1,4 @@
-//! What is read, as the documents list it, is what the readers go by.
+//! The lists of protocols in the documents are those that the readers go by.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
-//! The rule: every packet is read, or belongs to a conversation that is unproven by name, or is of a short list that needs no
-//! judgement; and losing, repeating, reordering, truncating, contradicting or wrapping packets never turns a finding into exit 0
-//! and makes no verdict better. Over all captures of the tree, with ledgers and a deployment file next to them.
+//! The rule: every packet is read, or belongs to a conversation that is unproven by name, or is of
+//! a short list that needs no judgement; and losing, repeating, reordering, truncating,
+//! contradicting or wrapping packets never turns a finding into exit 0 and makes no verdict better.
+//! Over all captures of the tree, with ledgers and a deployment file next to them.
 
 #[path = "rule/answered.rs"]
 #[allow(dead_code, reason = "fuzz targets use the rest of it")]
@@ -49,10 +50,10 @@ const SBI_PACKETS: usize = 120;
 
 /// Times that each kind of damage is done, by another seed each.
 const ROUNDS: u64 = 6;
-/// Of so many packets one is damaged.
+/// Number of packets of which one is damaged.
 const ONE_OF: [usize; 3] = [3, 10, 40];
 
-/// What stands besides the packets: nothing; ledgers of both ends; a deployment file.
+/// Knowledge besides the packets: none; ledgers of both ends; a deployment file.
 fn all() -> Vec<(String, Capture, Known)> {
     let mut all = Vec::new();
     for (name, file) in CAPTURES {
@@ -307,7 +308,8 @@ fn a_packet_of_sctp_with_a_wrong_checksum_is_not_read_and_is_a_finding() {
     }
 }
 
-/// IP packets between the hosts of a recording, from the first to the second, with what somebody could read or not.
+/// IP packets between the hosts of a recording, from the first to the second, with content that an
+/// attacker could read or not.
 fn next_to_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
     let packet = capture
         .packets
@@ -404,7 +406,7 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
     assert!(before.has_no_finding(), "a link that is safe by packets and ledgers");
     let (housekeeping, others): (Vec<_>, Vec<_>) = [
         next_to_the_handshake(&capture),
-        // What needs no judgement takes nothing from it.
+        // Housekeeping that needs no judgement takes nothing from it.
         vec![(
             "ARP",
             capture.packets[0].at_the_same_time([&capture.packets[0].bytes[..12], &[8, 6], &[0; 28]].concat()),
@@ -433,7 +435,8 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
 #[test]
 fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
     for (name, capture, known) in all() {
-        // Names of interfaces come with addresses, and policies with names: of that there is nothing in a tunnel that is not listed.
+        // Names of interfaces come with addresses, and policies with names: of that there is
+        // nothing in a tunnel that is not listed.
         if known.has_deployment() {
             continue;
         }
@@ -455,7 +458,7 @@ fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
     }
 }
 
-/// Whether a packet is from the greater of its ends.
+/// Returns true if a packet is from the greater of its ends.
 fn is_back(packet: &Packet) -> bool {
     Frame::read(&packet.bytes)
         .ends

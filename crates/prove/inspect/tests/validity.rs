@@ -1,5 +1,6 @@
-//! Evidence must be valid, not just the right size: captures whose packets have the lengths, numbers and headers of something safe, and
-//! are not; and next to them those that are. `data/README.md` says of each what it is.
+//! Evidence must be valid, not just the right size: captures whose packets have the lengths,
+//! numbers and headers of something safe, and are not; and next to them those that are.
+//! `data/README.md` says of each what it is.
 
 use bartizan_inspect::text::Colour;
 use bartizan_inspect::{Answer, Detail, json, text};
@@ -247,7 +248,7 @@ fn ike_and_esp_in_tcp_are_read_and_bytes_that_are_missing_from_it_are_not_safe()
         assert!(worth[1..].iter().all(|(_, verdict)| *verdict == expected), "{worth:?}");
     }
     let packets = packets(include_bytes!("data/ike-over-tcp-mlkem.pcap"));
-    // Of what an end sends last nothing behind it shows that it is missing.
+    // If the last packets of an end are missing, nothing behind them shows it.
     let data: Vec<usize> = (0..packets.len())
         .filter(|place| packets[*place].data.len() > 54)
         .collect();

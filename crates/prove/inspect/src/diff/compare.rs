@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::record::{CLEAR, Key, LinkRecord, Links, QUESTIONS, Statement, UNNAMED};
 
-/// What became of a link.
+/// Change of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -19,7 +19,7 @@ pub enum Verdict {
     Vanished,
     /// A verdict or an answer rose, and none fell.
     Better,
-    /// It changed, and nobody can tell whether for the better.
+    /// It changed, and no evidence shows whether for the better.
     Changed,
     /// As before.
     Same,
@@ -51,7 +51,8 @@ pub struct Change {
     pub confidentiality: Step,
     /// Its authenticity on both dates.
     pub authenticity: Step,
-    /// What differs, in words, with the places of the later date, or of the earlier where it vanished.
+    /// Differences in words, with the places of the later date, or of the earlier where it
+    /// vanished.
     pub differences: Vec<String>,
 }
 
@@ -65,7 +66,8 @@ pub struct Step {
 }
 
 impl Change {
-    /// Whether somebody must look at it: also a link that appeared, unless its confidentiality is shown to hold.
+    /// Returns true if the operator must look at it: also a link that appeared, unless its
+    /// confidentiality is shown to hold.
     #[must_use]
     pub fn is_for_the_worse(&self) -> bool {
         let vulnerable = |step: &Step| matches!(step.after.as_deref(), Some("vulnerable" | "readable now"));
@@ -228,8 +230,8 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
         let (was, is) = (rank(&one.says), rank(&other.says));
         if one.says != other.says {
             fell |= is < was;
-            // From vulnerable to what nobody can tell is no improvement anybody could show; what was readable and is encrypted
-            // now, is one.
+            // A change from vulnerable to unknown is no improvement that anyone could show; a
+            // change from readable to encrypted is one.
             rose |= is > was && (is == SHOWN || &*other.says == "vulnerable");
             differences.push(format!("{name}: {} -> {}: {}", one.says, other.says, other.reason()));
         }
@@ -490,7 +492,7 @@ mod tests {
         );
         assert_eq!(became(&classical, &plain), Verdict::Worse);
         assert_eq!(became(&plain, &classical), Verdict::Better);
-        // Nobody can tell whether it is encrypted now.
+        // It is unknown whether it is encrypted now.
         let open = link("not observable", "vulnerable", "no");
         assert_eq!(became(&plain, &open), Verdict::Changed);
         assert_eq!(became(&open, &plain), Verdict::Worse);
@@ -512,7 +514,7 @@ mod tests {
                 .map(|change| (change.interface.clone(), change.change, change.is_for_the_worse()))
                 .collect()
         };
-        // Into a tunnel between two gateways; nobody can tell which of the two.
+        // Into a tunnel between two gateways; it is unknown which of the two.
         let gateways = key("-", "gateway a", "gateway b");
         let into = changes(date([(gateways.clone(), unread.clone())]));
         assert_eq!(into.len(), 3);

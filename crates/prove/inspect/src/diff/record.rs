@@ -119,7 +119,7 @@ struct Answered {
     sources: Vec<String>,
 }
 
-/// Why links cannot be compared.
+/// Reason why links cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The file is no report, or of another version.
@@ -256,7 +256,8 @@ impl LinkRecord {
     }
 }
 
-/// Whether a reader could not look inside, by what a report calls it: tunnels, encrypted or not, and what nobody recognises.
+/// Returns true if a reader could not look inside, by the kind's name in a report: tunnels,
+/// encrypted or not, and kinds that are not recognised.
 fn is_unread(kind: &str) -> bool {
     kind.ends_with(", not read") || kind.ends_with(", not recognised") || matches!(kind, "ESP" | "unknown protocol")
 }

@@ -1,4 +1,4 @@
-//! Where captures are cut into parts.
+//! Cuts of captures into parts.
 
 use super::Source;
 
@@ -11,12 +11,12 @@ pub struct Section {
     pub from: u64,
     /// Bytes up to the end of the slice.
     pub to: u64,
-    /// Whether the capture ends with it.
+    /// True if the capture ends with it.
     pub last: bool,
 }
 
-/// What the part with this number, from 1, has of captures. Each byte is in one part; a capture that is packed, or empty, is whole in
-/// the one where it begins.
+/// Sections of the captures in the part with this number, from 1. Each byte is in one part; a
+/// capture that is packed, or empty, is whole in the one where it begins.
 #[must_use]
 pub fn sections(files: &[Source], part: u32, parts: u32) -> Vec<Section> {
     let total: u128 = files.iter().map(|file| u128::from(file.bytes)).sum();

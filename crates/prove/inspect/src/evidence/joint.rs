@@ -1,4 +1,4 @@
-//! Where slices of a capture meet.
+//! Joints between slices of a capture.
 
 use super::{Begin, End};
 
@@ -6,7 +6,7 @@ use super::{Begin, End};
 #[derive(Debug, Default)]
 pub struct Joint {
     begun: Option<Begin>,
-    /// Where the slice before ended, and what it said.
+    /// End of the slice before: its place, and what it said.
     ended: Option<(u64, End)>,
 }
 
@@ -31,7 +31,7 @@ impl Joint {
         Ok(())
     }
 
-    /// Whether a packet may come.
+    /// Returns true if a packet may come.
     #[must_use]
     pub fn is_within(&self) -> bool {
         self.begun.is_some()

@@ -1,4 +1,4 @@
-//! What a part leaves out, and whether that can be left out of the whole.
+//! Bytes that a part leaves out, and checks that they can be left out of the whole.
 
 use std::ops::Range;
 
@@ -41,8 +41,9 @@ impl Reducer {
     }
 }
 
-/// Whether nothing depends on what was in these holes of the packet that an observer of everything before is to take next. With that the
-/// reports from packets with holes are those from whole ones: a part may be mistaken in what it leaves out, but not unnoticed.
+/// Returns true if nothing depends on what was in these holes of the packet that an observer of
+/// everything before is to take next. With that the reports from packets with holes are those from
+/// whole ones: a part may be mistaken in what it leaves out, but not unnoticed.
 #[must_use]
 pub fn is_counted(observer: &Observer, packet: &Packet<'_>, holes: &[Range<usize>]) -> bool {
     let Some(first) = holes.first() else { return true };

@@ -1,4 +1,4 @@
-//! What evidence is of.
+//! Manifest of evidence: its part of its captures.
 
 use bartizan_wire::CaptureError;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ pub struct Manifest {
     pub program: String,
     /// Which part, from 1.
     pub part: u32,
-    /// Of how many.
+    /// Number of parts.
     pub parts: u32,
-    /// Whether its packets are whole.
+    /// True if its packets are whole.
     pub whole: bool,
     /// All captures, in order.
     pub files: Vec<Source>,
@@ -25,11 +25,11 @@ pub struct Source {
     pub name: String,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Whether it is packed: then it is in one part.
+    /// True if it is packed: then it is in one part.
     pub packed: bool,
 }
 
-/// What precedes the packets of a slice of one capture.
+/// Item before the packets of a slice of one capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     /// Which capture, from 0.
@@ -44,7 +44,7 @@ pub struct Begin {
     pub sha256: String,
 }
 
-/// What follows them.
+/// Item behind them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Packets of the capture up to the end of the slice.
@@ -53,13 +53,13 @@ pub struct End {
     pub sha256: String,
     /// Packets that the capturing host dropped, as far as the capture has said so.
     pub dropped: u64,
-    /// Where the capture is cut or damaged, if that is its last slice.
+    /// Place at which the capture is cut or damaged, if that is its last slice.
     pub damage: Option<Damage>,
     /// SHA-256 of the file, if that is its last slice.
     pub file_sha256: Option<String>,
 }
 
-/// Where a capture is cut or damaged behind a good beginning.
+/// Place at which a capture is cut or damaged behind a good beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Damage {
@@ -67,12 +67,12 @@ pub enum Damage {
     Damaged {
         /// Bytes before it.
         offset: u64,
-        /// What cannot be right.
+        /// The fault.
         what: String,
     },
     /// [`CaptureError::Cut`].
     Cut {
-        /// Where the incomplete record begins.
+        /// Beginning of the incomplete record.
         offset: u64,
         /// Bytes in the file.
         end: u64,

@@ -14,7 +14,7 @@ use super::{Begin, End, Manifest, tag};
 /// Longest manifest that is read: names of a hundred thousand captures.
 const LONGEST: u64 = 64 << 20;
 
-/// What evidence holds.
+/// One item of evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item<'a> {
     /// A slice of a capture begins.
@@ -68,7 +68,7 @@ impl<R: Read> Reader<R> {
         Ok((reader, manifest))
     }
 
-    /// What comes next; none at the end.
+    /// The next item; none at the end.
     ///
     /// # Errors
     /// [`Damaged`].

@@ -1,4 +1,4 @@
-//! Whether some evidence is that of all parts of the same captures.
+//! Check that some evidence is that of all parts of the same captures.
 
 use std::fmt;
 
@@ -24,7 +24,8 @@ pub enum Refusal {
     NoPart(usize),
 }
 
-/// The parts that a merge was given, as they come. Of many, each of which names all captures, one manifest is kept.
+/// The parts that a merge was given, as they come. Each of many parts names all captures, so one
+/// manifest is kept.
 #[derive(Debug, Default)]
 pub struct Set {
     first: Option<Manifest>,

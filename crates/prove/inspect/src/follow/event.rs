@@ -1,4 +1,5 @@
-//! What happens to links, one line each: schema `bartizan-events/1`, documented in docs/follow-reference.md.
+//! Events of links, one line each: schema `bartizan-events/1`, documented in
+//! docs/follow-reference.md.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::text::printable;
 /// Name and version of the schema.
 const SCHEMA: &str = "bartizan-events/1";
 
-/// Names of events, the report's excepted: whoever counts them begins with zero of each.
+/// Names of events, the report's excepted: a counter of events begins with zero of each.
 pub const NAMES: [&str; 18] = [
     "begin",
     "link-seen",
@@ -43,13 +44,13 @@ pub struct LinkName {
     pub ends: [String; 2],
     /// The interface, where something names it.
     pub interface: Option<&'static str>,
-    /// What its packets are carried in, of a link that is not in a deployment file: networks with the same addresses are distinguished by
-    /// it.
+    /// Carriers of its packets, for a link that is not in a deployment file: networks with the same
+    /// addresses are distinguished by it.
     pub path: Option<String>,
 }
 
 impl LinkName {
-    /// Of this link.
+    /// Name of this link.
     #[must_use]
     pub fn of(link: &Link) -> Self {
         let [a, b] = &link.ends;
@@ -61,7 +62,8 @@ impl LinkName {
     }
 }
 
-/// What the packets of a link are carried in. One that the deployment file lists is the same on whatever path.
+/// Carriers of the packets of a link. A link that the deployment file lists is the same on whatever
+/// path.
 pub(super) fn path(link: &Link) -> Option<&Path> {
     match link.listing {
         Listing::Listed(_) => None,
@@ -72,7 +74,7 @@ pub(super) fn path(link: &Link) -> Option<&Path> {
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// What, as the schema names it.
+    /// Its name in the schema.
     pub name: &'static str,
     /// The interface or file it was seen in; none of what concerns all.
     pub source: Option<String>,
@@ -80,7 +82,7 @@ pub struct Event {
     pub link: Option<LinkName>,
     /// The newest packet of the source when it was reported, nanoseconds since 1970.
     pub packet_ns: Option<u64>,
-    /// What it was, for people.
+    /// Description for people.
     pub words: String,
     /// The fields that this kind of event has.
     pub fields: Map<String, Value>,
@@ -130,7 +132,7 @@ pub(crate) fn sources(sources: &[Source]) -> Vec<String> {
     sources.iter().map(findings::source).collect()
 }
 
-/// How events of a concern are named.
+/// Name of the events of a concern.
 pub(crate) fn name(concern: Concern) -> &'static str {
     match concern {
         Concern::Downgrade => "downgrade",
@@ -158,8 +160,8 @@ pub fn json<'a>(event: &'a Event, sequence: u64, at: Duration) -> impl Serialize
     }
 }
 
-/// The last one, which holds the report. That is never there as a whole: it is several times as large as what it is made
-/// from.
+/// The last one, which holds the report. That is never there as a whole: it is several times as
+/// large as what it is made from.
 #[must_use]
 pub fn json_report(report: &impl Serialize, sequence: u64, at: Duration) -> impl Serialize {
     Line::new("report", sequence, at, Reported { report })

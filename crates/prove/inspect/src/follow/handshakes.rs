@@ -1,4 +1,4 @@
-//! Handshakes as they complete, for whoever looks on.
+//! Handshakes as they complete, for an observer.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -23,19 +23,19 @@ pub struct Handshake {
     pub ends: [String; 2],
     /// The protocol.
     pub kind: String,
-    /// Whether it was set up in full, resumed, or rekeyed.
+    /// Occasion: set up in full, resumed, or rekeyed.
     pub occasion: &'static str,
     /// The key exchange, where one is known.
     pub key_exchange: Option<String>,
-    /// What it is worth against someone who records.
+    /// Its safety from an attacker who records.
     pub confidentiality: &'static str,
     /// The reason.
     pub because: String,
-    /// What it is worth against someone who forges, by what was known when it was reported.
+    /// Its safety from an attacker who forges, by what was known when it was reported.
     pub authenticity: &'static str,
 }
 
-/// Handshakes that completed since somebody looked.
+/// Handshakes that completed since the last view.
 #[derive(Debug, Clone, Default)]
 pub struct Handshakes {
     newest: VecDeque<Handshake>,
@@ -51,7 +51,7 @@ impl Handshakes {
         self.newest.push_back(handshake);
     }
 
-    /// How many there were, also of those that are not kept.
+    /// Their number, also of those that are not kept.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
@@ -66,7 +66,7 @@ impl Handshakes {
 /// Takes handshakes that packets after a certain one show.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Noting {
-    /// The newest packet when somebody looked last.
+    /// The newest packet of the last view.
     seen: u64,
     /// First packets of those whose end was not in sight then: what shows them came before.
     unfinished: HashSet<u64>,
@@ -106,7 +106,8 @@ impl Noting {
         }
     }
 
-    /// All that was taken since the last time, here and in a view made now. What later packets show comes next time.
+    /// All handshakes taken since the last time, here and in a view made now. Those that later
+    /// packets show come next time.
     pub(super) fn take(&mut self, of_view: Self, newest_packet: u64) -> Handshakes {
         let (ended, living) = (std::mem::take(&mut self.handshakes), of_view.handshakes);
         self.seen = newest_packet;
@@ -138,7 +139,7 @@ fn shown_by(part: &Part<'_>, posture: &Posture) -> Option<u64> {
             _ => None,
         });
     let (first, last) = packets.max_by_key(|(_, last)| *last)?;
-    // Where all of it is the evidence, that grows on with each packet.
+    // If all of it is the evidence, that grows on with each packet.
     let is_all = first == began.packet && last == ended.packet;
     Some(if is_all { first } else { last })
 }

@@ -1,7 +1,9 @@
-//! What a page shows of all that is followed: bounded, and given as what has changed since somebody asked last.
+//! State of a page that shows all that is followed: bounded, and given as the changes since a
+//! version.
 //!
-//! [`Live`] belongs to the loop that follows; each [`publish`](Live::publish) gives a [`Snapshot`], which shares what has not changed with
-//! the one before. Whoever reads snapshots never holds up the loop.
+//! [`Live`] belongs to the loop that follows; each [`publish`](Live::publish) gives a [`Snapshot`],
+//! which shares what has not changed with the one before. Readers of snapshots never hold up the
+//! loop.
 
 mod shown;
 mod state;
@@ -23,14 +25,14 @@ use shown::{ShownEvent, ShownFinding, ShownLink, rank};
 pub use state::{Known, SCHEMA, Snapshot};
 use table::Table;
 
-/// Links kept, of all sources: the worst. Of more only the number is.
+/// Links kept, of all sources: the worst. Beyond that only the number is kept.
 pub const LINKS: usize = 1000;
 /// Findings kept, the most severe.
 pub const FINDINGS: usize = 1000;
 /// Events and handshakes kept, the newest.
 pub const NEWEST: usize = 200;
 
-/// What is reported of a source.
+/// Facts about a source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SourceFacts {
     /// Its name.
@@ -50,11 +52,11 @@ pub struct SourceFacts {
 pub struct Count {
     /// The interface; `-` where nothing names it.
     pub interface: &'static str,
-    /// What they are worth against someone who records.
+    /// Their safety from an attacker who records.
     pub confidentiality: &'static str,
-    /// What they are worth against someone who forges.
+    /// Their safety from an attacker who forges.
     pub authenticity: &'static str,
-    /// How many.
+    /// Their number.
     pub links: u64,
 }
 
@@ -75,7 +77,7 @@ type Key = (usize, Identity);
 /// Something with its number, and the version it came with.
 type Numbered<T> = (u64, u64, Arc<T>);
 
-/// What is to be shown, kept up to date.
+/// State that is shown, kept up to date.
 #[derive(Debug)]
 pub struct Live {
     run: u64,
@@ -105,7 +107,8 @@ impl Live {
         }
     }
 
-    /// Takes the links of a source as a view has them. `tracker` has compared that view already: what it has let go is gone.
+    /// Takes the links of a source as a view has them. `tracker` has compared that view already:
+    /// what it has let go is gone.
     pub fn links(&mut self, source: usize, view: &View, tracker: &Tracker) {
         let version = self.next;
         let gone = self
@@ -213,8 +216,9 @@ fn push<T>(newest: &mut VecDeque<T>, one: T) {
     newest.push_back(one);
 }
 
-/// What makes two events speak of one finding. Of one link and one concern one stands at a time; of some concerns, and of a source as a
-/// whole, one for each reason.
+/// Identity of a finding: two events with the same one speak of one finding. A link has one at a
+/// time for a concern; for some concerns, and for a source as a whole, there is one for each
+/// reason.
 fn finding(event: &Event, concern: &str, because: &str) -> String {
     let by_reason = [Concern::Contradiction, Concern::AboveTransport].map(Concern::name);
     let because = match &event.link {

@@ -1,9 +1,10 @@
-//! What is followed as numbers, in a form that is neither Prometheus' nor OTLP's: both are written from it, so that they cannot differ.
+//! Numbers of what is followed, in a form that is neither Prometheus' nor OTLP's: both are written
+//! from it, so that they cannot differ.
 
-/// What every name begins with, as Prometheus and OTLP have it.
+/// Prefix of every name, as Prometheus and OTLP have it.
 pub const PREFIX: &str = "bartizan_inspect";
 
-/// How a metric is read.
+/// Kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// It only grows, since the process began.
@@ -26,7 +27,7 @@ pub enum Number {
 pub struct Point {
     /// Name and value of each.
     pub labels: Vec<(&'static str, String)>,
-    /// What it is.
+    /// Its value.
     pub number: Number,
 }
 
@@ -37,7 +38,7 @@ pub struct Metric {
     pub name: &'static str,
     /// One sentence without its full stop.
     pub help: &'static str,
-    /// How it is read.
+    /// Its kind.
     pub kind: Kind,
     /// None of what was never seen.
     pub points: Vec<Point>,

@@ -1,7 +1,9 @@
 //! Events and metrics as OTLP 1.x in its JSON encoding: bodies of `POST /v1/logs` and `POST /v1/metrics`.
 //!
-//! The encoding is that of proto3 with the exceptions of the OTLP specification: names in lowerCamelCase, 64-bit integers as strings, enumerations as
-//! numbers. Names of attributes are those of OpenTelemetry's semantic conventions where these have one, and begin with `bartizan.` else.
+//! The encoding is that of proto3 with the exceptions of the OTLP specification: names in
+//! lowerCamelCase, 64-bit integers as strings, enumerations as numbers. Names of attributes are
+//! those of OpenTelemetry's semantic conventions where these have one, and begin with `bartizan.`
+//! else.
 
 mod logs;
 mod metrics;
@@ -15,11 +17,11 @@ use serde_json::{Value, json};
 pub use logs::{log_record, logs};
 pub use metrics::metrics;
 
-/// What the instrumentation scope is called.
+/// Name of the instrumentation scope.
 const SCOPE: &str = "bartizan.inspect.follow";
 
-/// Who sends: program, version, host, and what it listens at (`taps`, interfaces or files). A JSON object. The instance is host and taps,
-/// so that it stays the same over restarts.
+/// The sender: program, version, host, and what it listens at (`taps`, interfaces or files). A JSON
+/// object. The instance is host and taps, so that it stays the same over restarts.
 #[must_use]
 pub fn resource(version: &str, host: &str, taps: &[&str]) -> String {
     let taps_value: Vec<Value> = taps.iter().map(|tap| json!({ "stringValue": tap })).collect();

@@ -1,4 +1,4 @@
-//! What was reported of a source, compared with what is to be seen of it now.
+//! Reported state of a source, compared with its present state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,20 @@ use crate::remedy::{MEMORY, OTHERS, Remedy, Severity, WHOLE, kind_of, remedy};
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
 
-/// What makes two links the same at two times: their ends in the order of their names, the interface, of an unnamed
-/// link what carries it, and what their packets are carried in where no deployment file lists them.
+/// Identity of a link over time: its ends in the order of their names, the interface, the carrier
+/// of an unnamed link, and what their packets are carried in where no deployment file lists them.
 pub(super) type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
 
-/// What was reported of a link.
+/// Reported state of a link.
 #[derive(Debug)]
 struct Reported {
     name: LinkName,
     carriers: BTreeSet<Carrier>,
     confidentiality: Verdict,
     authenticity: Verdict,
-    /// Whether it was ever shown to be safe from a recorder.
+    /// True if it was ever shown to be safe from a recorder.
     was_safe: bool,
-    /// What stands, with its reason.
+    /// Findings that stand, with their reasons.
     findings: BTreeMap<Concern, String>,
     /// The last packet within a window.
     last: Timestamp,
@@ -40,7 +40,7 @@ pub struct Tracker {
     source: String,
     links: BTreeMap<Identity, Reported>,
     occurrences: BTreeSet<Occurring>,
-    /// What stands of the source as a whole.
+    /// Findings that stand for the source as a whole.
     whole: BTreeSet<String>,
     untracked: u64,
     /// Links that were one too many.
@@ -50,7 +50,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Of a source with this name nothing was reported yet.
+    /// Tracker of a source with this name of which nothing was reported yet.
     #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
@@ -64,8 +64,8 @@ impl Tracker {
         }
     }
 
-    /// What happened since the last view. `newest` is the source's last packet; a link without packets since `forget` is let
-    /// go.
+    /// Events since the last view. `newest` is the source's last packet; a link without packets
+    /// since `forget` is let go.
     pub fn compare(&mut self, view: &View, totals: &Totals, newest: Timestamp, forget: Timestamp) -> Vec<Event> {
         let mut events = Vec::new();
         let seen: BTreeMap<Identity, &Link> = view
@@ -159,7 +159,7 @@ impl Tracker {
         events.extend(gone.map(|key| occurring(&key, None)));
     }
 
-    /// What of the source as a whole cannot be said to be safe.
+    /// Reports what of the source as a whole cannot be said to be safe.
     fn whole(&mut self, view: &View, totals: &Totals, events: &mut Vec<Event>) {
         for &unread in totals.unread.keys().filter(|unread| !unread.is_housekeeping()) {
             let what = name(unread);
@@ -194,7 +194,7 @@ impl Tracker {
         &self.listed
     }
 
-    /// What stands, by concern.
+    /// Findings that stand, by concern.
     #[must_use]
     pub fn open_findings(&self) -> BTreeMap<Concern, u64> {
         let mut open_findings = BTreeMap::new();
@@ -210,7 +210,7 @@ impl Tracker {
         open_findings
     }
 
-    /// Whether a link was reported, and not let go since.
+    /// Returns true if a link was reported, and not let go since.
     pub(super) fn has(&self, identity: &Identity) -> bool {
         self.links.contains_key(identity)
     }

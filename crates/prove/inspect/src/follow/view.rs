@@ -1,4 +1,4 @@
-//! What is to be seen of a source now: parts that had packets within the window, whether they live or not.
+//! Present state of a source: parts that had packets within the window, whether they live or not.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::shares::Shares;
 /// Parts of the window that go out of it at once.
 const SLICES: u64 = 8;
 
-/// What is not shown to be safe waits so long before it is reported: a handshake takes several packets, and an IKE_SA several
-/// exchanges.
+/// Time before a part that is not shown to be safe is reported: a handshake takes several packets,
+/// and an IKE_SA several exchanges.
 const SETTLED_NS: u64 = 5_000_000_000;
 
 /// No packet since the last view.
@@ -36,13 +36,13 @@ const OCCURRENCES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Occurrence {
     pub(super) sources: Vec<Source>,
-    /// What to do about it.
+    /// Its remedy.
     pub(super) remedy: Remedy,
     /// The newest packet of a part that shows it.
     pub(super) last: Timestamp,
 }
 
-/// What makes two occurrences the same: what is at stake, between which hosts, what carries it, and the reason.
+/// Identity of an occurrence: the concern, the hosts, the carrier, and the reason.
 pub(super) type Occurring = (Concern, [Address; 2], Path, String);
 
 #[derive(Debug, Clone, Default)]
@@ -81,11 +81,12 @@ impl Occurrences {
     }
 }
 
-/// What has ended within the window, and what memory had no room for.
+/// Parts that have ended within the window, and those that memory had no room for.
 #[derive(Debug)]
 pub struct Recent {
     window_ns: u64,
-    /// The oldest packet since the last view: a file that is behind, or a clock that was set back, brings some that no window reaches.
+    /// The oldest packet since the last view: a file that is behind, or a clock that was set back,
+    /// brings some that no window reaches.
     unseen: Timestamp,
     /// By the time of their last packets, in eighths of the window.
     slices: BTreeMap<u64, Links>,
@@ -95,7 +96,7 @@ pub struct Recent {
     /// IPsec that was not read, at any time: what ESP is worth hangs on all IKE between its hosts, however long ago.
     missing: Links,
     occurrences: Occurrences,
-    /// Where somebody looks at each of them.
+    /// Handshakes, if a reader looks at each of them.
     handshakes: Option<Noting>,
 }
 
@@ -124,8 +125,8 @@ impl Recent {
         }
     }
 
-    /// The handshakes that completed since the last time, with those in a view that was made now; `newest` is the number of the source's
-    /// newest packet.
+    /// The handshakes that completed since the last time, with those in a view that was made now;
+    /// `newest` is the number of the source's newest packet.
     pub fn handshakes(&mut self, view: &mut View, newest: u64) -> Handshakes {
         match (&mut self.handshakes, view.handshakes.take()) {
             (Some(noting), Some(of_view)) => noting.take(of_view, newest),
@@ -133,17 +134,18 @@ impl Recent {
         }
     }
 
-    /// A packet of this time was read. What has packets since the last view is in the next one, however old they are.
+    /// Notes that a packet of this time was read. Parts with packets since the last view are in the
+    /// next one, however old they are.
     pub fn passed(&mut self, time: Timestamp) {
         self.unseen = self.unseen.min(time);
     }
 
-    /// Somebody had the view of what passed so far.
+    /// Notes that a reader had the view of what passed so far.
     pub fn viewed(&mut self) {
         self.unseen = NONE;
     }
 
-    /// What has packets since then is in a view at this time.
+    /// Parts with packets since then are in a view at this time.
     fn since(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(self.window_ns)).min(self.unseen)
     }
@@ -161,7 +163,8 @@ impl Recent {
         }
     }
 
-    /// A packet was not read: as long as it is within the window nothing that it may belong to is called safe, and IPsec never again.
+    /// A packet was not read: as long as it is within the window nothing that it may belong to is
+    /// called safe, and IPsec never again.
     pub(crate) fn omit(&mut self, omitted: &Omitted) {
         match omitted.flow {
             FlowKind::IkeSa | FlowKind::EspSa => self.missing.omit(omitted),
@@ -171,8 +174,9 @@ impl Recent {
         }
     }
 
-    /// The slice for this time. Where all together hold too much, the oldest goes into the one behind it: pairs of hosts that both have
-    /// are kept once, and what was in it stays within the window for longer.
+    /// The slice for this time. If all together hold too much, the oldest goes into the one behind
+    /// it: pairs of hosts that both have are kept once, and parts that were in it stay within the
+    /// window for longer.
     fn links_at(&mut self, time: Timestamp) -> &mut Links {
         let slice = self.slice(time);
         while self.slices.len() > 1 && self.slices.values().map(Links::held).sum::<usize>() >= self.within {
@@ -187,7 +191,8 @@ impl Recent {
         self.slices.entry(slice).or_insert_with(|| Links::within(within))
     }
 
-    /// Lets go what the window has left behind, if a view has shown it: a part goes when its slice is as old as a window.
+    /// Lets go what the window has left behind, if a view has shown it: a part goes when its slice
+    /// is as old as a window.
     pub fn age(&mut self, newest: Timestamp) {
         let first = self.slice(newest).saturating_sub(SLICES).min(self.slice(self.unseen));
         self.slices = self.slices.split_off(&first);
@@ -230,7 +235,7 @@ pub struct Viewing<'a> {
     ipsec: Ipsec,
 }
 
-/// What there is to see now.
+/// The present state.
 #[derive(Debug)]
 pub struct View {
     pub(super) network: Network,
@@ -262,8 +267,8 @@ impl Viewing<'_> {
         self.occurrences.add(part, posture);
     }
 
-    /// Whether enough of it was seen to say what it is: what is shown to be safe or vulnerable stays so, the rest may have
-    /// only begun.
+    /// Returns true if enough of it was seen to say what it is: what is shown to be safe or
+    /// vulnerable stays so, the rest may have only begun.
     fn is_settled(&self, first: Moment, posture: &Posture) -> bool {
         let verdict = posture.confidentiality.verdict();
         self.last

@@ -31,7 +31,7 @@ pub(super) struct DatagramFacts {
     port: Option<PortFacts>,
 }
 
-/// What the Initial packets of a QUIC connection show.
+/// Evidence of the Initial packets of a QUIC connection.
 #[derive(Serialize)]
 struct QuicFacts {
     version: Option<String>,
@@ -127,7 +127,7 @@ impl DatagramFacts {
                 })
                 .collect(),
             messages_of_other_types: seen.other_types,
-            // Whoever sends names an endpoint of the other.
+            // The sender of a message names an endpoint of the other.
             endpoints_at_server: endpoints(0),
             endpoints_at_client: endpoints(1),
             messages_for_other_endpoints_at_server: seen.other_endpoints[0],

@@ -1,4 +1,4 @@
-//! What keys opened of an IKE_SA.
+//! Contents of an IKE_SA that keys opened.
 
 use bartizan_registry::authentication_method;
 use bartizan_wire::ike::{KeyExchangeMethod, Made, Opened, Party, Proof};

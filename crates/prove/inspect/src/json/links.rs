@@ -37,19 +37,19 @@ pub(crate) struct JsonLink {
 #[derive(Serialize)]
 pub(super) struct Layer {
     kind: &'static str,
-    /// What its number is called, and the number.
+    /// Name of its number, and the number.
     number_is: &'static str,
     number: Option<u32>,
     /// The ends of a tunnel.
     between: Option<[String; 2]>,
-    /// Of a proxy: the source that it speaks for, and the destination that was asked for.
+    /// For a proxy: the source that it speaks for, and the destination that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
 }
 
-/// What packets were carried in, outermost first.
+/// Carriers of packets, outermost first.
 pub(super) fn path(path: &Path) -> Vec<Layer> {
     let layer = |layer: &path::Layer| Layer {
         kind: layer.encapsulation.name(),

@@ -1,4 +1,4 @@
-//! What keys opened of a TLS connection.
+//! Contents of a TLS connection that keys opened.
 
 use bartizan_wire::keys::Certificate;
 use bartizan_wire::tls::{self, Unopened};

@@ -1,4 +1,4 @@
-//! What phase 1 of IKEv1 negotiates in the report for programs.
+//! Negotiation of phase 1 of IKEv1 in the report for programs.
 
 use bartizan_registry::{IKEV1_AUTHENTICATION, IKEV1_CIPHERS, Ikev1Value, ikev1_value};
 use bartizan_wire::ike::{KeyExchangeMethod, Mode, Negotiation, Phase1};

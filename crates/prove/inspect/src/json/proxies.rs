@@ -14,7 +14,7 @@ pub(super) struct Hop {
     /// The code that the proxy refused with, or the number of a method that is not read.
     code: Option<u16>,
     refusals: u8,
-    /// What the client proved itself with in plaintext; never the secret itself.
+    /// Kind of the credentials that the client sent in plaintext; never the secret itself.
     secret: Option<String>,
     secret_packet: Option<u64>,
     bytes_from_client: u64,

@@ -1,4 +1,4 @@
-//! What stands below the row of an IKE_SA or of an SCTP association.
+//! Lines below the row of an IKE_SA or of an SCTP association.
 
 use bartizan_posture::Interface;
 use bartizan_wire::ike::{Exchange, ExchangeType, IkeSa, Retry};

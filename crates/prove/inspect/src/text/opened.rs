@@ -1,4 +1,4 @@
-//! What keys opened, below a connection's row.
+//! Contents that keys opened, below a connection's row.
 
 use bartizan_wire::keys::Certificate;
 use bartizan_wire::tls::Opened;

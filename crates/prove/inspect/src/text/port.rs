@@ -1,4 +1,4 @@
-//! What MKA and MACsec showed, line by line.
+//! Evidence of MKA and MACsec, line by line.
 
 use bartizan_registry::macsec_suite;
 use bartizan_wire::datagrams::{Datagrams, Port};

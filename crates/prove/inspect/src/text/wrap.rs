@@ -3,8 +3,8 @@
 /// Narrower ones are written as if they were so wide.
 const LEAST: usize = 40;
 
-/// A line in pieces of at most `width` characters, the second and later ones behind `indent` spaces. It is cut at spaces, and within a
-/// word that is longer than a line.
+/// A line in pieces of at most `width` characters, the second and later ones behind `indent`
+/// spaces. It is cut at spaces, and within a word that is longer than a line.
 pub(crate) fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
     let width = width.max(LEAST);
     let indent = indent.min(width / 2);

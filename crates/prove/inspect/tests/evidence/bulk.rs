@@ -11,7 +11,7 @@ const RECORD: usize = 4000;
 /// Bytes of a segment.
 const SEGMENT: usize = 1400;
 
-/// Where the fields of its frames are: Ethernet, IPv4 without options, TCP.
+/// Offsets of the fields of its frames: Ethernet, IPv4 without options, TCP.
 const SOURCE_PORT: usize = 34;
 const SEQUENCE: usize = 38;
 const HEADER_LENGTH: usize = 46;
@@ -29,7 +29,8 @@ fn is_of(frame: &[u8]) -> bool {
     frame[12..14] == [8, 0] && frame[23] == 6 && [34, 36].into_iter().any(|at| port(at) == PORT)
 }
 
-/// The connection, with so many segments of application data of the server behind its handshake, and these changes to them.
+/// The connection, with so many segments of application data of the server behind its handshake,
+/// and these changes to them.
 pub(crate) fn long(segments: usize, changes: &[(u8, usize)]) -> Vec<Owned> {
     let all = read(CAPTURES[8]);
     let mut frames: Vec<Owned> = all.into_iter().filter(|packet| is_of(&packet.data)).collect();

@@ -1,4 +1,5 @@
-//! What a report answers for: each packet, each conversation, and whether there is a finding.
+//! Claims of a report that must hold: each packet, each conversation, and whether there is a
+//! finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +14,7 @@ use bartizan_wire::link::LinkType;
 use bartizan_wire::tcp::StreamCounts;
 use bartizan_wire::{Address, CaptureReader, End, Observer, Packet, Timestamp};
 
-/// What is given to `inspect` with a capture.
+/// Input of `inspect` besides a capture.
 pub(crate) struct Known {
     ledgers: Ledgers,
     deployment: Option<Deployment>,
@@ -24,7 +25,7 @@ const LEDGERS: [&[u8]; 2] = [
     include_bytes!("../../../wire/tests/data/sidecar-hybrid.nrf.jsonl"),
 ];
 
-/// Of the two sidecars of the recording.
+/// Deployment file of the two sidecars of the recording.
 const DEPLOYMENT: &str = "
 nodes:
   consumers: { function: AMF, address: 10.200.0.1 }
@@ -76,18 +77,18 @@ impl Known {
     }
 }
 
-/// What is judged: between whom, and by what. What a damaged capture leaves of a conversation may begin anew, or be recognised by other
-/// roles: all of those between the same ends are one.
+/// Subject of a judgement: the hosts, and the evidence. Conversations left by a damaged capture may
+/// begin anew, or be recognised by other roles: all of those between the same ends are one.
 type Subject = (Address, Address, [Option<u16>; 2], u64);
 
 /// All of one subject.
 #[derive(Debug, Clone, Default)]
 struct Worth {
-    /// Of one conversation at least.
+    /// One conversation at least is safe.
     safe: bool,
     /// There is something to report of one of them.
     flagged: bool,
-    /// Bytes or packets that somebody's data may be in.
+    /// Bytes or packets that may hold user data.
     carried: u64,
     /// Kind and verdicts of each, in order.
     each: Vec<(Kind, Verdict, Verdict, [Answer; 5])>,
@@ -147,7 +148,7 @@ impl Answered {
         Self::of_packets(&packets(file), known)
     }
 
-    /// Of these packets.
+    /// The report of these packets.
     pub(crate) fn of_packets(packets: &[Owned], known: &Known) -> Self {
         let shares = Shares::of(MEMORY, Detail::Each);
         let mut report = Report::new("capture", Detail::Each, shares);
@@ -177,7 +178,7 @@ impl Answered {
         self.subjects.values().filter(|worth| worth.safe).count()
     }
 
-    /// Whether it is exit code 0.
+    /// Returns true if it is exit code 0.
     pub(crate) fn has_no_finding(&self) -> bool {
         self.findings.is_empty()
     }
@@ -190,7 +191,7 @@ impl Answered {
             .count()
     }
 
-    /// Whether a finding is of this concern.
+    /// Returns true if a finding is of this concern.
     pub(crate) fn reports(&self, concern: Concern) -> bool {
         self.findings.contains(&concern)
     }
@@ -233,7 +234,7 @@ impl Answered {
             let because = posture.confidentiality.because();
             let ends = conversation.ends();
             assert!(
-                // What is in a stream of IKE and ESP is conversations of their own.
+                // Contents of a stream of IKE and ESP are conversations of their own.
                 safe || carried(conversation) == 0 || posture.kind == Kind::IkeInTcp,
                 "{what}: {ends:?} is passed over: {because}"
             );
@@ -265,7 +266,8 @@ impl Answered {
         }
     }
 
-    /// Nothing is safe that was not, and what there was to report is reported where anything is left of what it was about.
+    /// Nothing is safe that was not, and what there was to report is reported where anything is
+    /// left of what it was about.
     pub(crate) fn assert_no_better(&self, before: &Self, what: &str) {
         for (subject, is) in &self.subjects {
             let was = before.subjects.get(subject);
@@ -284,7 +286,7 @@ impl Answered {
             );
         }
         if self.listed {
-            // What a policy objects to, it objects to as long as anything of it is left.
+            // A policy's objection stands as long as any of the traffic is left.
             let left = self.subjects.values().any(|is| is.carried > 0);
             assert!(
                 before.findings.is_empty() || !left || !self.findings.is_empty(),
@@ -306,7 +308,8 @@ impl Answered {
         assert!(missing.is_empty(), "{what}: no findings of {missing:?}");
     }
 
-    /// Of these, which were safe, none is, and that packets contradict each other is a finding.
+    /// Asserts that none of these, which were safe, is safe, and that packets which contradict each
+    /// other are a finding.
     pub(crate) fn assert_doubted(&self, before: &Self, about: &BTreeSet<(End, End)>, what: &str) {
         let mut reached = 0;
         for conversation in before.report.conversations() {
@@ -377,7 +380,8 @@ fn subject(conversation: &Conversation) -> Subject {
     )
 }
 
-/// Whether there is something to report of it, by what is published of findings and not by the code that finds them.
+/// Returns true if there is something to report of it, by what is published of findings and not by
+/// the code that finds them.
 fn is_finding(posture: &Posture) -> bool {
     let unproven = posture.confidentiality.verdict() != Verdict::QuantumSafe && posture.kind.carries_data();
     let vulnerable = [&posture.confidentiality, &posture.authenticity]
@@ -386,7 +390,7 @@ fn is_finding(posture: &Posture) -> bool {
     unproven || vulnerable || !posture.contradictions.is_empty()
 }
 
-/// Bytes, or packets, in which somebody's data may be.
+/// Bytes, or packets, that may hold user data.
 fn carried(conversation: &Conversation) -> u64 {
     let [client, server] = conversation.traffic();
     let stream = |stream: StreamCounts| stream.sent() + stream.gaps;

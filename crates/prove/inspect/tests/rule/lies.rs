@@ -1,4 +1,5 @@
-//! Packets that contradict others of their capture: what somebody adds who can send, and not stop what others send.
+//! Packets that contradict others of their capture: those of an attacker who can send, and cannot
+//! stop what others send.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use bartizan_wire::End;
 use super::towards_classical::damage::Chance;
 use super::towards_classical::frame::{Capture, Frame, Packet};
 
-/// How a copy of a packet with other bytes stands next to it.
+/// Place and kind of a changed copy of a packet, relative to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     /// Before it: the first of two.
@@ -62,7 +63,7 @@ impl Lie {
         }
     }
 
-    /// Whether it says what an end said; the others say that it was over.
+    /// Returns true if it says what an end said; the others say that it was over.
     fn has_bytes(self) -> bool {
         !matches!(self, Self::Reset | Self::End | Self::Begin | Self::Answer)
     }
@@ -81,7 +82,8 @@ impl Lie {
         packets
     }
 
-    /// Applied to each message that a key exchange in plaintext rests on, and between whom.
+    /// Applies it to each message that a key exchange in plaintext rests on; returns the ends of
+    /// each, too.
     pub(crate) fn about_handshakes(self, capture: &Capture) -> (Vec<Packet>, BTreeSet<(End, End)>) {
         let (mut packets, mut about) = (Vec::new(), BTreeSet::new());
         for packet in &capture.packets {
@@ -157,7 +159,7 @@ impl Lie {
     }
 }
 
-/// Where in a packet something stands that a key exchange rests on: in the random or the nonce.
+/// Offset in a packet of bytes that a key exchange rests on: in the random or the nonce.
 fn place(frame: &Frame<'_>) -> Option<usize> {
     let payload = frame.payload();
     match (frame.protocol, payload) {

@@ -1,4 +1,5 @@
-//! What is shown of a link, a finding, an event. Text that packets may have chosen is of printable characters, and of bounded length.
+//! Shown form of a link, a finding, an event. Text that packets may have chosen is of printable
+//! characters, and of bounded length.
 
 use bartizan_posture::{Judgement, Link, Listing, Phase, Verdict};
 use bartizan_registry::Subject;
@@ -47,7 +48,7 @@ pub(super) struct ShownLink {
     pub(super) detail: Detail,
 }
 
-/// What of a link everybody is given.
+/// Fields of a link that every reader is given.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Brief {
     /// The place of its source.
@@ -59,12 +60,12 @@ pub(super) struct Brief {
     key_exchange: String,
     confidentiality: &'static str,
     authenticity: &'static str,
-    /// How severe the worst objection is.
+    /// Severity of the worst objection.
     severity: Option<&'static str>,
     in_file: Option<bool>,
 }
 
-/// What of a link only those are given who look at it.
+/// Fields of a link that only readers who open it are given.
 #[derive(Debug, Serialize)]
 pub(super) struct Detail {
     confidentiality: Said,
@@ -248,7 +249,8 @@ pub(super) struct ShownFinding {
     fields: serde_json::Map<String, Value>,
 }
 
-/// What of the fields of a finding's event is shown. The frameworks are said once, by what they are about.
+/// Fields of a finding's event that are shown. The frameworks are said once, by what they are
+/// about.
 const FIELDS: [&str; 8] = [
     "severity", "concern", "because", "sources", "remedy", "changes", "command", "about",
 ];

@@ -1,4 +1,5 @@
-//! The state as JSON, whole or as what has changed since a version: schema `bartizan-live/1`, documented in docs/follow-page.md.
+//! The state as JSON, whole or as what has changed since a version: schema `bartizan-live/1`,
+//! documented in docs/follow-page.md.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::follow::Handshake;
 /// Name and version of the schema.
 pub const SCHEMA: &str = "bartizan-live/1";
 
-/// All that is shown, at one time. What has not changed is shared with the one before.
+/// All that is shown, at one time. Rows that have not changed are shared with the one before.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) run: u64,
@@ -27,7 +28,7 @@ pub struct Snapshot {
     pub(super) handshakes_total: u64,
 }
 
-/// What somebody has: the run it was of, and the newest version of it.
+/// State that a reader has: its run, and the newest version of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The run.
@@ -42,7 +43,7 @@ struct State<'a> {
     /// A string: it may be more than a double holds.
     run: String,
     version: u64,
-    /// Whether this is everything: what was given before is to be forgotten.
+    /// True if this is everything: what was given before is to be forgotten.
     whole: bool,
     sources: &'a [SourceFacts],
     counts: &'a [Count],

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Rows that went, remembered. Whoever asks for what has changed since before that is given everything.
+/// Rows that went, remembered. A reader that asks for the changes since before that is given
+/// everything.
 const GONE: usize = 2000;
 
-/// What a row holds.
+/// Content of a row.
 pub(super) trait Shown {
-    /// Whether somebody who has seen the other must see this one.
+    /// Returns true if a reader that has seen the other must see this one.
     fn differs(&self, other: &Self) -> bool;
 }
 

@@ -176,7 +176,7 @@ fn what_is_known_is_not_given_again_and_what_went_is_named() {
     assert_eq!(changed["detail"]["id"], whole["links"][0]["id"]);
     assert_eq!(changed["detail"]["phases"][0]["kind"], "HTTP/2 in plaintext");
     assert_eq!(changed["detail"]["objections"][0]["remedy"], critical["remedy"]);
-    // Somebody of another run, or who says to know more than there is, is given everything.
+    // A reader of another run, or one that says to know more than there is, is given everything.
     for known in [Known { run: 8, ..known }, Known { version: 99, ..known }] {
         assert_eq!(state(&second, Some(known), None)["whole"], true);
     }
@@ -218,7 +218,7 @@ fn of_more_links_than_are_kept_the_worst_stay_whenever_they_began() {
     let readable = after["links"].as_array().unwrap().iter();
     let readable = readable.filter(|link| link["confidentiality"] == "readable now");
     assert_eq!(readable.count(), 3);
-    // Nobody is left out of what is given by turns.
+    // No link is left out of what is given by turns.
     let known = Known { run: 1, version: 1 };
     let changed = state(&snapshot, Some(known), None);
     assert_eq!((count(&changed["links"]), count(&changed["links_gone"])), (3, 3));

@@ -15,8 +15,9 @@ const MEDIUM: u8 = 13;
 const HIGH: u8 = 17;
 const CRITICAL: u8 = 18;
 
-/// An event as a log record, a JSON object: reported `at` since 1970, as the `sequence`-th, and as `line` of schema `bartizan-events/1`, which is the
-/// body. `id` is the same however often it is sent.
+/// An event as a log record, a JSON object: reported `at` since 1970, as the `sequence`-th, and as
+/// `line` of schema `bartizan-events/1`, which is the body. `id` is the same however often it is
+/// sent.
 #[must_use]
 pub fn log_record(event: &Event, line: &str, id: &str, sequence: u64, at: Duration) -> String {
     let (number, text) = severity(event);
@@ -83,7 +84,8 @@ fn severity(event: &Event) -> (u8, &str) {
     }
 }
 
-/// What names a finding from `new` to `cleared`: of one source, link and concern one stands at a time.
+/// Identity of a finding from `new` to `cleared`: one stands at a time for a source, link and
+/// concern.
 fn finding(event: &Event, concern: &str) -> String {
     let source = event.source.as_deref().unwrap_or("-");
     match &event.link {

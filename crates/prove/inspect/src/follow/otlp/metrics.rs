@@ -10,7 +10,8 @@ use crate::follow::metric::{Kind, Metric, Number, PREFIX, Point};
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u8 = 2;
 
-/// The body of a request with these metrics as they are `at` this time since 1970. Sums count from `since`. What has no values is left out.
+/// The body of a request with these metrics as they are `at` this time since 1970. Sums count from
+/// `since`. Metrics without values are left out.
 #[must_use]
 pub fn metrics(resource: &str, metrics: &[Metric], since: Duration, at: Duration) -> String {
     // A clock that was set back: no point may begin after its own time.
