@@ -1,5 +1,5 @@
-//! What one end of an HTTP/2 connection sends to a proxy: where it is cut decides nothing, and it makes nobody send or hold more
-//! than it is worth.
+//! Bytes that one end of an HTTP/2 connection sends to a proxy: the cuts between pieces decide
+//! nothing, and no end sends or holds more for them than they are worth.
 //!
 //! Input: a byte whose lowest bit is the role of this end, then what the other end sends, without a preface.
 
@@ -13,7 +13,7 @@ const BOUNDS: Bounds = Bounds {
     waiting: 300_000,
 };
 
-/// What it amounts to, bodies in one piece.
+/// Result of a run, bodies in one piece.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Observed {
     heads: Vec<(u32, String, bool)>,

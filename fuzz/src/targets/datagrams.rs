@@ -1,7 +1,8 @@
-//! Datagrams of UDP between two sockets, and between sockets of which one has moved: QUIC, DTLS and what is known by name.
+//! Datagrams of UDP between two sockets, and between sockets of which one has moved: QUIC, DTLS and
+//! what is known by name.
 //!
-//! Input: pieces, each behind its length in two bytes; the first byte of each says which end sends (bit 0), whether from another port
-//! (bit 1), and between which ports (bits 2 and 3).
+//! Input: pieces, each behind its length in two bytes; the first byte of each says which end sends
+//! (bit 0), whether from another port (bit 1), and between which ports (bits 2 and 3).
 
 use std::sync::Arc;
 

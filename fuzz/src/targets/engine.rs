@@ -1,7 +1,9 @@
-//! Both ends of an IKE_SA, a script of what their owners ask for, and a path that loses, doubles, delays and changes datagrams: in the end both have
-//! the same IKE_SA and the same CHILD_SA, or none.
+//! Both ends of an IKE_SA, a script of what their owners ask for, and a path that loses, doubles,
+//! delays and changes datagrams: in the end both have the same IKE_SA and the same CHILD_SA, or
+//! none.
 //!
-//! Input: steps, each behind its length: what is done, at which end or for how long, and what the path does or what arrives.
+//! Input: steps, each behind its length: what is done, at which end or for how long, and what the
+//! path does or what arrives.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,8 +16,8 @@ use super::slices;
 /// Steps that are played.
 const STEPS: usize = 24;
 
-/// What the path does to each datagram in turn: nothing arrives, or a copy after so many times 8 ms; with the highest bit a changed copy before it, with the
-/// next another after it.
+/// Fate of each datagram in turn: nothing arrives, or a copy after so many times 8 ms; with the
+/// highest bit a changed copy before it, with the next another after it.
 fn path(fates: &[u8]) -> impl FnMut(usize, &[u8]) -> Fate {
     let mut fates = fates.iter().cycle();
     move |_, datagram| match fates.next() {
@@ -48,7 +50,7 @@ fn configs() -> [Config; 2] {
 fn played(bytes: &[u8]) -> Link {
     let [one, other] = configs();
     let mut link = Link::new(one, other, 1);
-    // What is changed before anything is encrypted decides what is agreed on, if anything.
+    // Changes before anything is encrypted decide what is agreed on, if anything.
     link.run_well(Duration::from_secs(1));
     link.assert_settled();
     let mut fates = Vec::new();
@@ -76,7 +78,7 @@ fn played(bytes: &[u8]) -> Link {
         }
     }
     link.run(Duration::from_secs(5), &mut path(&fates));
-    // The path recovers, and whoever is left learns what the other knows.
+    // The path recovers, and an end that is left learns what the other knows.
     link.run_well(Duration::from_secs(400));
     link
 }
@@ -94,7 +96,7 @@ pub(super) fn run(bytes: &[u8]) {
     }
 }
 
-/// How many SAs of a script took the place of others.
+/// Number of SAs of a script that took the place of others.
 pub fn replaced_by_engine(bytes: &[u8]) -> usize {
     let link = played(bytes);
     let made = |event: &&Event| matches!(event, Event::Child(child) if child.replaces.is_some());

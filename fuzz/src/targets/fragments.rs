@@ -13,7 +13,7 @@ const SENT: usize = 1000;
 /// Parts of a packet that are held at most.
 const PARTS: usize = 64;
 
-/// What has to become of the parts, by a model that keeps all of them.
+/// Expected fate of the parts, by a model that keeps all of them.
 #[derive(Default)]
 struct Model {
     parts: Vec<(usize, Vec<u8>)>,

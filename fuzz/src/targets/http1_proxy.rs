@@ -1,5 +1,6 @@
-//! What one end of an HTTP/1.1 connection sends to a proxy: where it is cut decides nothing, and what is forwarded of it is read by somebody else
-//! (httparse, and the framing of RFC 9112, section 6) as the same messages, neither more nor fewer.
+//! Bytes that one end of an HTTP/1.1 connection sends to a proxy: the cuts between pieces decide
+//! nothing, and an independent reader (httparse, and the framing of RFC 9112, section 6) reads the
+//! forwarded bytes as the same messages, neither more nor fewer.
 //!
 //! Input: a byte whose lowest bit is the role of this end, then what the other end sends. A client has asked by GET.
 
@@ -13,7 +14,7 @@ const BOUNDS: Bounds = Bounds {
     connection_window: 100_000,
     waiting: 300_000,
 };
-/// What is written in answer to bytes that are refused: one head of a response and its words.
+/// Bytes of the answer to bytes that are refused: one head of a response and its words.
 const LAST_WORD: usize = 600;
 
 /// One message as it was read.
@@ -26,7 +27,7 @@ struct Message {
     whole: bool,
 }
 
-/// What it amounts to.
+/// Result of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Observed {
     /// Interim responses too.
@@ -141,7 +142,7 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> Observed {
         sent <= LAST_WORD * (1 + observed.messages.len()),
         "{sent} bytes were sent"
     );
-    // How much of what follows a refusal had come is a matter of pieces.
+    // The number of bytes that had come behind a refusal is a matter of pieces.
     observed.unused = if observed.fault.is_some() { 0 } else { waiting.len() };
     observed
 }
@@ -180,7 +181,7 @@ fn forward(role: Role, message: &Message) -> Option<Vec<u8>> {
     (!out.output().is_empty()).then(|| out.output().to_vec())
 }
 
-/// What somebody else reads of it: start line, body, and what is left over.
+/// Result of an independent reader: start line, body, and what is left over.
 fn read_elsewhere(role: Role, wire: &[u8]) -> (String, Vec<u8>, usize) {
     let mut room = [httparse::EMPTY_HEADER; 1000];
     let (line, length, headers, none) = match role {
@@ -271,7 +272,8 @@ pub(super) fn run(bytes: &[u8]) {
         assert_eq!(line.as_bytes(), start);
         let again = receive(role, &wire, wire.len());
         assert_eq!((again.messages.len(), again.fault, again.unused), (1, None, 0));
-        // A length that was added stands elsewhere the second time: the order of fields of different names means nothing.
+        // A length that was added stands elsewhere the second time: the order of fields of
+        // different names means nothing.
         let twice = forward(role, &again.messages[0]).expect("it was written once");
         let third = receive(role, &twice, twice.len());
         assert_eq!(sorted(&third.messages[0]), sorted(&again.messages[0]), "written twice");

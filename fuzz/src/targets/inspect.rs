@@ -1,5 +1,6 @@
-//! A whole capture, inspected: each packet is answered for, nothing is let through unsaid, and a packet lost, doubled or cut takes
-//! no finding and makes nothing better. The same with ledgers, and with a deployment file, next to a recording.
+//! A whole capture, inspected: each packet is answered for, nothing is let through unsaid, and a
+//! packet lost, doubled or cut takes no finding and makes nothing better. The same with ledgers,
+//! and with a deployment file, next to a recording.
 
 use std::path::Path;
 
@@ -54,7 +55,8 @@ fn recorded() -> Vec<Owned> {
     packets
 }
 
-/// Whatever ledgers say: what packets show to be vulnerable stays so, and what they show stays a finding.
+/// Checks that, whatever ledgers say, packets that show a vulnerability stay vulnerable, and a
+/// finding from packets stays a finding.
 pub(super) fn ledgers(bytes: &[u8]) {
     let packets = recorded();
     let before = Answered::of_packets(&packets, &Known::nothing());
@@ -64,7 +66,8 @@ pub(super) fn ledgers(bytes: &[u8]) {
     after.assert_no_better(&before, "with ledgers");
 }
 
-/// Whatever a deployment file says: a link that is not safe is an objection, or passes under an exception that is named.
+/// Checks that, whatever a deployment file says, a link that is not safe is an objection, or passes
+/// under an exception that is named.
 pub(super) fn deployment(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(deployment) = Deployment::parse(text, "network.yaml", Path::new("")) else {

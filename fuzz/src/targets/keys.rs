@@ -1,5 +1,5 @@
-//! Files of keys, and the secrets that a capture holds: where pieces begin decides nothing, no line that is none is quoted, and
-//! what was read opens nothing by a panic.
+//! Files of keys, and the secrets that a capture holds: where pieces begin decides nothing, no line
+//! that is none is quoted, and what was read opens nothing by a panic.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const TRIED: usize = 8;
 /// Bytes of a record that keys are tried on.
 const RECORD: usize = 300;
 
-/// What came of all pieces.
+/// Results of all pieces.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
     secrets: u64,
@@ -110,7 +110,7 @@ pub(super) fn ike_keys(bytes: &[u8]) {
     opened_by_ike_keys(bytes);
 }
 
-/// How many messages of such an input its keys open.
+/// Number of messages of such an input that its keys open.
 pub fn opened_by_ike_keys(bytes: &[u8]) -> u64 {
     let mut count = 0;
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -137,7 +137,7 @@ pub fn opened_by_ike_keys(bytes: &[u8]) -> u64 {
     count
 }
 
-/// What was observed, how many were judged, how many records were opened, and how many secrets were read.
+/// Totals observed, conversations judged, records opened, and secrets read.
 fn capture(bytes: &[u8], piece: usize) -> (Totals, u64, u64, u64) {
     let (keyring, mut log) = (Arc::new(Keyring::new()), KeyLog::new(Format::Tls));
     let mut reader = CaptureReader::new();
@@ -162,7 +162,7 @@ fn capture(bytes: &[u8], piece: usize) -> (Totals, u64, u64, u64) {
     (observer.totals().clone(), everything.judge(), opened, keyring.secrets())
 }
 
-/// How many records of TLS the secrets of a capture open.
+/// Number of records of TLS that the secrets of a capture open.
 pub fn opened_by_secrets(bytes: &[u8]) -> u64 {
     let (_, _, opened, _) = capture(bytes, bytes.len().max(1));
     opened

@@ -1,5 +1,5 @@
-//! The links of IP packets, each packet behind its length: in whatever order and by however many their parts are gathered, they are the same,
-//! and with next to no memory none is better.
+//! The links of IP packets, each packet behind its length: in whatever order and by however many
+//! their parts are gathered, they are the same, and with next to no memory none is better.
 
 use bartizan_posture::{
     Evidence, Ipsec, Ledgers, Links, Network, Part, Verdict, association_posture, datagrams_posture,

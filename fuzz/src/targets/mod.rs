@@ -87,7 +87,7 @@ struct Everything {
 }
 
 impl Everything {
-    /// How many were judged.
+    /// Number of conversations judged.
     fn judge(self) -> u64 {
         let (ike, esp) = self.ipsec.judge(&Ledgers::default());
         self.judged + (ike.len() + esp.len()) as u64

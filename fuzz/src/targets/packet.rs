@@ -1,13 +1,14 @@
-//! IP packets without a link header, one after another: each is behind its length in two bytes. Fragments, UDP, TCP, SCTP,
-//! ESP and IKE are reached from here, with next to no memory allowed as well.
+//! IP packets without a link header, one after another: each is behind its length in two bytes.
+//! Fragments, UDP, TCP, SCTP, ESP and IKE are reached from here, with next to no memory allowed as
+//! well.
 
 use bartizan_wire::link::LinkType;
 use bartizan_wire::{Limits, Observer, work};
 
 use super::{Everything, packets};
 
-/// Steps for a packet, and for each byte of it. The most that one takes is where each chunk of SCTP, of 16 bytes, is looked for among the
-/// thousand that wait for their acknowledgement.
+/// Steps for a packet, and for each byte of it. The most that one takes is where each chunk of
+/// SCTP, of 16 bytes, is looked for among the thousand that wait for their acknowledgement.
 const STEPS: u64 = 300;
 
 pub(super) fn run(bytes: &[u8]) {

@@ -1,4 +1,5 @@
-//! Packets of one SCTP association in both directions; the first byte of each says which. What is counted is what came: each TSN once.
+//! Packets of one SCTP association in both directions; the first byte of each says which. Each TSN
+//! that came is counted once.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What two ends of a TCP connection say in turn: a boundary between segments decides nothing.
+//! Bytes that two ends of a TCP connection send in turn: a boundary between segments decides
+//! nothing.
 //!
 //! Input: pieces, each behind its length in two bytes; the first byte of each says which end.
 
@@ -46,7 +47,7 @@ fn run(bytes: &[u8], opening: &[u8]) {
     let mut pieces: Vec<(usize, &[u8])> = slices(bytes)
         .filter_map(|slice| slice.split_first().map(|(end, said)| (usize::from(end & 1), said)))
         .collect();
-    // What the corpus says may begin the connection itself.
+    // The bytes of the corpus may begin the connection itself.
     if pieces
         .first()
         .is_none_or(|(end, said)| *end != 0 || !said.starts_with(&opening[..3]))
@@ -64,8 +65,8 @@ fn run(bytes: &[u8], opening: &[u8]) {
     }
 }
 
-/// The connection in which these pieces were said, in segments of at most so many bytes. All segments of a piece have the
-/// number and the time of the piece.
+/// The connection in which these pieces were said, in segments of at most so many bytes. All
+/// segments of a piece have the number and the time of the piece.
 fn observe(pieces: &[(usize, &[u8])], longest: usize) -> Connection {
     let mut observer = Observer::new(Limits::default());
     let mut seen = Vec::new();
