@@ -23,7 +23,7 @@ pub(crate) mod kind {
     pub(crate) const UPDATED: u32 = 8;
     pub(crate) const REVOCATION: u32 = 11;
     pub(crate) const REVOKED: u32 = 12;
-    /// What a confirmation is answered by.
+    /// Acknowledgement of a confirmation.
     pub(crate) const ACKNOWLEDGED: u32 = 19;
     /// A general message and its answer.
     pub(crate) const GENERAL: u32 = 21;
@@ -47,7 +47,8 @@ pub(crate) mod kind {
     }
 }
 
-/// CertRepMessage with one answer: the certificate, or why there is none; the roots where these are to be trusted from now on.
+/// CertRepMessage with one answer: the certificate, or why there is none; the roots where these are
+/// to be trusted from now on.
 pub(crate) fn certificate_answer(
     id: i64,
     status: &Status,
@@ -66,7 +67,7 @@ pub(crate) fn certificate_answer(
     encoding::sequence(&[&roots, &encoding::sequence(&[&answer])?])
 }
 
-/// What an answer to a request for a certificate holds, DER.
+/// Contents of an answer to a request for a certificate, DER.
 #[derive(Debug)]
 pub(crate) struct CertificateAnswer {
     pub(crate) id: i64,
@@ -115,7 +116,7 @@ impl CertificateAnswer {
     }
 }
 
-/// Whether a certificate is accepted by who got it (CertConfirmContent).
+/// Acceptance of a certificate by its requester (CertConfirmContent).
 #[derive(Debug)]
 pub(crate) struct Confirmation {
     pub(crate) hash: Vec<u8>,
@@ -143,8 +144,9 @@ impl Confirmation {
         Ok(Some(Self { hash, id, status }))
     }
 
-    /// Whether it is of this certificate. Which hash was used is known by its length: an algorithm that brings no hash of its own, as
-    /// ML-DSA, has it named in the message, and the name says nothing more.
+    /// Returns true if it is of this certificate. Which hash was used is known by its length: an
+    /// algorithm that brings no hash of its own, as ML-DSA, has it named in the message, and the
+    /// name says nothing more.
     pub(crate) fn is_of(&self, certificate: &[u8]) -> bool {
         let hash = match self.hash.len() {
             32 => &digest::SHA256,
@@ -155,8 +157,9 @@ impl Confirmation {
         digest(hash, certificate).as_ref() == self.hash
     }
 
-    /// The content that accepts a certificate, and the version of the protocol that it takes: the hash is that of the certificate's
-    /// signature, and where that has none it is named, which version 3 brought (RFC 9810, section 5.3.18).
+    /// The content that accepts a certificate, and the version of the protocol that it takes: the
+    /// hash is that of the certificate's signature, and where that has none it is named, which
+    /// version 3 brought (RFC 9810, section 5.3.18).
     pub(crate) fn accepting(id: i64, certificate: &[u8]) -> Result<(Vec<u8>, i64), Error> {
         let (hash, named) = match signature_algorithm(certificate)? {
             crate::oid::ECDSA_SHA256 | crate::oid::RSA_SHA256 => (&digest::SHA256, None),
@@ -178,7 +181,7 @@ impl Confirmation {
     }
 }
 
-/// What a certificate, DER, is signed by.
+/// Signature algorithm of a certificate, DER.
 fn signature_algorithm(certificate: &[u8]) -> Result<der::asn1::ObjectIdentifier, Error> {
     let mut fields = Fields::of("certificate", certificate)?;
     fields.next("what is signed")?;

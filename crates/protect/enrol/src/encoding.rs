@@ -14,13 +14,13 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of a SEQUENCE that stands alone.
+    /// Fields of a SEQUENCE that stands alone.
     pub(crate) fn of(place: &'static str, der: &'a [u8]) -> Result<Self, Error> {
         let element = AnyRef::from_der(der).map_err(|error| Error::malformed(place, error.to_string()))?;
         Self::within(place, element)
     }
 
-    /// Of an element that is a SEQUENCE.
+    /// Fields of an element that is a SEQUENCE.
     pub(crate) fn within(place: &'static str, element: AnyRef<'a>) -> Result<Self, Error> {
         if element.tag() != Tag::Sequence {
             return Err(Error::malformed(place, format!("{} is no SEQUENCE", element.tag())));
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         Self::contents(place, element.value())
     }
 
-    /// Of the contents of an element whose tag says what it is.
+    /// Fields in the contents of an element whose tag says what it is.
     pub(crate) fn contents(place: &'static str, contents: &'a [u8]) -> Result<Self, Error> {
         let reader = SliceReader::new(contents).map_err(|error| Error::malformed(place, error.to_string()))?;
         Ok(Self { place, reader })
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         self.next("an element").map(Some)
     }
 
-    /// What stands under an explicit tag, if it is the next one.
+    /// The element under an explicit tag, if it is the next one.
     pub(crate) fn explicit(&mut self, number: u32) -> Result<Option<AnyRef<'a>>, Error> {
         match self.next_if(context(number, true))? {
             Some(element) => Ok(Some(AnyRef::from_der(element.value()).map_err(|error| {

@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange.
+//! Errors of an exchange.
 
 use crate::Failure;
 
@@ -11,7 +11,7 @@ pub enum Error {
     Malformed {
         /// Part of the message.
         place: &'static str,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// The other end refused.
@@ -19,13 +19,13 @@ pub enum Error {
     Refused {
         /// The failure it names.
         failure: Option<Failure>,
-        /// What it says.
+        /// Its text.
         text: Vec<String>,
     },
     /// The other end's answer is not to be believed, or is no answer to what was asked.
     #[error("the answer is not accepted: {0}")]
     Untrusted(String),
-    /// What the authority or its files say.
+    /// An error of the authority or its files.
     #[error(transparent)]
     Authority(#[from] bartizan_pki::Error),
 }

@@ -1,5 +1,6 @@
-//! Enrolment over Secure Transport (EST, RFC 7030): what is asked for comes through TLS, which has proved who asks, and HTTP, which names
-//! the operation. Here is what is left: requests and answers, and who gets what.
+//! Enrolment over Secure Transport (EST, RFC 7030): what is asked for comes through TLS, which has
+//! proved who asks, and HTTP, which names the operation. Here is what is left: requests and
+//! answers, and who gets what.
 
 use std::time::SystemTime;
 
@@ -21,7 +22,7 @@ pub const LARGEST_REQUEST: usize = 64 * 1024;
 const SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
 const DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.1");
 
-/// Who asks, as TLS and HTTP say.
+/// The client, as TLS and HTTP identify it.
 #[derive(Debug, Clone, Copy)]
 pub enum Client<'a> {
     /// Reference and secret of an invitation, by HTTP's Basic authentication.
@@ -35,7 +36,8 @@ pub enum Client<'a> {
     Certificate(&'a [u8]),
 }
 
-/// What an operation gave: the body of the answer, or the reason why there is none; and the event for the audit log.
+/// Result of an operation: the body of the answer, or the reason why there is none; and the event
+/// for the audit log.
 #[derive(Debug)]
 pub struct Outcome {
     /// Base64 of certificates (application/pkcs7-mime), or the failure with a sentence for the requester.
@@ -78,7 +80,7 @@ pub fn enrol(authority: &mut Authority, client: Client<'_>, again: bool, body: &
     Outcome { body, event }
 }
 
-/// Who has proved to be entitled to a certificate.
+/// A client that has proved to be entitled to a certificate.
 enum Holder {
     Invited(bartizan_pki::Invitation),
     Certified(Certificate, Serial),
@@ -121,7 +123,8 @@ fn identified(authority: &Authority, client: Client<'_>, again: bool, now: Syste
             let certificate = Certificate::from_der(der, "client").map_err(|_| foreign())?;
             let serial = certificate.serial().ok_or_else(foreign)?;
             let entry = authority.show(&serial.to_string()).map_err(|_| foreign())?;
-            // The responder's own is none: it is issued when the server starts, and renewed by nobody else.
+            // The responder's own certificate is not one of these: it is issued when the server
+            // starts, and renewed by the server alone.
             if entry.certificate().der() != der
                 || entry.role() != Role::NetworkFunction
                 || certificate.profile() == Profile::Responder
@@ -141,7 +144,8 @@ fn identified(authority: &Authority, client: Client<'_>, again: bool, now: Syste
     }
 }
 
-/// The key in a request of PKCS#10: Base64, with line breaks or without (RFC 8951, section 3), or PEM or DER of clients that know no better.
+/// The key in a request of PKCS#10: Base64, with line breaks or without (RFC 8951, section 3), or
+/// PEM or DER of clients that know no better.
 fn requested_key(body: &[u8]) -> Result<PublicKey, Refusal> {
     let refuse = |text: String| (Failure::BadDataFormat, text);
     if body.len() > LARGEST_REQUEST {
@@ -193,7 +197,8 @@ fn ours(error: Refused) -> Refusal {
     (Failure::Internal, error.to_string())
 }
 
-/// SignedData without a signature, DER, which carries certificates alone (RFC 5652, section 5.1; RFC 7030, section 4.1.3), in Base64.
+/// SignedData without a signature, DER, which carries certificates alone (RFC 5652, section 5.1;
+/// RFC 7030, section 4.1.3), in Base64.
 fn certificates_only(certificates: &[&[u8]]) -> Result<String, Error> {
     use der::Encode;
     // SET OF (X.690, 11.6): in the order of the encodings.
@@ -208,7 +213,8 @@ fn certificates_only(certificates: &[&[u8]]) -> Result<String, Error> {
         &encoding::element(Tag::Set, &[])?,
     ])?;
     let all = encoding::sequence(&[&SIGNED_DATA.to_der()?, &encoding::explicit(0, &signed)?])?;
-    // In lines of 76 (RFC 2045, section 6.8): OpenSSL's decoder reads nothing of a line that is longer, unless it is asked to. They end as a file's do, since
-    // GNU's base64 takes no carriage return.
+    // In lines of 76 (RFC 2045, section 6.8): OpenSSL's decoder reads nothing of a line that is
+    // longer, unless it is asked to. They end as a file's do, since GNU's base64 takes no carriage
+    // return.
     Ok(all.chunks(57).map(|line| BASE64.encode(line) + "\n").collect())
 }

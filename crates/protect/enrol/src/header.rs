@@ -12,7 +12,7 @@ use crate::oid;
 /// Longest identifier of a transaction that is remembered, and longest nonce that is sent back: RFC 9810 has 16 octets.
 const LONGEST: usize = 64;
 
-/// What is read of a header, and written.
+/// Fields of a header that are read and written.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) version: i64,
@@ -22,16 +22,16 @@ pub(crate) struct Header {
     pub(crate) time: Option<SystemTime>,
     /// AlgorithmIdentifier, DER.
     pub(crate) protection: Option<Vec<u8>>,
-    /// Whose secret or certificate protects the message.
+    /// Identifies the secret or certificate that protects the message.
     pub(crate) sender_key: Option<Vec<u8>>,
     pub(crate) transaction: Option<Vec<u8>>,
     pub(crate) sender_nonce: Option<Vec<u8>>,
     pub(crate) recipient_nonce: Option<Vec<u8>>,
-    /// Whether a certificate need not be confirmed, asked for or granted.
+    /// True if a certificate need not be confirmed, asked for or granted.
     pub(crate) implicit_confirm: bool,
 }
 
-/// A GeneralName of a directory name without attributes: nobody in particular.
+/// A GeneralName of a directory name without attributes: no party in particular.
 pub(crate) fn nobody() -> Result<Vec<u8>, Error> {
     encoding::explicit(4, &encoding::sequence(&[])?)
 }
@@ -50,7 +50,8 @@ impl Header {
         let recipient = encoding::whole(fields.next("recipient")?)?;
         let time = match fields.explicit(0)? {
             Some(time) if time.value().len() < LONGEST => {
-                // A fraction of a second, which DER allows, is read by nobody here: it is as good as no time.
+                // A fraction of a second, which DER allows, is not read here: it is as good as no
+                // time.
                 GeneralizedTime::from_der(&encoding::whole(time)?)
                     .ok()
                     .map(|time| time.to_system_time())

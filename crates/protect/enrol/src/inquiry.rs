@@ -52,7 +52,8 @@ impl Inquiry {
         Ok((inquiry, message))
     }
 
-    /// The certificates in the answer, whose signature is that of an authority below a root that is believed. Those that cannot be read are left out.
+    /// The certificates in the answer, whose signature is that of an authority below a root that is
+    /// believed. Those that cannot be read are left out.
     pub fn receive(self, answer: &[u8], now: SystemTime) -> Result<Vec<Certificate>, Error> {
         let message = Message::read(answer)?;
         self.trust.verify(&message, now)?;

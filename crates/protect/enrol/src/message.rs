@@ -7,7 +7,8 @@ use crate::Error;
 use crate::encoding::{self, Fields};
 use crate::header::Header;
 
-/// Octets of the largest message that is read: a chain of three certificates with ML-DSA-87, its signature and a key are 40 kB.
+/// Octets of the largest message that is read: a chain of three certificates with ML-DSA-87, its
+/// signature and a key are 40 kB.
 pub const LARGEST: usize = 128 * 1024;
 
 /// Most certificates that are read from a message.
@@ -19,9 +20,9 @@ pub(crate) struct Message {
     pub(crate) header: Header,
     /// Which body, by its tag.
     pub(crate) kind: u32,
-    /// What stands in the body, DER.
+    /// Contents of the body, DER.
     pub(crate) body: Vec<u8>,
-    /// What MAC or signature cover, DER.
+    /// Bytes that MAC or signature cover, DER.
     pub(crate) protected: Vec<u8>,
     pub(crate) protection: Option<Vec<u8>>,
     /// Certificates, DER.

@@ -4,7 +4,8 @@ use der::asn1::ObjectIdentifier;
 
 /// PasswordBasedMac (RFC 9810, section 5.1.3.1).
 pub(crate) const PASSWORD_BASED_MAC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.13");
-/// MACs that are not computed here: PBMAC1 (RFC 9810, section 5.1.3.1), by a key of Diffie-Hellman (5.1.3.2), by one that was encapsulated (5.1.3.4).
+/// MACs that are not computed here: PBMAC1 (RFC 9810, section 5.1.3.1), by a key of Diffie-Hellman
+/// (5.1.3.2), by one that was encapsulated (5.1.3.4).
 pub(crate) const OTHER_MACS: [ObjectIdentifier; 3] = [
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.14"),
     ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.30"),
@@ -28,7 +29,8 @@ pub(crate) const CA_CERTIFICATES: ObjectIdentifier = ObjectIdentifier::new_unwra
 /// A root that shall be updated, and what takes its place (RFC 9810, section 5.3.19.15).
 pub(crate) const ROOT_CERTIFICATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.20");
 pub(crate) const ROOT_KEY_UPDATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.18");
-/// Revocation lists that somebody has or knows of, and newer ones (RFC 9810, section 5.3.19.17).
+/// Revocation lists that the requester has or knows of, and newer ones (RFC 9810, section
+/// 5.3.19.17).
 pub(crate) const LIST_STATUS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.22");
 pub(crate) const LISTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.4.23");
 /// The certificate that an update replaces (RFC 4211, section 6.5).

@@ -1,4 +1,4 @@
-//! What protects a message: a MAC keyed by a secret, or a signature (RFC 9810, section 5.1.3).
+//! Protection of a message: a MAC keyed by a secret, or a signature (RFC 9810, section 5.1.3).
 
 use std::time::SystemTime;
 
@@ -13,7 +13,8 @@ use crate::encoding::{self, Fields};
 use crate::message::{Draft, Message};
 use crate::oid;
 
-/// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is an attack on our processor.
+/// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is
+/// an attack on our processor.
 const ROUNDS: std::ops::RangeInclusive<i64> = 100..=50_000;
 /// Rounds of our own messages. Secrets have 160 bits: rounds add nothing to them.
 const OWN_ROUNDS: i64 = 1000;
@@ -146,7 +147,8 @@ impl PasswordMac {
     }
 }
 
-/// Who signs messages: a key, and the certificates by which it is known, its own first and the root left out.
+/// A signer of messages: a key, and the certificates by which it is known, its own first and the
+/// root left out.
 #[derive(Debug)]
 pub struct Identity {
     key: PrivateKey,
@@ -259,7 +261,7 @@ impl Trust {
         )))
     }
 
-    /// Whether a message is signed by an authority's responder under one of the roots.
+    /// Checks that a message is signed by an authority's responder under one of the roots.
     pub(crate) fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
         let refuse = |reason: &str| Error::Untrusted(reason.to_owned());
         let (Some((algorithm, _)), Some(signature)) = (message.header.protection()?, &message.protection) else {

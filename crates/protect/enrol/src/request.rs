@@ -8,7 +8,8 @@ use crate::Error;
 use crate::encoding::{self, Fields};
 use crate::oid;
 
-/// What a request asks for: a certificate for a key that its sender has shown to have. Names are not taken from it.
+/// A request for a certificate for a key that its sender has shown to have. Names are not taken
+/// from it.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: i64,
@@ -89,7 +90,8 @@ impl Request {
     }
 }
 
-/// The proof: a signature over the request. Others (a challenge, a key that was encrypted for) are for keys that do not sign.
+/// The proof: a signature over the request. Others (a challenge, a key that was encrypted for) are
+/// for keys that do not sign.
 fn prove(proof: AnyRef<'_>, request: &[u8], key: &PublicKey) -> Result<(), Flaw> {
     if encoding::context_number(proof) != Some(1) {
         return Err(Flaw::Proof("the proof is no signature".to_owned()));
@@ -124,7 +126,7 @@ fn old_certificate(controls: AnyRef<'_>) -> Result<Option<Vec<u8>>, Error> {
     Ok(None)
 }
 
-/// What is used of a CertTemplate.
+/// Fields of a CertTemplate that are used.
 pub(crate) struct Template {
     /// SubjectPublicKeyInfo, DER.
     pub(crate) key: Option<Vec<u8>>,

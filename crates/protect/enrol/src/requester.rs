@@ -11,21 +11,21 @@ use crate::message::{Draft, Message};
 use crate::protection::{self, Identity, PasswordMac, Trust};
 use crate::{Error, oid, request};
 
-/// How the requester proves who it is, and knows the authority.
+/// Credential by which the requester proves who it is, and knows the authority.
 #[derive(Debug)]
 pub enum Credential {
     /// Reference and secret of an invitation; by the same secret the authority proves itself, and gives its root.
     Secret {
         /// Names the invitation.
         reference: String,
-        /// What nobody else knows.
+        /// The secret, which only both ends know.
         secret: Zeroizing<String>,
     },
     /// The certificate that is to be replaced, and the roots under one of which it is.
     Certificate {
         /// Its key, and the certificates above it.
         identity: Identity,
-        /// Whose answers are believed.
+        /// The authorities whose answers are believed.
         trust: Trust,
     },
 }
@@ -39,12 +39,13 @@ pub struct Enrolled {
     pub roots: Vec<Certificate>,
 }
 
-/// What is to be done next.
+/// The next action.
 #[derive(Debug)]
 pub enum Next {
-    /// Store the certificate, and then send the confirmation, which says that it is stored: from then on the secret opens nothing more.
+    /// Store the certificate, and then send the confirmation, which says that it is stored: from
+    /// then on the secret opens nothing more.
     Store {
-        /// What came.
+        /// The certificate that came.
         enrolled: Enrolled,
         /// To be sent; what comes back is given to [`Requester::receive`].
         confirmation: Vec<u8>,
@@ -106,7 +107,7 @@ impl Requester {
         if message.header.transaction.as_deref() != Some(&self.transaction)
             || message.header.recipient_nonce.as_deref() != Some(&self.nonce)
         {
-            // Who could not read our message answers so, by a transaction of its own.
+            // A responder that could not read our message answers so, by a transaction of its own.
             if message.kind == kind::ERROR {
                 return Err(body::read_error(message.content()?)?.refusal());
             }
@@ -173,7 +174,8 @@ impl Requester {
             .iter()
             .map(|der| Ok(Certificate::from_der(der, "caPubs")?))
             .collect::<Result<Vec<_>, Error>>()?;
-        // Who has proved to be the authority says which roots there are: when a root takes another's place, after a first enrolment too.
+        // An authority that has proved itself says which roots there are: when a root takes
+        // another's place, after a first enrolment too.
         let trust = match &self.credential {
             Credential::Certificate { trust, .. } if given.is_empty() => trust.clone(),
             Credential::Secret { .. } if given.is_empty() => {
@@ -205,7 +207,8 @@ impl Requester {
                         Err(mismatch) => refuse(format!("its MAC is not by the secret ({mismatch:?})")),
                     };
                 }
-                // A refusal of somebody whose secret is not known there can only be signed, and by whom is not known here.
+                // A refusal by a responder that does not know the secret can only be signed, and
+                // its signer is not known here.
                 if !grants(message)? {
                     return Ok(());
                 }
@@ -254,7 +257,8 @@ impl Requester {
     }
 }
 
-/// Whether a message gives anything: only a refusal is heard from somebody who is not known.
+/// Returns true if a message gives anything: only a refusal is accepted from a sender that is not
+/// known.
 fn grants(message: &Message) -> Result<bool, Error> {
     Ok(match message.kind {
         kind::ERROR => false,

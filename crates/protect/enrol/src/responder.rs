@@ -1,7 +1,8 @@
 //! The authority's end: requests in, answers out.
 //!
-//! What a certificate says is decided by the invitation or by the certificate that is replaced, never by the request. A request that
-//! comes again, because its answer was lost or because somebody recorded it, gets what the first one got: while the transaction is
+//! The contents of a certificate are decided by the invitation or by the certificate that is
+//! replaced, never by the request. A request that comes again, because its answer was lost or
+//! because an attacker recorded it, gets what the first one got: while the transaction is
 //! remembered the same octets, and later the same certificate, which is for the same key.
 
 mod exchange;
@@ -24,19 +25,22 @@ use crate::{Error, Failure};
 
 use sender::Sender;
 
-/// How long a transaction is remembered: for its confirmation, and for requests that come again.
+/// Time that a transaction is remembered: for its confirmation, and for requests that come again.
 const REMEMBERED: Duration = Duration::from_secs(300);
 /// Most transactions that are remembered; an answer is 20 kB at most.
 const MOST: usize = 1024;
-/// Of these, those of certificates of one name: one requester does not take the places of all others.
+/// Most of these for certificates of one name: one requester does not take the places of all
+/// others.
 const OF_A_NAME: usize = 16;
 
-/// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that is not in the authority's records too.
+/// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that
+/// is not in the authority's records too.
 #[derive(Debug)]
 pub struct Responder {
     identity: Identity,
     transactions: VecDeque<Transaction>,
-    /// Certificates that nobody confirmed in time, and that [`Responder::forget`] has not given yet.
+    /// Certificates that were not confirmed in time, and that [`Responder::forget`] has not given
+    /// yet.
     unconfirmed: Vec<Serial>,
 }
 
@@ -49,7 +53,7 @@ pub struct Answer {
     pub event: Event,
 }
 
-/// What was asked for and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// `ir`, `cr`, `p10cr`, `kur`, `rr`, `certConf`, `genm`, or what it was.
@@ -68,12 +72,12 @@ pub struct Event {
     pub again: bool,
 }
 
-/// One exchange with somebody.
+/// One exchange with a requester.
 #[derive(Debug)]
 struct Transaction {
     id: Vec<u8>,
     began: SystemTime,
-    /// Of the last request, and what it was answered.
+    /// SHA-256 of the last request, and its answer.
     request: [u8; 32],
     answer: Vec<u8>,
     event: Event,
@@ -90,11 +94,11 @@ struct Unconfirmed {
     serial: Serial,
     name: String,
     certificate: Vec<u8>,
-    /// Who asked for it, and confirms it.
+    /// The requester that asked for it, and confirms it.
     sender: String,
 }
 
-/// What a request is answered by.
+/// Contents of the answer to a request.
 struct Outcome {
     kind: u32,
     body: Vec<u8>,
@@ -120,7 +124,7 @@ impl Responder {
         }
     }
 
-    /// By whom answers are signed.
+    /// Signer of the answers.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -180,7 +184,8 @@ impl Responder {
             Some((mac, reference, secret)) => protection::authenticate(draft, &mac.answering()?, reference, secret)?,
             None => self.identity.sign(draft)?,
         };
-        // What was refused may be asked again in the same transaction, and so may what changes nothing; what was given is remembered.
+        // A refused request may be sent again in the same transaction, and so may one that changes
+        // nothing; a granted one is remembered.
         let changes_nothing = matches!(message.kind, kind::GENERAL | kind::ERROR);
         if !refused
             && message.kind == kind::ERROR
@@ -212,7 +217,8 @@ impl Responder {
         })
     }
 
-    /// Drops transactions whose time is over; gives those certificates that nobody confirmed, each once.
+    /// Drops transactions whose time is over; gives those certificates that were not confirmed,
+    /// each once.
     pub fn forget(&mut self, now: SystemTime) -> Vec<Serial> {
         self.drop_over(now);
         std::mem::take(&mut self.unconfirmed)
@@ -234,7 +240,7 @@ impl Responder {
         }
     }
 
-    /// Takes note of a certificate that nobody confirmed in a transaction that is over.
+    /// Takes note of a certificate that was not confirmed in a transaction that is over.
     fn note(&mut self, over: Transaction) {
         let serial = over.unconfirmed.map(|waiting| waiting.serial);
         self.unconfirmed
@@ -272,7 +278,7 @@ impl Responder {
         })
     }
 
-    /// What cannot be read is answered all the same: who sent it shall know why.
+    /// Answers a message that cannot be read all the same: its sender shall know why.
     fn unreadable(&self, error: Error, now: SystemTime) -> Result<Answer, Error> {
         let text = error.to_string();
         let draft = Draft {
@@ -322,7 +328,8 @@ impl Event {
 }
 
 impl Outcome {
-    /// A refusal stands in the answer that the request would have got where it has a place for it, and in an error otherwise.
+    /// A refusal stands in the answer that the request would have got where it has a place for it,
+    /// and in an error otherwise.
     fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {
         let said = match failure {
             Failure::Internal => OURS.to_owned(),

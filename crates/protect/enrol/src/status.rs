@@ -29,13 +29,13 @@ pub enum Failure {
     CertificateConfirmed,
     /// A template that lacks what is needed.
     BadTemplate,
-    /// Who signed is not trusted.
+    /// The signer is not trusted.
     SignerNotTrusted,
     /// The transaction's identifier is in use for another one.
     TransactionInUse,
     /// A version of the protocol that is not known.
     UnsupportedVersion,
-    /// Who asks may not.
+    /// The sender is not authorized.
     NotAuthorized,
     /// Too much to do.
     Unavailable,
@@ -128,7 +128,7 @@ impl Status {
         }
     }
 
-    /// Whether what was asked for was given, as it was or changed.
+    /// Checks that the request was granted, as it was or changed.
     pub(crate) fn require_granted(self) -> Result<(), Error> {
         match self.value {
             0 | 1 => Ok(()),
@@ -147,7 +147,7 @@ impl Status {
         }
     }
 
-    /// What it says, in a line.
+    /// Its text, in a line.
     pub(crate) fn said(&self) -> String {
         let failure = self.failure.map(|failure| format!(" ({failure})"));
         let text = self.text.first().map_or("no reason is given", String::as_str);

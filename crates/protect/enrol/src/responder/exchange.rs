@@ -1,4 +1,4 @@
-//! What each request is answered by.
+//! Answers to each kind of request.
 
 use std::time::SystemTime;
 
@@ -98,7 +98,8 @@ impl Responder {
         }
     }
 
-    /// An error of the requester ends its transaction, and is acknowledged (RFC 9810, section 5.3.21). What was issued in it stays, as without a confirmation.
+    /// An error of the requester ends its transaction, and is acknowledged (RFC 9810, section
+    /// 5.3.21). A certificate that was issued in it stays, as without a confirmation.
     fn given_up(
         &self,
         message: &Message,
@@ -221,7 +222,8 @@ fn certified(
     let initial = sender.invitation().is_some();
     let certificate = issued.certificate().der().to_vec();
     let above = issued.between().iter().map(|above| above.der().to_vec()).collect();
-    // Who enrols first knows none; who has a root learns of one that takes its place.
+    // A requester that enrols first knows no root; one that has a root learns of one that takes its
+    // place.
     let roots = if initial || authority.has_succession() {
         authority.roots()
     } else {

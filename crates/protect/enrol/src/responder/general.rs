@@ -1,4 +1,5 @@
-//! General messages (RFC 9810, section 5.3.19; RFC 9483, section 4.3): what somebody who is known to the authority may ask it for.
+//! General messages (RFC 9810, section 5.3.19; RFC 9483, section 4.3): questions that a sender
+//! known to the authority may ask it.
 //!
 //! Nothing in an answer is secret, and all of it can be had by HTTP too. In a message it is under its protection.
 
@@ -104,7 +105,7 @@ fn newer_lists(authority: &Authority, known: AnyRef<'_>) -> Result<Option<Vec<u8
     Ok(Some(encoding::sequence(&newer)?))
 }
 
-/// CRLStatus: a list that somebody knows of, and when the one was made that they have.
+/// CRLStatus: a list that the requester knows of, and the time at which the one it has was made.
 struct Known<'a> {
     source: Source<'a>,
     since: Option<DateTime>,

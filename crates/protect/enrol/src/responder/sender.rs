@@ -1,4 +1,4 @@
-//! Who sent a message, as its protection proves.
+//! The sender of a message, as its protection proves.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -22,7 +22,7 @@ pub(super) enum Sender {
     Holder(Entry),
 }
 
-/// Whom the audit log names.
+/// The sender's name in the audit log.
 impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -33,8 +33,8 @@ impl fmt::Display for Sender {
 }
 
 impl Sender {
-    /// Verifies a message's protection. What nobody could have sent is refused with the same words whether the reference or the
-    /// secret is wrong.
+    /// Verifies a message's protection. A wrong reference and a wrong secret are refused with the
+    /// same words.
     pub(super) fn of(authority: &Authority, message: &Message, now: SystemTime) -> Result<Self, Refusal> {
         let header = &message.header;
         if !(2..=3).contains(&header.version) {
@@ -126,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// Somebody who shows no certificate of ours, but one that an invitation is for.
+    /// A sender that shows no certificate of ours, but one that an invitation is for.
     fn vendor(authority: &Authority, message: &Message, value: &[u8], now: SystemTime) -> Result<Self, Refusal> {
         let refuse = || {
             Refusal(
@@ -174,8 +174,8 @@ impl Sender {
     }
 }
 
-/// The record of the certificate that a message is signed by, the first of those sent with it; none where it is not one of this
-/// authority's.
+/// The record of the certificate that a message is signed by, the first of those sent with it; none
+/// where it is not one of this authority's.
 fn signer(authority: &Authority, message: &Message) -> Result<Option<Entry>, Refusal> {
     let refuse = |text: &str| Refusal(Failure::SignerNotTrusted, text.to_owned());
     let first = message

@@ -269,7 +269,7 @@ fn only_the_one_who_asked_confirms_and_only_what_was_sent() {
     let Next::Store { confirmation, .. } = requester.receive(&answer, now()).unwrap() else {
         panic!("a confirmation is due");
     };
-    // The same confirmation, protected by the secret of somebody else.
+    // The same confirmation, protected by the secret of another requester.
     let message = Message::read(&confirmation).unwrap();
     let forge = |body: Vec<u8>, invitation: &Invitation| {
         let draft = Draft {
@@ -484,7 +484,8 @@ fn many_transactions_are_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is changed on the way, nothing is issued by it, and neither end fails.
+    /// A message that was changed on the way, whatever the change, issues nothing, and neither end
+    /// fails.
     #[test]
     fn a_message_that_was_changed_gets_nothing(at: prop::sample::Index, octet: u8) {
         let mut stage = Stage::new(Algorithm::Ed25519);
@@ -513,8 +514,8 @@ proptest! {
         prop_assert!(requester.receive(&answer, now()).is_err());
     }
 
-    /// Who is entitled and malicious: anything may stand in a body that is protected as it should be. There is always an answer, and a
-    /// certificate is for a key whose owner asked.
+    /// A sender that is entitled and malicious: anything may stand in a body that is protected as
+    /// it should be. There is always an answer, and a certificate is for a key whose owner asked.
     #[test]
     fn any_body_of_somebody_who_is_known_is_answered(
         kind in prop::sample::select(vec![0_u32, 2, 4, 7, 11, 19, 21, 23, 24, 25]),
@@ -573,8 +574,8 @@ proptest! {
         }
     }
 
-    /// An authority that is malicious: what it protects as it should is taken as a certificate only if it is one, for the key and under
-    /// the root.
+    /// An authority that is malicious: what it protects as it should is taken as a certificate only
+    /// if it is one, for the key and under the root.
     #[test]
     fn any_body_of_the_authority_is_taken_for_what_it_is(
         kind in prop::sample::select(vec![1_u32, 3, 8, 19, 23, 24]),
