@@ -86,7 +86,8 @@ impl Algorithm {
         }
     }
 
-    /// What a signature by such a key is called in an AlgorithmIdentifier; its parameters are absent (RFC 5758, RFC 8410, RFC 9881).
+    /// Identifier of a signature by such a key in an AlgorithmIdentifier; its parameters are absent
+    /// (RFC 5758, RFC 8410, RFC 9881).
     #[must_use]
     pub fn signature_oid(self) -> ObjectIdentifier {
         match self {
@@ -99,7 +100,8 @@ impl Algorithm {
         }
     }
 
-    /// How a signature by such a key is verified that names its algorithm so; none where the two do not fit.
+    /// Verification of a signature by such a key that names its algorithm so; none where the two do
+    /// not fit.
     pub(crate) fn verification(self, named: ObjectIdentifier) -> Option<&'static dyn VerificationAlgorithm> {
         Some(match (self, named) {
             (Self::MlDsa44, oid::ML_DSA_44) => &signature::ML_DSA_44,

@@ -42,7 +42,8 @@ pub use succession::{Anyway, OutOfToken, Successor};
 use key::AuthorityKey;
 use layout::Lock;
 
-/// The key of an authority that was opened, held by who opens it again and again: in memory, or by the session of its token.
+/// The key of an authority that was opened, held by who opens it again and again: in memory, or by
+/// the session of its token.
 #[derive(Debug)]
 pub struct OpenedKey(AuthorityKey);
 
@@ -71,10 +72,12 @@ impl Authority {
         Self::open_by(dir, secrets.into(), None, now)
     }
 
-    /// Opens it once more by the key of an opening before, without asking the passphrase's hundred thousands of rounds again and without
-    /// a login where the key is in a token. Where the authority signs by another key since, it is read as [`Authority::open`] does.
+    /// Opens it once more by the key of an opening before, without asking the passphrase's hundred
+    /// thousands of rounds again and without a login where the key is in a token. If the authority
+    /// signs by another key since, it is read as [`Authority::open`] does.
     ///
-    /// Who serves an authority opens it so, and may issue nothing for weeks: the issuing key's revocation list is signed anew before it ends here too.
+    /// A server of an authority opens it so, and may issue nothing for weeks: the issuing key's
+    /// revocation list is signed anew before it ends here too.
     pub fn open_again(
         dir: &Path,
         secrets: impl Into<Secrets>,
@@ -82,7 +85,7 @@ impl Authority {
         now: SystemTime,
     ) -> Result<Self, Error> {
         let mut authority = Self::open_by(dir, secrets.into(), Some(key), now)?;
-        // Where that fails whoever issues next learns of it; everything else goes on.
+        // If that fails, the next issuance reports it; everything else goes on.
         let _ = authority.keep_issuing_list_fresh(now);
         Ok(authority)
     }
@@ -128,7 +131,8 @@ impl Authority {
         &self.root.certificate
     }
 
-    /// The roots that relying parties are given, PEM: the one that signs, then the next one and those of before whose certificates are in use.
+    /// The roots that relying parties are given, PEM: the one that signs, then the next one and
+    /// those of before whose certificates are in use.
     #[must_use]
     pub fn roots_pem(&self) -> String {
         self.trusted().pem()
@@ -140,7 +144,7 @@ impl Authority {
         self.trusted().roots().to_vec()
     }
 
-    /// Whether a root takes another's place, or has.
+    /// Returns true if a root takes another's place, or has.
     #[must_use]
     pub fn has_succession(&self) -> bool {
         self.own.iter().filter(|own| own.entry.role == Role::Root).count() > 1
@@ -162,7 +166,7 @@ impl Authority {
         self.key.algorithm()
     }
 
-    /// Where the key of the root or of the intermediate is, if that is a token.
+    /// URI of the key of the root or of the intermediate, if it is in a token.
     pub fn token_of(&self, role: Role) -> Result<Option<Pkcs11Uri>, Error> {
         let own = match role {
             Role::Root => Some(&self.root),
@@ -212,7 +216,7 @@ impl Authority {
         AuthorityKey::read(&self.layout, own, &self.secrets)
     }
 
-    /// Who issued a certificate, and the key by which it signs.
+    /// The issuer of a certificate, and the key by which it signs.
     fn issuer_of(&self, entry: &Entry) -> Result<(Entry, AuthorityKey), Error> {
         let issuer = self.own.iter().find(|own| own.entry.serial == entry.issuer);
         let issuer = issuer.ok_or_else(|| Error::RecordsDamaged(format!("{} has no issuer", entry.serial)))?;

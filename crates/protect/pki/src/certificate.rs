@@ -128,7 +128,8 @@ impl Certificate {
         self.public_key.algorithm()
     }
 
-    /// Whether this private key, DER in PKCS#8 or for ECDSA in the form of SEC 1, is the one of the certified key.
+    /// Returns true if this private key, DER in PKCS#8 or for ECDSA in the form of SEC 1, is the
+    /// one of the certified key.
     #[must_use]
     pub fn certifies(&self, private_key: &[u8]) -> bool {
         PrivateKey::public_of(private_key, self.algorithm()).is_some_and(|public| public == self.public_key)
@@ -146,7 +147,7 @@ impl Certificate {
         &self.functions
     }
 
-    /// What it is for, by its extended key usage.
+    /// Its profile, by its extended key usage.
     #[must_use]
     pub fn profile(&self) -> Profile {
         self.profile
@@ -158,13 +159,14 @@ impl Certificate {
         self.serial
     }
 
-    /// Whether it may sign certificates, by its basic constraints.
+    /// Returns true if it may sign certificates, by its basic constraints.
     #[must_use]
     pub fn is_authority(&self) -> bool {
         self.is_authority
     }
 
-    /// Whether a peer takes it from a TLS client and from a server: both are among its extended key usages, or it has none.
+    /// Returns true if a peer takes it from a TLS client and from a server: both are among its
+    /// extended key usages, or it has none.
     #[must_use]
     pub fn is_for_both_ends(&self) -> bool {
         self.is_for_both_ends
@@ -221,7 +223,8 @@ fn functions(certificate: &X509Certificate<'_>) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// An IPsec endpoint's where id-kp-ipsecIKE is among its usages (RFC 4945, section 5.1.3.12), a responder's where id-kp-cmcRA is.
+/// An IPsec endpoint's where id-kp-ipsecIKE is among its usages (RFC 4945, section 5.1.3.12), a
+/// responder's where id-kp-cmcRA is.
 fn profile(certificate: &X509Certificate<'_>) -> Profile {
     let usages = certificate.extended_key_usage().ok().flatten();
     let is_for = |purpose: &[u64]| {

@@ -1,4 +1,4 @@
-//! What can go wrong, by whose fault.
+//! Errors, by whose fault.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub enum Error {
         what: &'static str,
         /// As it was written.
         value: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: &'static str,
     },
     /// An algorithm's name is not known.
@@ -56,7 +56,7 @@ pub enum Error {
     /// An IPsec endpoint's certificate cannot have this key, or stand under an authority with this key.
     #[error("{what} is {algorithm}, which no released strongSwan verifies")]
     NotForIpsec {
-        /// Whose key it is.
+        /// The key's owner.
         what: &'static str,
         /// Its kind.
         algorithm: Algorithm,
@@ -138,7 +138,7 @@ pub enum Error {
     Pkcs11Uri {
         /// The URI, without a PIN.
         uri: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: &'static str,
     },
     /// A PIN cannot be used.
@@ -151,7 +151,7 @@ pub enum Error {
     Token {
         /// Which key.
         uri: String,
-        /// What is wrong.
+        /// Its fault.
         fault: TokenFault,
     },
 
@@ -164,7 +164,7 @@ pub enum Error {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// A key does not belong to the certificate next to it.
@@ -180,7 +180,7 @@ pub enum Error {
     Certificate {
         /// File or record.
         place: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
 
@@ -198,10 +198,10 @@ pub enum Error {
         found: String,
     },
 
-    /// Nobody was invited by this reference, or the invitation is closed.
+    /// No invitation has this reference, or the invitation is closed.
     #[error("no open invitation has the reference {0:?}")]
     NotInvited(String),
-    /// Somebody with another key has enrolled by this invitation.
+    /// A function with another key has enrolled by this invitation.
     #[error("the invitation {0:?} was used with another key")]
     InvitationUsed(String),
     /// The key is that of a certificate that was revoked: who has it would be certified again.
@@ -226,11 +226,11 @@ pub enum Error {
     /// A file operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     File {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Another process holds the authority.

@@ -10,7 +10,7 @@ use crate::Error;
 /// Mark of the hidden name of a file that is written at once.
 pub(crate) const NEW: &str = "new";
 
-/// Who may read a file that takes nobody's place.
+/// Readers of a file that replaces none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Its owner alone: mode 0600.
@@ -19,7 +19,7 @@ pub(crate) enum Readers {
     Everybody,
 }
 
-/// Whose the files of a certificate are, where that is not by what they replace.
+/// Owner and mode of the files of a certificate, where they do not follow the replaced files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
     /// User and group of all of them, and of their directory where it is made for them.
@@ -44,7 +44,7 @@ impl Access {
 /// Rights of a secret that may be given.
 const NOT_EVERYBODY: u32 = 0o770;
 
-/// A file written and synced under a name nobody looks for, waiting to take its own.
+/// A file written and synced under a hidden name, waiting to take its own.
 #[derive(Debug)]
 pub(crate) struct Staged {
     temporary: PathBuf,
@@ -52,9 +52,10 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Writes `contents` next to `path`, under the name [`staging_path`] gives for `mark`. Where it will replace a file it has that file's
-    /// owner, group and mode: whoever reads the old one, say a service that is not root, reads the new one. `access` goes before that. A
-    /// secret is kept from everybody all the same.
+    /// Writes `contents` next to `path`, under the name [`staging_path`] gives for `mark`. If it
+    /// will replace a file it has that file's owner, group and mode: a reader of the old one, say a
+    /// service that is not root, reads the new one. `access` goes before that. A secret is kept
+    /// from everybody all the same.
     pub(crate) fn write(
         path: &Path,
         mark: &str,

@@ -69,8 +69,9 @@ impl PrivateKey {
         encoding::read_pem(text, passphrase)
     }
 
-    /// The public key of a private key that others have written, DER: PKCS#8, or for ECDSA the form of SEC 1 (RFC 5915), which OpenSSL
-    /// writes by default. None where it is no key of that algorithm.
+    /// The public key of a private key that others have written, DER: PKCS#8, or for ECDSA the form
+    /// of SEC 1 (RFC 5915), which OpenSSL writes by default. None where it is no key of that
+    /// algorithm.
     pub(crate) fn public_of(document: &[u8], algorithm: Algorithm) -> Option<PublicKey> {
         if let Ok(key) = encoding::read(document) {
             return (key.algorithm() == algorithm).then_some(key.public);
@@ -223,7 +224,8 @@ impl PublicKey {
         self.algorithm
     }
 
-    /// Whether a signature over `message`, made by the algorithm that is named, is this key's. One that does not fit the key is not.
+    /// Returns true if a signature over `message`, made by the algorithm that is named, is this
+    /// key's. One that does not fit the key is not.
     #[must_use]
     pub fn has_signed(&self, algorithm: ObjectIdentifier, message: &[u8], signature: &[u8]) -> bool {
         self.algorithm

@@ -1,8 +1,11 @@
-//! The certificate authority of a mobile core: keys, certificates of network functions and IPsec endpoints, revocation lists, records.
+//! The certificate authority of a mobile core: keys, certificates of network functions and IPsec
+//! endpoints, revocation lists, records.
 //!
-//! [`Authority`] issues, signs, renews, invites and revokes; [`Holder`] keeps the files of a certificate that came from elsewhere; [`Register`] only reads what was done. A certificate is recorded in
-//! SQLite before the first byte of it is visible to anybody, and every file appears whole or not at all, so that a crash
-//! at any moment neither loses an issued certificate, reuses a serial number nor leaves half a key.
+//! [`Authority`] issues, signs, renews, invites and revokes; [`Holder`] keeps the files of a
+//! certificate that came from elsewhere; [`Register`] only reads what was done. A certificate is
+//! recorded in SQLite before the first byte of it is visible to anybody, and every file appears
+//! whole or not at all, so that a crash at any moment neither loses an issued certificate, reuses a
+//! serial number nor leaves half a key.
 //!
 //! The crate reads no clock: the time of an operation is passed in.
 #![forbid(unsafe_code)]

@@ -15,7 +15,7 @@ const BACKDATE: Duration = Duration::from_secs(300);
 /// TS 33.310, clause 6.1.3c, allows three years; O-RAN's security protocol specification, section 4.2, one.
 const LEAF_DAYS: u32 = 366;
 
-/// How long a certificate shall be valid.
+/// Validity of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
     /// This many days from the issuance on, beginning five minutes before it.
@@ -29,7 +29,7 @@ pub enum Lifetime {
     },
 }
 
-/// Whether a network function's certificate may be valid for longer than a year.
+/// Permission of a validity longer than a year for a network function's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LongLife {
     /// More than a year is refused.

@@ -93,7 +93,7 @@ impl NewestLists {
     /// with the process.
     ///
     /// # Errors
-    /// Where the file is there and cannot be read, or does not hold what was written to it.
+    /// If the file is there and cannot be read, or does not hold what was written to it.
     pub fn remembered_in(file: Option<&Path>, before: Option<&Self>) -> Result<Self, Error> {
         let mut remembered = before.cloned().unwrap_or_default();
         remembered.file = file.map(Path::to_owned);

@@ -1,5 +1,5 @@
-//! What stands in a certificate: the profiles of the authority's own certificates, of a network function's and of an IPsec
-//! endpoint's.
+//! Contents of a certificate: the profiles of the authority's own certificates, of a network
+//! function's and of an IPsec endpoint's.
 //!
 //! TS 33.310, clause 6.1.3c (service based architecture), and RFC 4945, section 5.1 (IKEv2), over RFC 5280.
 
@@ -36,7 +36,7 @@ pub(crate) const MOST_NF_TYPES: usize = 8;
 /// ub-common-name (RFC 5280, appendix A.1).
 const LONGEST_COMMON_NAME: usize = 64;
 
-/// What the authority puts into every certificate it issues.
+/// Fields that the authority puts into every certificate it issues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Issuance {
     pub(crate) organization: Option<String>,
@@ -59,17 +59,17 @@ pub(crate) fn authority(
     params
 }
 
-/// What a certificate is for.
+/// Purpose of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
     /// A network function: TLS client and server. The default.
     #[default]
     NetworkFunction,
-    /// Who answers for the authority in enrolment (CMP, EST): a server that says by id-kp-cmcRA that it may (RFC 6402, section 2.10). No
-    /// network function takes it for one of its peers' clients.
+    /// The authority's server for enrolment (CMP, EST): it says by id-kp-cmcRA that it may (RFC
+    /// 6402, section 2.10). No network function takes it for one of its peers' clients.
     Responder,
-    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no released strongSwan verifies others; or all of them are
-    /// ML-DSA, for the engine of Bartizan.
+    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no
+    /// released strongSwan verifies others; or all of them are ML-DSA, for the engine of Bartizan.
     Ipsec,
 }
 
@@ -104,8 +104,8 @@ impl FromStr for Profile {
 
 /// A certificate of a network function or of an IPsec endpoint, for the names given.
 ///
-/// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids the encipherment bits to
-/// ML-DSA keys.
+/// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids
+/// the encipherment bits to ML-DSA keys.
 #[expect(clippy::too_many_arguments, reason = "each is a field of the certificate")]
 pub(crate) fn leaf(
     profile: Profile,
@@ -144,9 +144,10 @@ pub(crate) fn leaf(
     Ok(params)
 }
 
-/// What a network function asks another authority for: its names, and what [`leaf`] has for it.
+/// Request to another authority: the names, and the extensions that [`leaf`] has for them.
 ///
-/// The common name is the first DNS name: authorities that want one want one of the names. Without a DNS name there is none.
+/// The common name is the first DNS name: authorities that want one want one of the names. Without
+/// a DNS name there is none.
 pub(crate) fn request(names: &[AlternativeName]) -> Result<CertificateParams, Error> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -188,8 +189,8 @@ fn base(
     params
 }
 
-/// The subject alternative names, critical as TS 33.310, clause 6.1.3c, has it: rcgen would write it critical only next to an
-/// empty subject.
+/// The subject alternative names, critical as TS 33.310, clause 6.1.3c, has it: rcgen would write
+/// it critical only next to an empty subject.
 fn subject_alt_name(names: &[AlternativeName]) -> Result<CustomExtension, Error> {
     let encoding = |error: pkcs8::der::Error| Error::Cryptography(format!("SubjectAltName: {error}"));
     let contents: Vec<(TagNumber, Vec<u8>)> = names

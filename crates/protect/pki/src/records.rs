@@ -24,7 +24,7 @@ pub(crate) use register::find;
 /// File of the records in the authority's directory.
 pub(crate) const FILE: &str = "ca.sqlite";
 
-/// How long to wait for another process that reads or writes the records.
+/// Time to wait for another process that reads or writes the records.
 const BUSY: Duration = Duration::from_secs(10);
 
 const COLUMNS: &str =
@@ -197,7 +197,8 @@ impl Records {
     }
 }
 
-/// Full synchronisation: what was committed survives the loss of power. What is deleted is overwritten: it was a secret.
+/// Full synchronisation: committed data survives the loss of power. Deleted data is overwritten: it
+/// was a secret.
 fn configure(connection: Connection) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "secure_delete", true)?;

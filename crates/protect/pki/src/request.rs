@@ -15,7 +15,7 @@ const LARGEST: usize = 256 * 1024;
 
 /// A request whose sender has proved to hold the private key.
 ///
-/// Of what it asks for only the names can be taken over, and only if the authority's user says so.
+/// Only the names that it asks for can be taken over, and only if the authority's user says so.
 #[derive(Debug, Clone)]
 pub struct SigningRequest {
     public_key: PublicKey,
@@ -147,7 +147,7 @@ fn requested_names(request: &X509CertificationRequest<'_>) -> (Vec<AlternativeNa
     (names, unusable)
 }
 
-/// How a request's signature is verified: the algorithm it names must fit its key.
+/// Verification of a request's signature: the algorithm it names must fit its key.
 fn scheme(key: Algorithm, named: &Oid<'_>) -> Result<&'static dyn VerificationAlgorithm, Error> {
     ObjectIdentifier::from_bytes(named.as_bytes())
         .ok()

@@ -211,7 +211,7 @@ impl RevocationList {
         self.next_update.is_some_and(|due| due < now)
     }
 
-    /// Whether the certificate `issuer`, DER, has signed it.
+    /// Verifies that the certificate `issuer`, DER, has signed it.
     #[must_use]
     pub fn signed_by(&self, issuer: &[u8]) -> Signed {
         let (Some(list), Some(issuer)) = (list(&self.der), certificate(issuer)) else {
@@ -228,7 +228,7 @@ impl RevocationList {
         )
     }
 
-    /// Whether the certificate, DER, is on it: by its serial number, of the same authority.
+    /// Returns true if the certificate, DER, is on it: by its serial number, of the same authority.
     #[must_use]
     pub fn revokes(&self, certificate_der: &[u8]) -> bool {
         let (Some(list), Some(certificate)) = (list(&self.der), certificate(certificate_der)) else {

@@ -1,8 +1,9 @@
-//! What opens an authority's keys.
+//! Secrets that open an authority's keys.
 
 use crate::{Passphrase, Pin};
 
-/// What is needed to use an authority's keys: a passphrase for those that are encrypted, a PIN for those in a token.
+/// Secrets to use an authority's keys: a passphrase for those that are encrypted, a PIN for those
+/// in a token.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     /// Passphrase of the files.

@@ -1,4 +1,5 @@
-//! Keys that stay in a PKCS#11 token: named by a URI, used through the token's module, which is loaded into this process.
+//! Keys that stay in a PKCS#11 token: named by a URI, used through the token's module, which is
+//! loaded into this process.
 
 mod fault;
 mod pin;
@@ -21,19 +22,19 @@ pub(crate) use absent::TokenKey;
 #[cfg(not(target_feature = "crt-static"))]
 pub(crate) use key::TokenKey;
 
-/// Whether this build can load modules: not where it is linked statically.
+/// True if this build can load modules: not if it is linked statically.
 pub const PKCS11: bool = cfg!(not(target_feature = "crt-static"));
 
-/// How a key in a token is come by when an authority is made.
+/// Source of a key in a token for a new authority.
 #[derive(Debug, Clone)]
 pub struct TokenSource {
     /// Which key.
     pub uri: Pkcs11Uri,
-    /// What to do about a key that is there.
+    /// Action on a key that is there.
     pub existing: ExistingKey,
 }
 
-/// What to do about a key that the URI names and that is in the token already.
+/// Action on a key that the URI names and that is in the token already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExistingKey {
     /// It is refused: a fresh one is made where there is none.

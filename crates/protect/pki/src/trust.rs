@@ -16,7 +16,7 @@ use crate::algorithm::oid;
 const RSA: &str = "1.2.840.113549.1.1.1";
 const SECP521R1: &str = "1.3.132.0.35";
 
-/// Whether a certificate has signed something.
+/// Result of verifying a certificate's signature on something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {
     /// It has.
@@ -96,20 +96,21 @@ impl ForeignCertificate {
         &self.der
     }
 
-    /// Whether it may sign certificates, by its basic constraints.
+    /// Returns true if it may sign certificates, by its basic constraints.
     #[must_use]
     pub fn is_authority(&self) -> bool {
         self.is_authority
     }
 
-    /// Whether this is the common name, or the serial number attribute, of its subject.
+    /// Returns true if this is the common name, or the serial number attribute, of its subject.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }
 
-    /// Whether a signature by the algorithm that is named (an AlgorithmIdentifier, DER) is its key's. One of RSASSA-PSS or of a kind that is
-    /// not verified here is not; nor is any where its key is not for signatures.
+    /// Returns true if a signature by the algorithm that is named (an AlgorithmIdentifier, DER) is
+    /// its key's. One of RSASSA-PSS or of a kind that is not verified here is not; nor is any where
+    /// its key is not for signatures.
     #[must_use]
     pub fn has_signed(&self, algorithm: &[u8], message: &[u8], signature: &[u8]) -> bool {
         let (Some(own), Ok((_, algorithm))) = (certificate(&self.der), AlgorithmIdentifier::from_der(algorithm)) else {
@@ -118,7 +119,8 @@ impl ForeignCertificate {
         self.signs && verified(own.public_key(), &algorithm, message, signature) == Signed::Yes
     }
 
-    /// Whether `root` stands above it, through authorities of those at hand, all valid at `now`.
+    /// Returns true if `root` stands above it, through authorities of those at hand, all valid at
+    /// `now`.
     #[must_use]
     pub fn leads_to(&self, root: &Self, at_hand: &[Self], now: SystemTime) -> bool {
         let is_valid = |one: &Self| one.not_before <= now && now <= one.not_after;
@@ -145,8 +147,9 @@ impl ForeignCertificate {
     }
 }
 
-/// Whether the certificate `issuer` has signed the certificate `subject`, both DER. Of a key of another kind than its own, or DER that
-/// cannot be read, it is `No`.
+/// Verifies that the certificate `issuer` has signed the certificate `subject`, both DER. For DER
+/// that cannot be read it is `No`, and for a key or a signature of a kind that is not verified here
+/// `Unknown`.
 #[must_use]
 pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
     let (Some(subject), Some(issuer)) = (certificate(subject), certificate(issuer)) else {
@@ -184,7 +187,7 @@ pub(crate) fn verified(
     }
 }
 
-/// How a signature by this key is verified; none where its kind is not known here.
+/// Verification of a signature by this key; none where its kind is not known here.
 fn scheme(
     key: &SubjectPublicKeyInfo<'_>,
     named: &AlgorithmIdentifier<'_>,

@@ -7,9 +7,9 @@
 //! 3. key, chain and root take their names;
 //! 4. the record becomes `issued`.
 //!
-//! Whoever opens the authority next finds a pending record if the crash came after 1. If the key is there, hidden or not,
-//! or its holder has it anyway, the remaining steps are done. If it is not, it never left the dead process: the
-//! certificate is revoked, state `abandoned`.
+//! The next opening of the authority finds a pending record if the crash came after 1. If the key
+//! is there, hidden or not, or its holder has it anyway, the remaining steps are done. If it is
+//! not, it never left the dead process: the certificate is revoked, state `abandoned`.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -24,18 +24,18 @@ use crate::{Certificate, Error, PrivateKey};
 /// Most octets of a certificate file that is read back.
 const LARGEST_CHAIN: u64 = 1024 * 1024;
 
-/// Where a certificate's files go.
+/// Destination of a certificate's files.
 #[derive(Debug, Clone)]
 pub struct Destination {
     /// Directory; made if it is not there.
     pub dir: PathBuf,
-    /// What to do about files that are there already.
+    /// Action on files that are there already.
     pub overwrite: Overwrite,
-    /// Whose the files are.
+    /// Owner and mode of the files.
     pub access: Access,
 }
 
-/// What to do about files that are in the way.
+/// Action on files that are in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overwrite {
     /// Leave them and refuse.
@@ -67,7 +67,8 @@ impl Destination {
 }
 
 impl Authority {
-    /// Steps 1 to 4. Where a file cannot be written, what is there decides, as it would after a crash.
+    /// Steps 1 to 4. If a file cannot be written, the files that are there decide, as they would
+    /// after a crash.
     pub(super) fn record_and_deliver(
         &mut self,
         mut entry: Entry,
@@ -135,7 +136,7 @@ impl Authority {
     }
 }
 
-/// What there is of a pending certificate's key.
+/// State of a pending certificate's key.
 enum Found {
     /// The key, in this directory, and whose it is there.
     Key(PathBuf, PrivateKey, Access),
@@ -168,7 +169,8 @@ fn found_key(entry: &Entry) -> Found {
         }
     }
     for partial in [hidden, files::staging_path(&paths.chain, &mark)] {
-        // What cannot be removed is half a file under a hidden name: nobody takes it for a key.
+        // A file that cannot be removed is half a file under a hidden name: no program takes it for
+        // a key.
         let _ = files::remove(&partial);
     }
     Found::Nothing
@@ -205,7 +207,8 @@ pub(crate) fn chain_pem(certificate: &Certificate, between: &[Certificate]) -> S
     pem
 }
 
-/// Refuses a destination where a file is in the way. The files of `previous`, which `issued` takes the place of, are not.
+/// Refuses a destination where a file is in the way. The files of `previous`, which `issued` takes
+/// the place of, are not.
 pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option<&Certificate>) -> Result<(), Error> {
     let paths = Paths::new(&destination.dir, &issued.name);
     let present = files::read(&paths.chain, LARGEST_CHAIN)?;

@@ -1,8 +1,9 @@
-//! Enrolment: invitations by which a function that proves to know a secret gets its first certificate, and the update of a certificate to
-//! a new key by who holds the old one.
+//! Enrolment: invitations by which a function that proves to know a secret gets its first
+//! certificate, and the update of a certificate to a new key by who holds the old one.
 //!
-//! What stands in the certificate is decided when the invitation is made, not by what is asked for. The first key that comes with the
-//! secret is the invitation's: the same key gets the same certificate again, as often as an answer is lost, and another key gets nothing.
+//! The contents of the certificate are decided when the invitation is made, not by the request. The
+//! first key that comes with the secret is the invitation's: the same key gets the same certificate
+//! again, as often as an answer is lost, and another key gets nothing.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,8 @@ use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Origin, Role, State, Stored};
 use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
 
-/// Octets of a secret: it is guessed by nobody, with or without a recording of a message that it protects.
+/// Octets of a secret: it cannot be guessed, with or without a recording of a message that it
+/// protects.
 const SECRET: usize = 20;
 /// Octets of a reference.
 const REFERENCE: usize = 5;
@@ -25,7 +27,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Updates of one name within a day: a loop of updates fills no disk.
 const UPDATES_A_DAY: u64 = 24;
 
-/// What a function that enrols shall get.
+/// Contents of an invitation for a function.
 #[derive(Debug, Clone)]
 pub struct Invite {
     /// Common name, and stem of the files.
@@ -34,21 +36,22 @@ pub struct Invite {
     pub names: Vec<AlternativeName>,
     /// Types of the network function (RFC 9310).
     pub functions: Vec<NfType>,
-    /// What the certificate is for.
+    /// Profile of the certificate.
     pub profile: Profile,
     /// Days that the certificate is valid.
     pub days: u32,
-    /// Whether the validity may be longer than a year.
+    /// Permission of a validity longer than a year.
     pub long_life: LongLife,
-    /// Whether a classical key is certified by an authority whose own key is quantum-safe.
+    /// True if a classical key is certified by an authority whose own key is quantum-safe.
     pub classical: bool,
-    /// How long the invitation is open.
+    /// Time that the invitation is open.
     pub open_for: Duration,
     /// The certificate by which it comes, where that is its vendor's; a secret otherwise.
     pub vendor: Option<Vendor>,
 }
 
-/// By what a function is known that its vendor has given a certificate (TS 33.310, clause 9): the vendor's root, and the name in the certificate.
+/// By what a function is known that its vendor has given a certificate (TS 33.310, clause 9): the
+/// vendor's root, and the name in the certificate.
 #[derive(Debug, Clone)]
 pub struct Vendor {
     /// Trust anchor of the vendor.
@@ -63,16 +66,16 @@ pub struct Invitation {
     stored: Stored,
 }
 
-/// What became of an invitation.
+/// State of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationState {
-    /// Nobody has come.
+    /// No function has enrolled.
     Open,
     /// A certificate was issued for it; the same key may ask again.
     Issued,
     /// No more is given on it.
     Closed,
-    /// Nobody came in time.
+    /// No function enrolled in time.
     Expired,
 }
 
@@ -112,7 +115,8 @@ impl Invitation {
         self.stored.vendor.as_ref().map(|(name, _)| name.as_str())
     }
 
-    /// What the function proves to know; none once it is closed, or where a vendor's certificate is shown.
+    /// The secret that the function proves to know; none once it is closed, or where a vendor's
+    /// certificate is shown.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
         self.stored.secret.as_ref().map(|secret| secret.as_str())
@@ -136,7 +140,7 @@ impl Invitation {
         self.stored.serial
     }
 
-    /// What became of it.
+    /// Its state at this time.
     #[must_use]
     pub fn state_at(&self, now: SystemTime) -> InvitationState {
         let over = self.stored.expires < OffsetDateTime::from(now);
@@ -155,7 +159,8 @@ impl Invitation {
 }
 
 impl Authority {
-    /// Invites a function to enrol. What could not be certified is refused now, not when it comes.
+    /// Invites a function to enrol. An invitation that could not be certified is refused now, not
+    /// when the function comes.
     pub fn invite(&mut self, invite: &Invite, now: SystemTime) -> Result<Invitation, Error> {
         let expires = now
             .checked_add(invite.open_for)
@@ -199,8 +204,10 @@ impl Authority {
         Ok(found.filter(|invitation| invitation.is_open_at(now)))
     }
 
-    /// The newest open invitation of who shows a vendor's certificate, with others at hand between it and the vendor's root: one that is invited again, since it
-    /// lost its key, comes by that, and not by the one that its lost key has used. That the key is the sender's is for the caller to verify.
+    /// The newest open invitation of who shows a vendor's certificate, with others at hand between
+    /// it and the vendor's root: one that is invited again, since it lost its key, comes by that,
+    /// and not by the one that its lost key has used. That the key is the sender's is for the
+    /// caller to verify.
     pub fn invitation_of_vendor(
         &self,
         shown: &ForeignCertificate,
@@ -222,13 +229,13 @@ impl Authority {
         Ok(None)
     }
 
-    /// Whether there is an invitation with this reference, open or not.
+    /// Returns true if there is an invitation with this reference, open or not.
     pub fn has_invitation(&self, reference: &str) -> Result<bool, Error> {
         Ok(self.records.invitation(reference)?.is_some())
     }
 
-    /// Issues the certificate of an open invitation for the key of who proved to know its secret, which the caller has verified, as it
-    /// has that the key is its own.
+    /// Issues the certificate of an open invitation for the key of who proved to know its secret,
+    /// which the caller has verified, as it has that the key is its own.
     pub fn enrol(&mut self, invitation: &Invitation, key: &PublicKey, now: SystemTime) -> Result<Issued, Error> {
         let reference = invitation.reference();
         let open = self
@@ -347,7 +354,7 @@ impl Authority {
     }
 }
 
-/// What a certificate shall say, read from an invitation or from an older certificate.
+/// Contents of a certificate, read from an invitation or from an older certificate.
 struct Granted {
     name: String,
     names: Vec<AlternativeName>,

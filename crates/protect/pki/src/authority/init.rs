@@ -23,12 +23,12 @@ use keys::Prepared;
 
 pub(super) mod keys;
 
-/// What a new authority shall be like.
+/// Properties of a new authority.
 #[derive(Debug, Clone)]
 pub struct InitOptions {
     /// Kind of the root's key, where one is made.
     pub algorithm: Algorithm,
-    /// Where the root's key is from.
+    /// Source of the root's key.
     pub root_key: KeySource,
     /// Common name of the root; one with a part of the key's identifier in it where none is given.
     pub common_name: Option<String>,
@@ -36,7 +36,7 @@ pub struct InitOptions {
     pub organization: Option<String>,
     /// Country in every subject, two letters (ISO 3166).
     pub country: Option<String>,
-    /// Where relying parties find the revocation list, for network functions' certificates.
+    /// URL at which relying parties find the revocation list, for network functions' certificates.
     pub crl_url: Option<String>,
     /// Validity of the root.
     pub lifetime: Lifetime,
@@ -46,7 +46,7 @@ pub struct InitOptions {
     pub secrets: Secrets,
 }
 
-/// Where a key of a new authority is from.
+/// Source of a key of a new authority.
 #[derive(Debug, Clone, Default)]
 pub enum KeySource {
     /// It is made, and written to a file.
@@ -58,12 +58,12 @@ pub enum KeySource {
     Token(Box<TokenSource>),
 }
 
-/// What the intermediate of a new authority shall be like.
+/// Properties of the intermediate of a new authority.
 #[derive(Debug, Clone)]
 pub struct Intermediate {
     /// Kind of its key, where one is made.
     pub algorithm: Algorithm,
-    /// Where its key is from.
+    /// Source of its key.
     pub key: KeySource,
     /// Its validity.
     pub lifetime: Lifetime,
@@ -107,8 +107,8 @@ pub(super) struct Made {
 impl Authority {
     /// Makes an authority in `dir`: keys, certificates, first revocation lists, records.
     ///
-    /// A crash before the last step leaves no authority and one after it a whole one. What a crash left is cleared away by
-    /// the next attempt; nothing was issued by it.
+    /// A crash before the last step leaves no authority and one after it a whole one. The next
+    /// attempt clears away the files that a crash left; nothing was issued by them.
     pub fn init(dir: &Path, options: InitOptions, now: SystemTime) -> Result<Self, Error> {
         let issuance = check(&options)?;
         let layout = Layout::new(dir);

@@ -17,7 +17,7 @@ use crate::{
 /// Most subject alternative names one certificate may carry.
 const MOST_NAMES: usize = 100;
 
-/// What a certificate of a network function or IPsec endpoint shall say.
+/// Contents of a certificate of a network function or IPsec endpoint.
 #[derive(Debug, Clone)]
 pub struct Leaf {
     /// Common name, and stem of the files.
@@ -26,13 +26,13 @@ pub struct Leaf {
     pub names: Vec<AlternativeName>,
     /// Types of the network function (RFC 9310), if they shall be in the certificate.
     pub functions: Vec<NfType>,
-    /// What it is for.
+    /// Its profile.
     pub profile: Profile,
     /// Kind of the key; the issuer's where none is given.
     pub algorithm: Option<Algorithm>,
     /// Validity.
     pub lifetime: Lifetime,
-    /// Whether the validity may be longer than a year.
+    /// Permission of a validity longer than a year.
     pub long_life: LongLife,
 }
 
@@ -149,7 +149,8 @@ impl Authority {
         PrivateKey::generate(algorithm)
     }
 
-    /// Signs a certificate; it is nowhere yet but in memory. With a destination it is pending until its files are there.
+    /// Signs a certificate; it is nowhere yet but in memory. With a destination it is pending until
+    /// its files are there.
     pub(super) fn certify(
         &self,
         order: &Order<'_>,
@@ -242,8 +243,8 @@ impl Authority {
         Ok(())
     }
 
-    /// Whether IKE peers can use such a certificate: every key on the way to the root, and the names. Keys are of one kind: a chain is as strong
-    /// as its weakest signature.
+    /// Checks that IKE peers can use such a certificate: every key on the way to the root, and the
+    /// names. Keys are of one kind: a chain is as strong as its weakest signature.
     fn check_ipsec(&self, order: &Order<'_>) -> Result<(), Error> {
         let keys = [
             ("the root's key", self.root.certificate.algorithm()),
@@ -264,7 +265,7 @@ impl Authority {
         }
     }
 
-    /// Records a certificate: from here on it is never lost, whoever dies.
+    /// Records a certificate: from here on it is never lost, whichever process dies.
     pub(super) fn record(&mut self, entry: &Entry) -> Result<(), Error> {
         let transaction = self.records.begin()?;
         records::insert(&transaction, entry)?;

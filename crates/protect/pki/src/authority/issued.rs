@@ -89,7 +89,8 @@ pub(super) fn subjects(certificates: &[pem::Pem]) -> Vec<String> {
 }
 
 impl Issued {
-    /// What an authority elsewhere issued for a key that is here, to be written as what is issued here is.
+    /// A certificate that an authority elsewhere issued for a key that is here, to be written like
+    /// one that is issued here.
     pub fn received(
         name: &Name,
         chain: &[Certificate],

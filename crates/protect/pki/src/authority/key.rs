@@ -55,7 +55,8 @@ impl AuthorityKey {
         Ok(Self::from(key))
     }
 
-    /// What stands in the file of the key: itself, encrypted under a passphrase where there is one, or the URI of the token's.
+    /// Contents of the file of the key: itself, encrypted under a passphrase where there is one, or
+    /// the URI of the token's.
     pub(super) fn file(&self, passphrase: Option<&Passphrase>) -> Result<zeroize::Zeroizing<String>, Error> {
         match (self, passphrase) {
             (Self::Token(key), _) => Ok(file_of(key.uri())),
@@ -102,7 +103,8 @@ pub(super) fn file_of(uri: &Pkcs11Uri) -> zeroize::Zeroizing<String> {
     format!("{uri}\n").into()
 }
 
-/// Whether an error of reading a key says that it is elsewhere: its file, or the token that its file names.
+/// Returns true if an error of reading a key says that it is elsewhere: its file, or the token that
+/// its file names.
 pub(super) fn is_elsewhere(error: &Error) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Where things are in an authority's directory, and who may touch them.
+//! Places in an authority's directory, and the right to write there.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use crate::records::{Entry, FILE as RECORDS, Role};
 use crate::state::{self, Owner};
 use crate::{Error, files};
 
-/// How often and how long to ask for the lock: ten seconds in all.
+/// Tries of the lock and the pause between them: ten seconds in all.
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
@@ -32,7 +32,7 @@ impl Drop for Lock {
     }
 }
 
-/// How far the directory is from holding an authority.
+/// Completeness of the authority in the directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wholeness {
     /// Nothing of an authority.
@@ -70,8 +70,8 @@ impl Layout {
         self.dir.join(format!("{role}.key.pem"))
     }
 
-    /// The private key of one of its own certificates: the first of its role has it as its file's name, those that took its place their serial number
-    /// with it.
+    /// The private key of one of its own certificates: the first of its role has it as its file's
+    /// name, those that took its place their serial number with it.
     pub(crate) fn key_of(&self, own: &Entry) -> PathBuf {
         match own.replaces {
             None => self.key(own.role),
@@ -79,7 +79,7 @@ impl Layout {
         }
     }
 
-    /// Where what takes the place of one of its own certificates is made.
+    /// Directory in which the successor of one of its own certificates is made.
     pub(crate) fn succession(&self) -> PathBuf {
         self.dir.join("succession.partial")
     }
@@ -89,7 +89,8 @@ impl Layout {
         self.dir.join(format!("{role}.crt.pem"))
     }
 
-    /// Where an authority is made; renamed to [`Layout::complete`] when all of it is there.
+    /// Directory in which an authority is made; renamed to [`Layout::complete`] when all of it is
+    /// there.
     pub(crate) fn partial(&self) -> PathBuf {
         self.dir.join("init.partial")
     }
@@ -138,7 +139,7 @@ impl Layout {
             }
             Wholeness::Partial => Err(Error::Unfinished(self.dir.clone())),
             Wholeness::Empty => Err(match fs::symlink_metadata(self.records()) {
-                // What may not be looked into says nothing of what is in it.
+                // A directory that may not be looked into says nothing of its contents.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     Error::file("look into", &self.dir)(error)
                 }

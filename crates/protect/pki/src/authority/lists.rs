@@ -21,7 +21,8 @@ pub(super) const DAYS: u32 = 7;
 /// Days the root's list is good for when an intermediate does the daily work and the root's key may be elsewhere.
 pub(super) const ROOT_DAYS: u32 = 180;
 
-/// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3, asks for one list beyond it.
+/// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3,
+/// asks for one list beyond it.
 const AFTER_END: time::Duration = time::Duration::days(31);
 
 /// Least time between two lists of an issuer that requesters cause.
@@ -30,9 +31,9 @@ const PAUSE: time::Duration = time::Duration::MINUTE;
 /// The newest revocation list of one of the authority's own certificates.
 #[derive(Debug, Clone)]
 pub struct IssuedList {
-    /// Whose it is.
+    /// Its issuer.
     pub issuer: Certificate,
-    /// Where network functions' certificates below it have it that it is to be found.
+    /// URL of it in network functions' certificates below its issuer.
     pub url: Option<String>,
     /// The list, DER.
     pub der: Vec<u8>,
@@ -120,7 +121,7 @@ impl Authority {
         Ok(lists)
     }
 
-    /// Where certificates below an issuer have its list: where one is, another issuer's is not.
+    /// URL of an issuer's list in certificates below it: a successor's differs from its predecessor's.
     pub(super) fn list_url(&self, issuer: &Entry) -> Option<String> {
         let url = self.issuance.crl_url.as_ref()?;
         Some(match issuer.replaces {

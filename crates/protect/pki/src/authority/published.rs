@@ -76,8 +76,8 @@ impl Published {
         &self.lists_pem
     }
 
-    /// The newest revocation list of an issuer, DER, as at a distribution point. `issuer` is the name that its certificates have for it;
-    /// those of the first issuer have none.
+    /// The newest revocation list of an issuer, DER, as at a distribution point. `issuer` is the
+    /// name that its certificates have for it; those of the first issuer have none.
     #[must_use]
     pub fn list(&self, issuer: Option<&str>) -> Option<&[u8]> {
         let found = self.lists.iter().find(|list| match issuer {

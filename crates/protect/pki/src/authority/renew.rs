@@ -7,16 +7,16 @@ use super::{Authority, Destination, Issued, deliver};
 use crate::records::{Entry, Origin, Reason, Role};
 use crate::{AlternativeName, Error, Lifetime, LongLife, NfType, PrivateKey};
 
-/// How a certificate is renewed.
+/// Parameters of a renewal.
 #[derive(Debug, Clone)]
 pub struct Renewal {
     /// Which key the new certificate is for.
     pub key: RenewalKey,
-    /// What becomes of the old certificate.
+    /// Fate of the old certificate.
     pub previous: Previous,
     /// Validity of the new certificate.
     pub lifetime: Lifetime,
-    /// Whether the validity may be longer than a year.
+    /// Permission of a validity longer than a year.
     pub long_life: LongLife,
 }
 
@@ -30,7 +30,7 @@ pub enum RenewalKey {
     Same,
 }
 
-/// What becomes of a renewed certificate's predecessor.
+/// Fate of a renewed certificate's predecessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Previous {
     /// It stays valid until its end, so that both can be in use during a change.

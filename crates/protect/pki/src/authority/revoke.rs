@@ -9,7 +9,7 @@ use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Reason, Role, State};
 use crate::{Error, Serial};
 
-/// What a revocation did.
+/// Result of a revocation.
 #[derive(Debug, Clone)]
 pub struct Revoked {
     /// The certificate.
@@ -47,7 +47,8 @@ impl Authority {
         self.revoke_entries(entries, reason, Listed::Now, now)
     }
 
-    /// Revokes a certificate as its holder asked for. The list follows within a minute: a requester does not cause one list per request.
+    /// Revokes a certificate as its holder asked for. The list follows within a minute: a requester
+    /// does not cause one list per request.
     pub fn revoke_on_request(&mut self, serial: Serial, reason: Reason, now: SystemTime) -> Result<(), Error> {
         let entry = self.records.by_serial(serial)?;
         let entry = entry.ok_or_else(|| Error::UnknownCertificate(serial.to_string()))?;

@@ -1,8 +1,9 @@
 //! A root for those who know the one of before alone.
 //!
-//! RFC 9810, section 4.4, has three certificates for that: the next root itself (newWithNew), its key signed by the root of before (newWithOld), and the other
-//! way round (oldWithNew). The last is not made: who trusts the next root alone is to refuse what the one of before has signed, and that certificate, which
-//! anybody could show, would have it accepted again.
+//! RFC 9810, section 4.4, has three certificates for that: the next root itself (newWithNew), its
+//! key signed by the root of before (newWithOld), and the other way round (oldWithNew). The last is
+//! not made: who trusts the next root alone is to refuse what the one of before has signed, and
+//! that certificate, which anybody could show, would have it accepted again.
 
 use rcgen::Issuer;
 
@@ -17,13 +18,15 @@ use crate::{Certificate, Error, Serial, TokenFault, profile};
 pub struct RootUpdate {
     /// The root (newWithNew).
     pub root: Certificate,
-    /// Its key, signed by the root of before (newWithOld). None where that root's key was elsewhere when the next root was published, or that root has no
-    /// intermediate and so may have no authority below it (path length 0).
+    /// Its key, signed by the root of before (newWithOld). None where that root's key was elsewhere
+    /// when the next root was published, or that root has no intermediate and so may have no
+    /// authority below it (path length 0).
     pub by_old: Option<Certificate>,
 }
 
 impl Authority {
-    /// What takes the place of a root, DER. None where it signs still and no other is published, or where it is not one of this authority.
+    /// The successor of a root, DER. None where it signs still and no other is published, or where
+    /// it is not one of this authority.
     pub fn root_update(&self, old: &[u8]) -> Result<Option<RootUpdate>, Error> {
         let roots = || {
             self.own
@@ -41,7 +44,8 @@ impl Authority {
         }))
     }
 
-    /// The next root's name and key, signed by the root that signs now, where that root's key is at hand. It ends with the first of the two.
+    /// The next root's name and key, signed by the root that signs now, where that root's key is at
+    /// hand. It ends with the first of the two.
     pub(super) fn new_with_old(&self, next: &Made) -> Result<Option<(Serial, Certificate)>, Error> {
         if self.intermediate.is_none() {
             return Ok(None);
@@ -71,7 +75,8 @@ impl Authority {
     }
 }
 
-/// Whether nothing of the key can be used here: its file, its token or the token's module is elsewhere. A wrong secret is another matter.
+/// Returns true if nothing of the key can be used here: its file, its token or the token's module
+/// is elsewhere. A wrong secret is another matter.
 fn is_out_of_reach(error: &Error) -> bool {
     let module = |fault: &TokenFault| matches!(fault, TokenFault::StaticBuild | TokenFault::Module { .. });
     key::is_elsewhere(error) || matches!(error, Error::Token { fault, .. } if module(fault))

@@ -7,26 +7,27 @@ use super::{Authority, Destination, Issued, deliver};
 use crate::records::Origin;
 use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, Profile, SigningRequest};
 
-/// What the certificate for a request shall say.
+/// Contents of the certificate for a request.
 #[derive(Debug, Clone)]
 pub struct Signing {
     /// Common name, and stem of the files.
     pub name: Name,
     /// Subject alternative names given by the authority's user.
     pub names: Vec<AlternativeName>,
-    /// Whether those of the request are taken as well.
+    /// Use of the request's own names.
     pub requested: RequestedNames,
     /// Types of the network function (RFC 9310).
     pub functions: Vec<NfType>,
-    /// What the certificate is for.
+    /// Profile of the certificate.
     pub profile: Profile,
     /// Validity.
     pub lifetime: Lifetime,
-    /// Whether the validity may be longer than a year.
+    /// Permission of a validity longer than a year.
     pub long_life: LongLife,
 }
 
-/// What becomes of the subject alternative names in a request. No other extension of a request is ever taken.
+/// Use of the subject alternative names in a request. No other extension of a request is ever
+/// taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequestedNames {
     /// They are left out.

@@ -1,11 +1,14 @@
 //! The authority's own certificates take each other's place while what is below them is in use.
 //!
-//! An intermediate is known by the root above it: the next one signs at once, and the one of before signs its revocation list for as long as certificates below it
-//! are valid. A root is known by itself, so its place is taken in three steps: relying parties are given the next one (*publish*), it signs (*activate*), they are
-//! not given the one of before any more (*retire*). Between the first and the last step they are given both.
+//! An intermediate is known by the root above it: the next one signs at once, and the one of before
+//! signs its revocation list for as long as certificates below it are valid. A root is known by
+//! itself, so its place is taken in three steps: relying parties are given the next one
+//! (*publish*), it signs (*activate*), they are not given the one of before any more (*retire*).
+//! Between the first and the last step they are given both.
 //!
-//! Key and certificate are made in a directory of their own, then recorded, then moved; whoever opens the authority after a crash moves what is recorded, and clears
-//! away what is not, which nobody has ever seen.
+//! Key and certificate are made in a directory of their own, then recorded, then moved. The next
+//! opening of the authority after a crash moves recorded files, and clears away others, which no
+//! relying party has ever seen.
 
 use std::fs;
 use std::time::SystemTime;
@@ -23,33 +26,33 @@ use crate::{Algorithm, Certificate, Error, Lifetime, Profile};
 /// Most octets of a certificate of one's own.
 const LARGEST: u64 = 1 << 20;
 
-/// What takes a certificate's place.
+/// Properties of a certificate's successor.
 #[derive(Debug, Clone)]
 pub struct Successor {
     /// Kind of its key; that of the one whose place it takes where none is given.
     pub algorithm: Option<Algorithm>,
-    /// Where its key is from.
+    /// Source of its key.
     pub key: KeySource,
-    /// What becomes of a key that would be in a file, where the one of before is in a token.
+    /// Permission of a key in a file, where the one of before is in a token.
     pub out_of_token: OutOfToken,
     /// Its validity.
     pub lifetime: Lifetime,
 }
 
-/// Whether a key in a file may take the place of one in a token.
+/// Permission of a key in a file in the place of one in a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutOfToken {
-    /// It is refused: nobody would notice.
+    /// It is refused: the operator would not notice.
     #[default]
     Refuse,
     /// It may.
     Allow,
 }
 
-/// Whether a step is taken that leaves some relying parties behind.
+/// Permission of a step that leaves some relying parties behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Anyway {
-    /// It is refused, and says whom.
+    /// It is refused; the error names them.
     #[default]
     No,
     /// It is taken.
@@ -114,8 +117,9 @@ impl Authority {
         Ok(made.entry.certificate)
     }
 
-    /// Has the next root sign: by an intermediate of its own, where the root of before has one. Refused while a certificate is in use that was written before the
-    /// next root was published: its holder may not trust it.
+    /// Has the next root sign: by an intermediate of its own, where the root of before has one.
+    /// Refused while a certificate is in use that was written before the next root was published:
+    /// its holder may not trust it.
     pub fn activate_root(
         &mut self,
         intermediate: Successor,
@@ -159,7 +163,8 @@ impl Authority {
         Ok(root.entry.certificate)
     }
 
-    /// Has relying parties given the roots of before no more. Refused while certificates below these are in use. Gives those that were retired.
+    /// Has relying parties given the roots of before no more. Refused while certificates below
+    /// these are in use. Gives those that were retired.
     pub fn retire_roots(&mut self, anyway: Anyway, now: SystemTime) -> Result<Vec<Certificate>, Error> {
         let of_before = |own: &&Own| own.phase == Phase::Previous && own.entry.role == Role::Root;
         let roots: Vec<Entry> = self.own.iter().filter(of_before).map(|own| own.entry.clone()).collect();
@@ -191,7 +196,8 @@ impl Authority {
         Ok(roots.into_iter().map(|root| root.certificate).collect())
     }
 
-    /// A key in a file is protected as the one was whose place it takes: by the passphrase of that, and a token's is not followed by one in a file unawares.
+    /// A key in a file is protected as the one was whose place it takes: by the passphrase of that,
+    /// and a token's is not followed by one in a file unawares.
     fn check_key(&self, old: &Entry, next: &Successor) -> Result<(), Error> {
         let path = self.layout.key_of(old);
         if matches!(next.key, KeySource::Token(_)) {
@@ -263,8 +269,9 @@ impl Authority {
     }
 }
 
-/// Names of functions of whose certificates one is valid, has no successor and is like this. A successor took its place, or was issued later by the same names.
-/// All are in the order in which they were recorded.
+/// Names of functions of whose certificates one is valid, has no successor and is like this. A
+/// successor took its place, or was issued later by the same names. All are in the order in which
+/// they were recorded.
 fn in_use_at(all: &[Entry], now: SystemTime, like: impl Fn(usize, &Entry) -> bool) -> Vec<String> {
     let replaced = |at: usize, entry: &Entry| {
         let same = |other: &Entry| other.name == entry.name && other.certificate.names() == entry.certificate.names();
@@ -281,8 +288,8 @@ fn in_use_at(all: &[Entry], now: SystemTime, like: impl Fn(usize, &Entry) -> boo
     names
 }
 
-/// Moves what was made and recorded to its place, after a crash too, and clears the rest away: but for the URI of a key that a token may have made,
-/// which the next attempt looks for.
+/// Moves what was made and recorded to its place, after a crash too, and clears the rest away: but
+/// for the URI of a key that a token may have made, which the next attempt looks for.
 pub(super) fn finish(layout: &Layout, records: &Records) -> Result<(), Error> {
     let stage = Layout::new(&layout.succession());
     if !stage.dir().exists() {

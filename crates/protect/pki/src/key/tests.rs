@@ -192,7 +192,8 @@ proptest! {
         let mut document = ml_dsa_document(Algorithm::MlDsa44, &tlv(0x80, &[7; 32]));
         let whole = PrivateKey::from_pkcs8(&document).unwrap();
         document[at] ^= 1 << bit;
-        // A changed seed is another key, and a changed algorithm another key of the same seed; anything else is refused.
+        // A changed seed is another key, and a changed algorithm another key of the same seed;
+        // anything else is refused.
         if let Ok(key) = PrivateKey::from_pkcs8(&document) {
             prop_assert_ne!(key.public_key(), whole.public_key());
         }

@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use crate::{Certificate, Error, Serial};
 
-/// What the authority knows of a certificate.
+/// The authority's record of a certificate.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub(crate) serial: Serial,
@@ -22,7 +22,7 @@ pub struct Entry {
     pub(crate) reason: Option<Reason>,
     /// Directory its files were to be written to, while that is not known to be done.
     pub(crate) destination: Option<String>,
-    /// Whether its key is delivered with it: without the key it is worth nothing then.
+    /// True if its key is delivered with it: without the key it is worth nothing then.
     pub(crate) carries_key: bool,
     pub(crate) replaces: Option<Serial>,
     pub(crate) certificate: Certificate,
@@ -35,7 +35,7 @@ impl Entry {
         self.serial
     }
 
-    /// Whose certificate it is.
+    /// Role of its holder.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
@@ -53,13 +53,13 @@ impl Entry {
         &self.name
     }
 
-    /// Who made its key.
+    /// Origin of its key.
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What became of it.
+    /// Its state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
@@ -125,7 +125,7 @@ macro_rules! words {
     };
 }
 
-/// Whose certificate it is.
+/// Role of a certificate's holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The trust anchor.
@@ -142,7 +142,7 @@ words!(Role, "role", {
     NetworkFunction => "network-function",
 });
 
-/// Where one of the authority's own certificates is in its succession.
+/// Phase of one of the authority's own certificates in its succession.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// A root that relying parties are given, and that signs nothing yet.
@@ -162,7 +162,7 @@ words!(Phase, "phase", {
     Retired => "retired",
 });
 
-/// Who made the key.
+/// Origin of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The authority, which handed it out and kept no copy.
@@ -176,7 +176,7 @@ words!(Origin, "origin", {
     Request => "request",
 });
 
-/// What became of a certificate.
+/// State of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Recorded, its files not yet known to be written; only seen while it is issued or after a crash.

@@ -7,7 +7,7 @@ use super::{Entry, FILE, Phase, Records, Role};
 use crate::authority::{Layout, Trusted, chain_pem};
 use crate::{Certificate, Destination, Error, Invitation, Issued, Published, Serial};
 
-/// What an authority has done so far.
+/// The record of an authority's past actions.
 #[derive(Debug)]
 pub struct Register {
     records: Records,

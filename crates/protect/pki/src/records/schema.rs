@@ -7,7 +7,8 @@ use crate::Error;
 /// Version this program reads and writes.
 pub(super) const VERSION: i64 = 1;
 
-/// A serial number is unique: SQLite itself refuses a second certificate with the same number. No certificate is ever deleted.
+/// A serial number is unique: SQLite itself refuses a second certificate with the same number. No
+/// certificate is ever deleted.
 const CERTIFICATES: &str = "
 CREATE TABLE issuance (
     id            INTEGER PRIMARY KEY CHECK (id = 1),
@@ -72,8 +73,9 @@ CREATE TABLE unaudited (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Invitations to enrol by a secret, or by a vendor's certificate (its root, DER, and the name in it), and the certificates they give.
-/// `serial` is the certificate that was given. `closed` is when the invitation gives no more; the secret is gone from then on.
+/// Invitations to enrol by a secret, or by a vendor's certificate (its root, DER, and the name in
+/// it), and the certificates they give. `serial` is the certificate that was given. `closed` is
+/// when the invitation gives no more; the secret is gone from then on.
 const INVITATIONS: &str = "
 CREATE TABLE invitation (
     reference TEXT NOT NULL PRIMARY KEY,
@@ -98,7 +100,8 @@ CREATE TABLE invitation (
 CREATE INDEX invitation_vendor ON invitation (created) WHERE closed IS NULL AND vendor IS NOT NULL;
 ";
 
-/// The place of each of the authority's own certificates in its succession, since when, and a revocation list that is due.
+/// The place of each of the authority's own certificates in its succession, since when, and a
+/// revocation list that is due.
 const OWN: &str = "
 CREATE TABLE own (
     serial BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),
@@ -108,8 +111,8 @@ CREATE TABLE own (
 ) STRICT;
 ";
 
-/// Name and key of a root once more, signed by the root whose place it takes (RFC 9810, section 4.4). It is given to a client that asks,
-/// and is in no list of certificates.
+/// Name and key of a root once more, signed by the root whose place it takes (RFC 9810, section
+/// 4.4). It is given to a client that asks, and is in no list of certificates.
 const NEW_WITH_OLD: &str = "
 CREATE TABLE new_with_old (
     root   BLOB NOT NULL PRIMARY KEY REFERENCES certificate (serial),

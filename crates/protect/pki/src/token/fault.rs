@@ -2,7 +2,7 @@
 
 use crate::Algorithm;
 
-/// What is wrong with a token, its module or a key in it.
+/// Fault of a token, its module or a key in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
@@ -14,7 +14,7 @@ pub enum TokenFault {
     Module {
         /// Its file or name.
         module: String,
-        /// What the loader or the module reports.
+        /// The report of the loader or the module.
         reason: String,
     },
     /// No token has these attributes.
@@ -81,13 +81,13 @@ pub enum TokenFault {
     /// The token has no mechanism for this algorithm.
     #[error("token {token} (module {module}) has no {algorithm}; it has {}", algorithms(.offered))]
     Unsupported {
-        /// What was asked for.
+        /// The algorithm that was asked for.
         algorithm: Algorithm,
         /// Label of the token.
         token: String,
         /// Description and version of the module.
         module: String,
-        /// What it has.
+        /// The algorithms that it has.
         offered: Vec<Algorithm>,
     },
     /// The key is of a kind that signs no certificates here.
@@ -99,7 +99,7 @@ pub enum TokenFault {
     /// Every use of the key needs the PIN again.
     #[error("the key asks for the PIN at each signature (CKA_ALWAYS_AUTHENTICATE), which is not supported")]
     AlwaysAuthenticate,
-    /// The token gives the key to whoever is logged in.
+    /// The token gives the key to every user that is logged in.
     #[error("the key can be read out of the token (CKA_SENSITIVE is false)")]
     Readable,
     /// The token has made a key that can leave it.

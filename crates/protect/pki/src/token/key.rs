@@ -17,7 +17,8 @@ use crate::{Algorithm, Error, PublicKey};
 
 use session::Token;
 
-/// What is signed to see whether the key in a token is the one that is expected: the beginning of no certificate or list.
+/// Message that is signed to check that the key in a token is the expected one: the beginning of no
+/// certificate or list.
 const PROBE: &[u8] = b"Bartizan: is the key in the token that of the certificate?";
 
 /// A private key in a token, with a session of its own.
@@ -28,12 +29,13 @@ pub(crate) struct TokenKey {
     state: Mutex<State>,
 }
 
-/// Whether the token can be asked for a signature.
+/// State of the session with the token.
 enum State {
     Open(Open),
     /// The token was lost; the next signature opens a session.
     Closed,
-    /// A session was to be opened again and the token refused the PIN: it is not tried a second time, because tokens lock.
+    /// A session was to be opened again and the token refused the PIN: it is not tried a second
+    /// time, because tokens lock.
     Refused(TokenFault),
 }
 
@@ -73,7 +75,8 @@ impl TokenKey {
         Err(named(TokenFault::NoPublicKey))
     }
 
-    /// Refuses a token in which [`TokenKey::generate`] could make no such key: it lacks the mechanism, or has a key of this name.
+    /// Refuses a token in which [`TokenKey::generate`] could make no such key: it lacks the
+    /// mechanism, or has a key of this name.
     pub(crate) fn require(uri: &Pkcs11Uri, pin: Option<&Pin>, algorithm: Algorithm) -> Result<(), Error> {
         let named = named(uri);
         let token = Token::open(uri, pin, session::Access::Write)?;
@@ -91,7 +94,8 @@ impl TokenKey {
         Ok(made)
     }
 
-    /// A signature over `message`, which has been verified: what a token gives is believed no more than what a file holds.
+    /// A signature over `message`, which has been verified: what a token gives is believed no more
+    /// than what a file holds.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         let named = named(&self.uri);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +199,7 @@ impl Open {
     }
 }
 
-/// Whether an error is cured by a new session.
+/// Returns true if an error is cured by a new session.
 fn is_lost(error: &CryptokiError) -> bool {
     let CryptokiError::Pkcs11(value, _) = error else {
         return false;
@@ -212,7 +216,7 @@ fn is_lost(error: &CryptokiError) -> bool {
             | RvError::KeyHandleInvalid
             | RvError::ObjectHandleInvalid
             | RvError::CryptokiNotInitialized
-            // What SoftHSM gives where the directory of its token is gone.
+            // Error of SoftHSM where the directory of its token is gone.
             | RvError::GeneralError
     )
 }

@@ -13,8 +13,8 @@ const LONGEST: usize = 4096;
 
 /// A private key of a PKCS#11 token, named by a URI.
 ///
-/// Attributes that this program does not match a key by are refused, where RFC 7512 would have them ignored: one that is
-/// ignored lets the URI name more keys than its author wrote.
+/// Attributes that this program does not match a key by are refused, where RFC 7512 would have them
+/// ignored: one that is ignored lets the URI name more keys than its author wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pkcs11Uri {
     pub(super) token: Option<String>,
@@ -28,7 +28,7 @@ pub struct Pkcs11Uri {
     pub(super) pin_source: Option<PathBuf>,
 }
 
-/// Where the module is.
+/// Location of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Module {
     /// `module-path`: the file.
@@ -38,7 +38,7 @@ pub(super) enum Module {
 }
 
 impl Pkcs11Uri {
-    /// Whether a text is meant as a PKCS #11 URI, well formed or not.
+    /// Returns true if a text is meant as a PKCS #11 URI, well formed or not.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         text.get(..SCHEME.len())
@@ -51,7 +51,7 @@ impl Pkcs11Uri {
         self.pin_source.as_deref()
     }
 
-    /// Whether it names the key by its CKA_ID.
+    /// Returns true if it names the key by its CKA_ID.
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }
@@ -64,7 +64,8 @@ impl Pkcs11Uri {
         }
     }
 
-    /// Whether this one is `other` to which [`Pkcs11Uri::with_id`] may have added the CKA_ID.
+    /// Returns true if this one is `other` to which [`Pkcs11Uri::with_id`] may have added the
+    /// CKA_ID.
     pub(crate) fn specifies(&self, other: &Self) -> bool {
         self.id.is_some()
             && (other.id.is_none() || other.id == self.id)

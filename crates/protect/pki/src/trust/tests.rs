@@ -56,7 +56,7 @@ fn a_leaf_is_signed_by_its_own_authority_alone_and_found_on_its_list() {
     }
 }
 
-/// What operators' own authorities have, and this one does not.
+/// Kinds of keys that operators' own authorities have, and this one does not.
 #[test]
 fn signatures_of_rsa_and_p_521_are_verified_too() {
     for algorithm in [

@@ -1,7 +1,8 @@
 //! The keys of a new authority: those in tokens are come by in an order that leaves none behind without a name.
 //!
-//! A token takes no part in what makes a directory whole or not at all. So the URI of a key, with a random CKA_ID that no other key has,
-//! is on disk before the token makes the key, and an attempt after a crash uses the key that the crash left.
+//! A token takes no part in what makes a directory whole or not at all. So the URI of a key, with a
+//! random CKA_ID that no other key has, is on disk before the token makes the key, and an attempt
+//! after a crash uses the key that the crash left.
 
 use std::fs;
 use std::sync::Arc;

@@ -146,8 +146,9 @@ fn an_update_keeps_the_names_and_is_given_once_for_a_key() {
     ));
 }
 
-/// A request for an update that somebody had recorded was answered by a new certificate for a key that was revoked as compromised, for as long as the
-/// certificate that signed the request was valid.
+/// A request for an update that an attacker had recorded was answered by a new certificate for a
+/// key that was revoked as compromised, for as long as the certificate that signed the request was
+/// valid.
 #[test]
 fn a_key_that_was_revoked_is_certified_by_no_update_and_no_invitation() {
     let (_dir, mut authority) = authority(quick());
@@ -165,14 +166,16 @@ fn a_key_that_was_revoked_is_certified_by_no_update_and_no_invitation() {
         Err(Error::RevokedKey(_))
     ));
     assert_eq!(authority.list().unwrap().len(), 3, "nothing was issued");
-    // The holder of the old certificate goes on with another key, and so does one whose receiver refused its certificate.
+    // The holder of the old certificate goes on with another key, and so does one whose receiver
+    // refused its certificate.
     let third = authority.update(old.serial(), &other, now()).unwrap();
     let serial = third.serial().to_string();
     authority.revoke(&serial, Reason::CessationOfOperation, now()).unwrap();
     assert!(authority.update(old.serial(), &other, now()).is_ok());
 }
 
-/// The oldest open invitation was taken, used by a key that was lost, and the new one was of no use until the old one had ended.
+/// The oldest open invitation was taken, used by a key that was lost, and the new one was of no use
+/// until the old one had ended.
 #[test]
 fn who_is_invited_again_by_a_vendors_certificate_comes_by_the_newer_invitation() {
     let (_vendors, mut vendor) = authority(InitOptions::new(Algorithm::EcdsaP256));
@@ -264,7 +267,8 @@ fn updates_and_revocations_by_a_requester_are_bounded() {
     }
     let more = authority.update(first.serial(), &key(Algorithm::Ed25519), now());
     assert!(matches!(more, Err(Error::TooManyUpdates { .. })), "{more:?}");
-    // The list of `init` is of this minute; one list has all of them a minute later, and the next is due at half of its time.
+    // The list of `init` is of this minute; one list has all of them a minute later, and the next
+    // is due at half of its time.
     let minute = Duration::from_secs(60);
     assert!(authority.renew_lists(&[], now() + minute / 2).unwrap().is_empty());
     assert_eq!(list_numbers(&authority.crl().unwrap()), [1]);

@@ -1,4 +1,4 @@
-//! What a crash leaves, taken up by the next opening.
+//! Files that a crash leaves, taken up by the next opening.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -25,7 +25,7 @@ fn a_certificate_whose_key_was_written_is_delivered_by_the_next_opening() {
     let (entry, key) = pending(&mut authority, &out);
     let hidden = files::staging_path(&out.dir.join("nrf.key.pem"), &entry.serial.to_string());
     fs::write(&hidden, key.to_pem().as_bytes()).unwrap();
-    // What was asked for it, which no record has.
+    // The mode that was asked for it, which no record has.
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o640)).unwrap();
     let authority = reopen(authority);
     assert_eq!(authority.show("nrf").unwrap().state(), State::Issued);
@@ -52,7 +52,7 @@ fn a_half_replaced_pair_is_made_whole_by_the_next_opening() {
 #[test]
 fn a_destination_that_cannot_be_written_leaves_an_abandoned_record_and_no_key() {
     let (dir, mut authority) = authority(quick());
-    // Directories where the files should be: renaming onto them fails whoever runs the test.
+    // Directories where the files should be: renaming onto them fails for every user, root too.
     let out = Destination {
         overwrite: Overwrite::Replace,
         ..Destination::new(&dir.path().join("out"))

@@ -19,7 +19,7 @@ fn below() -> Successor {
     }
 }
 
-/// Whether what was issued leads to this root by what comes with it.
+/// Returns true if what was issued leads to this root by what comes with it.
 fn leads(issued: &Issued, root: &Certificate) -> bool {
     let foreign = |of: &Certificate| ForeignCertificate::from_der(of.der()).unwrap();
     let at_hand: Vec<_> = issued.between().iter().map(foreign).collect();
@@ -130,7 +130,7 @@ fn a_root_is_replaced_in_three_steps_none_of_which_leaves_anybody_behind() {
         let nrf = renewed(&mut authority, "nrf", later(4));
         assert_eq!(ders(nrf.roots()), [new.der(), old.der()]);
         assert!(leads(&nrf, &new) && !leads(&nrf, &old));
-        // What the old root stands above is revoked by a list that its own issuer signs.
+        // A certificate below the old root is revoked by a list that its own issuer signs.
         let own = authority.own.iter().filter(|own| own.phase == Phase::Previous).count();
         assert_eq!(own, if authority.intermediate().is_some() { 2 } else { 1 });
         authority.revoke("amf", Reason::Superseded, later(4)).unwrap_err();
@@ -234,7 +234,7 @@ fn what_a_crash_left_between_record_and_file_is_moved_by_the_next_opening() {
     let mut opened = Authority::open(&path, None, now()).unwrap();
     assert!(key.exists() && !stage.exists());
     opened.issue(&leaf("nrf"), now()).unwrap();
-    // What was not recorded was never seen: it is cleared away.
+    // Files that were not recorded were never seen: they are cleared away.
     fs::create_dir(&stage).unwrap();
     fs::write(stage.join("intermediate.key.pem"), "half a k").unwrap();
     drop(opened);

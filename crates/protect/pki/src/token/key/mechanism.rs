@@ -1,4 +1,5 @@
-//! Algorithms by the mechanisms of PKCS#11: ECDSA over a digest made here, since every token has that; EdDSA of version 3.0; ML-DSA of version 3.2.
+//! Algorithms by the mechanisms of PKCS#11: ECDSA over a digest made here, since every token has
+//! that; EdDSA of version 3.0; ML-DSA of version 3.2.
 
 use std::borrow::Cow;
 
@@ -16,7 +17,7 @@ use crate::algorithm::oid;
 /// Ed25519 as PKCS#11 3.0, section 2.3.3, lets CKA_EC_PARAMS name it too: a PrintableString.
 const EDWARDS25519: &[u8] = b"\x13\x0cedwards25519";
 
-/// What a signature is asked for by.
+/// Mechanism of a signature.
 pub(super) fn signing(algorithm: Algorithm) -> Mechanism<'static> {
     match algorithm {
         Algorithm::EcdsaP256 | Algorithm::EcdsaP384 => Mechanism::Ecdsa,
@@ -27,7 +28,7 @@ pub(super) fn signing(algorithm: Algorithm) -> Mechanism<'static> {
     }
 }
 
-/// What the token signs: CKM_ECDSA takes the digest, the others the message.
+/// Bytes that the token signs: CKM_ECDSA takes the digest, the others the message.
 pub(super) fn signed(algorithm: Algorithm, message: &[u8]) -> Cow<'_, [u8]> {
     match algorithm {
         Algorithm::EcdsaP256 => Cow::Owned(digest(&SHA256, message).as_ref().to_vec()),
@@ -36,7 +37,8 @@ pub(super) fn signed(algorithm: Algorithm, message: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// What a key is made by, and attributes that name its kind: a token may know one of them and not another.
+/// Mechanism that makes a key, and attributes that name its kind: a token may know one of them and
+/// not another.
 pub(super) fn generating(algorithm: Algorithm) -> (Mechanism<'static>, Vec<Attribute>) {
     let curve = |oid: ObjectIdentifier| oid.to_der().ok().map(Attribute::EcParams);
     let set = |set: MlDsaParameterSetType| vec![Attribute::ParameterSet(set.into())];

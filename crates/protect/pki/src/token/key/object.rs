@@ -79,7 +79,8 @@ pub(super) fn algorithm(token: &Token, key: ObjectHandle) -> Result<Algorithm, T
     })
 }
 
-/// The public keys that may be a private key's: those of its CKA_ID, and that in CKA_PUBLIC_KEY_INFO of the private key itself.
+/// The public keys that may be a private key's: those of its CKA_ID, and that in
+/// CKA_PUBLIC_KEY_INFO of the private key itself.
 pub(super) fn public(token: &Token, key: ObjectHandle, algorithm: Algorithm) -> Result<Vec<PublicKey>, TokenFault> {
     let id = id(token, key)?;
     let mut found = Vec::new();
@@ -124,19 +125,19 @@ pub(super) fn public_of(
     Ok(Some(PublicKey::from_raw(algorithm, &raw)))
 }
 
-/// Whether a key cannot be read out in plaintext.
+/// Returns true if a key cannot be read out in plaintext.
 pub(super) fn is_sensitive(token: &Token, key: ObjectHandle) -> Result<bool, TokenFault> {
     let read = read(token, key, AttributeType::Sensitive)?;
     Ok(matches!(read, Some(Attribute::Sensitive(true))))
 }
 
-/// Whether a key can leave the token, wrapped under another.
+/// Returns true if a key can leave the token, wrapped under another.
 pub(super) fn is_extractable(token: &Token, key: ObjectHandle) -> Result<bool, TokenFault> {
     let read = read(token, key, AttributeType::Extractable)?;
     Ok(!matches!(read, Some(Attribute::Extractable(false))))
 }
 
-/// Whether the PIN is asked for at every use of a key.
+/// Returns true if the PIN is asked for at every use of a key.
 pub(super) fn asks_each_time(token: &Token, key: ObjectHandle) -> Result<bool, TokenFault> {
     let read = read(token, key, AttributeType::AlwaysAuthenticate)?;
     Ok(matches!(read, Some(Attribute::AlwaysAuthenticate(true))))

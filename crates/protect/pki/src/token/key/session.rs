@@ -18,7 +18,7 @@ use crate::token::{Pin, Pkcs11Uri, TokenFault};
 /// Modules of this process. None is unloaded: C_Finalize would end the sessions of every key.
 static MODULES: Mutex<BTreeMap<PathBuf, Pkcs11>> = Mutex::new(BTreeMap::new());
 
-/// Where distributions put modules that are named without their path.
+/// Directories into which distributions put modules that are named without their path.
 const DIRECTORIES: [&str; 9] = [
     "/usr/lib/pkcs11",
     "/usr/lib64/pkcs11",
@@ -31,7 +31,7 @@ const DIRECTORIES: [&str; 9] = [
     "/usr/local/lib/softhsm",
 ];
 
-/// What a session is for.
+/// Purpose of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// Keys are used.

@@ -6,7 +6,8 @@ use pkcs8::der::{Decode, Encode, Tag};
 
 use crate::Algorithm;
 
-/// The signature of a certificate: for ECDSA Ecdsa-Sig-Value (RFC 5480, appendix A), of the two halves that the token gives.
+/// The signature of a certificate: for ECDSA Ecdsa-Sig-Value (RFC 5480, appendix A), of the two
+/// halves that the token gives.
 pub(super) fn encoded(algorithm: Algorithm, signature: Vec<u8>) -> Result<Vec<u8>, Error> {
     let size = match algorithm {
         Algorithm::EcdsaP256 => 32,
@@ -25,7 +26,8 @@ pub(super) fn encoded(algorithm: Algorithm, signature: Vec<u8>) -> Result<Vec<u8
     der().map_err(|_: pkcs8::der::Error| Error::InvalidValue)
 }
 
-/// The bit string of a SubjectPublicKeyInfo, from CKA_EC_POINT: an octet string around it, which some modules leave out.
+/// The bit string of a SubjectPublicKeyInfo, from CKA_EC_POINT: an octet string around it, which
+/// some modules leave out.
 pub(super) fn point(algorithm: Algorithm, attribute: &[u8]) -> Option<&[u8]> {
     let size = match algorithm {
         Algorithm::EcdsaP256 => 65,

@@ -1,5 +1,6 @@
-//! A token that is lost between two signatures, with SoftHSM. Its configuration is read from the environment, which a test must not change for
-//! others of its process: so each of these runs in a process of its own.
+//! A token that is lost between two signatures, with SoftHSM. Its configuration is read from the
+//! environment, which a test must not change for others of its process: so each of these runs in a
+//! process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
