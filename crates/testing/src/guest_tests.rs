@@ -12,7 +12,7 @@ use bartizan_host::{Facts, Feature, Guest, GuestKernel};
 /// The tests of a binary that stand in its module `as_root` and need a guest kernel.
 #[derive(Debug)]
 pub struct GuestTests {
-    /// Which kernel.
+    /// The kernel of the guest.
     pub kernel: GuestKernel,
     /// Features that it must have: tried in the guest before each test.
     pub needs: &'static [Feature],

@@ -35,7 +35,7 @@ pub(super) fn run(bytes: &[u8]) {
     let Some(tracker) = tracker else { return };
     let association = tracker.finish(Ending::Open, |_| {});
     let sent = [&association.from_initiator, &association.from_responder];
-    // Which end is the initiator follows from what arrived.
+    // The packets that arrived decide which end is the initiator.
     let sum = |of: fn(&bartizan_wire::sctp::Sent) -> u64| sent.iter().map(|sent| of(sent)).sum::<u64>();
     assert_eq!(sum(|sent| sent.packets), packets.iter().sum::<u64>());
     let distinct = numbers.iter().map(BTreeSet::len).sum::<usize>() as u64;

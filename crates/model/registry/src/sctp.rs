@@ -67,7 +67,8 @@ pub fn sctp_application_at(port: u16) -> Option<&'static SctpApplication> {
     SCTP_APPLICATIONS.iter().find(|known| known.port == Some(port))
 }
 
-/// By what ALPN (RFC 7301) calls SCTP associations that gateways carry over TLS, in the frames of version 1.
+/// ALPN name (RFC 7301) of SCTP associations that gateways carry over TLS, in the frames of version
+/// 1.
 pub const SCTP_OVER_TLS: &str = "bartizan-sctp/1";
 
 /// The same over QUIC, with a stream for each of SCTP's.

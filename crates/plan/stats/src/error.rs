@@ -1,4 +1,4 @@
-//! Why values are no sample.
+//! Reasons why values are no sample.
 
 /// Faults of the input that prevent an estimate: always the caller's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum Error {
     /// A value is infinite or not a number.
     #[error("value {index} is not a finite number")]
     NotFinite {
-        /// Which one, counted from 0.
+        /// Its index, counted from 0.
         index: usize,
     },
     /// Pairs need as many values on one side as on the other.

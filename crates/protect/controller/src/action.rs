@@ -30,7 +30,7 @@ pub enum Action {
         uid: String,
         /// The node, where a key waited.
         node: Option<String>,
-        /// Why there is no certificate, where that is a failure.
+        /// The reason why there is no certificate, where that is a failure.
         failure: Option<(Cause, String)>,
     },
     /// Write the authority's newest revocation lists into a Secret of ours.
@@ -64,7 +64,7 @@ pub struct Order {
     pub ip: Vec<String>,
     /// URIs.
     pub uri: Vec<String>,
-    /// Why.
+    /// The reason.
     pub why: Why,
     /// The resourceVersion that is replaced; none where there is no Secret, which must then still be so.
     pub replaces: Option<String>,
@@ -73,7 +73,7 @@ pub struct Order {
     pub owner: Option<(String, String)>,
 }
 
-/// Why a certificate is issued, most urgent first.
+/// Reason why a certificate is issued, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
     /// There is none.
@@ -94,7 +94,7 @@ pub enum Why {
     Ends,
 }
 
-/// Which kind of resource has a status.
+/// Kind of a resource that has a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object {
     /// A Network.

@@ -25,7 +25,7 @@ pub struct Asked {
     pub uid: String,
     /// The names that it asks for, as certificates' are written.
     pub names: BTreeSet<String>,
-    /// When it was written.
+    /// The time at which it was written.
     pub since: SystemTime,
     /// Its state.
     pub answer: Answer,
@@ -58,7 +58,7 @@ pub enum Answer {
     Gone,
 }
 
-/// Why an attempt failed, as the condition `Issued` gives it.
+/// Reason why an attempt failed, as the condition `Issued` gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Cause {
     /// It was not approved.
@@ -142,7 +142,8 @@ impl Cause {
 }
 
 impl Received {
-    /// Why it must not be written into the Secret of a node; none where it is what was asked for.
+    /// The reason why it must not be written into the Secret of a node; none where it is what was
+    /// asked for.
     #[must_use]
     pub fn fault(
         &self,

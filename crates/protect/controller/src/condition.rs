@@ -27,9 +27,9 @@ pub struct Condition {
     pub kind: &'static str,
     /// Its status.
     pub state: State,
-    /// Why, in one word.
+    /// The reason in one word.
     pub reason: &'static str,
-    /// Why, for people.
+    /// The reason for people.
     pub message: String,
 }
 

@@ -1,4 +1,5 @@
-//! Which of several controllers acts: a Lease (coordination.k8s.io/v1), decided as client-go decides it.
+//! Leader election among several controllers: a Lease (coordination.k8s.io/v1), decided as
+//! client-go decides it.
 //!
 //! No clock of another machine is believed. The measure is the time since, by this process's
 //! monotonic time, the Lease was seen to change.
@@ -56,7 +57,7 @@ pub struct Election {
     me: String,
     timing: Timing,
     seen: Option<(Lease, Duration)>,
-    /// When the request was sent by which it last became or stayed the holder.
+    /// Time of the request by which it last became or stayed the holder.
     renewed: Option<Duration>,
 }
 
@@ -137,7 +138,7 @@ impl Election {
             .is_some_and(|renewed| now.saturating_sub(renewed) < self.timing.deadline)
     }
 
-    /// Until when it may act, if nothing is renewed any more.
+    /// Time until which it may act, if nothing is renewed any more.
     #[must_use]
     pub fn leading_until(&self) -> Option<Duration> {
         self.renewed.map(|renewed| renewed + self.timing.deadline)

@@ -23,7 +23,8 @@ pub struct Meta {
     pub version: String,
     /// Its generation: counts changes of its spec.
     pub generation: i64,
-    /// When it was created, as the API server writes it (RFC 3339, UTC), so that texts sort by time.
+    /// Time of its creation, as the API server writes it (RFC 3339, UTC), so that texts sort by
+    /// time.
     pub created: String,
     /// True if it is labelled as this controller's.
     pub managed: bool,
@@ -86,8 +87,8 @@ pub struct Certificate {
     pub not_after: SystemTime,
     /// Its serial number as the authority writes it.
     pub serial: String,
-    /// True if the authority's issuing certificate has signed it; of an issuer elsewhere, whether
-    /// it is of that one and leads to the root next to it.
+    /// True if the authority's issuing certificate has signed it. For an issuer elsewhere, true if
+    /// that issuer has, and the chain leads to the root next to it.
     pub of_this_authority: bool,
     /// True if the key next to it is its key.
     pub key_matches: bool,
@@ -104,7 +105,7 @@ pub struct Pods {
     pub answered: usize,
     /// The worst that one of them said.
     pub found: Option<(Finding, Box<str>)>,
-    /// Why one of them has said nothing.
+    /// The reason why one of them has said nothing.
     pub silent: Option<Box<str>>,
 }
 
@@ -135,7 +136,7 @@ impl Pods {
 pub struct Failure {
     /// Its cause.
     pub cause: Cause,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// Number of failures in a row.
     pub count: u32,

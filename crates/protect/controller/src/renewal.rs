@@ -1,4 +1,4 @@
-//! When a node's certificate has to be issued again.
+//! Reasons to issue a node's certificate again.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -39,7 +39,7 @@ fn share(namespace: &str, node: &str) -> f64 {
     f64::from(u32::try_from(hash >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
-/// Why the Secret's certificate has to be issued again, if it has to.
+/// The reason why the Secret's certificate has to be issued again, if it has to.
 #[must_use]
 pub fn due(
     secret: &Secret,

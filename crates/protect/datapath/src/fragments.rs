@@ -8,7 +8,7 @@ use crate::flow::Flow;
 /// Packets in fragments that are remembered; an older one is forgotten for a newer one.
 const MOST: usize = 256;
 
-/// Which packet a fragment is of.
+/// The packet that a fragment is of.
 type Key = (IpAddr, IpAddr, u8, u32);
 
 /// The SAs that first fragments were of, by their SPIs.

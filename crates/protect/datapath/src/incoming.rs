@@ -32,7 +32,7 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// Why a packet that arrived is dropped.
+/// Reason why a packet that arrived is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is of no SA.

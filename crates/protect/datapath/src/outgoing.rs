@@ -66,7 +66,7 @@ pub struct Sealed<'a, W> {
     pub way: &'a W,
 }
 
-/// Why a packet is dropped.
+/// Reason why a packet is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsent {
     /// It is no IP packet.

@@ -144,9 +144,9 @@ impl Confirmation {
         Ok(Some(Self { hash, id, status }))
     }
 
-    /// Returns true if it is of this certificate. Which hash was used is known by its length: an
-    /// algorithm that brings no hash of its own, as ML-DSA, has it named in the message, and the
-    /// name says nothing more.
+    /// Returns true if it is of this certificate. The hash is known by its length: an algorithm
+    /// that brings no hash of its own, as ML-DSA, has it named in the message, and the name says
+    /// nothing more.
     pub(crate) fn is_of(&self, certificate: &[u8]) -> bool {
         let hash = match self.hash.len() {
             32 => &digest::SHA256,

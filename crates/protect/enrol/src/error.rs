@@ -2,7 +2,7 @@
 
 use crate::Failure;
 
-/// Why an exchange ended without what was asked for.
+/// Reason why an exchange ended without what was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

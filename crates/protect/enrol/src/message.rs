@@ -18,7 +18,7 @@ const MOST_CERTIFICATES: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) header: Header,
-    /// Which body, by its tag.
+    /// Tag of the body.
     pub(crate) kind: u32,
     /// Contents of the body, DER.
     pub(crate) body: Vec<u8>,

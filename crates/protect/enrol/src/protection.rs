@@ -39,7 +39,7 @@ pub(crate) struct PasswordMac {
     mac: ObjectIdentifier,
 }
 
-/// Why a MAC cannot be computed or is not right.
+/// Reason why a MAC cannot be computed or is not right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mismatch {
     /// Its algorithm or a parameter is not accepted.
@@ -204,7 +204,7 @@ pub(crate) fn authenticate(
     })
 }
 
-/// Which authority's signatures are believed.
+/// Authorities whose signatures are believed.
 #[derive(Debug, Clone)]
 pub struct Trust {
     roots: Vec<Certificate>,

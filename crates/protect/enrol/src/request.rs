@@ -18,7 +18,7 @@ pub(crate) struct Request {
     pub(crate) old: Option<Vec<u8>>,
 }
 
-/// Why a request cannot be granted.
+/// Reason why a request cannot be granted.
 #[derive(Debug)]
 pub(crate) enum Flaw {
     /// It cannot be read.

@@ -66,7 +66,7 @@ pub struct Event {
     pub name: Option<String>,
     /// The certificate that was issued, confirmed or revoked.
     pub serial: Option<Serial>,
-    /// Why it was refused.
+    /// The reason why it was refused.
     pub refused: Option<(Failure, String)>,
     /// The answer is one that was given before.
     pub again: bool,

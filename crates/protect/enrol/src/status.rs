@@ -8,7 +8,7 @@ use der::{Encode, Tag};
 use crate::Error;
 use crate::encoding::{self, Fields};
 
-/// Why a request is refused: a bit of PKIFailureInfo.
+/// Reason why a request is refused: a bit of PKIFailureInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// An algorithm that is not known or not accepted.

@@ -1,4 +1,4 @@
-//! Which sequence numbers an inbound SA has seen (RFC 4303, section 3.4.3), and the upper halves
+//! Sequence numbers that an inbound SA has seen (RFC 4303, section 3.4.3), and the upper halves
 //! that packets do not carry (appendix A).
 
 use crate::error::{OpenError, Unusable};

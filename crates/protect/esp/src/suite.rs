@@ -1,4 +1,4 @@
-//! Which algorithms protect an SA, and what they take of each packet.
+//! Algorithms that protect an SA, and the bytes they take of each packet.
 
 use bartizan_registry::{EspEncryption, EspIntegrity, TransformKind, esp_encryption, esp_integrity, transform};
 

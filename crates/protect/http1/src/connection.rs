@@ -254,7 +254,7 @@ impl<T> Connection<T> {
         self.closing || self.ended
     }
 
-    /// Tells that a request of ours was broken off: its response is waited for in vain.
+    /// Returns true if a request of ours was broken off: its response is waited for in vain.
     #[must_use]
     pub fn is_broken_off(&self) -> bool {
         self.role == Role::Client && self.ended && self.stream.is_some()

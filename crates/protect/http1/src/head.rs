@@ -22,7 +22,7 @@ const OF_ONE_CONNECTION: [&[u8]; 8] = [
 /// change what the message is.
 const NOT_FOR_CONNECTION: [&[u8]; 3] = [b"host", b"content-length", b"transfer-encoding"];
 
-/// Why a message is not accepted, and how a client is answered.
+/// Reason why a message is not accepted, and the answer to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) status: u16,

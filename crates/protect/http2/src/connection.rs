@@ -30,7 +30,7 @@ const FAULTS_AT_MOST: u32 = 1024;
 /// ([`Connection::sweep`]).
 const IDLE_FRAMES_AT_MOST: u32 = 4096;
 
-/// Which end of the connection this is.
+/// This end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Sends requests.

@@ -160,7 +160,7 @@ fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result
     }
 }
 
-/// Tells whether this is host and port as far as their characters show (RFC 3986, section 3.2,
+/// Returns true if this is host and port as far as their characters show (RFC 3986, section 3.2,
 /// without user information).
 #[must_use]
 pub fn is_host(text: &[u8]) -> bool {

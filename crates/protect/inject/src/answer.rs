@@ -83,7 +83,7 @@ impl Answer {
         self.reason().is_none()
     }
 
-    /// Why it does not.
+    /// The reason why it does not.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match &self.verdict {

@@ -9,7 +9,8 @@ const OBJECTS: usize = 20_000;
 /// Most commas and arrays: each is a value.
 const VALUES: usize = 200_000;
 
-/// Why a review is not read, where it is too large. Counted before anything is allocated for it.
+/// The reason why a review that is too large is not read. Counted before anything is allocated for
+/// it.
 pub(crate) fn exceeded(body: &[u8]) -> Option<String> {
     if body.len() > LARGEST {
         return Some(format!("the review has more than {LARGEST} bytes"));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{Algorithm, Serial, TokenFault};
 
-/// Why the authority could not do what was asked.
+/// Reason why the authority could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -40,7 +40,7 @@ pub enum Error {
     /// A name, address or URI cannot stand in a certificate.
     #[error("{what} {value:?}: {reason}")]
     Name {
-        /// Which kind of name.
+        /// Kind of name.
         what: &'static str,
         /// As it was written.
         value: String,
@@ -100,7 +100,7 @@ pub enum Error {
     Unsuitable {
         /// The certificate.
         serial: Serial,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// The CA's key is encrypted and no passphrase was given.
@@ -149,7 +149,7 @@ pub enum Error {
     /// A key in a PKCS#11 token cannot be used.
     #[error("{uri}: {fault}")]
     Token {
-        /// Which key.
+        /// URI of the key.
         uri: String,
         /// Its fault.
         fault: TokenFault,

@@ -187,13 +187,13 @@ impl RevocationList {
         &self.issuer
     }
 
-    /// When it was signed.
+    /// Time at which it was signed.
     #[must_use]
     pub fn this_update(&self) -> SystemTime {
         self.this_update
     }
 
-    /// When the next one is due, where it says so.
+    /// Time at which the next one is due, where it says so.
     #[must_use]
     pub fn next_update(&self) -> Option<SystemTime> {
         self.next_update

@@ -28,7 +28,7 @@ pub const PKCS11: bool = cfg!(not(target_feature = "crt-static"));
 /// Source of a key in a token for a new authority.
 #[derive(Debug, Clone)]
 pub struct TokenSource {
-    /// Which key.
+    /// URI of the key.
     pub uri: Pkcs11Uri,
     /// Action on a key that is there.
     pub existing: ExistingKey,

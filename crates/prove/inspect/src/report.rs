@@ -84,7 +84,7 @@ pub struct Row {
 pub struct Summary {
     /// All of them.
     pub connections: u64,
-    /// By what they are.
+    /// Counts by their kind.
     pub by_kind: BTreeMap<Kind, u64>,
     /// By group: `X25519MLKEM768`, or `-` where none was negotiated.
     pub by_group: BTreeMap<String, u64>,
@@ -305,7 +305,8 @@ impl Report {
         &self.network
     }
 
-    /// Which interfaces of the deployment file no capture shows: those of this one, less what others show.
+    /// Sets the interfaces of the deployment file that no capture shows: those of this one, less
+    /// what others show.
     pub fn not_seen(&mut self, places: Vec<usize>) {
         self.network.unseen = places;
     }
@@ -363,7 +364,7 @@ impl Report {
         &self.by_ledgers
     }
 
-    /// Why the capture could not be read to its end, if it could not.
+    /// The reason why the capture could not be read to its end, if it could not.
     #[must_use]
     pub fn damage(&self) -> Option<&CaptureError> {
         self.damage.as_ref()

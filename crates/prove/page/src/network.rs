@@ -24,7 +24,7 @@ pub struct Survey<'a> {
     pub first_ns: Option<u64>,
     /// Time of the last.
     pub last_ns: Option<u64>,
-    /// Why it could not be read to its end, if it could not.
+    /// The reason why it could not be read to its end, if it could not.
     pub damage: Option<String>,
     /// Its links.
     pub network: &'a Network,

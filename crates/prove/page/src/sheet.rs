@@ -9,7 +9,7 @@ pub use page::sheet_html;
 /// Contents of a sheet, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Sheet {
-    /// Which command made it: `bartizan plan delay`.
+    /// The command that made it: `bartizan plan delay`.
     pub command: String,
     /// Its title.
     pub title: String,

@@ -18,7 +18,7 @@ pub use feed::{Batch, Fed, Feed, Frame, interfaces};
 pub use socket::Side;
 use socket::{PacketSocket, Received};
 
-/// Which packets of the interface are kept.
+/// Direction of the interface's packets that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// All; on loopback, where each packet is seen leaving and arriving, once.

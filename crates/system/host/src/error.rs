@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why the machine did not give what was asked of it.
+/// Reason why the machine did not give what was asked of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -97,7 +97,7 @@ pub enum Error {
     Unfit {
         /// The value and what it was meant for.
         what: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The kernel or a file refused.

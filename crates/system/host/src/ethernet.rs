@@ -17,7 +17,7 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 /// Words of eight bytes for control messages: a time in three forms, and the number of the frame it is of.
 const CONTROL: usize = 32;
 
-/// Which frames a socket receives.
+/// Frames that a socket receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receives {
     /// None: it only sends.
@@ -60,7 +60,7 @@ pub struct Arrival {
     pub at: Option<Duration>,
 }
 
-/// When a frame was handed to the driver of the port that it leaves by.
+/// Time at which a frame was handed to the driver of the port that it leaves by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
     /// Its number among the frames that the kernel has taken from this socket, from 0.

@@ -1,4 +1,4 @@
-//! Which processes belong to a process group, from `/proc`.
+//! Processes of a process group, from `/proc`.
 
 use std::fs;
 

@@ -61,7 +61,7 @@ impl Streams {
     }
 }
 
-/// Which of the two.
+/// One of the two output streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stream {
     Standard,

@@ -1,4 +1,5 @@
-//! Which process a namespace or a child belongs to, written so that a later run can find out whether it still runs.
+//! The process that owns a namespace or a child, written so that a later run can find out whether
+//! it still runs.
 
 use std::fmt;
 use std::fs;

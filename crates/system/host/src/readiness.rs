@@ -1,4 +1,4 @@
-//! Which of several sockets can be read or written, waited for at most for a time.
+//! Readiness of several sockets to be read or written, waited for at most for a time.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -13,7 +13,7 @@ pub enum Outcome {
     Finding,
 }
 
-/// Why a command could not do its work: one line, then hints that say what to do next.
+/// Reason why a command could not do its work: one line, then hints that say what to do next.
 #[derive(Debug)]
 pub struct Failure {
     message: String,

@@ -170,7 +170,7 @@ impl Source<'_> {
 const DIRECTORY_NAME: u32 = 4;
 const URI: u32 = 6;
 
-/// When a list was made.
+/// Time at which a list was made.
 fn this_update(list: &[u8]) -> Result<DateTime, Error> {
     let place = "revocation list";
     let signed = Fields::of(place, list)?.next("what is signed")?;

@@ -165,7 +165,7 @@ impl Sender {
         }
     }
 
-    /// By what answers to it are protected, where that is a secret.
+    /// The secret that protects answers to it, if it is a secret that does.
     pub(super) fn secret(&self) -> Option<(&PasswordMac, &str, &str)> {
         match self {
             Self::Invited { invitation, mac } => Some((mac, invitation.reference(), invitation.secret()?)),

@@ -5,7 +5,7 @@ use bartizan_http2::{Code, Event, Fields, Role, Unsent};
 use super::{After, Connection, Incoming, Outgoing, Refusal, Stream};
 use crate::write::{self, Answered, Framing};
 
-/// Why a request was not sent.
+/// Reason why a request was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unopened {
     /// The connection takes none now ([`Connection::has_room`]).
@@ -265,7 +265,7 @@ pub fn is_repeatable(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
-/// Tells how much of a body went on its way, once for all its pieces.
+/// Reports the bytes of a body that went on their way, once for all its pieces.
 fn note_moved<T>(events: &mut Vec<Event<T>>, id: u32, now: usize) {
     for event in events.iter_mut() {
         if let Event::Moved { bytes, .. } = event {

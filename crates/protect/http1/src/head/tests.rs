@@ -139,7 +139,7 @@ fn heads_that_can_be_read_in_two_ways_are_refused() {
     ] {
         let request = read(&format!("{line}\r\nHost: nrf\r\n\r\n"));
         let got = request.map(|_| ()).map_err(|wrong| wrong.status).expect_err(line);
-        // Which of the two it is called is the parser's matter where the version is not well-formed.
+        // The parser decides between the two where the version is not well-formed.
         assert!(got == status || got == 505, "{line}: {got}");
     }
     let old = read("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");

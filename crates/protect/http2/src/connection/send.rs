@@ -6,7 +6,7 @@ use super::{Connection, Event, Role};
 use crate::fields::Fields;
 use crate::frame::{self, Code};
 
-/// Why a part of a message was not taken.
+/// Reason why a part of a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsent {
     /// The stream is over.
@@ -363,7 +363,7 @@ impl<T> Connection<T> {
     }
 }
 
-/// Tells how much of a stream went on its way, once for all its pieces.
+/// Reports the bytes of a stream that went on their way, once for all its pieces.
 fn note_moved<T>(events: &mut Vec<Event<T>>, id: u32, now: usize) {
     for event in events.iter_mut() {
         if let Event::Moved { stream, bytes } = event

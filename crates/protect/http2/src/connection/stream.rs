@@ -89,7 +89,8 @@ pub(super) struct Refusal {
 #[derive(Debug)]
 pub(super) struct Stream<T> {
     pub(super) kept: Option<T>,
-    /// On whose behalf it was opened: those of one owner share what they may take of the connection's window.
+    /// The owner for which it was opened: streams of one owner share what they may take of the
+    /// connection's window.
     pub(super) owner: u64,
     pub(super) send_window: i64,
     pub(super) receive: Window,

@@ -50,7 +50,8 @@ impl Decoder {
     /// `at_most` bytes of it are left out; the table is kept right all the same.
     ///
     /// # Errors
-    /// If the block is no header block or expands without end; what was before that is in the list all the same.
+    /// If the block is no header block or expands without end; the fields before that are in the
+    /// list all the same.
     pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<usize, Unread> {
         let most = at_most.saturating_mul(EXPANSION_AT_MOST).max(EXPANSION_ALLOWED);
         let mut size = 0_usize;

@@ -50,7 +50,7 @@ pub struct Invite {
     pub vendor: Option<Vendor>,
 }
 
-/// By what a function is known that its vendor has given a certificate (TS 33.310, clause 9): the
+/// Identity of a function that its vendor has given a certificate (TS 33.310, clause 9): the
 /// vendor's root, and the name in the certificate.
 #[derive(Debug, Clone)]
 pub struct Vendor {
@@ -103,7 +103,7 @@ impl Invitation {
         Self { stored }
     }
 
-    /// By what the function names it: `--ref` of `openssl cmp`, the user of EST.
+    /// The function's name for it: `--ref` of `openssl cmp`, the user of EST.
     #[must_use]
     pub fn reference(&self) -> &str {
         &self.stored.reference
@@ -128,7 +128,7 @@ impl Invitation {
         &self.stored.name
     }
 
-    /// Until when it is open.
+    /// Time until which it is open.
     #[must_use]
     pub fn expires(&self) -> SystemTime {
         self.stored.expires.into()

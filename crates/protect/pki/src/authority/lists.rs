@@ -121,7 +121,8 @@ impl Authority {
         Ok(lists)
     }
 
-    /// URL of an issuer's list in certificates below it: a successor's differs from its predecessor's.
+    /// URL of an issuer's list in certificates below it: a successor's differs from its
+    /// predecessor's.
     pub(super) fn list_url(&self, issuer: &Entry) -> Option<String> {
         let url = self.issuance.crl_url.as_ref()?;
         Some(match issuer.replaces {

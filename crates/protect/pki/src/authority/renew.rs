@@ -10,7 +10,7 @@ use crate::{AlternativeName, Error, Lifetime, LongLife, NfType, PrivateKey};
 /// Parameters of a renewal.
 #[derive(Debug, Clone)]
 pub struct Renewal {
-    /// Which key the new certificate is for.
+    /// The key that the new certificate is for.
     pub key: RenewalKey,
     /// Fate of the old certificate.
     pub previous: Previous,

@@ -117,7 +117,7 @@ enum Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// Tells the forms apart by first octet and length: a bare seed may begin with any octet.
+    /// Distinguishes the forms by first octet and length: a bare seed may begin with any octet.
     fn read(contents: &'a [u8], algorithm: Algorithm) -> Result<Self, Error> {
         let expanded_size = algorithm
             .expanded_key_size()

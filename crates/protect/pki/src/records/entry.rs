@@ -196,7 +196,7 @@ words!(State, "state", {
     Abandoned => "abandoned",
 });
 
-/// Why a certificate is revoked (RFC 5280, section 5.3.1).
+/// Reason why a certificate is revoked (RFC 5280, section 5.3.1).
 ///
 /// The reasons certificateHold and removeFromCRL are left out: a revocation here is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

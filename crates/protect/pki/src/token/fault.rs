@@ -1,4 +1,4 @@
-//! Why a key in a token cannot be used.
+//! Reasons why a key in a token cannot be used.
 
 use crate::Algorithm;
 

@@ -41,7 +41,7 @@ impl Verdict {
 /// A link on two dates.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
-    /// Which.
+    /// Its kind.
     pub change: Verdict,
     /// The interface, `-` where nothing names it.
     pub interface: String,
@@ -125,8 +125,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Names for links that nothing names: the name of the other date, where its ends have one link there and that is not here
-/// too. TLS hides what names a link in plaintext.
+/// Names for links that nothing names: the name of the other date, if its ends have one link there
+/// and that is not here too. TLS hides the names that a link has in plaintext.
 fn names(links: &Links, other: &Links, theirs: &Ends<'_>) -> HashMap<[String; 2], String> {
     let unnamed = links
         .all
@@ -343,7 +343,7 @@ impl Statement {
         !matches!(&*self.says, "yes" | "no")
     }
 
-    /// Why, and where.
+    /// The reason, and its place.
     fn reason(&self) -> String {
         if self.sources.is_empty() {
             self.because.to_string()

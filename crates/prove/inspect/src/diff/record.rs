@@ -136,7 +136,7 @@ pub enum Error {
 /// The links of one report, held in at most so many bytes.
 ///
 /// # Errors
-/// Where memory had no room for all of them.
+/// If memory had no room for all of them.
 pub fn of_report(report: &Report, memory: usize) -> Result<Links, Error> {
     let mut links = Links::default();
     if report.network().untracked > 0 || report.totals().untracked > 0 {
@@ -153,7 +153,7 @@ pub fn of_report(report: &Report, memory: usize) -> Result<Links, Error> {
 /// The links of a document that `bartizan inspect --json` wrote, which is at most so many bytes long.
 ///
 /// # Errors
-/// Where it is no such document, or none that can be compared.
+/// If it is no such document, or none that can be compared.
 pub fn parse(document: impl Read, memory: usize) -> Result<Links, Error> {
     let mut document = document.take(memory as u64);
     let read = serde_json::from_reader(BufReader::new(&mut document));

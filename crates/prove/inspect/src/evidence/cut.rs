@@ -5,7 +5,7 @@ use super::Source;
 /// A slice of one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
-    /// Which capture, from 0.
+    /// Index of the capture, from 0.
     pub file: usize,
     /// Bytes of it before the slice.
     pub from: u64,

@@ -3,12 +3,12 @@
 use bartizan_wire::CaptureError;
 use serde::{Deserialize, Serialize};
 
-/// Which part of which captures.
+/// The part of the captures that evidence is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The program, with its version.
     pub program: String,
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     pub part: u32,
     /// Number of parts.
     pub parts: u32,
@@ -32,7 +32,7 @@ pub struct Source {
 /// Item before the packets of a slice of one capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    /// Which capture, from 0.
+    /// Index of the capture, from 0.
     pub file: usize,
     /// Bytes of it before the slice.
     pub from: u64,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Manifest;
 
-/// Why it is not; numbers are those of what was given, from 0.
+/// Reason why it is not; numbers are those of what was given, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -17,7 +17,7 @@ const KEPT: usize = 200;
 pub struct Handshake {
     /// The newest packet that shows what was negotiated.
     pub packet: u64,
-    /// When what it belongs to began: nanoseconds since 1970.
+    /// Beginning of the part that it belongs to: nanoseconds since 1970.
     pub began_ns: u64,
     /// The end that asks, then the one that answers: addresses, with ports where they have some.
     pub ends: [String; 2],

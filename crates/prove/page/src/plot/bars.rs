@@ -13,7 +13,7 @@ use super::{Axis, Panel, mark};
 pub struct Bar {
     /// The level.
     pub name: String,
-    /// Which of the eight colours.
+    /// Its colour, one of eight.
     pub tone: usize,
     /// The median.
     pub value: f64,

@@ -18,7 +18,7 @@ const DOTS: usize = 120;
 pub struct Cloud {
     /// The level.
     pub name: String,
-    /// Which of the eight colours.
+    /// Its colour, one of eight.
     pub tone: usize,
     /// Every sample.
     pub samples: Sample,

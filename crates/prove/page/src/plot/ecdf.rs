@@ -17,7 +17,7 @@ const STEPS: usize = 400;
 pub struct Curve {
     /// The level.
     pub name: String,
-    /// Which of the eight colours; from the ninth on dashed.
+    /// Its colour, one of eight; from the ninth on dashed.
     pub tone: usize,
     /// Every sample.
     pub samples: Sample,

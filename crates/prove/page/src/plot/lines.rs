@@ -16,7 +16,7 @@ const HEIGHT: f64 = 260.0;
 pub struct Line {
     /// The level.
     pub name: String,
-    /// Which of the eight colours; from the ninth on dashed.
+    /// Its colour, one of eight; from the ninth on dashed.
     pub tone: usize,
     /// In ascending order of x.
     pub points: Vec<Point>,

@@ -211,7 +211,7 @@ struct Reader<G> {
     asked: Instant,
 }
 
-/// Why reading stops.
+/// Reason why reading stops.
 enum Stopped {
     /// It was stopped, or its receiver takes no more.
     Asked,

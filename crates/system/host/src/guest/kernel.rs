@@ -1,4 +1,4 @@
-//! Which kernel a guest has, and which one a run needs.
+//! Kernels of a guest, and the one that a run needs.
 
 use std::fmt;
 

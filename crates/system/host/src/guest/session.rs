@@ -202,7 +202,7 @@ impl Session {
         }
     }
 
-    /// Why it does not speak any more.
+    /// Reason why it does not speak any more.
     fn ended(&mut self) -> Error {
         let deadline = Instant::now() + POLL * 25;
         loop {

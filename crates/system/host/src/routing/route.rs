@@ -38,7 +38,7 @@ pub struct Route {
     attributes: Attributes,
 }
 
-/// Which routes are listed.
+/// Routes that are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// Those of a table.
@@ -119,7 +119,7 @@ impl Route {
         self
     }
 
-    /// Which IP version it is of.
+    /// Its IP version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version

@@ -156,7 +156,7 @@ impl Rule {
         self
     }
 
-    /// Which IP version it is of.
+    /// Its IP version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version

@@ -131,7 +131,8 @@ impl Association {
     /// Result of an opening that [`Association::begin`] began.
     ///
     /// # Errors
-    /// Why it did not come about; [`io::ErrorKind::NotConnected`] where it has not ended yet.
+    /// The reason why it did not come about; [`io::ErrorKind::NotConnected`] if it has not ended
+    /// yet.
     pub fn outcome(&self) -> io::Result<()> {
         match self.socket.take_error()? {
             Some(error) => Err(error),

@@ -77,7 +77,7 @@ pub enum PathState {
     Other(u32),
 }
 
-/// Why an association was lost.
+/// Reason why an association was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorCause {
     /// The error cause of the peer's ABORT (RFC 9260, section 3.3.10); 0 where it had none or there was none.
