@@ -106,8 +106,9 @@ impl SidecarState {
             let why = format!("{} to {}: open under an exception", link.interface, link.peer);
             return found(Finding::Excepted, why);
         }
-        // One that started anew counts from 0.
-        let more = before.is_some_and(|before| self.refused() > before);
+        // Fewer than before: the sidecar started anew and counts from 0.
+        let now = self.refused();
+        let more = before.is_some_and(|before| now > before || (now > 0 && now < before));
         if let Some(refusals) = self.refused.iter().max_by_key(|one| one.handshakes).filter(|_| more) {
             let why = format!(
                 "handshakes were refused, with {} {} of them: {}",

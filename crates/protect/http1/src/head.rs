@@ -71,6 +71,8 @@ pub(crate) struct Response {
     pub(crate) close: bool,
 }
 
+const TOO_LONG: Wrong = Wrong::large("a head longer than allowed");
+
 impl Scan {
     /// Length of the head that the input begins with, its empty line included.
     pub(crate) fn find(&mut self, input: &[u8], at_most: usize) -> Result<Option<usize>, Wrong> {
@@ -78,7 +80,14 @@ impl Scan {
         while let Some(offset) = input[self.at..].iter().position(special) {
             let at = self.at + offset;
             match (input[at], input.get(at + 1)) {
-                (b'\r', Some(b'\n')) if at == self.line => return Ok(Some(at + 2)),
+                (b'\r', Some(b'\n')) if at == self.line => {
+                    let length = at + 2;
+                    return if length > at_most {
+                        Err(TOO_LONG)
+                    } else {
+                        Ok(Some(length))
+                    };
+                }
                 (b'\r', Some(b'\n')) => {
                     self.lines += 1;
                     self.line = at + 2;
@@ -97,7 +106,7 @@ impl Scan {
             self.at = input.len();
         }
         if input.len() > at_most {
-            return Err(Wrong::large("a head longer than allowed"));
+            return Err(TOO_LONG);
         }
         Ok(None)
     }

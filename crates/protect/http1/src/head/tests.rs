@@ -216,3 +216,15 @@ proptest! {
         prop_assert_eq!(late, whole);
     }
 }
+
+/// A bound that holds however the octets arrive.
+#[test]
+fn a_head_beyond_the_bound_is_refused_in_one_piece_too() {
+    let head = b"a: bcd\r\n\r\n";
+    assert_eq!(Scan::default().find(head, head.len()).ok(), Some(Some(head.len())));
+    assert!(
+        Scan::default()
+            .find(head, head.len() - 1)
+            .is_err_and(|wrong| wrong.status == 431)
+    );
+}
