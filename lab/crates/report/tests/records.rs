@@ -157,7 +157,7 @@ fn a_report_that_is_kept_has_the_sections_and_the_warnings_of_todays_code() {
 fn overview() -> String {
     let mut text = "# Records\n\n\
          What is kept of each part: run, commit, repetitions declared and done (the fewest of its combinations), trials that failed. A test holds this table;\n\
-         `UPDATE_RECORDS=1 cd lab && cargo test -p bartizan-report --test records` writes it.\n\n\
+         `cd lab && UPDATE_RECORDS=1 cargo test -p bartizan-report --test records` writes it.\n\n\
          | experiment | part | run | commit | declared | done | failed |\n| --- | --- | --- | --- | ---: | ---: | ---: |\n"
         .to_owned();
     let collection = Collection::find(Some(&experiments()));

@@ -131,8 +131,7 @@ fn sent_bytes(exchange: &Exchange, loss_ppm: u64) -> f64 {
     let arrives = 1.0 - loss_ppm as f64 / 1e6;
     let answer = arrives.powi(i32::from(exchange.answer.packets));
     let both = answer * arrives.powi(i32::from(exchange.request.packets));
-    let times = |share: f64| 1.0 / share.max(1e-3);
-    f64::from(exchange.request.bytes) * times(both) + f64::from(exchange.answer.bytes) * times(answer)
+    f64::from(exchange.request.bytes) / both + f64::from(exchange.answer.bytes) / answer
 }
 
 /// Capacity under uncertain loss and cost: medians over draws of both, and the range that holds 95

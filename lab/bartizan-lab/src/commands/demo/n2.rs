@@ -121,11 +121,13 @@ struct Killed {
     /// Result of the association: an error, or an answer.
     outcome: Result<String, String>,
     sctp_packets: u64,
+    /// Packets that the capture lost.
+    dropped: u64,
 }
 
 impl Killed {
     fn holds(&self) -> bool {
-        self.outcome.is_err() && self.sctp_packets == 0
+        self.outcome.is_err() && self.sctp_packets == 0 && self.dropped == 0
     }
 }
 
@@ -292,10 +294,11 @@ fn killed(folder: &Path) -> Result<Killed, Failure> {
     sidecars.kill_amf()?;
     let outcome = hosts.first_answer()?;
     sidecars.stop()?;
-    capture.stop().map_err(failed)?;
+    let dropped = capture.stop().map_err(failed)?.dropped;
     Ok(Killed {
         outcome,
         sctp_packets: sctp_packets(&cable)?,
+        dropped,
     })
 }
 

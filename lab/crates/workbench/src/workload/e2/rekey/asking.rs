@@ -91,6 +91,8 @@ pub(super) fn ask(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<Rekeyed, E
 fn keep_asking(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<(usize, usize), Error> {
     let mut clients = [ike.client(At::Node)?, ike.client(At::Ric)?];
     let (mut asked, mut denied) = (0, 0);
+    // Each kind of SA has turns of its own.
+    let mut turns = [0_usize; 2];
     let mut due = Instant::now() + plan.period;
     for number in 1.. {
         while Instant::now() < due {
@@ -100,13 +102,12 @@ fn keep_asking(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<(usize, usize
             thread::sleep(due.saturating_duration_since(Instant::now()).min(TURN));
         }
         due += plan.period;
-        let what = match plan.ike_every {
-            0 => "child-id",
-            every if number % every == 0 => "ike-id",
-            _ => "child-id",
-        };
+        let is_ike = plan.ike_every != 0 && number % plan.ike_every == 0;
+        let what = if is_ike { "ike-id" } else { "child-id" };
+        let turn = &mut turns[usize::from(is_ike)];
+        *turn += 1;
         let ends = match plan.who {
-            Who::InTurn => &mut clients[number % 2..=number % 2],
+            Who::InTurn => &mut clients[*turn % 2..=*turn % 2],
             Who::Both => &mut clients[..],
         };
         // The SA to rekey is looked up before, so that both ends get the request at the same time.
