@@ -553,8 +553,9 @@ fn a_message_costs_two_sidecars_few_system_calls() {
     }
     for carrier in CARRIERS {
         // Each sidecar receives it and passes it on: four. In a slow guest each is acknowledged on
-        // its own as well: six. QUIC acknowledges datagrams too.
-        let most = if carrier == "quic" { 7.5 } else { 6.5 };
+        // its own as well: six. QUIC acknowledges datagrams too, and the socket is asked again after
+        // each.
+        let most = if carrier == "quic" { 9.5 } else { 6.5 };
         let few = (0..3).map(|_| moving_calls(carrier)).any(|moving| moving < most);
         assert!(few, "{carrier}: {most} or more, three times");
     }

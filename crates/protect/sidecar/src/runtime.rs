@@ -1,9 +1,9 @@
-//! What tasks of one runtime share: a coarse clock, an end that interrupts, memory that is lent out, what QUIC runs on; and
-//! threads with a runtime of their own.
+//! Shared parts of tasks: timers, a coarse clock, an end that interrupts, memory that is lent out,
+//! QUIC; and threads with a runtime of their own.
 
+pub(crate) mod alarm;
 pub(crate) mod pages;
 pub(crate) mod quic;
-pub(crate) mod reactor;
 pub(crate) mod scratch;
 pub(crate) mod thread;
 pub(crate) mod ticks;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
+use tokio::runtime::Handle;
 
 use crate::answers::failure_log::FailureLog;
 use crate::dialling::refusing::Refusing;
@@ -16,7 +17,7 @@ use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
 use crate::paths::sctp::{Accounts, AllSeats};
-use crate::runtime::reactor::{Reactor, Thread};
+use crate::runtime::thread::{Thread, spawn};
 use crate::runtime::ticks::Ticks;
 use crate::traces::Tracer;
 use crate::worker::Workers;
@@ -61,9 +62,10 @@ impl Shared {
     }
 }
 
-/// The event loops that carry associations, each begun when it is needed first.
+/// The threads that carry associations, each started when it is needed first.
 ///
-/// Over QUIC they share one with the handshakes of other sidecars; over TLS nobody who is not authenticated has a part of their thread.
+/// Over QUIC they share it with the handshakes of other sidecars. Over TLS no unauthenticated peer
+/// has a part of their thread.
 #[derive(Debug, Default)]
 pub(crate) struct Carriers {
     tls: Mutex<Option<Thread>>,
@@ -73,23 +75,23 @@ pub(crate) struct Carriers {
 impl Carriers {
     /// # Errors
     /// Where the system gives no thread.
-    pub(crate) fn tls(&self) -> io::Result<Reactor> {
+    pub(crate) fn tls(&self) -> io::Result<Handle> {
         Self::begin(&self.tls, "carrier-tls")
     }
 
     /// # Errors
     /// Where the system gives no thread.
-    pub(crate) fn quic(&self) -> io::Result<Reactor> {
+    pub(crate) fn quic(&self) -> io::Result<Handle> {
         Self::begin(&self.quic, "carrier-quic")
     }
 
-    fn begin(begun: &Mutex<Option<Thread>>, name: &str) -> io::Result<Reactor> {
+    fn begin(begun: &Mutex<Option<Thread>>, name: &str) -> io::Result<Handle> {
         let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
         let thread = match begun.take() {
             Some(thread) => thread,
-            None => Thread::start(name)?,
+            None => spawn(name, 0, || ()).map_err(io::Error::other)?,
         };
-        Ok(begun.insert(thread).reactor().clone())
+        Ok(begun.insert(thread).handle().clone())
     }
 }
 

@@ -1,7 +1,7 @@
 //! An established TLS connection and its account.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,24 +9,17 @@ use std::task::{Context, Poll, ready};
 use bartizan_tls::Watch;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio_rustls::TlsStream;
 
 use crate::dialling::session::Session;
 use crate::dialling::tap::Tap;
-use crate::runtime::reactor::{self, Reactor};
-
-/// The TCP connection under TLS, by the event loop that watches it.
-#[derive(Debug)]
-pub(crate) enum Socket {
-    Tokio(TcpStream),
-    Reactor(reactor::TcpStream),
-}
 
 /// An established TLS connection. Counts what it carries, and takes the end of the connection for a refusal where it comes
 /// before the peer's first byte.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    tls: TlsStream<Tap<Socket>>,
+    tls: TlsStream<Tap<TcpStream>>,
     session: Arc<Session>,
     /// Set until the peer's first byte.
     watch: Option<Watch>,
@@ -46,17 +39,15 @@ impl Detached {
     /// Has the event loop of the calling thread watch it. What was read before stays with it.
     pub(crate) fn attach(self) -> io::Result<Channel> {
         let Self { mut channel, socket } = self;
-        let socket = Socket::Tokio(TcpStream::from_std(socket)?);
+        let socket = TcpStream::from_std(socket)?;
         channel.tls.get_mut().0.replace_socket(socket);
         Ok(channel)
     }
 
-    /// Has the loop that carries associations watch it.
-    pub(crate) fn attach_to(self, reactor: &Reactor) -> io::Result<Channel> {
-        let Self { mut channel, socket } = self;
-        let socket = Socket::Reactor(reactor::TcpStream::new(socket, reactor)?);
-        channel.tls.get_mut().0.replace_socket(socket);
-        Ok(channel)
+    /// Has the event loop of another thread watch it.
+    pub(crate) fn attach_to(self, other: &Handle) -> io::Result<Channel> {
+        let _context = other.enter();
+        self.attach()
     }
 }
 
@@ -71,7 +62,7 @@ impl Channel {
         })
     }
 
-    pub(crate) fn new(tls: TlsStream<Tap<Socket>>, session: Arc<Session>, watch: Watch) -> Self {
+    pub(crate) fn new(tls: TlsStream<Tap<TcpStream>>, session: Arc<Session>, watch: Watch) -> Self {
         Self {
             tls,
             session,
@@ -190,61 +181,5 @@ impl AsyncWrite for Channel {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().tls).poll_shutdown(context)
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tokio(socket) => socket.as_fd(),
-            Self::Reactor(socket) => socket.as_fd(),
-        }
-    }
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tokio(socket) => Pin::new(socket).poll_read(context, buffer),
-            Self::Reactor(socket) => Pin::new(socket).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tokio(socket) => Pin::new(socket).poll_write(context, bytes),
-            Self::Reactor(socket) => Pin::new(socket).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tokio(socket) => Pin::new(socket).poll_write_vectored(context, slices),
-            Self::Reactor(socket) => Pin::new(socket).poll_write_vectored(context, slices),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tokio(socket) => Pin::new(socket).poll_flush(context),
-            Self::Reactor(socket) => Pin::new(socket).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tokio(socket) => Pin::new(socket).poll_shutdown(context),
-            Self::Reactor(socket) => Pin::new(socket).poll_shutdown(context),
-        }
     }
 }

@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::answers::failure::{Failure, Why};
-use crate::dialling::channel::{Channel, Socket};
+use crate::dialling::channel::Channel;
 use crate::dialling::session::{Leg, Session};
 use crate::dialling::tap::Tap;
 use crate::dialling::turns::in_turn;
@@ -130,7 +130,7 @@ async fn handshake_out(
 ) -> Result<Channel, Box<Refused>> {
     let Connecting { config, name, watch } = connecting;
     let began = Instant::now();
-    let tap = Tap::new(Socket::Tokio(stream), watch.clone());
+    let tap = Tap::new(stream, watch.clone());
     let tls = match timeout(shared.limits.handshake, TlsConnector::from(config).connect(name, tap)).await {
         Ok(tls) => tls.map_err(|error| watch.failed(&error))?,
         Err(_) => {
@@ -173,7 +173,7 @@ pub(crate) async fn accept(
     let generation = shared.endpoint.generation();
     let accepting = shared.endpoint.endpoint().accept_any(interface);
     let watch = accepting.watch.clone();
-    let tap = Tap::new(Socket::Tokio(stream), watch.clone());
+    let tap = Tap::new(stream, watch.clone());
     let began = Instant::now();
     let refused = match timeout(shared.limits.handshake, answer_hello(&accepting, tap)).await {
         Ok(Ok(mut tls)) => match watch.finish_server(tls.get_ref().1) {
@@ -213,8 +213,8 @@ pub(crate) async fn accept(
 /// Reads the hello first: which groups are offered to a client depends on whether it has a post-quantum one.
 async fn answer_hello(
     accepting: &Accepting,
-    tap: Tap<Socket>,
-) -> Result<TlsStream<Tap<Socket>>, (io::Error, Option<Tap<Socket>>)> {
+    tap: Tap<TcpStream>,
+) -> Result<TlsStream<Tap<TcpStream>>, (io::Error, Option<Tap<TcpStream>>)> {
     let mut hello = LazyConfigAcceptor::new(Acceptor::default(), tap);
     let start = match (&mut hello).await {
         Ok(start) => start,

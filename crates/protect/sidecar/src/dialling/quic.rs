@@ -17,6 +17,7 @@ use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
 use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
 use quinn_proto::{ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use self::reset::ResetKey;
@@ -28,7 +29,6 @@ use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
 use crate::runtime::quic::{Connection, Endpoint, Incoming, Signalling};
-use crate::runtime::reactor::Reactor;
 use crate::shared::Shared;
 
 /// A connection says something that often: a path that is gone is noticed, and a peer's sidecar
@@ -116,7 +116,7 @@ pub(crate) fn endpoint(
     shared: &Arc<Shared>,
     socket: UdpSocket,
     server: Option<ServerConfig>,
-    reactor: &Reactor,
+    carriers: &Handle,
 ) -> io::Result<Endpoint> {
     // A dialler has another port in each process.
     let mut config = if server.is_some() {
@@ -126,7 +126,7 @@ pub(crate) fn endpoint(
     };
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
-    Endpoint::new(config, server, socket, reactor)
+    Endpoint::new(config, server, socket, carriers)
 }
 
 impl Dialler {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bartizan_host::sctp::Listener;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::sleep;
 
@@ -14,7 +15,6 @@ use crate::dialling::warm::WarmPool;
 use crate::life::drain::Phase;
 use crate::listening::admission::{Admission, Bound};
 use crate::paths::sctp::{self, Carries, FunctionSocket};
-use crate::runtime::reactor::Reactor;
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
@@ -30,8 +30,8 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
     warm_pool: Arc<WarmPool<C>>,
 ) {
     let mut guard = shared.drain.guard();
-    let reactor = match C::reactor(&shared) {
-        Ok(reactor) => reactor,
+    let carriers = match C::carriers(&shared) {
+        Ok(carriers) => carriers,
         Err(error) => {
             tracing::error!(
                 listener = %name, %error, hint = "raise the limits of threads and open files (TasksMax=, LimitNOFILE=)",
@@ -42,7 +42,7 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
     };
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &reactor) => accepted,
+            accepted = accept(&listener, &carriers) => accepted,
             () = guard.reached(Phase::Draining) => break,
         };
         let (socket, from) = match accepted {
@@ -69,7 +69,7 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
         match taken {
             Ok((slot, eviction, _)) => {
                 let (shared, warm_pool) = (Arc::clone(&shared), Arc::clone(&warm_pool));
-                let served = sctp::outbound(shared, warm_pool, (socket, reactor.clone()), from, guard.clone(), slot);
+                let served = sctp::outbound(shared, warm_pool, (socket, carriers.clone()), from, guard.clone(), slot);
                 spawn_local(async move { until(served, eviction.now()).await });
             }
             Err(_) => socket.abort(),
@@ -79,11 +79,11 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
 }
 
 /// The next association. Asked only where the listener is readable: see [`Listener::accept`].
-async fn accept(listener: &AsyncFd<Listener>, reactor: &Reactor) -> io::Result<(FunctionSocket, SocketAddr)> {
+async fn accept(listener: &AsyncFd<Listener>, carriers: &Handle) -> io::Result<(FunctionSocket, SocketAddr)> {
     loop {
         let mut ready = listener.readable().await?;
         match listener.get_ref().accept() {
-            Ok((association, from)) => return Ok((FunctionSocket::accepted(association, reactor)?, from)),
+            Ok((association, from)) => return Ok((FunctionSocket::accepted(association, carriers)?, from)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
             // It was gone before it was accepted.
             Err(error)

@@ -24,7 +24,7 @@ use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
 use crate::listening::admission::{Admission, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
-use crate::runtime::thread::spawn;
+use crate::runtime::thread::{Thread, spawn};
 use crate::shared::Shared;
 use crate::worker::spread::OfListener;
 
@@ -67,7 +67,7 @@ pub(crate) struct Authenticated {
 /// The threads, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct HandshakeThreads {
-    _ends: Vec<oneshot::Sender<()>>,
+    _threads: Vec<Thread>,
 }
 
 impl InboundListener {
@@ -255,12 +255,12 @@ impl HandshakeThreads {
     pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let failures = Arc::default();
         let (deferred, arriving) = unbounded_channel::<Deferred>();
-        let mut ends = Vec::new();
+        let mut threads = Vec::new();
         for number in 1..shared.workers.count() {
             let copies = inbound_listeners.iter().map(InboundListener::copy);
             let copies = copies.collect::<Result<_, _>>();
             let copies = copies.map_err(|source| Error::Thread { source })?;
-            ends.push(answer(
+            threads.push(answer(
                 &format!("handshakes-{number}"),
                 shared,
                 copies,
@@ -268,9 +268,9 @@ impl HandshakeThreads {
                 &deferred,
             )?);
         }
-        ends.push(answer("handshakes", shared, inbound_listeners, &failures, &deferred)?);
-        ends.push(answer_late(arriving)?);
-        Ok(Self { _ends: ends })
+        threads.push(answer("handshakes", shared, inbound_listeners, &failures, &deferred)?);
+        threads.push(answer_late(arriving)?);
+        Ok(Self { _threads: threads })
     }
 }
 
@@ -281,7 +281,7 @@ fn answer(
     inbound_listeners: Vec<InboundListener>,
     failures: &Arc<Failures>,
     deferred: &UnboundedSender<Deferred>,
-) -> Result<oneshot::Sender<()>, Error> {
+) -> Result<Thread, Error> {
     let (shared, failures, deferred) = (Arc::clone(shared), Arc::clone(failures), deferred.clone());
     spawn(name, NICER, move || {
         for inbound_listener in inbound_listeners {
@@ -297,7 +297,7 @@ fn answer(
 }
 
 /// The thread that answers those that can wait.
-fn answer_late(mut arriving: UnboundedReceiver<Deferred>) -> Result<oneshot::Sender<()>, Error> {
+fn answer_late(mut arriving: UnboundedReceiver<Deferred>) -> Result<Thread, Error> {
     spawn("handshakes-late", NICEST, move || {
         spawn_local(async move {
             while let Some(connection) = arriving.recv().await {

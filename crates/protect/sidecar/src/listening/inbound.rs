@@ -130,20 +130,13 @@ async fn serve_association(
     if !is_used(&mut channel, &mut guard).await {
         return;
     }
-    let carried = shared.carriers.tls().and_then(|reactor| {
-        let channel = channel.detach()?.attach_to(&reactor)?;
-        Ok((channel, reactor))
+    let carried = shared.carriers.tls().and_then(|carriers| {
+        let channel = channel.detach()?.attach_to(&carriers)?;
+        Ok((channel, carriers))
     });
     match carried {
-        Ok((channel, reactor)) => {
-            reactor.spawn(sctp::inbound(
-                Arc::clone(shared),
-                forward,
-                channel,
-                guard,
-                slot,
-                reactor.clone(),
-            ));
+        Ok((channel, carriers)) => {
+            carriers.spawn(sctp::inbound(Arc::clone(shared), forward, channel, guard, slot));
         }
         Err(error) => {
             shared.metrics.limit_reached("accept");

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use bartizan_deployment::InterfaceKind;
 use quinn_proto::ServerConfig;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -24,8 +25,7 @@ use crate::listening::admission::{Admission, Bound, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::paths::sctp::{self, QuicStreams};
 use crate::runtime::quic::Incoming;
-use crate::runtime::reactor::Reactor;
-use crate::runtime::thread::spawn;
+use crate::runtime::thread::{Thread, spawn};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::sidecar::GOODBYE;
@@ -44,7 +44,7 @@ pub(crate) struct QuicListener {
 /// The thread of all of them, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct QuicThread {
-    _ends: oneshot::Sender<()>,
+    _thread: Thread,
     /// Each resolves when the connections of a listener are closed, at their peers too.
     closed: Vec<oneshot::Receiver<()>>,
 }
@@ -56,7 +56,7 @@ struct Answering {
     interface: InterfaceKind,
     forward: SocketAddr,
     listening_at: SocketAddr,
-    reactor: Reactor,
+    carriers: Handle,
     config: ServerConfig,
     failures: Failures,
     /// Handshakes of unknown addresses while many fail.
@@ -76,12 +76,15 @@ impl QuicThread {
             opened.push((listener, ends));
         }
         let shared = Arc::clone(shared);
-        let ends = spawn("quic", 0, move || {
+        let thread = spawn("quic", 0, move || {
             for (listener, ends) in opened {
                 spawn_local(listener.serve_all(Arc::clone(&shared), ends));
             }
         })?;
-        Ok(Self { _ends: ends, closed })
+        Ok(Self {
+            _thread: thread,
+            closed,
+        })
     }
 
     /// Waits until peers know that their connections have ended, for a while.
@@ -97,11 +100,11 @@ impl QuicListener {
     async fn serve_all(self, shared: Arc<Shared>, _ends: oneshot::Sender<()>) {
         let config = quic::listening(&shared, self.interface);
         let opened = self.socket.local_addr().and_then(|listening_at| {
-            let reactor = shared.carriers.quic()?;
-            let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &reactor)?;
-            Ok((listening_at, endpoint, reactor))
+            let carriers = shared.carriers.quic()?;
+            let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &carriers)?;
+            Ok((listening_at, endpoint, carriers))
         });
-        let (listening_at, endpoint, reactor) = match opened {
+        let (listening_at, endpoint, carriers) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::error!(
@@ -117,7 +120,7 @@ impl QuicListener {
             interface: self.interface,
             forward: self.forward,
             listening_at,
-            reactor,
+            carriers,
             config,
             failures: Failures::default(),
             late: Semaphore::new(1),
@@ -197,10 +200,9 @@ impl Answering {
         }
         guard.join(channel.session().dismissal());
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
-            let reactor = self.reactor.clone();
             let shared = Arc::clone(&self.shared);
-            let carried = sctp::inbound(shared, self.forward, carrier, guard, slot, reactor);
-            self.reactor.spawn(carried);
+            let carried = sctp::inbound(shared, self.forward, carrier, guard, slot);
+            self.carriers.spawn(carried);
         }
     }
 }

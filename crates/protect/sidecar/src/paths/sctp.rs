@@ -30,7 +30,6 @@ use crate::dialling::warm::{Dialled, WarmPool};
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
 use crate::metrics::Side;
-use crate::runtime::reactor::{self, Reactor, within};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Token, Totals};
@@ -38,7 +37,7 @@ use bartizan_ledger::Direction;
 use bartizan_tls::Reason;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// A peer's sidecar says something at least every third of this. After it, another connection is
 /// dialled.
@@ -74,43 +73,43 @@ pub(crate) trait Carries: Dialled {
     /// What it becomes.
     type Carrier: Carrier + Send + 'static;
 
-    /// The event loop of its associations.
-    fn reactor(shared: &Shared) -> io::Result<Reactor>;
+    /// The thread of its associations.
+    fn carriers(shared: &Shared) -> io::Result<Handle>;
 
-    /// Has that loop watch it.
-    fn into_carrier(self, reactor: &Reactor) -> io::Result<Self::Carrier>;
+    /// Has the event loop of that thread watch it.
+    fn into_carrier(self, carriers: &Handle) -> io::Result<Self::Carrier>;
 }
 
 impl Carries for Channel {
     type Carrier = Self;
 
-    fn reactor(shared: &Shared) -> io::Result<Reactor> {
+    fn carriers(shared: &Shared) -> io::Result<Handle> {
         shared.carriers.tls()
     }
 
-    fn into_carrier(self, reactor: &Reactor) -> io::Result<Self> {
-        self.detach()?.attach_to(reactor)
+    fn into_carrier(self, carriers: &Handle) -> io::Result<Self> {
+        self.detach()?.attach_to(carriers)
     }
 }
 
 impl Carries for QuicChannel {
     type Carrier = QuicStreams;
 
-    fn reactor(shared: &Shared) -> io::Result<Reactor> {
+    fn carriers(shared: &Shared) -> io::Result<Handle> {
         shared.carriers.quic()
     }
 
-    fn into_carrier(self, _: &Reactor) -> io::Result<QuicStreams> {
+    fn into_carrier(self, _: &Handle) -> io::Result<QuicStreams> {
         Ok(QuicStreams::new(self))
     }
 }
 
-/// Serves an association that the node's own function has opened at an outbound listener: finds the peer, and has the event loop of its
-/// carrier do the rest.
+/// Serves an association that the node's own function has opened at an outbound listener: finds the
+/// peer, and has the thread of its carrier do the rest.
 pub(crate) async fn outbound<C: Carries + 'static>(
     shared: Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
-    (socket, reactor): (FunctionSocket, Reactor),
+    (socket, carriers): (FunctionSocket, Handle),
     from: SocketAddr,
     mut guard: Guard,
     slot: Slot,
@@ -151,7 +150,7 @@ pub(crate) async fn outbound<C: Carries + 'static>(
         }
     };
     guard.join(connection.session().dismissal());
-    let carrier = match connection.into_carrier(&reactor) {
+    let carrier = match connection.into_carrier(&carriers) {
         Ok(carrier) => carrier,
         Err(error) => {
             let ending = Ending::CarrierLost(format!("its socket cannot be watched: {error}"));
@@ -165,14 +164,13 @@ pub(crate) async fn outbound<C: Carries + 'static>(
     }
     // The peer dials its function meanwhile.
     let patience = patience(&shared, &account.peer, account.interface, 2 * shared.limits.connect);
-    let association = Association::initiator(token, streams, C::Carrier::CARRIAGE, patience, reactor::now());
+    let association = Association::initiator(token, streams, C::Carrier::CARRIAGE, patience, Instant::now());
     let seat = Arc::default();
-    let redial = redial(&shared, warm_pool, &seat, &reactor);
+    let redial = redial(&shared, warm_pool, &seat, &carriers);
     let function = Function::Here(socket);
-    let carrying = Carrying::new(account, association, seat, function, Some(redial), &reactor);
-    let loops = reactor.clone();
-    reactor.spawn(async move {
-        carrying.carry(carrier, None, guard, &loops).await;
+    let carrying = Carrying::new(account, association, seat, function, Some(redial));
+    carriers.spawn(async move {
+        carrying.carry(carrier, None, guard).await;
         drop(slot);
     });
 }
@@ -194,12 +192,12 @@ fn redial<C: Carries + 'static>(
     shared: &Arc<Shared>,
     warm_pool: Arc<WarmPool<C>>,
     seat: &Arc<Seat<C::Carrier>>,
-    reactor: &Reactor,
+    carriers: &Handle,
 ) -> Redial {
-    let (shared, seat, reactor) = (Arc::clone(shared), Arc::downgrade(seat), reactor.clone());
+    let (shared, seat, carriers) = (Arc::clone(shared), Arc::downgrade(seat), carriers.clone());
     let (handle, last) = (Handle::current(), Arc::new(Mutex::new(None::<Instant>)));
     Box::new(move || {
-        let (shared, seat, reactor) = (Arc::clone(&shared), Weak::clone(&seat), reactor.clone());
+        let (shared, seat, carriers) = (Arc::clone(&shared), Weak::clone(&seat), carriers.clone());
         let (warm_pool, last) = (Arc::clone(&warm_pool), Arc::clone(&last));
         handle.spawn(async move {
             let mut pause = BETWEEN;
@@ -215,7 +213,7 @@ fn redial<C: Carries + 'static>(
                     Ok(connection) => {
                         let mut guard = shared.drain.guard();
                         guard.join(connection.session().dismissal());
-                        if let (Ok(carrier), Some(seat)) = (connection.into_carrier(&reactor), seat.upgrade()) {
+                        if let (Ok(carrier), Some(seat)) = (connection.into_carrier(&carriers), seat.upgrade()) {
                             return seat.put(Next {
                                 carrier,
                                 guard,
@@ -248,19 +246,14 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     mut carrier: C,
     mut guard: Guard,
     slot: Slot,
-    reactor: Reactor,
 ) {
     let session = Arc::clone(carrier.session());
     let (interface, peer) = (session.leg.interface.name(), session.peer.as_str());
     let patience = patience(&shared, peer, interface, shared.limits.connect);
-    let mut association = Association::responder(C::CARRIAGE, patience, reactor::now());
-    let greeted = poll_fn(|context| carrier.poll_greeted(&mut association, context, reactor::now()));
-    let greeted = until(
-        within(&reactor, shared.limits.connect, greeted),
-        guard.reached(Phase::Closing),
-    )
-    .await;
-    if !matches!(greeted, Some(Some(Ok(())))) {
+    let mut association = Association::responder(C::CARRIAGE, patience, Instant::now());
+    let greeted = poll_fn(|context| carrier.poll_greeted(&mut association, context, Instant::now()));
+    let greeted = until(timeout(shared.limits.connect, greeted), guard.reached(Phase::Closing)).await;
+    if !matches!(greeted, Some(Ok(Ok(())))) {
         return;
     }
     if let Some(resume) = association.resumes().cloned() {
@@ -272,8 +265,8 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
                 resume: Some(resume),
             }),
             None => {
-                association.refuse_resume(reactor::now());
-                let _ = within(&reactor, GOODBYE, carrier.goodbye(&association)).await;
+                association.refuse_resume(Instant::now());
+                let _ = timeout(GOODBYE, carrier.goodbye(&association)).await;
             }
         }
         return;
@@ -288,13 +281,13 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
         shared.metrics.local_connection(Side::Inbound, "sctp");
     } else {
         let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
-        association.dismiss(&why, reactor::now());
+        association.dismiss(&why, Instant::now());
     }
     if matches!(known, Some(None)) {
-        association.dismiss("the peer has an association of this number", reactor::now());
+        association.dismiss("the peer has an association of this number", Instant::now());
     }
-    let carrying = Carrying::new(account, association, seat, Function::At(forward), None, &reactor);
-    carrying.carry(carrier, Some(slot), guard, &reactor).await;
+    let carrying = Carrying::new(account, association, seat, Function::At(forward), None);
+    carrying.carry(carrier, Some(slot), guard).await;
 }
 
 /// What is still to be done by a function's socket when its association has ended.

@@ -4,21 +4,31 @@ use std::io;
 use std::sync::mpsc;
 use std::thread;
 
-use tokio::runtime::{Builder, LocalOptions};
+use tokio::runtime::{Builder, Handle, LocalOptions};
 use tokio::sync::oneshot;
 
 use crate::error::Error;
 
-/// A thread with an event loop of its own, which runs what `open` spawns there until the sender is dropped. `nicer` is added to its nice
-/// value.
+/// A thread with an event loop of its own. It ends when this is dropped, with the tasks it runs.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    handle: Handle,
+    _ends: oneshot::Sender<()>,
+}
+
+impl Thread {
+    /// Spawns tasks there, and has its event loop watch sockets.
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// Starts a thread that runs what `open` spawns there. `nicer` is added to its nice value. It
+/// inherits what the calling thread is confined to.
 ///
 /// # Errors
 /// Where the system gives no thread or no event loop.
-pub(crate) fn spawn(
-    name: &str,
-    nicer: i32,
-    open: impl FnOnce() + Send + 'static,
-) -> Result<oneshot::Sender<()>, Error> {
+pub(crate) fn spawn(name: &str, nicer: i32, open: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
     let cannot = |source| Error::Thread { source };
     let (ends, ended) = oneshot::channel::<()>();
     // An event loop belongs to the thread that makes it.
@@ -31,7 +41,7 @@ pub(crate) fn spawn(
         // Its reader waits for it.
         let runtime = match runtime {
             Ok(runtime) => {
-                let _ = made.send(Ok(()));
+                let _ = made.send(Ok(runtime.handle().clone()));
                 runtime
             }
             Err(error) => {
@@ -49,8 +59,8 @@ pub(crate) fn spawn(
         .spawn(serve)
         .map_err(cannot)?;
     let gone = || Err(io::Error::other("the thread ended"));
-    outcome.recv().unwrap_or_else(|_| gone()).map_err(cannot)?;
-    Ok(ends)
+    let handle = outcome.recv().unwrap_or_else(|_| gone()).map_err(cannot)?;
+    Ok(Thread { handle, _ends: ends })
 }
 
 /// Of this thread alone (Linux counts nice values by thread). Where it is not allowed, both are scheduled alike.

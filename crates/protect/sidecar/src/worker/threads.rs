@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 
 use crate::admin::state::State;
 use crate::error::Error;
-use crate::runtime::thread;
+use crate::runtime::thread::{Thread, spawn};
 use crate::worker::Worker;
 use crate::worker::listeners::Listeners;
 
@@ -21,7 +21,7 @@ pub(crate) struct WorkerThreads(Vec<WorkerThread>);
 #[derive(Debug)]
 struct WorkerThread {
     commands: UnboundedSender<Command>,
-    _ends: oneshot::Sender<()>,
+    _thread: Thread,
 }
 
 /// What the thread that runs the sidecar has the others do with their pools.
@@ -41,13 +41,16 @@ impl WorkerThreads {
         let started = listeners.into_iter().zip(1..).map(|(listeners, number)| {
             let state = Arc::clone(state);
             let (commands, given) = unbounded_channel();
-            let ends = thread::spawn(&format!("worker-{number}"), 0, move || {
+            let thread = spawn(&format!("worker-{number}"), 0, move || {
                 let worker = Worker::new(state.shared(), number);
                 listeners.serve(&worker, &state).keep();
                 spawn_local(Rc::clone(&worker).say_what_is_waited_for());
                 spawn_local(worker.obey(given));
             })?;
-            Ok(WorkerThread { commands, _ends: ends })
+            Ok(WorkerThread {
+                commands,
+                _thread: thread,
+            })
         });
         started.collect::<Result<_, _>>().map(Self)
     }

@@ -4,7 +4,7 @@
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use socket2::{Domain, Socket};
@@ -100,6 +100,37 @@ impl Listener {
 }
 
 impl Association {
+    /// Has the event loop of the calling thread watch it for what comes. It must not block. One that
+    /// cannot be watched is aborted.
+    ///
+    /// # Errors
+    /// Where the event loop takes no descriptor more.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn watched(self) -> io::Result<AsyncFd<Self>> {
+        // SAFETY: the descriptor is that of the socket that the association owns and keeps.
+        unsafe { AsyncFd::register_with_interest(self, Interest::READABLE) }.map_err(|error| {
+            let (association, error) = error.into_parts();
+            let _ = association.abort();
+            error
+        })
+    }
+
+    /// Has the event loop of the calling thread watch it for room, by a copy of its descriptor. The
+    /// association is not closed before the copy.
+    ///
+    /// # Errors
+    /// Where the system gives no descriptor more.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn watched_for_room(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        let copy = self.as_fd().try_clone_to_owned()?;
+        // SAFETY: the copy stays open and the same for as long as it is owned.
+        unsafe { AsyncFd::register_with_interest(copy, Interest::WRITABLE) }.map_err(io::Error::from)
+    }
+
     /// Begins to open an association from an address of ours (port 0 takes a free one) without
     /// waiting for it; its socket does not block, and gives notifications. It is writable once it
     /// is established or refused, which [`Association::outcome`] reports.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_gateway::{Association, Totals};
 use bartizan_tls::Reason;
+use tokio::time::timeout;
 
 use super::account::Account;
 use super::carrier::{Carrier, Lost};
@@ -19,7 +20,7 @@ use super::{BETWEEN_REFUSED, GOODBYE, last_command};
 use crate::answers::failure::{Failure, Why};
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Slot;
-use crate::runtime::reactor::{self, Alarm, Reactor, within};
+use crate::runtime::alarm::Alarm;
 use crate::runtime::until::until;
 
 /// Rounds of all four directions before others get their turn.
@@ -89,7 +90,6 @@ impl<C: Carrier> Carrying<C> {
         seat: Arc<Seat<C>>,
         function: Function,
         redial: Option<Redial>,
-        reactor: &Reactor,
     ) -> Self {
         let (function, forward) = match function {
             Function::Here(socket) => (Some(socket), None),
@@ -111,13 +111,13 @@ impl<C: Carrier> Carrying<C> {
             established: function.is_some(),
             function,
             forward,
-            alarm: Alarm::of(reactor),
-            now: reactor::now(),
+            alarm: Alarm::default(),
+            now: Instant::now(),
         }
     }
 
     /// Carries the association until it has ended, over this carrier and those that follow it.
-    pub(super) async fn carry(mut self, carrier: C, slot: Option<Slot>, mut guard: Guard, reactor: &Reactor) {
+    pub(super) async fn carry(mut self, carrier: C, slot: Option<Slot>, mut guard: Guard) {
         self.account.carried_by(carrier.session());
         (self.carrier, self.slot) = (Some(carrier), slot);
         loop {
@@ -138,40 +138,40 @@ impl<C: Carrier> Carrying<C> {
                 // certificate may not be.
                 None if phase == Phase::Draining => {
                     if guard.is_dismissed() {
-                        self.association.renew_carrier(reactor::now());
+                        self.association.renew_carrier(Instant::now());
                     }
                 }
                 // An association lives for days: it is ended with the connections that are still open then.
                 None => {
-                    self.close(guard.is_dismissed(), reactor).await;
+                    self.close(guard.is_dismissed()).await;
                     break;
                 }
             }
         }
         if let Some(function) = self.function.take()
-            && last_command(&mut self.association, reactor::now()).is_some()
+            && last_command(&mut self.association, Instant::now()).is_some()
         {
             function.abort();
         }
         self.count();
         if let Some(mut carrier) = self.carrier.take() {
-            let _ = within(reactor, GOODBYE, carrier.goodbye(&self.association)).await;
+            let _ = timeout(GOODBYE, carrier.goodbye(&self.association)).await;
         }
     }
 
     /// Ends the association: in order where nothing is under way and the peer is admitted, so that
     /// both functions see a shutdown.
-    async fn close(&mut self, is_dismissed: bool, reactor: &Reactor) {
+    async fn close(&mut self, is_dismissed: bool) {
         if !is_dismissed {
-            self.shut_down_if_quiet(reactor).await;
+            self.shut_down_if_quiet().await;
         }
         self.association
-            .dismiss("the sidecar closes the connection", reactor::now());
+            .dismiss("the sidecar closes the connection", Instant::now());
         let rest = poll_fn(|context| self.poll(context));
-        let _ = within(reactor, GOODBYE, rest).await;
+        let _ = timeout(GOODBYE, rest).await;
     }
 
-    async fn shut_down_if_quiet(&mut self, reactor: &Reactor) {
+    async fn shut_down_if_quiet(&mut self) {
         let quiet = poll_fn(|context| {
             let polled = self.poll(context);
             self.ask_for_acknowledgement(self.now);
@@ -180,16 +180,16 @@ impl<C: Carrier> Carrying<C> {
                 polled => polled.map(|_| ()),
             }
         });
-        let _ = within(reactor, QUIET, quiet).await;
+        let _ = timeout(QUIET, quiet).await;
         if !self.association.is_quiet() {
             return;
         }
-        self.association.shut_down_both(reactor::now());
+        self.association.shut_down_both(Instant::now());
         let rest = poll_fn(|context| match self.poll(context) {
             Poll::Ready(Turn::Over) => Poll::Ready(()),
             Poll::Ready(Turn::Continues(_)) | Poll::Pending => Poll::Pending,
         });
-        let _ = within(reactor, GOODBYE / 2, rest).await;
+        let _ = timeout(GOODBYE / 2, rest).await;
     }
 
     /// Takes what has passed into the account, and the end once there is one.
@@ -216,7 +216,7 @@ impl<C: Carrier> Carrying<C> {
     }
 
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
-        self.now = reactor::now();
+        self.now = Instant::now();
         // The seat wakes the task for the next one only when it has been asked in vain.
         while let Poll::Ready(next) = self.seat.poll(context) {
             if let Some(guard) = self.continue_over(next) {

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, ready};
 
 use bartizan_gateway::{Delivery, Message, Order, PathState};
 use bartizan_host::sctp::{self, Association, Event, Listener, Opening, Ordering};
-
-use crate::runtime::reactor::{Reactor, Registration};
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
 
 /// Room for messages on their way, in bytes: the most that a kernel gives without privileges by default (`net.core.wmem_max`).
 const ROOM: usize = 212_992;
@@ -19,13 +20,16 @@ const AT_ONCE: u8 = 64;
 
 /// One association with a function of this host.
 ///
-/// The event loop watches it for what comes. It is watched for room only while the kernel takes nothing, or took nothing shortly before: each
-/// acknowledgement makes room, and each would wake the thread for nothing.
+/// The event loop watches it for what comes. It is watched for room only while the kernel takes
+/// nothing, or took nothing shortly before: each acknowledgement makes room, and each would wake
+/// the thread for nothing.
 #[derive(Debug)]
 pub(crate) struct FunctionSocket {
-    association: Association,
-    registration: Registration,
-    /// Messages to be taken at once before room is of no interest any more; none where it is of none.
+    /// Watches for room, by a descriptor of its own. It is dropped before the association: a socket
+    /// is closed with its last descriptor.
+    room: Option<AsyncFd<OwnedFd>>,
+    association: AsyncFd<Association>,
+    /// Messages to be taken at once before room is of no interest any more.
     until_room_is_certain: u8,
 }
 
@@ -51,11 +55,12 @@ pub(crate) fn into_io(error: bartizan_host::Error) -> io::Error {
 }
 
 impl FunctionSocket {
-    /// An association that a listener accepted.
-    pub(crate) fn accepted(association: Association, reactor: &Reactor) -> io::Result<Self> {
+    /// An association that a listener accepted, to be carried by another thread.
+    pub(crate) fn accepted(association: Association, carriers: &Handle) -> io::Result<Self> {
         association.set_nonblocking(true)?;
         association.subscribe()?;
-        Self::of(association, reactor, false)
+        let _context = carriers.enter();
+        Self::of(association)
     }
 
     /// Begins an association with the function at `forward`, from its own address: none of this host's others is named to it.
@@ -67,79 +72,69 @@ impl FunctionSocket {
         };
         let local = SocketAddr::new(forward.ip(), 0);
         let association = Association::begin(local, forward, opening).map_err(into_io)?;
+        let mut socket = Self::of(association)?;
         // Room is how it shows that it is established.
-        Self::of(association, &Reactor::here()?, true)
+        socket.room = Some(socket.association.get_ref().watched_for_room()?);
+        Ok(socket)
     }
 
-    fn of(mut association: Association, reactor: &Reactor, room: bool) -> io::Result<Self> {
+    fn of(mut association: Association) -> io::Result<Self> {
         association.set_room(ROOM)?;
         association.announce();
-        let registration = match reactor.register(&association, room) {
-            Ok(registration) => registration,
-            Err(error) => {
-                let _ = association.abort();
-                return Err(error);
-            }
-        };
         Ok(Self {
-            association,
-            registration,
+            room: None,
+            association: association.watched()?,
             until_room_is_certain: 0,
         })
     }
 
-    /// The kernel has no room.
-    fn watch_for_room(&mut self) -> io::Result<()> {
-        self.registration.no_room();
-        if self.until_room_is_certain == 0 {
-            self.registration.watch(&self.association, true)?;
-        }
-        self.until_room_is_certain = AT_ONCE;
-        Ok(())
-    }
-
     /// The kernel took a message.
-    fn had_room(&mut self) -> io::Result<()> {
-        if self.until_room_is_certain > 0 {
-            self.until_room_is_certain -= 1;
-            if self.until_room_is_certain == 0 {
-                self.registration.watch(&self.association, false)?;
-            }
+    fn had_room(&mut self) {
+        self.until_room_is_certain = self.until_room_is_certain.saturating_sub(1);
+        if self.until_room_is_certain == 0 {
+            self.room = None;
         }
-        Ok(())
     }
 
     pub(crate) fn streams(&self) -> io::Result<sctp::Streams> {
-        self.association.streams()
+        self.association.get_ref().streams()
     }
 
     /// Whether the function has acknowledged everything that was sent.
     pub(super) fn is_acknowledged(&self) -> bool {
-        self.association.is_acknowledged().unwrap_or(false)
+        self.association.get_ref().is_acknowledged().unwrap_or(false)
     }
 
-    /// Whether an association that was begun is established.
-    pub(super) fn poll_established(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+    /// Ready once an association that was begun is established or refused.
+    pub(super) fn poll_established(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            match self.association.outcome() {
+            // A refusal makes the socket readable alone: it has an error and a notification, and is
+            // not writable (sctp_poll, Linux 6.12). Readiness is read first: what happens after
+            // `outcome` is reported again.
+            let incoming = self.association.poll_read_ready(context)?;
+            let room = self.room.as_ref().map(|room| room.poll_write_ready(context));
+            let room = room.unwrap_or(Poll::Pending)?;
+            match self.association.get_ref().outcome() {
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
-                Ok(()) => return Poll::Ready(self.registration.watch(&self.association, false)),
+                Ok(()) => break,
                 refused @ Err(_) => return Poll::Ready(refused),
             }
-            // A refusal makes the socket readable alone: it has an error and a notification, and is not writable (sctp_poll, Linux 6.12).
-            // What is there to read is still there when it is established: nobody has read it, and watching it anew reports it.
-            let incoming = self.registration.poll_incoming(context).is_ready();
-            let room = self.registration.poll_room(context).is_ready();
-            if !incoming && !room {
+            if incoming.is_pending() && room.is_pending() {
                 return Poll::Pending;
             }
-            self.registration.nothing_incoming();
-            self.registration.no_room();
+            if let Poll::Ready(mut incoming) = incoming {
+                incoming.clear_ready();
+            }
+            if let Poll::Ready(mut room) = room {
+                room.clear_ready();
+            }
         }
+        self.room = None;
+        Poll::Ready(Ok(()))
     }
 
     /// Hands a message to the kernel.
-    pub(super) fn poll_send(&mut self, message: &Message, context: &Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_send(&mut self, message: &Message, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Delivery {
             stream,
             payload_protocol,
@@ -151,16 +146,22 @@ impl FunctionSocket {
         };
         loop {
             // Tried first: there is room nearly always.
-            match self
-                .association
-                .send_with(stream, payload_protocol, ordering, &message.bytes)
-            {
+            let association = self.association.get_ref();
+            match association.send_with(stream, payload_protocol, ordering, &message.bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
-                Ok(()) => return Poll::Ready(self.had_room()),
+                Ok(()) => {
+                    self.had_room();
+                    return Poll::Ready(Ok(()));
+                }
             }
-            self.watch_for_room()?;
-            ready!(self.registration.poll_room(context));
+            let room = match self.room.take() {
+                Some(room) => room,
+                None => association.watched_for_room()?,
+            };
+            self.until_room_is_certain = AT_ONCE;
+            let room = self.room.insert(room);
+            ready!(room.poll_write_ready(context))?.clear_ready();
         }
     }
 
@@ -168,32 +169,31 @@ impl FunctionSocket {
     pub(super) fn poll_event<R>(
         &self,
         buffer: &mut Vec<u8>,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
         seen: impl FnOnce(Event<'_>) -> R,
     ) -> Poll<io::Result<R>> {
         loop {
-            ready!(self.registration.poll_incoming(context));
-            let (event, more) = self.association.next_event_and_more(buffer)?;
-            if event == Event::Nothing {
-                self.registration.nothing_incoming();
-                continue;
-            }
+            let mut incoming = ready!(self.association.poll_read_ready(context))?;
+            let (event, more) = self.association.get_ref().next_event_and_more(buffer)?;
             if !more {
                 // Not asked again where the kernel has nothing: what comes is reported.
-                self.registration.read_all();
+                incoming.clear_ready();
             }
-            return Poll::Ready(Ok(seen(event)));
+            if event != Event::Nothing {
+                return Poll::Ready(Ok(seen(event)));
+            }
         }
     }
 
     /// Says that nothing more will be sent.
     pub(super) fn shut_down(&self) -> io::Result<()> {
-        self.association.finish()
+        self.association.get_ref().finish()
     }
 
     /// Ends the association at once. A kernel that cannot has ended it.
     pub(crate) fn abort(self) {
-        let _ = self.association.abort();
+        drop(self.room);
+        let _ = self.association.into_inner().abort();
     }
 }
 

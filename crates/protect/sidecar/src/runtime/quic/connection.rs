@@ -10,7 +10,6 @@ use bytes::Bytes;
 use quinn_proto::{ConnectionError, ConnectionHandle, Dir, Event, ReadError, StreamId, VarInt, WriteError};
 
 use super::endpoint::Shared;
-use crate::runtime::reactor;
 
 /// A connection, which is closed when this is dropped. One task at a time waits for it.
 pub(crate) struct Connection(Arc<Link>);
@@ -346,7 +345,7 @@ impl Drop for Connection {
         let mut state = self.0.lock();
         state.waits = None;
         if !state.protocol.is_closed() {
-            state.protocol.close(reactor::now(), VarInt::from_u32(0), Bytes::new());
+            state.protocol.close(Instant::now(), VarInt::from_u32(0), Bytes::new());
         }
         state.ended.get_or_insert(ConnectionError::LocallyClosed);
         drop(state);

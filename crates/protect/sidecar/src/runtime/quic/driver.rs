@@ -14,7 +14,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta};
 use super::connection::{Link, State};
 use super::endpoint::{Open, Shared};
 use super::socket::mark;
-use crate::runtime::reactor::{self, Alarm, RUSH, Reactor};
+use crate::runtime::alarm::Alarm;
 
 /// When a socket without room is tried again. It has room once the interface has sent what it holds.
 const ROOM_AFTER: Duration = Duration::from_millis(1);
@@ -45,7 +45,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(shared: &Arc<Shared>, open: Weak<Open>, reactor: &Reactor) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, open: Weak<Open>) -> Self {
         let longest = shared
             .lock()
             .protocol
@@ -57,10 +57,10 @@ impl Driver {
             shared: Arc::clone(shared),
             open,
             due: BTreeMap::new(),
-            first_due: Alarm::of(reactor),
+            first_due: Alarm::default(),
             turns: 0,
             unsent: None,
-            room: Alarm::of(reactor),
+            room: Alarm::default(),
             packet: Vec::new(),
             turn: Vec::new(),
             buffers: buffers.into_boxed_slice(),
@@ -68,7 +68,7 @@ impl Driver {
     }
 
     /// Sends first, and receives then: those to whom something came have had their turn when what they say is sent.
-    pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.shared.is_driven_by(context.waker());
         let mut again = self.send_all(context);
         let received = match self.receive(context) {
@@ -101,7 +101,7 @@ impl Driver {
         let Some(((first, _), _)) = self.due.first_key_value() else {
             return false;
         };
-        let now = reactor::now();
+        let now = Instant::now();
         if *first > now {
             return false;
         }
@@ -116,7 +116,7 @@ impl Driver {
     }
 
     /// Sends what connections have, as far as there is room; whether some are to have another turn at once.
-    fn send_all(&mut self, context: &Context<'_>) -> bool {
+    fn send_all(&mut self, context: &mut Context<'_>) -> bool {
         if let Some((transmit, over)) = self.unsent.take() {
             if self.room.poll(over, context).is_pending() {
                 self.unsent = Some((transmit, over));
@@ -129,10 +129,7 @@ impl Driver {
         self.shared.take_queue(&mut self.turn);
         let mut rest = std::mem::take(&mut self.turn);
         let mut again = false;
-        for (index, link) in rest.drain(..).enumerate() {
-            if index % RUSH == RUSH - 1 {
-                reactor::look_again();
-            }
+        for link in rest.drain(..) {
             if self.unsent.is_some() {
                 self.turn.push(link);
             } else if self.drive(&link) && !link.queued.swap(true, Ordering::SeqCst) {
@@ -152,7 +149,7 @@ impl Driver {
         if self.shared.socket.send(&transmit, &self.packet[..transmit.size]) {
             return true;
         }
-        self.unsent = Some((transmit, reactor::now() + ROOM_AFTER));
+        self.unsent = Some((transmit, Instant::now() + ROOM_AFTER));
         false
     }
 
@@ -161,7 +158,7 @@ impl Driver {
         // Whoever has something from here on has another turn.
         link.queued.store(false, Ordering::SeqCst);
         let shared = Arc::clone(&self.shared);
-        let now = reactor::now();
+        let now = Instant::now();
         let mut state = link.lock();
         if state.protocol.poll_timeout().is_some_and(|due| due <= now) {
             state.protocol.handle_timeout(now);
@@ -208,7 +205,7 @@ impl Driver {
     }
 
     /// Takes what has come, once; whether anything has.
-    fn receive(&mut self, context: &Context<'_>) -> io::Result<bool> {
+    fn receive(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
         let room = self.buffers.len() / BATCH_SIZE;
         let mut slices = self.buffers.chunks_mut(room).map(IoSliceMut::new);
@@ -221,7 +218,7 @@ impl Driver {
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(true),
             Poll::Ready(Err(error)) => return Err(error),
         };
-        let now = reactor::now();
+        let now = Instant::now();
         for (meta, slice) in meta.iter().zip(&slices).take(received) {
             for packet in slice[..meta.len].chunks(meta.stride.max(1)) {
                 self.turn.extend(accept_packet(&self.shared, meta, packet, now));

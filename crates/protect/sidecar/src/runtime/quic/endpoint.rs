@@ -7,15 +7,17 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use quinn_proto::{
     ClientConfig, ConnectError, ConnectionError, ConnectionHandle, EndpointConfig, ServerConfig, Transmit,
 };
 
+use tokio::runtime::Handle;
+
 use super::connection::{Connection, Link};
 use super::driver::Driver;
 use super::socket::Socket;
-use crate::runtime::reactor::{self, Reactor};
 
 /// A socket and its connections. It lives until the last clone is dropped and the last connection has ended.
 #[derive(Debug, Clone)]
@@ -171,7 +173,7 @@ impl Drop for Open {
 }
 
 impl Endpoint {
-    /// An endpoint at this socket, on this loop; it accepts connections where it has a configuration for them.
+    /// An endpoint at this socket, on this thread; it accepts connections where it has a configuration for them.
     ///
     /// # Errors
     /// Where the system does not let the socket be used so.
@@ -179,9 +181,9 @@ impl Endpoint {
         config: EndpointConfig,
         server: Option<ServerConfig>,
         socket: UdpSocket,
-        reactor: &Reactor,
+        runs_on: &Handle,
     ) -> io::Result<Self> {
-        let socket = Socket::new(socket, reactor)?;
+        let socket = Socket::new(socket, runs_on)?;
         let (config, server) = (Arc::new(config), server.map(Arc::new));
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -197,8 +199,8 @@ impl Endpoint {
             driver: Mutex::default(),
         });
         let open = Arc::new(Open(Arc::clone(&shared)));
-        let mut driver = Driver::new(&shared, Arc::downgrade(&open), reactor);
-        reactor.spawn(poll_fn(move |context| driver.poll(context)));
+        let mut driver = Driver::new(&shared, Arc::downgrade(&open));
+        runs_on.spawn(poll_fn(move |context| driver.poll(context)));
         Ok(Self { shared, _open: open })
     }
 
@@ -215,7 +217,7 @@ impl Endpoint {
         if state.lost {
             return Err(ConnectError::EndpointStopping);
         }
-        let (handle, protocol) = state.protocol.connect(reactor::now(), config, to, name)?;
+        let (handle, protocol) = state.protocol.connect(Instant::now(), config, to, name)?;
         let link = state.insert(handle, protocol, &self.shared);
         drop(state);
         link.queue();
@@ -297,7 +299,7 @@ impl Incoming {
         }
         let accepted = state
             .protocol
-            .accept(incoming, reactor::now(), &mut answer, Some(config));
+            .accept(incoming, Instant::now(), &mut answer, Some(config));
         match accepted {
             Ok((handle, protocol)) => {
                 let link = state.insert(handle, protocol, &self.shared);

@@ -6,15 +6,13 @@ use std::task::{Context, Poll, ready};
 
 use quinn_proto::EcnCodepoint;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
+use tokio::runtime::Handle;
 
-use crate::runtime::reactor::{Reactor, Registration};
-
-/// A socket, which the event loop watches for packets: room is reported after each packet that has left, also where there was room before
-/// (`sock_def_write_space`, Linux 6.12).
+/// A socket, which the event loop watches.
 #[derive(Debug)]
 pub(super) struct Socket {
-    socket: UdpSocket,
-    registration: Registration,
+    socket: tokio::net::UdpSocket,
     state: UdpSocketState,
     /// Packets for which there is no room.
     #[cfg(test)]
@@ -22,12 +20,12 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(socket: UdpSocket, reactor: &Reactor) -> io::Result<Self> {
+    pub(super) fn new(socket: UdpSocket, watched_by: &Handle) -> io::Result<Self> {
         // It does not block from here on.
         let state = UdpSocketState::new((&socket).into())?;
+        let _context = watched_by.enter();
         Ok(Self {
-            registration: reactor.register(&socket, false)?,
-            socket,
+            socket: tokio::net::UdpSocket::from_std(socket)?,
             state,
             #[cfg(test)]
             refusals: std::sync::atomic::AtomicUsize::new(0),
@@ -59,22 +57,16 @@ impl Socket {
 
     pub(super) fn poll_receive(
         &self,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.registration.poll_incoming(context));
-            match self.state.recv((&self.socket).into(), buffers, meta) {
-                Ok(received) => {
-                    // It had no more: what comes is reported.
-                    if received < buffers.len() {
-                        self.registration.nothing_incoming();
-                    }
-                    return Poll::Ready(Ok(received));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.registration.nothing_incoming(),
-                Err(error) => return Poll::Ready(Err(error)),
+            ready!(self.socket.poll_recv_ready(context))?;
+            let receive = || self.state.recv((&self.socket).into(), buffers, meta);
+            match self.socket.try_io(Interest::READABLE, receive) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                received => return Poll::Ready(received),
             }
         }
     }

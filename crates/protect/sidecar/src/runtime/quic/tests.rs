@@ -17,18 +17,24 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::socket::Socket;
 use super::*;
 use crate::dialling::quic::resettable;
-use crate::runtime::reactor::{Reactor, Thread, within};
+use crate::runtime::thread::{Thread, spawn};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs this on a loop.
-fn run<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Reactor) -> F) {
-    let thread = Thread::start("test").unwrap();
+fn thread() -> Thread {
+    spawn("test", 0, || ()).unwrap()
+}
+
+/// Runs this on a thread with an event loop.
+fn run<F: Future<Output = ()> + Send + 'static>(work: impl FnOnce(Handle) -> F) {
+    let thread = thread();
     let (done, finished) = oneshot::channel();
-    let reactor = thread.reactor().clone();
-    let work = work(reactor.clone());
-    thread.reactor().spawn(async move {
-        let in_time = within(&reactor, PATIENCE, work).await.is_some();
+    let handle = thread.handle().clone();
+    let work = work(handle.clone());
+    thread.handle().spawn(async move {
+        let in_time = timeout(PATIENCE, work).await.is_ok();
         done.send(in_time).unwrap();
     });
     assert!(finished.blocking_recv().expect("the work does not panic"), "in time");
@@ -54,18 +60,18 @@ fn configurations(silence: Duration) -> (ServerConfig, ClientConfig) {
     (server, client)
 }
 
-fn endpoint(server: Option<ServerConfig>, reactor: &Reactor) -> (Endpoint, SocketAddr) {
+fn endpoint(server: Option<ServerConfig>, handle: &Handle) -> (Endpoint, SocketAddr) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    let endpoint = Endpoint::new(EndpointConfig::default(), server, socket, reactor).unwrap();
+    let endpoint = Endpoint::new(EndpointConfig::default(), server, socket, handle).unwrap();
     (endpoint, address)
 }
 
 /// A connection at both its ends, and their endpoints.
-async fn pair(reactor: &Reactor) -> ([Endpoint; 2], [Connection; 2]) {
+async fn pair(handle: &Handle) -> ([Endpoint; 2], [Connection; 2]) {
     let (server, client) = configurations(PATIENCE);
-    let (there, address) = endpoint(Some(server.clone()), reactor);
-    let (here, _) = endpoint(None, reactor);
+    let (there, address) = endpoint(Some(server.clone()), handle);
+    let (here, _) = endpoint(None, handle);
     let one = here.connect(client, address, "peer.test").unwrap();
     // As a listener does: the address is shown to be the peer's first.
     let mut retries = 0;
@@ -108,13 +114,13 @@ async fn read_to_end(connection: &Connection, stream: StreamId) -> Vec<u8> {
 
 #[test]
 fn octets_pass_in_both_directions_and_the_end_of_streams_and_connections_is_seen() {
-    run(|reactor| async move {
-        let ([_here, there], [one, other]) = pair(&reactor).await;
+    run(|handle| async move {
+        let ([_here, there], [one, other]) = pair(&handle).await;
         // More than a window, so that both ends wait for the other.
         let octets: Arc<[u8]> = (0..2_000_000_u32).map(|number| (number / 7) as u8).collect();
         let sent = Arc::clone(&octets);
         let (done, echoed) = oneshot::channel();
-        reactor.spawn(async move {
+        handle.spawn(async move {
             let stream = poll_fn(|context| other.poll_accept(Dir::Bi, context)).await.unwrap();
             let received = read_to_end(&other, stream).await;
             write(&other, stream, &received).await;
@@ -159,17 +165,17 @@ impl HmacKey for Key {
 
 #[test]
 fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_resets_the_connection() {
-    let server = Thread::start("server").unwrap();
-    let served = server.reactor().clone();
-    run(|reactor| async move {
+    let server = thread();
+    let served = server.handle().clone();
+    run(|handle| async move {
         let (configuration, client) = configurations(PATIENCE);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
-        let there = |configuration, socket, reactor: &Reactor| {
-            Endpoint::new(resettable(Arc::new(Key)), Some(configuration), socket, reactor).unwrap()
+        let there = |configuration, socket, handle: &Handle| {
+            Endpoint::new(resettable(Arc::new(Key)), Some(configuration), socket, handle).unwrap()
         };
         let before = there(configuration.clone(), socket, &served);
-        let (here, _) = endpoint(None, &reactor);
+        let (here, _) = endpoint(None, &handle);
         let one = here.connect(client, address, "peer.test").unwrap();
         let other = loop {
             let incoming = before.accept().await.unwrap();
@@ -193,7 +199,7 @@ fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_reset
                 Err(_) => std::thread::yield_now(),
             }
         };
-        let _after = there(configuration, again, &reactor);
+        let _after = there(configuration, again, &handle);
         let (acknowledged, _) = one.send_ping();
         assert!(!poll_fn(|context| one.poll_life(acknowledged, context)).await);
         let ended = poll_fn(|context| one.poll_ended(context)).await;
@@ -203,8 +209,8 @@ fn a_peer_that_is_there_gives_a_sign_of_life_and_one_that_was_started_anew_reset
 
 #[test]
 fn a_stream_that_is_given_up_is_void_at_the_other_end() {
-    run(|reactor| async move {
-        let (_endpoints, [one, other]) = pair(&reactor).await;
+    run(|handle| async move {
+        let (_endpoints, [one, other]) = pair(&handle).await;
         let reset = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
         let stopped = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
         write(&one, reset, b"void").await;
@@ -226,9 +232,9 @@ fn a_stream_that_is_given_up_is_void_at_the_other_end() {
         loop {
             match poll_fn(|context| one.poll_write(stopped, b"void", context)).await {
                 Ok(_) => assert!(
-                    within(&reactor, Duration::from_millis(1), std::future::pending::<()>())
+                    timeout(Duration::from_millis(1), std::future::pending::<()>())
                         .await
-                        .is_none()
+                        .is_err()
                 ),
                 Err(error) => {
                     assert!(matches!(error, StreamError::Void), "{error:?}");
@@ -241,8 +247,8 @@ fn a_stream_that_is_given_up_is_void_at_the_other_end() {
 
 #[test]
 fn packets_wait_for_room_and_are_sent_then() {
-    run(|reactor| async move {
-        let ([here, _there], [one, other]) = pair(&reactor).await;
+    run(|handle| async move {
+        let ([here, _there], [one, other]) = pair(&handle).await;
         for refusals in [1, 3, 20] {
             here.shared.socket.refusals.store(refusals, Ordering::SeqCst);
             let stream = poll_fn(|context| one.poll_open(Dir::Uni, context)).await.unwrap();
@@ -257,18 +263,18 @@ fn packets_wait_for_room_and_are_sent_then() {
 
 #[test]
 fn a_peer_that_is_silent_is_noticed_and_a_refused_one_learns_it() {
-    run(|reactor| async move {
+    run(|handle| async move {
         const SHORT: Duration = Duration::from_secs(1);
         let (_, hasty) = configurations(SHORT);
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (here, _) = endpoint(None, &reactor);
+        let (here, _) = endpoint(None, &handle);
         let one = here.connect(hasty, silent.local_addr().unwrap(), "peer.test").unwrap();
         poll_fn(|context| one.poll_answered(context)).await;
         let ended = poll_fn(|context| one.poll_established(context)).await;
         assert!(matches!(ended, Err(ConnectionError::TimedOut)), "{ended:?}");
 
         let (server, mut client) = configurations(PATIENCE / 2);
-        let (there, address) = endpoint(Some(server), &reactor);
+        let (there, address) = endpoint(Some(server), &handle);
         let one = here.connect(client.clone(), address, "peer.test").unwrap();
         there.accept().await.unwrap().refuse();
         let ended = poll_fn(|context| one.poll_established(context)).await;
@@ -285,11 +291,11 @@ fn a_peer_that_is_silent_is_noticed_and_a_refused_one_learns_it() {
 
 #[test]
 fn connections_end_with_the_loop() {
-    let thread = Thread::start("test").unwrap();
+    let thread = thread();
     let (done, paired) = oneshot::channel();
-    let reactor = thread.reactor().clone();
-    thread.reactor().spawn(async move {
-        let _ = done.send(pair(&reactor).await);
+    let handle = thread.handle().clone();
+    thread.handle().spawn(async move {
+        let _ = done.send(pair(&handle).await);
     });
     let (endpoints, [one, other]) = paired.blocking_recv().unwrap();
     drop(thread);
@@ -310,10 +316,10 @@ fn connections_end_with_the_loop() {
 
 #[test]
 fn every_packet_is_received_however_many_come_at_once() {
-    run(|reactor| async move {
+    run(|handle| async move {
         let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let to = here.local_addr().unwrap();
-        let socket = Socket::new(here, &reactor).unwrap();
+        let socket = Socket::new(here, &handle).unwrap();
         let (mut buffers, mut meta) = ([[0; 100]; 4], [RecvMeta::default(); 4]);
         for burst in [1, 4, 9, 0, 3] {
             for _ in 0..burst {

@@ -75,7 +75,7 @@ impl<C: Carrier> Carrying<C> {
         };
         self.established = false;
         let outcome = match function {
-            Ok(function) => match function.poll_established(context) {
+            Ok(mut function) => match function.poll_established(context) {
                 Poll::Pending => {
                     self.function = Some(function);
                     return Poll::Pending;
