@@ -476,11 +476,9 @@ fn idle_associations_take_little_memory_of_each_sidecar_and_one_that_floods_hold
         let after = resident();
         let grown = [after[0].saturating_sub(before[0]), after[1].saturating_sub(before[1])];
         println!("{many} associations over {carrier}: {grown:?} octets");
-        // A thousand associations may take 40 MB, part of which is a fixed cost.
-        assert!(
-            grown.iter().all(|&grown| grown < 5_000_000 + 40_000 * many),
-            "{grown:?}"
-        );
+        // Part of it is a fixed cost. quinn has a task and two queues for each connection.
+        let each = if carrier == "quic" { 60_000 } else { 40_000 };
+        assert!(grown.iter().all(|&grown| grown < 5_000_000 + each * many), "{grown:?}");
         // All of them are alive.
         for (function, other) in &open {
             function.send(&message(2, 60, 20));
@@ -553,8 +551,8 @@ fn a_message_costs_two_sidecars_few_system_calls() {
     }
     for carrier in CARRIERS {
         // Each sidecar receives it and passes it on: four. In a slow guest each is acknowledged on
-        // its own as well: six. QUIC acknowledges datagrams too, and the socket is asked again after
-        // each.
+        // its own as well: six. QUIC acknowledges datagrams too, and quinn asks its socket again
+        // after each.
         let most = if carrier == "quic" { 9.5 } else { 6.5 };
         let few = (0..3).map(|_| moving_calls(carrier)).any(|moving| moving < most);
         assert!(few, "{carrier}: {most} or more, three times");

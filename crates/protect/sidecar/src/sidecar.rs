@@ -32,7 +32,7 @@ use crate::life::review;
 use crate::listening::accept::accept_nothing;
 use crate::listening::hand_out::Arriving;
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
-use crate::listening::quic::{QuicListener, QuicThread};
+use crate::listening::quic::{QuicListener, QuicListeners};
 use crate::listening::socket;
 use crate::metrics::Metrics;
 use crate::paths;
@@ -73,7 +73,7 @@ pub struct Running {
     /// Where other sidecars' handshakes are answered, if there is an inbound listener.
     handshakes: Option<HandshakeThreads>,
     /// Where other sidecars' connections over QUIC are served, if there is a listener for these.
-    quic: Option<QuicThread>,
+    quic: Option<QuicListeners>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to drop privileges.
@@ -464,7 +464,7 @@ impl Ports {
             running.handshakes = Some(HandshakeThreads::start(shared, inbound_listeners)?);
         }
         if !quic_listeners.is_empty() {
-            running.quic = Some(QuicThread::start(shared, quic_listeners)?);
+            running.quic = Some(QuicListeners::start(shared, quic_listeners)?);
         }
         let mut transparent = Vec::new();
         for (outbound, listener) in self.outbound {

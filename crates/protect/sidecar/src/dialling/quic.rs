@@ -3,32 +3,36 @@
 //! One carries one association, as a TLS connection does: its handshake's key in the ledger, its review, its end for idleness and its
 //! congestion are those of the association alone, and one that breaks the protocol takes no other with it.
 
+mod congestion;
 mod reset;
 
-use std::future::poll_fn;
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::{InterfaceKind, Path};
 use bartizan_gateway::WINDOW;
 use bartizan_ledger::Direction;
 use bartizan_tls::{ConnectingQuic, QuicHandshake, Reason, Refused};
-use quinn_proto::{ClientConfig, ConnectionError, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt,
+};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use self::reset::ResetKey;
-pub(crate) use self::reset::resettable;
+use self::congestion::Signalling;
+use self::reset::{ResetKey, resettable};
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::handshake::{record_refusal, refused_out};
 use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
 use crate::routing::peers::Upstream;
-use crate::runtime::quic::{Connection, Endpoint, Incoming, Signalling};
 use crate::shared::Shared;
 
 /// A connection says something that often: a path that is gone is noticed, and a peer's sidecar
@@ -59,6 +63,8 @@ pub(crate) struct QuicChannel {
     session: Arc<Session>,
     /// Set until the peer's first byte.
     handshake: Option<QuicHandshake>,
+    /// Awaited while it is kept ready.
+    closed: Option<Pin<Box<dyn Future<Output = ConnectionError> + Send>>>,
 }
 
 impl std::fmt::Debug for QuicChannel {
@@ -111,7 +117,7 @@ pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConf
     config
 }
 
-/// An endpoint at this socket.
+/// An endpoint at this socket. `carriers` runs it and its connections.
 pub(crate) fn endpoint(
     shared: &Arc<Shared>,
     socket: UdpSocket,
@@ -126,12 +132,13 @@ pub(crate) fn endpoint(
     };
     // A packet with another fixed bit (RFC 9287) is one that an observer of the link cannot account for.
     config.grease_quic_bit(false);
-    Endpoint::new(config, server, socket, carriers)
+    let _context = carriers.enter();
+    Endpoint::new(config, server, socket, Arc::new(TokioRuntime))
 }
 
 impl Dialler {
     /// The endpoint to dial `to` from, and its address: by the source address that the host's routes give now.
-    fn endpoint(&self, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<(Endpoint, SocketAddr)> {
+    fn endpoint(&self, to: SocketAddr, shared: &Arc<Shared>, carriers: &Handle) -> io::Result<(Endpoint, SocketAddr)> {
         let any = match to {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -142,13 +149,13 @@ impl Dialler {
         drop(probe);
         let mut known = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(endpoint) = known.as_ref()
-            && let Ok(address) = endpoint.local_address()
+            && let Ok(address) = endpoint.local_addr()
             && address.ip() == source
         {
             return Ok((endpoint.clone(), address));
         }
-        let fresh = endpoint(shared, UdpSocket::bind((source, 0))?, None, &shared.carriers.quic()?)?;
-        let address = fresh.local_address()?;
+        let fresh = endpoint(shared, UdpSocket::bind((source, 0))?, None, carriers)?;
+        let address = fresh.local_addr()?;
         *known = Some(fresh.clone());
         Ok((fresh, address))
     }
@@ -162,19 +169,23 @@ impl Dialled for QuicChannel {
     }
 
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match self.connection.poll_ended(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(error) => {
-                self.note_end(&error);
-                Poll::Ready(())
-            }
+        if let Some(error) = self.connection.close_reason() {
+            self.note_end(&error);
+            return Poll::Ready(());
         }
+        let closed = self.closed.get_or_insert_with(|| {
+            let connection = self.connection.clone();
+            Box::pin(async move { connection.closed().await })
+        });
+        let error = ready!(closed.as_mut().poll(context));
+        self.closed = None;
+        self.note_end(&error);
+        Poll::Ready(())
     }
 
     async fn is_alive(&mut self) -> bool {
-        let (before, round_trip) = self.connection.send_ping();
-        let heard = poll_fn(|context| self.connection.poll_life(before, context));
-        timeout(3 * round_trip + LIFE, heard).await.unwrap_or(false)
+        let time = 3 * self.connection.rtt() + LIFE;
+        timeout(time, is_acknowledged(&self.connection)).await.unwrap_or(false)
     }
 
     async fn dial(
@@ -193,6 +204,7 @@ impl QuicChannel {
             connection,
             session,
             handshake: Some(handshake),
+            closed: None,
         }
     }
 
@@ -217,6 +229,14 @@ impl QuicChannel {
             self.session.refuse(why(&handshake, error));
         }
     }
+}
+
+/// Waits until the peer acknowledges a stream without octets; false where the connection has ended.
+async fn is_acknowledged(connection: &Connection) -> bool {
+    let Ok(mut stream) = connection.open_uni().await else {
+        return false;
+    };
+    stream.finish().is_ok() && stream.stopped().await.is_ok()
 }
 
 /// Why a handshake failed, or a connection whose peer refused it after.
@@ -267,16 +287,22 @@ async fn connect(
         );
         failed(Why::Peer(reason), detail, &hint)
     };
-    let (endpoint, local_address) = dialler
-        .endpoint(upstream.address, shared)
-        .map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
+    let carriers = shared.carriers.quic();
+    let ready = carriers.and_then(|carriers| {
+        let (endpoint, address) = dialler.endpoint(upstream.address, shared, &carriers)?;
+        Ok((carriers, endpoint, address))
+    });
+    let (carriers, endpoint, local_address) =
+        ready.map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
     let began = Instant::now();
     let mut config = ClientConfig::new(config);
     config.transport_config(transport());
     // The name is in the configuration: this one is not used.
-    let connection = endpoint
-        .connect(config, upstream.address, peer)
-        .map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
+    let begun = {
+        let _context = carriers.enter();
+        endpoint.connect_with(config, upstream.address, peer)
+    };
+    let mut connecting = begun.map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
     let mut leg = Leg {
         direction: Direction::Outbound,
         interface: upstream.interface,
@@ -287,8 +313,10 @@ async fn connect(
         handshake: Duration::ZERO,
     };
     // That anybody answers shows in the peer's first flight; an end before it shows below.
-    let answered = poll_fn(|context| connection.poll_answered(context));
-    if timeout(shared.limits.connect, answered).await.is_err() {
+    if timeout(shared.limits.connect, connecting.handshake_data())
+        .await
+        .is_err()
+    {
         shared.metrics.limit_reached("connect");
         let waited = shared.limits.connect;
         return Err(unreachable(format!(
@@ -296,9 +324,8 @@ async fn connect(
             upstream.address
         )));
     }
-    let established = poll_fn(|context| connection.poll_established(context));
-    let outcome = match timeout(shared.limits.handshake, established).await {
-        Ok(Ok(())) => Ok(connection),
+    let outcome = match timeout(shared.limits.handshake, connecting).await {
+        Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => Err(why(&handshake, &error)),
         Err(_) => {
             shared.metrics.limit_reached("handshake");
@@ -358,17 +385,14 @@ pub(crate) async fn accept(
     let mut config = listening.clone();
     config.crypto = accepting.config;
     let outcome = match incoming.accept_with(Arc::new(config)) {
-        Ok(connection) => {
-            let established = poll_fn(|context| connection.poll_established(context));
-            match timeout(shared.limits.handshake, established).await {
-                Ok(Ok(())) => Ok(connection),
-                Ok(Err(error)) => Err(why(&handshake, &error)),
-                Err(_) => {
-                    shared.metrics.limit_reached("handshake");
-                    Err(handshake.watch().timed_out())
-                }
+        Ok(connecting) => match timeout(shared.limits.handshake, connecting).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(why(&handshake, &error)),
+            Err(_) => {
+                shared.metrics.limit_reached("handshake");
+                Err(handshake.watch().timed_out())
             }
-        }
+        },
         Err(error) => Err(why(&handshake, &error)),
     };
     leg.handshake = began.elapsed();
@@ -380,3 +404,6 @@ pub(crate) async fn accept(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
-//! Listeners for other sidecars over QUIC, on a thread of their own.
+//! Listeners for other sidecars over QUIC, on the thread that carries associations over QUIC.
 //!
-//! One socket takes the packets of handshakes and of established connections, so the two cannot have a thread each, as over TCP. What
-//! unauthenticated clients can hold up is therefore bounded otherwise: an address gets its handshake once it has shown that it receives
-//! what is sent to it, while many fail those of unknown addresses run one after the other, and no request of another listener is served on
-//! this thread.
+//! One socket takes the packets of handshakes and of established connections, so the two do not
+//! have a thread each, as over TCP. What unauthenticated clients can hold up is bounded otherwise:
+//! an address gets its handshake once it has shown that it receives what is sent to it, while many
+//! fail those of unknown addresses run one after the other, and no request of another listener is
+//! served on this thread.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -11,8 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_deployment::InterfaceKind;
-use quinn_proto::ServerConfig;
-use tokio::runtime::Handle;
+use quinn::{Incoming, ServerConfig};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -24,8 +24,6 @@ use crate::life::idle;
 use crate::listening::admission::{Admission, Bound, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
 use crate::paths::sctp::{self, QuicStreams};
-use crate::runtime::quic::Incoming;
-use crate::runtime::thread::{Thread, spawn};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::sidecar::GOODBYE;
@@ -41,13 +39,10 @@ pub(crate) struct QuicListener {
     pub(crate) forward: SocketAddr,
 }
 
-/// The thread of all of them, which ends when this is dropped.
+/// The end of all of them. Each resolves when the connections of a listener are closed, at their
+/// peers too.
 #[derive(Debug)]
-pub(crate) struct QuicThread {
-    _thread: Thread,
-    /// Each resolves when the connections of a listener are closed, at their peers too.
-    closed: Vec<oneshot::Receiver<()>>,
-}
+pub(crate) struct QuicListeners(Vec<oneshot::Receiver<()>>);
 
 /// What connections of one listener need.
 #[derive(Debug)]
@@ -56,40 +51,30 @@ struct Answering {
     interface: InterfaceKind,
     forward: SocketAddr,
     listening_at: SocketAddr,
-    carriers: Handle,
     config: ServerConfig,
     failures: Failures,
     /// Handshakes of unknown addresses while many fail.
     late: Semaphore,
 }
 
-impl QuicThread {
-    /// Starts the thread, which inherits what the calling thread is confined to.
+impl QuicListeners {
+    /// Has the thread that carries associations serve these.
     ///
     /// # Errors
     /// Where the system gives no thread or no event loop.
     pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<QuicListener>) -> Result<Self, Error> {
-        let (mut closed, mut opened) = (Vec::new(), Vec::new());
-        for listener in listeners {
-            let (ends, ended) = oneshot::channel();
-            closed.push(ended);
-            opened.push((listener, ends));
-        }
-        let shared = Arc::clone(shared);
-        let thread = spawn("quic", 0, move || {
-            for (listener, ends) in opened {
-                spawn_local(listener.serve_all(Arc::clone(&shared), ends));
-            }
-        })?;
-        Ok(Self {
-            _thread: thread,
-            closed,
-        })
+        let carriers = shared.carriers.quic().map_err(|source| Error::Thread { source })?;
+        let serve = |listener: QuicListener| {
+            let (shared, (ends, ended)) = (Arc::clone(shared), oneshot::channel());
+            carriers.spawn(async move { spawn_local(listener.serve_all(shared, ends)) });
+            ended
+        };
+        Ok(Self(listeners.into_iter().map(serve).collect()))
     }
 
     /// Waits until peers know that their connections have ended, for a while.
     pub(crate) async fn close(self) {
-        for closed in self.closed {
+        for closed in self.0 {
             let _ = timeout(GOODBYE, closed).await;
         }
     }
@@ -102,9 +87,9 @@ impl QuicListener {
         let opened = self.socket.local_addr().and_then(|listening_at| {
             let carriers = shared.carriers.quic()?;
             let endpoint = quic::endpoint(&shared, self.socket, Some(config.clone()), &carriers)?;
-            Ok((listening_at, endpoint, carriers))
+            Ok((listening_at, endpoint))
         });
-        let (listening_at, endpoint, carriers) = match opened {
+        let (listening_at, endpoint) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::error!(
@@ -120,7 +105,6 @@ impl QuicListener {
             interface: self.interface,
             forward: self.forward,
             listening_at,
-            carriers,
             config,
             failures: Failures::default(),
             late: Semaphore::new(1),
@@ -140,11 +124,18 @@ impl QuicListener {
                 }
                 () = guard.reached(Phase::Draining) => break,
             };
-            let Some(incoming) = incoming else { break };
+            let Some(incoming) = incoming else {
+                tracing::error!(
+                    listener = %self.name, hint = "restart the sidecar; its log has the socket's error",
+                    "nothing more is accepted over QUIC"
+                );
+                break;
+            };
             // A flight with ML-DSA is more than three times a ClientHello: a server that has not validated the address would have to
             // wait for the client in the middle of it (RFC 9000, section 8.1), so this costs no round trip more.
             if !incoming.remote_address_validated() {
-                incoming.retry();
+                // It is the first packet of an address that is not validated.
+                let _ = incoming.retry();
                 continue;
             }
             let peer = incoming.remote_address();
@@ -164,14 +155,13 @@ impl QuicListener {
                 }
                 Err(_) => incoming.refuse(),
             }
-            // One, and then whoever waits: a handshake begins under the lock by which the loop of the associations reads the socket.
-            std::thread::yield_now();
+            // One, and then the associations.
             yield_now().await;
         }
         // Draining is over with the last connection's guard, not with this one.
         drop(guard);
-        endpoint.refuse_more();
-        endpoint.until_idle().await;
+        endpoint.set_server_config(None);
+        endpoint.wait_idle().await;
     }
 }
 
@@ -202,7 +192,7 @@ impl Answering {
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
             let shared = Arc::clone(&self.shared);
             let carried = sctp::inbound(shared, self.forward, carrier, guard, slot);
-            self.carriers.spawn(carried);
+            tokio::spawn(carried);
         }
     }
 }

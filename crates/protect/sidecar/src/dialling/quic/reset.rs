@@ -58,7 +58,7 @@ impl HmacKey for ResetKey {
 
 /// Has an endpoint reset connections that it does not know, as the one before it with this key
 /// would have.
-pub(crate) fn resettable(key: Arc<dyn HmacKey>) -> EndpointConfig {
+pub(super) fn resettable(key: Arc<dyn HmacKey>) -> EndpointConfig {
     let mut config = EndpointConfig::new(key);
     // Identifiers with a checksum pass in their own process alone, and only those that pass are
     // reset.

@@ -1,13 +1,14 @@
 //! One association over a QUIC connection: its life on one stream, and each lane of messages on another, in each direction.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use bartizan_gateway::{Association, Carriage, Lane};
-use quinn_proto::{ConnectionError, Dir, StreamId, VarInt};
+use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::time::timeout;
 
 use super::carrier::{Carrier, Lost};
@@ -16,31 +17,38 @@ use crate::dialling::quic::{FIRST_LANES, LANES, QuicChannel};
 use crate::dialling::session::Session;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::outbound::LAST_WORD;
-use crate::runtime::quic::StreamError;
 use crate::runtime::scratch::with_scratch;
 use crate::shared::Shared;
 
 /// With which streams are dropped that a restart has made void.
 const VOID: VarInt = VarInt::from_u32(1);
 
+/// A stream to come. It wakes the task that awaits it.
+type Coming<S> = Pin<Box<dyn Future<Output = Result<S, ConnectionError>> + Send>>;
+
 /// A QUIC connection with the streams of an association.
-#[derive(Debug)]
 pub(crate) struct Streams {
     channel: QuicChannel,
-    control: Option<StreamId>,
-    departing: BTreeMap<Lane, StreamId>,
-    arriving: Vec<StreamId>,
+    control: Option<(SendStream, RecvStream)>,
+    departing: BTreeMap<Lane, SendStream>,
+    /// The next to depart, while the peer admits none.
+    opening: Option<Coming<SendStream>>,
+    arriving: Vec<RecvStream>,
+    /// The next to arrive.
+    accepting: Coming<RecvStream>,
     /// Restarts of the association when its lanes were opened.
     restarts: u32,
 }
 
 impl Streams {
     /// Of an association that is opened from here.
-    pub(crate) const fn new(channel: QuicChannel) -> Self {
+    pub(crate) fn new(channel: QuicChannel) -> Self {
         Self {
+            accepting: accepting(&channel.connection),
             channel,
             control: None,
             departing: BTreeMap::new(),
+            opening: None,
             arriving: Vec::new(),
             restarts: 0,
         }
@@ -48,7 +56,7 @@ impl Streams {
 
     /// Waits until a peer opens an association; none where the connection ended before, or is to end.
     pub(crate) async fn accept(channel: QuicChannel, guard: &mut Guard) -> Option<Self> {
-        let accepted = || poll_fn(|context| channel.connection.poll_accept(Dir::Bi, context));
+        let accepted = || channel.connection.accept_bi();
         let control = tokio::select! {
             control = accepted() => control.ok(),
             () = guard.reached(Phase::Draining) => {
@@ -73,62 +81,67 @@ impl Streams {
         }
     }
 
-    fn stream_lost(&mut self, error: &StreamError) -> Lost {
+    fn write_lost(&mut self, error: WriteError) -> Lost {
         match error {
-            StreamError::Lost(error) => self.lost(error),
-            StreamError::Void => Lost::closed("the peer has given up a stream"),
-            StreamError::Closed => Lost::closed("a stream is closed"),
+            WriteError::ConnectionLost(error) => self.lost(&error),
+            WriteError::Stopped(_) => Lost::closed("the peer has given up a stream"),
+            error => Lost::closed(error.to_string()),
+        }
+    }
+
+    fn read_lost(&mut self, error: ReadError) -> Lost {
+        match error {
+            ReadError::ConnectionLost(error) => self.lost(&error),
+            ReadError::Reset(_) => Lost::closed("the peer has given up a stream"),
+            error => Lost::closed(error.to_string()),
         }
     }
 
     /// The stream of the association's life, which the initiator opens.
-    fn poll_control(&mut self, context: &Context<'_>) -> Poll<Result<StreamId, Lost>> {
-        if let Some(control) = self.control {
-            return Poll::Ready(Ok(control));
+    fn poll_control(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        if self.control.is_none() {
+            // A peer allows one, so this is done at once.
+            let opened = ready!(pin!(self.channel.connection.open_bi()).poll(context));
+            self.control = Some(opened.map_err(|error| self.lost(&error))?);
         }
-        // A peer allows one, so this is done at once.
-        let opened = ready!(self.channel.connection.poll_open(Dir::Bi, context));
-        Poll::Ready(match opened {
-            Ok(control) => {
-                self.control = Some(control);
-                Ok(control)
-            }
-            Err(error) => Err(self.lost(&error)),
-        })
+        Poll::Ready(Ok(()))
     }
 
     /// The stream of a lane. The peer allows as many as an association has lanes, and more when it has dropped those of before a restart.
-    fn poll_lane(&mut self, lane: Lane, context: &Context<'_>) -> Poll<Result<StreamId, Lost>> {
-        if let Some(stream) = self.departing.get(&lane) {
-            return Poll::Ready(Ok(*stream));
+    fn poll_lane(&mut self, lane: Lane, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        if self.departing.contains_key(&lane) {
+            return Poll::Ready(Ok(()));
         }
-        let opened = ready!(self.channel.connection.poll_open(Dir::Uni, context));
-        Poll::Ready(match opened {
-            Ok(stream) => {
-                self.departing.insert(lane, stream);
-                Ok(stream)
-            }
-            Err(error) => Err(self.lost(&error)),
-        })
+        let opening = self.opening.get_or_insert_with(|| {
+            let connection = self.channel.connection.clone();
+            Box::pin(async move { connection.open_uni().await })
+        });
+        let opened = ready!(opening.as_mut().poll(context));
+        self.opening = None;
+        let stream = opened.map_err(|error| self.lost(&error))?;
+        self.departing.insert(lane, stream);
+        Poll::Ready(Ok(()))
     }
 
     fn write_lanes(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         if self.restarts != association.restarts() {
             self.restarts = association.restarts();
-            for stream in std::mem::take(&mut self.departing).into_values() {
-                self.channel.connection.reset(stream, VOID);
+            for mut stream in std::mem::take(&mut self.departing).into_values() {
+                // One that has ended needs none.
+                let _ = stream.reset(VOID);
             }
         }
         let mut moved = false;
         let waiting: Vec<Lane> = association.lane_output().map(|(lane, _)| lane).collect();
         for lane in waiting {
-            let Poll::Ready(stream) = self.poll_lane(lane, context)? else {
+            if self.poll_lane(lane, context)?.is_pending() {
+                continue;
+            }
+            let output = association.lane_output().find(|(found, _)| *found == lane);
+            let (Some(stream), Some((_, octets))) = (self.departing.get_mut(&lane), output) else {
                 continue;
             };
-            let Some((_, octets)) = association.lane_output().find(|(found, _)| *found == lane) else {
-                continue;
-            };
-            match self.channel.connection.poll_write(stream, octets, context) {
+            match Pin::new(stream).poll_write(context, octets) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(written)) => {
                     association.lane_output_taken(lane, written);
@@ -136,11 +149,11 @@ impl Streams {
                     moved |= written > 0;
                 }
                 // The peer has restarted, or will say why it ends.
-                Poll::Ready(Err(StreamError::Void)) => {
+                Poll::Ready(Err(WriteError::Stopped(_))) => {
                     let octets = octets.len();
                     association.lane_output_taken(lane, octets);
                 }
-                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
+                Poll::Ready(Err(error)) => return Err(self.write_lost(error)),
             }
         }
         Ok(moved)
@@ -149,21 +162,18 @@ impl Streams {
     fn write_control(&mut self, association: &mut Association, context: &mut Context<'_>) -> Result<bool, Lost> {
         let mut moved = false;
         while !association.output().is_empty() {
-            let Poll::Ready(stream) = self.poll_control(context)? else {
+            if self.poll_control(context)?.is_pending() {
                 break;
-            };
-            match self
-                .channel
-                .connection
-                .poll_write(stream, association.output(), context)
-            {
+            }
+            let Some((control, _)) = &mut self.control else { break };
+            match Pin::new(control).poll_write(context, association.output()) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(written)) => {
                     association.output_taken(written);
                     self.channel.session().sent(written);
                     moved = true;
                 }
-                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
+                Poll::Ready(Err(error)) => return Err(self.write_lost(error)),
             }
         }
         Ok(moved)
@@ -171,20 +181,21 @@ impl Streams {
 
     /// Streams of messages that the peer has opened.
     fn accept_lanes(&mut self, context: &mut Context<'_>) -> Result<(), Lost> {
-        loop {
+        while let Poll::Ready(accepted) = self.accepting.as_mut().poll(context) {
             let connection = &self.channel.connection;
-            match connection.poll_accept(Dir::Uni, context) {
-                Poll::Pending => return Ok(()),
-                Poll::Ready(Ok(stream)) => {
-                    self.arriving.push(stream);
-                    // Before the peer has to wait for it.
-                    if self.arriving.len() == FIRST_LANES as usize / 2 {
-                        connection.admit_streams(Dir::Uni, LANES);
-                    }
-                }
-                Poll::Ready(Err(error)) => return Err(self.lost(&error)),
+            self.accepting = accepting(connection);
+            match accepted {
+                Ok(stream) => self.arriving.push(stream),
+                Err(error) => return Err(self.lost(&error)),
+            }
+            // Before the peer has to wait for it.
+            if self.arriving.len() == FIRST_LANES as usize / 2 {
+                self.channel
+                    .connection
+                    .set_max_concurrent_uni_streams(VarInt::from_u32(LANES));
             }
         }
+        Ok(())
     }
 
     fn read_lanes(
@@ -194,10 +205,11 @@ impl Streams {
         now: Instant,
     ) -> Result<bool, Lost> {
         let (mut moved, mut index) = (false, 0);
-        while let Some(&stream) = self.arriving.get(index) {
-            let number = stream.index();
+        while let Some(stream) = self.arriving.get_mut(index) {
+            let number = stream.id().index();
             if association.lane_is_void(number) {
-                self.channel.connection.stop(stream, VOID);
+                // One that has ended needs none.
+                let _ = stream.stop(VOID);
                 self.arriving.swap_remove(index);
                 association.lane_ended(number);
                 moved = true;
@@ -210,7 +222,7 @@ impl Streams {
             }
             let read = with_scratch(|scratch| {
                 let room = room.min(scratch.len());
-                let read = self.channel.connection.poll_read(stream, &mut scratch[..room], context);
+                let read = stream.poll_read(context, &mut scratch[..room]);
                 if let Poll::Ready(Ok(octets)) = read {
                     association.lane_received(number, &scratch[..octets], now);
                 }
@@ -219,7 +231,7 @@ impl Streams {
             match read {
                 Poll::Pending => index += 1,
                 // Its end, or what follows a restart.
-                Poll::Ready(Ok(0) | Err(StreamError::Void)) => {
+                Poll::Ready(Ok(0) | Err(ReadError::Reset(_))) => {
                     self.arriving.swap_remove(index);
                     association.lane_ended(number);
                     moved = true;
@@ -229,7 +241,7 @@ impl Streams {
                     moved = true;
                     index += 1;
                 }
-                Poll::Ready(Err(error)) => return Err(self.stream_lost(&error)),
+                Poll::Ready(Err(error)) => return Err(self.read_lost(error)),
             }
         }
         Ok(moved)
@@ -241,11 +253,11 @@ impl Streams {
         context: &mut Context<'_>,
         now: Instant,
     ) -> Result<bool, Lost> {
-        let Some(stream) = self.control else {
+        let Some((_, control)) = &mut self.control else {
             return Ok(false);
         };
         let read = with_scratch(|scratch| {
-            let read = self.channel.connection.poll_read(stream, scratch, context);
+            let read = control.poll_read(context, scratch);
             if let Poll::Ready(Ok(octets)) = read
                 && octets > 0
             {
@@ -260,9 +272,15 @@ impl Streams {
                 self.channel.heard(octets);
                 Ok(true)
             }
-            Poll::Ready(Err(error)) => Err(self.stream_lost(&error)),
+            Poll::Ready(Err(error)) => Err(self.read_lost(error)),
         }
     }
+}
+
+/// The next stream of messages that the peer opens.
+fn accepting(connection: &Connection) -> Coming<RecvStream> {
+    let connection = connection.clone();
+    Box::pin(async move { connection.accept_uni().await })
 }
 
 impl Carrier for Streams {
@@ -292,18 +310,12 @@ impl Carrier for Streams {
     }
 
     async fn goodbye(&mut self, association: &Association) {
-        let Some(stream) = self.control else { return };
-        let connection = &self.channel.connection;
-        let mut octets = association.output();
-        while !octets.is_empty() {
-            match poll_fn(|context| connection.poll_write(stream, octets, context)).await {
-                Ok(written) => octets = &octets[written..],
-                Err(_) => return,
-            }
-        }
-        if connection.finish(stream) {
+        let Some((control, _)) = &mut self.control else {
+            return;
+        };
+        if control.write_all(association.output()).await.is_ok() && control.finish().is_ok() {
             // The close of a connection overtakes what is under way on it.
-            poll_fn(|context| connection.poll_finished(stream, context)).await;
+            let _ = control.stopped().await;
         }
     }
 
