@@ -236,6 +236,53 @@ fn a_certificate_that_does_not_fit_the_policy_is_found() {
 }
 
 #[test]
+fn an_exception_is_shown_with_the_peers_it_admits_or_found_to_admit_no_classical_one() {
+    let place = Place::with_files("ml-dsa-65");
+    let until = |day: &str| format!("policy: {{ profile: transition, reason: old SMF, expires: {day} }}\n");
+    place.write(&format!("{}{NETWORK}", until("2099-12-31")));
+    let found = place.findings("--node nrf");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("lets classical handshakes through"), "{found:?}");
+    assert_eq!(
+        found[1],
+        "SBI nrf -- amf: its exception admits no classical peer: nrf signs by mldsa65, which no classical peer verifies"
+    );
+    // A second certificate by a second authority, with the commands of the first.
+    place.works("ca init --dir old-ca --algorithm ecdsa-p256");
+    place.works("ca issue --dir old-ca --name nrf --dns nrf --out old");
+    place.works("ca renew --dir old-ca nrf --out old --force");
+    let roots = ["out/ca.crt.pem", "old/ca.crt.pem"].map(|file| std::fs::read(place.path(file)).unwrap());
+    std::fs::write(place.path("out/ca.crt.pem"), roots.concat()).unwrap();
+    let two = NETWORK.replace(
+        "    certificate: out/nrf.crt.pem\n    key: out/nrf.key.pem\n",
+        "    certificates:\n      - { certificate: out/nrf.crt.pem, key: out/nrf.key.pem }\n      \
+         - { certificate: old/nrf.crt.pem, key: old/nrf.key.pem }\n",
+    );
+    place.write(&format!("{}{two}", until("2099-12-31")));
+    assert_eq!(place.findings("--node nrf").len(), 1);
+    let said = place.bartizan("check core.yaml --node nrf").out;
+    let admitted = "exception        SBI amf, until 2099-12-31: a peer that has a group of X25519MLKEM768, x25519, secp256r1, \
+                    secp384r1, verifies mldsa65, ecdsa_secp256r1_sha256 and signs by one of mldsa65, ecdsa_secp256r1_sha256";
+    assert!(said.contains(admitted) && !said.contains("not in use"), "{said}");
+    // Once it has ended the second certificate is of no use and in no way.
+    place.write(&format!("{}{two}", until("2020-12-31")));
+    let found = place.findings("--node nrf");
+    assert!(
+        found.len() == 1 && found[0].contains("its exception ended"),
+        "{found:?}"
+    );
+    let said = place.bartizan("check core.yaml --node nrf").out;
+    assert_eq!(
+        said.matches("not in use: no policy accepts it today").count(),
+        1,
+        "{said}"
+    );
+    assert!(!said.contains("verifies mldsa65"), "{said}");
+    std::fs::remove_file(place.path("old/nrf.key.pem")).unwrap();
+    assert!(place.findings("--node nrf")[1].starts_with("old/nrf.key.pem: No such file"));
+}
+
+#[test]
 fn a_certificate_that_ends_soon_is_found() {
     let place = Place::with_files("ml-dsa-65");
     place.works("ca issue --dir ca --name nrf --dns nrf --days 3 --out soon");
@@ -496,4 +543,15 @@ fn what_wpa_supplicant_cannot_check_of_eap_tls_is_found_at_the_end_that_it_answe
     );
     // An exchange of Bartizan's own checks the list.
     assert!(found("keying: mka").is_empty());
+    let place = Place::new(
+        "trust: { roots: ca.crt.pem }\nnodes:\n  \
+         odu: { function: O-DU, address: 10.0.0.1, certificate: odu.pem, key: odu.key }\n  \
+         oru: { function: O-RU, address: 10.0.0.2, certificates: [{ certificate: a.pem, key: a.key }, { certificate: b.pem, key: b.key }] }\n\
+         interfaces:\n  - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: eth0, oru: eth1 }, keying: eap-tls } }\n",
+    );
+    let several = place.findings("");
+    assert!(
+        matches!(&several[..], [one] if one.contains("it can be given one certificate, and the node has several")),
+        "{several:?}"
+    );
 }

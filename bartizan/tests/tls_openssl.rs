@@ -297,7 +297,7 @@ fn keys_and_certificates_made_by_openssl_are_loaded_in_every_encoding_of_rfc_988
             let read = |name: &str| std::fs::read(place.path(name)).expect("a file");
             let credentials = Credentials::from_pem(&read("crt.pem"), &read("key.pem"), &read("crt.pem"), None);
             let credentials = credentials.unwrap_or_else(|error| panic!("{level} {encoding}: {error}"));
-            let [Certificate { names, public_key, .. }] = credentials.chain() else {
+            let [Certificate { names, public_key, .. }] = credentials.own()[0].chain() else {
                 panic!("one certificate")
             };
             assert_eq!(*names, ["dns:nrf"]);

@@ -4,6 +4,7 @@ mod again;
 mod blame;
 mod bodies;
 mod bounds;
+mod classical;
 #[path = "../collector/mod.rs"]
 #[allow(dead_code, reason = "what other programs of tests use")]
 mod collector;

@@ -95,8 +95,14 @@ fn a_renewed_certificate_is_used_without_losing_a_request() {
         // The log and /config name the new one with its dates.
         let (_, config) = running.amf.admin("/config");
         let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
-        let serial = config["certificate"]["serial"].as_str().expect("a serial").to_owned();
-        let not_after = config["certificate"]["not_after"].as_str().expect("a date").to_owned();
+        let serial = config["certificates"][0]["serial"]
+            .as_str()
+            .expect("a serial")
+            .to_owned();
+        let not_after = config["certificates"][0]["not_after"]
+            .as_str()
+            .expect("a date")
+            .to_owned();
         assert!(
             serial
                 .trim_start_matches("00")

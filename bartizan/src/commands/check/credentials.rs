@@ -5,31 +5,47 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bartizan_deployment::{Deployment, Files, Node, day_of};
-use bartizan_tls::{Credentials, Endpoint, Error, Flaw, peers};
+use bartizan_deployment::{CertificateFiles, Deployment, Files, Node, day_of};
+use bartizan_tls::{Credentials, Endpoint, Error, Flaw, OwnCertificate, peers};
 use serde::Serialize;
 
+use super::exception;
 use super::findings::Finding;
 
 /// A certificate that ends sooner should be renewed now.
 const SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// What a node proves itself with.
+/// A node's certificates, and what it judges peers by.
 #[derive(Serialize)]
 pub(super) struct CredentialsInEffect {
     pub(super) node: String,
-    pub(super) certificate: String,
-    pub(super) key: String,
+    #[serde(flatten)]
+    pub(super) own: OwnInEffect,
+    /// The rest of `certificates`, where it lists several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) further_certificates: Vec<OwnInEffect>,
     pub(super) roots: String,
     pub(super) crl: Option<String>,
-    /// Leaf first; empty where the files cannot be used.
-    pub(super) chain: Vec<CertificateInEffect>,
     /// The day before which a newer revocation list is due.
     pub(super) crl_due: Option<String>,
+    /// The peers that each exception in effect admits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) exceptions: Vec<String>,
     /// The last day of SCTP associations that no renewed certificate carries on; none where there
     /// are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) associations_end: Option<String>,
+}
+
+/// A certificate with its key.
+#[derive(Serialize)]
+pub(super) struct OwnInEffect {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    /// Leaf first; empty where the files cannot be used.
+    pub(super) chain: Vec<CertificateInEffect>,
+    /// The policy of a peer accepts it today.
+    pub(super) in_use: bool,
 }
 
 /// One certificate of the chain.
@@ -54,27 +70,43 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     };
     let peers = peers(deployment, node.name.as_str());
     let has_associations = peers.iter().any(|peer| peer.interface.over_sctp());
-    let shown = |chain: Vec<CertificateInEffect>, crl_due| CredentialsInEffect {
-        associations_end: first_end(&chain).filter(|_| has_associations),
+    let mut shown = CredentialsInEffect {
         node: node.name.to_string(),
-        certificate: files.certificate.display().to_string(),
-        key: files.key.display().to_string(),
+        own: OwnInEffect::unread(&files.certificates[0]),
+        further_certificates: files.certificates[1..].iter().map(OwnInEffect::unread).collect(),
         roots: files.roots.display().to_string(),
         crl: files.crl.as_ref().map(|path| path.display().to_string()),
-        chain,
-        crl_due,
+        crl_due: None,
+        exceptions: Vec::new(),
+        associations_end: None,
     };
     let credentials = match Credentials::load(files) {
         Ok(credentials) => credentials,
-        Err(error) => return (Some(shown(Vec::new(), None)), unusable(node, files, &error)),
+        Err(error) => return (Some(shown), unusable(node, files, &error)),
     };
-    let about = files.certificate.display().to_string();
-    let mut findings = ends_soon(&about, &credentials, now);
+    let about = files.certificates[0].certificate.display().to_string();
+    let in_use: Vec<_> = credentials.in_use(&peers, now).collect();
+    let all = std::iter::once(&mut shown.own).chain(&mut shown.further_certificates);
+    for (one, own) in all.zip(credentials.own()) {
+        one.chain = chain(own, now);
+        one.in_use = in_use.iter().any(|used| used.place() == own.place());
+    }
+    if has_associations {
+        let ends = in_use.iter().map(|own| own.not_after()).min();
+        shown.associations_end = ends.map(|end| day_of(end).to_string());
+    }
+    let mut findings: Vec<_> = in_use.iter().filter_map(|own| ends_soon(own, now)).collect();
     if let Err(error) = credentials.check_identity(&node.identity) {
         findings.push(refused(&about, &error));
     }
-    let crl_due = credentials.revocation_due().map(|due| day_of(due).to_string());
-    let chain = chain(&credentials, now);
+    for peer in &peers {
+        match exception::of(node, &credentials, peer, now) {
+            Some(Ok(admitted)) => shown.exceptions.push(admitted),
+            Some(Err(finding)) => findings.push(finding),
+            None => {}
+        }
+    }
+    shown.crl_due = credentials.revocation_due().map(|due| day_of(due).to_string());
     let flaws = credentials.flaws(&peers, now);
     let refused = Endpoint::new(credentials, peers)
         .err()
@@ -88,13 +120,18 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
             .map(|flaw| Finding::new(flaw.place, flaw.cause, flaw.hint)),
     );
     findings.extend(refused);
-    (Some(shown(chain, crl_due)), findings)
+    (Some(shown), findings)
 }
 
-/// The last day of the certificate of a chain that ends first.
-fn first_end(chain: &[CertificateInEffect]) -> Option<String> {
-    let first = chain.iter().min_by_key(|certificate| certificate.days_left);
-    first.map(|certificate| certificate.ends.clone())
+impl OwnInEffect {
+    pub(super) fn unread(files: &CertificateFiles) -> Self {
+        Self {
+            certificate: files.certificate.display().to_string(),
+            key: files.key.display().to_string(),
+            chain: Vec::new(),
+            in_use: false,
+        }
+    }
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.
@@ -104,12 +141,7 @@ fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
         node.name,
         bartizan_tls::issue_options(&node.identity)
     );
-    let unreadable = unreadable(
-        [&files.certificate, &files.key, &files.roots]
-            .into_iter()
-            .chain(&files.crl),
-        &hint,
-    );
+    let unreadable = unreadable(files.watched(), &hint);
     if unreadable.is_empty() {
         vec![refused(&format!("nodes.{}", node.name), error)]
     } else {
@@ -143,20 +175,17 @@ fn refused(about: &str, error: &Error) -> Finding {
     Finding::new(about, cause, error.hint().unwrap_or("see `bartizan ca --help`"))
 }
 
-fn ends_soon(certificate: &str, credentials: &Credentials, now: SystemTime) -> Vec<Finding> {
-    let end = credentials.not_after();
-    if now <= end && end < now + SOON {
-        let finding = format!("ends with {}", day_of(end));
-        vec![Finding::new(certificate, finding, "renew it now: bartizan ca renew")]
-    } else {
-        Vec::new()
-    }
+fn ends_soon(own: &OwnCertificate, now: SystemTime) -> Option<Finding> {
+    let end = own.not_after();
+    let soon = now <= end && end < now + SOON;
+    let finding = format!("ends with {}", day_of(end));
+    soon.then(|| Finding::new(own.place(), finding, "renew it now: bartizan ca renew"))
 }
 
-pub(super) fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInEffect> {
+pub(super) fn chain(own: &OwnCertificate, now: SystemTime) -> Vec<CertificateInEffect> {
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    let certificates = credentials.chain().iter();
+    let certificates = own.chain().iter();
     certificates
         .map(|certificate| {
             let end = UNIX_EPOCH + Duration::from_secs(u64::try_from(certificate.not_after).unwrap_or_default());

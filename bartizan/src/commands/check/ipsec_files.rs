@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Files, IpsecNode, Node, day_of};
+use bartizan_deployment::{CertificateFiles, Deployment, Files, IpsecNode, Node, day_of};
 use bartizan_ipsec::render::{Credentials, CredentialsError};
 
-use super::credentials::{CredentialsInEffect, chain, unreadable};
+use super::credentials::{CredentialsInEffect, OwnInEffect, chain, unreadable};
 use super::findings::Finding;
 
 /// The files of a node, and what is wrong with them.
@@ -17,14 +17,18 @@ pub(super) fn of(
     now: SystemTime,
 ) -> (CredentialsInEffect, Vec<Finding>) {
     let shown = |path: &Path| path.display().to_string();
+    let own = CertificateFiles {
+        certificate: files.certificate.clone(),
+        key: files.key.clone(),
+    };
     let mut in_effect = CredentialsInEffect {
         node: node.name.to_string(),
-        certificate: shown(&files.certificate),
-        key: shown(&files.key),
+        own: OwnInEffect::unread(&own),
+        further_certificates: Vec::new(),
         roots: shown(&files.roots),
         crl: files.crl.as_deref().map(shown),
-        chain: Vec::new(),
         crl_due: None,
+        exceptions: Vec::new(),
         associations_end: None,
     };
     let read = Credentials::read(files);
@@ -34,13 +38,14 @@ pub(super) fn of(
     };
     // Read as those of a sidecar are, for what is shown of a certificate.
     let as_tls = Files {
-        certificate: files.certificate.clone(),
-        key: files.key.clone(),
+        certificates: vec![own],
         roots: files.roots.clone(),
         crl: files.crl.clone(),
         known_lists: None,
     };
-    in_effect.chain = bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read, now));
+    in_effect.own.in_use = true;
+    in_effect.own.chain =
+        bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read.own()[0], now));
     in_effect.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());
     let flaws = credentials.flaws(files, deployment, node, now).into_iter();
     let findings = flaws.map(|flaw| Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
-use super::credentials::CredentialsInEffect;
+use super::credentials::{CredentialsInEffect, OwnInEffect};
 use super::findings::Finding;
 use super::in_effect::{
     InterfaceInEffect, IpsecNodeInEffect, LedgerInEffect, NodeInEffect, PolicyInEffect, SidecarInEffect,
@@ -163,8 +163,31 @@ impl Text {
 
     fn credentials(&mut self, what: &str, credentials: &CredentialsInEffect) {
         self.line(&format!("\n{what} of {}", credentials.node));
-        self.field("certificate", &credentials.certificate);
-        for certificate in &credentials.chain {
+        for own in std::iter::once(&credentials.own).chain(&credentials.further_certificates) {
+            self.own(own);
+        }
+        self.field("roots", &credentials.roots);
+        if let Some(crl) = &credentials.crl {
+            let due = credentials.crl_due.as_ref().map(|due| format!(", due by {due}"));
+            self.field("revocation", &format!("{crl}{}", due.unwrap_or_default()));
+        }
+        for exception in &credentials.exceptions {
+            self.field("exception", exception);
+        }
+        if let Some(end) = &credentials.associations_end {
+            self.field(
+                "associations",
+                &format!("end with {end}, unless the certificate is renewed before"),
+            );
+        }
+    }
+
+    fn own(&mut self, own: &OwnInEffect) {
+        self.field("certificate", &own.certificate);
+        if !own.in_use && !own.chain.is_empty() {
+            self.field("", "not in use: no policy accepts it today");
+        }
+        for certificate in &own.chain {
             let names = if certificate.names.is_empty() {
                 "no names".into()
             } else {
@@ -178,18 +201,7 @@ impl Text {
                 &format!("  {key}, signed by {signed}, until {} ({days} days)", certificate.ends),
             );
         }
-        self.field("key", &credentials.key);
-        self.field("roots", &credentials.roots);
-        if let Some(crl) = &credentials.crl {
-            let due = credentials.crl_due.as_ref().map(|due| format!(", due by {due}"));
-            self.field("revocation", &format!("{crl}{}", due.unwrap_or_default()));
-        }
-        if let Some(end) = &credentials.associations_end {
-            self.field(
-                "associations",
-                &format!("end with {end}, unless the certificate is renewed before"),
-            );
-        }
+        self.field("key", &own.key);
     }
 
     fn findings(&mut self, kind: &str, findings: &[Finding]) {

@@ -19,10 +19,11 @@ pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
     let mut issued: BTreeMap<Authority, Vec<String>> = BTreeMap::new();
     for node in deployment.nodes() {
         if let Some(files) = &node.files {
+            let commands = files.certificates.iter();
             issued
                 .entry(Authority::Tls)
                 .or_default()
-                .push(issue(Authority::Tls, node, &files.certificate));
+                .extend(commands.map(|own| issue(Authority::Tls, node, &own.certificate)));
         }
         if let Some(ipsec) = &node.ipsec {
             issued

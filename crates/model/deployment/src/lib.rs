@@ -42,5 +42,5 @@ pub use policy::{
     CipherSuite, Exception, Module, Policy, PostQuantum, Profile, Resumption, Revocation, USABLE_GROUPS,
     USABLE_SIGNATURES, day_of,
 };
-pub use sidecar::{CallerHeader, Files, Inbound, Limits, Outbound, Path, Route, Sidecar};
+pub use sidecar::{CallerHeader, CertificateFiles, Files, Inbound, Limits, Outbound, Path, Route, Sidecar};
 pub use syntax::{error as syntax_error, excerpt};

@@ -24,7 +24,7 @@ pub struct Node {
     pub address: IpAddr,
     /// The names its certificate must carry.
     pub identity: Identity,
-    /// Its certificate and key, where this file says where they lie.
+    /// Its certificates and keys, where this file names them.
     pub files: Option<Files>,
     /// Its sidecar, where it has one.
     pub sidecar: Option<Sidecar>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::belonging::Joined;
 use crate::error::{Error, Fault};
@@ -14,7 +14,7 @@ use crate::node::{Node, NodeName, not_of_a_host};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
-use crate::sidecar::{Files, Inbound, Path as DataPath, Route, Sidecar};
+use crate::sidecar::{CertificateFiles, Files, Inbound, Path as DataPath, Route, Sidecar};
 use crate::{mesh, nearest::nearest, syntax};
 
 /// A network as its deployment file describes it.
@@ -374,31 +374,58 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
 }
 
 fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option<Files>, Fault> {
-    match (&node.certificate, &node.key, trust) {
-        (None, None, _) => Ok(None),
-        (Some(certificate), Some(key), Some(trust)) => Ok(Some(Files {
-            certificate: base.join(certificate),
-            key: base.join(key),
-            roots: base.join(&trust.roots),
-            crl: trust.crl.as_ref().map(|path| base.join(path)),
-            known_lists: trust.known_lists(base, name, "tls"),
-        })),
-        (Some(_), Some(_), None) => Err(Fault::new(
-            "certificate",
-            "the file trusts no root",
-            "add `trust: { roots: FILE }` at the top",
-        )),
-        (Some(_), None, _) => Err(Fault::new(
-            "key",
-            "is missing next to `certificate`",
-            "add the key's file",
-        )),
-        (None, Some(_), _) => Err(Fault::new(
-            "certificate",
-            "is missing next to `key`",
-            "add the certificate's file",
-        )),
+    let pair = |certificate: &PathBuf, key: &PathBuf| CertificateFiles {
+        certificate: base.join(certificate),
+        key: base.join(key),
+    };
+    let certificates = match (&node.certificate, &node.key, &node.certificates) {
+        (None, None, None) => return Ok(None),
+        (Some(certificate), Some(key), None) => vec![pair(certificate, key)],
+        (None, None, Some(several)) => several.iter().map(|one| pair(&one.certificate, &one.key)).collect(),
+        (_, _, Some(_)) => {
+            let hint = "list each certificate with its key under `certificates` alone";
+            return Err(Fault::new(
+                "certificates",
+                "stands next to `certificate` or `key`",
+                hint,
+            ));
+        }
+        (Some(_), None, None) => {
+            let hint = "add the key's file";
+            return Err(Fault::new("key", "is missing next to `certificate`", hint));
+        }
+        (None, Some(_), None) => {
+            let hint = "add the certificate's file";
+            return Err(Fault::new("certificate", "is missing next to `key`", hint));
+        }
+    };
+    let place = match node.certificates {
+        Some(_) => "certificates",
+        None => "certificate",
+    };
+    if certificates.is_empty() {
+        let hint = "name a certificate and its key: - { certificate: FILE, key: FILE }";
+        return Err(Fault::new(place, "is empty", hint));
     }
+    for (index, one) in certificates.iter().enumerate() {
+        if certificates[..index]
+            .iter()
+            .any(|other| other.certificate == one.certificate)
+        {
+            let place = format!("certificates[{index}].certificate");
+            return Err(Fault::new(place, "is listed twice", "list each file once"));
+        }
+    }
+    let Some(trust) = trust else {
+        let hint = "add `trust: { roots: FILE }` at the top";
+        return Err(Fault::new(place, "the file trusts no root", hint));
+    };
+    Ok(Some(Files {
+        certificates,
+        roots: base.join(&trust.roots),
+        crl: trust.crl.as_ref().map(|path| base.join(path)),
+        known_lists: trust.known_lists(base, name, "tls"),
+    }))
 }
 
 fn resolve_interfaces(

@@ -210,12 +210,26 @@ pub(crate) struct RawNode {
     /// Its private key, PKCS#8 PEM.
     #[serde(default)]
     pub(crate) key: Option<PathBuf>,
+    /// Several chains with their keys, instead of `certificate` and `key`: for peers of different
+    /// policies.
+    #[serde(default)]
+    pub(crate) certificates: Option<Vec<RawCertificate>>,
     /// Its sidecar.
     #[serde(default)]
     pub(crate) sidecar: Option<RawSidecar>,
     /// What it has for IPsec.
     #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecNode>,
+}
+
+/// A certificate chain and its private key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawCertificate {
+    /// The chain, PEM: leaf, then intermediates, without the root.
+    pub(crate) certificate: PathBuf,
+    /// The private key, PKCS#8 PEM.
+    pub(crate) key: PathBuf,
 }
 
 /// A pre-shared key that both ends of an IPsec link have.

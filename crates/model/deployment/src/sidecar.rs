@@ -101,13 +101,21 @@ pub enum Path {
     Sctp,
 }
 
-/// A node's certificate chain, key, trusted roots and revocation lists.
+/// A certificate chain and its private key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// The leaf, then intermediates, PEM.
     pub certificate: PathBuf,
     /// The private key, PKCS#8 PEM.
     pub key: PathBuf,
+}
+
+/// A node's certificates, trusted roots and revocation lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// At least one, in the order of the file. Policy and peer decide which of them a handshake
+    /// shows.
+    pub certificates: Vec<CertificateFiles>,
     /// Trusted roots, PEM.
     pub roots: PathBuf,
     /// Revocation lists, PEM.
@@ -119,7 +127,9 @@ pub struct Files {
 impl Files {
     /// The files that a program which uses them reads again when one has changed.
     pub fn watched(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.certificate, &self.key, &self.roots].into_iter().chain(&self.crl)
+        let certificates = self.certificates.iter();
+        let own = certificates.flat_map(|files| [&files.certificate, &files.key]);
+        own.chain([&self.roots]).chain(&self.crl)
     }
 }
 

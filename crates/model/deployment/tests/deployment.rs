@@ -69,7 +69,10 @@ fn the_example_of_the_page_is_a_deployment() {
     let nrf = deployment.node("nrf").unwrap();
     assert_eq!(nrf.identity.dns(), ["nrf.5gc.mnc001.mcc001.3gppnetwork.org"]);
     let files = nrf.files.as_ref().unwrap();
-    assert_eq!(files.certificate, Path::new("/etc/bartizan/nrf.crt.pem"));
+    assert_eq!(
+        files.certificates[0].certificate,
+        Path::new("/etc/bartizan/nrf.crt.pem")
+    );
     assert_eq!(files.crl.as_deref(), Some(Path::new("/etc/bartizan/ca.crl.pem")));
     let sidecar = nrf.sidecar.as_ref().unwrap();
     assert_eq!(
@@ -95,6 +98,26 @@ fn the_example_of_the_page_is_a_deployment() {
 }
 
 #[test]
+fn a_node_has_one_certificate_or_a_list_of_them() {
+    let of = |certificates: &str| {
+        let text = format!(
+            "trust: {{ roots: ca.pem }}\nnodes:\n  nrf: {{ function: NRF, address: 10.0.0.2, {certificates} }}\n"
+        );
+        let files = parse(&text).node("nrf").unwrap().files.clone().unwrap();
+        let names = files
+            .watched()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
+        (files.certificates.len(), names.collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(
+        of("certificate: a.pem, key: a.key"),
+        (1, "a.pem a.key ca.pem".to_owned())
+    );
+    let two = "certificates: [{ certificate: a.pem, key: a.key }, { certificate: b.pem, key: b.key }]";
+    assert_eq!(of(two), (2, "a.pem a.key b.pem b.key ca.pem".to_owned()));
+}
+
+#[test]
 fn the_page_names_every_field() {
     for field in [
         "policy",
@@ -110,6 +133,7 @@ fn the_page_names_every_field() {
         "uri",
         "certificate",
         "key",
+        "certificates",
         "sidecar",
         "inbound",
         "listen",

@@ -126,6 +126,26 @@ const MISTAKES: &[(&str, &str)] = &[
     ("    key: nrf.key.pem\n", ""),
     ("    certificate: nrf.crt.pem\n", ""),
     ("    certificate: nrf.crt.pem\n    key: nrf.key.pem\n", ""),
+    (
+        "    certificate: nrf.crt.pem\n    key: nrf.key.pem\n",
+        "    certificates: []\n",
+    ),
+    (
+        "    key: nrf.key.pem\n",
+        "    key: nrf.key.pem\n    certificates: [{ certificate: a.pem, key: b.pem }]\n",
+    ),
+    (
+        "    certificate: nrf.crt.pem\n    key: nrf.key.pem\n",
+        "    certificates: [{ certificate: a.pem, key: b.pem }, { certificate: a.pem, key: c.pem }]\n",
+    ),
+    (
+        "    certificate: nrf.crt.pem\n    key: nrf.key.pem\n",
+        "    certificates: [{ certificate: a.pem }]\n",
+    ),
+    (
+        "    sidecar:\n      inbound",
+        "    ipsec: { certificates: [{ certificate: a.pem, key: b.pem }] }\n    sidecar:\n      inbound",
+    ),
     // Sidecars.
     ("forward: 127.0.0.1:8000", "forward: 10.100.200.2:8443"),
     ("forward: 127.0.0.1:8000", "forward: 127.0.0.1:8000, path: zero-copy"),

@@ -81,7 +81,10 @@ fn file(reading: &Reading, observed: &Observed) -> Option<Action> {
 /// webhook has them mount.
 fn is_ours(node: &Node) -> bool {
     let files = node.files.as_ref();
-    files.is_some_and(|files| files.certificate == Path::new("tls.crt") && files.key == Path::new("tls.key"))
+    files.is_some_and(|files| {
+        let mut own = files.certificates.iter();
+        own.any(|own| own.certificate == Path::new("tls.crt") && own.key == Path::new("tls.key"))
+    })
 }
 
 /// Returns true if it can be the name of a Secret (RFC 1123, a subdomain).

@@ -38,11 +38,8 @@ impl Confinement {
     /// when they change, to append to its ledger, and to remember the newest revocation lists.
     #[must_use]
     pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
-        let mut read: Vec<_> = [deployment_file, &files.certificate, &files.key, &files.roots]
-            .into_iter()
-            .chain(files.crl.as_deref())
-            .map(directory)
-            .collect();
+        let files_read = files.watched().map(PathBuf::as_path);
+        let mut read: Vec<_> = [deployment_file].into_iter().chain(files_read).map(directory).collect();
         read.sort();
         read.dedup();
         Self {

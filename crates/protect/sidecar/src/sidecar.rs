@@ -10,7 +10,7 @@ use std::time::Duration;
 use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
 use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
-use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
+use bartizan_tls::{Credentials, Endpoint, Flaw, OwnCertificate, Weight};
 use prometheus_client::registry::Registry;
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
@@ -227,7 +227,7 @@ impl Bound {
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let endpoint = shared.endpoint.endpoint();
-        log_certificate(endpoint.credentials());
+        log_certificates(&endpoint);
         log_flaws(&endpoint.flaws());
         remember_lists(endpoint.credentials());
         if node.files.as_ref().is_some_and(|files| files.crl.is_some())
@@ -258,14 +258,20 @@ pub(crate) fn patience(deployment: &Deployment, node: &str) -> Patience {
         .collect()
 }
 
-/// Logs which certificate handshakes show from now on.
-pub(crate) fn log_certificate(credentials: &Credentials) {
-    let Some(leaf) = credentials.chain().first() else {
-        return;
-    };
-    let (not_before, not_after) = credentials.validity();
-    let (not_before, not_after) = (config::moment(not_before), config::moment(not_after));
-    tracing::info!(serial = %leaf.serial, not_before, not_after, subject = %leaf.subject, "certificate in use");
+/// Logs the certificates that handshakes show from now on.
+pub(crate) fn log_certificates(endpoint: &Endpoint) {
+    let in_use: Vec<_> = endpoint.in_use().map(OwnCertificate::place).collect();
+    for own in endpoint.credentials().own() {
+        let Some(leaf) = own.chain().first() else { continue };
+        let (not_before, not_after) = own.validity();
+        let (not_before, not_after) = (config::moment(not_before), config::moment(not_after));
+        let (serial, signature, subject) = (&leaf.serial, own.scheme(), &leaf.subject);
+        let message = match in_use.contains(&own.place()) {
+            true => "certificate in use",
+            false => "certificate not in use: no policy accepts it now",
+        };
+        tracing::info!(%serial, %signature, not_before, not_after, %subject, "{message}");
+    }
 }
 
 /// Logs what is wrong with the node's own files.
@@ -273,7 +279,9 @@ pub(crate) fn log_flaws(flaws: &[Flaw]) {
     for flaw in flaws {
         let (file, hint) = (&flaw.place, &flaw.hint);
         match flaw.weight {
-            Weight::Fatal | Weight::FatalAmongEquals => tracing::error!(%file, %hint, "{}", flaw.cause),
+            Weight::Fatal | Weight::FatalAmongEquals | Weight::Partial => {
+                tracing::error!(%file, %hint, "{}", flaw.cause)
+            }
             Weight::Warning => tracing::warn!(%file, %hint, "{}", flaw.cause),
         }
     }
@@ -498,7 +506,7 @@ impl Ports {
         state.set_config(config::in_effect(
             deployment,
             node,
-            endpoint.credentials(),
+            &endpoint,
             node.sidecar.as_ref(),
             &[],
         ));

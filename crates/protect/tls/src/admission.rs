@@ -2,24 +2,22 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bartizan_registry::SignatureScheme;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::{default_provider, kx_group};
-use rustls::pki_types::CertificateDer;
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::SingleCertAndKey;
 use rustls::version::TLS13;
 
-use crate::{Error, certificate, credentials};
+use crate::{Error, OwnCertificate, credentials};
 
 /// A configuration and the certificate it shows.
 #[derive(Debug, Clone)]
 pub struct AdmissionServer {
     config: Arc<ServerConfig>,
-    chain: Vec<CertificateDer<'static>>,
-    scheme: SignatureScheme,
+    own: Arc<OwnCertificate>,
 }
 
 impl AdmissionServer {
@@ -29,8 +27,8 @@ impl AdmissionServer {
     /// # Errors
     /// Names the file, what is wrong with it and what to do.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, Error> {
-        let (scheme, certified) = credentials::server(certificate, key)?;
-        let chain = certified.cert.clone();
+        let own = credentials::server(certificate, key)?;
+        let certified = own.certified().as_ref().clone();
         let mut provider = default_provider();
         provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::SECP256R1MLKEM768, kx_group::X25519];
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
@@ -42,8 +40,7 @@ impl AdmissionServer {
         config.send_tls13_tickets = 0;
         Ok(Self {
             config: Arc::new(config),
-            chain,
-            scheme,
+            own: Arc::new(own),
         })
     }
 
@@ -56,20 +53,18 @@ impl AdmissionServer {
     /// The scheme that clients have to verify.
     #[must_use]
     pub fn scheme(&self) -> SignatureScheme {
-        self.scheme
+        self.own.scheme()
     }
 
     /// When the leaf ends.
     #[must_use]
     pub fn not_after(&self) -> SystemTime {
-        let ends = self.chain.first().and_then(|leaf| certificate::validity(leaf).ok());
-        let seconds = ends.and_then(|(_, ends)| u64::try_from(ends).ok()).unwrap_or_default();
-        UNIX_EPOCH + Duration::from_secs(seconds)
+        self.own.validity().1
     }
 
     /// Whether `other` shows the same certificates.
     #[must_use]
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
-        self.chain == other.chain
+        self.own.certified().cert == other.own.certified().cert
     }
 }

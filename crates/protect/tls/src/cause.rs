@@ -5,8 +5,9 @@ use std::io;
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use rustls::{AlertDescription, CertificateError, Error, OtherError, PeerIncompatible, PeerMisbehaved};
 
-use crate::Reason;
-use crate::terms::{Terms, names};
+use crate::stack::Stack;
+use crate::terms::{Terms, names, quantum_safe_group};
+use crate::{Reason, scheme};
 
 /// Why a handshake is refused, before it is known which handshake it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +34,9 @@ impl Cause {
     }
 
     /// What the socket or rustls reported.
-    pub(crate) fn of_io(error: &io::Error, offered: &Offered, terms: &Terms) -> Self {
+    pub(crate) fn of_io(error: &io::Error, offered: &Offered, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
         if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            return Self::of_tls(error, offered, terms);
+            return Self::of_tls(error, offered, terms, signs_by);
         }
         match error.kind() {
             io::ErrorKind::UnexpectedEof
@@ -74,15 +75,15 @@ impl Cause {
         }
     }
 
-    fn of_tls(error: &Error, offered: &Offered, terms: &Terms) -> Self {
+    fn of_tls(error: &Error, offered: &Offered, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
         match error {
             Error::NoCertificatesPresented => Self::new(
                 Reason::NoCertificate,
                 "the peer sent no certificate",
                 "connect through a sidecar, or give the client a certificate of this deployment's CA",
             ),
-            Error::AlertReceived(alert) => Self::of_alert(*alert),
-            Error::PeerIncompatible(incompatible) => Self::of_incompatible(incompatible, offered, terms),
+            Error::AlertReceived(alert) => Self::of_alert(*alert, terms, signs_by),
+            Error::PeerIncompatible(incompatible) => Self::of_incompatible(incompatible, offered, terms, signs_by),
             Error::PeerMisbehaved(misbehaved) => Self::of_misbehaved(misbehaved, terms),
             Error::InvalidCertificate(error) => Self::of_certificate(error),
             Error::DecryptError => Self::new(
@@ -111,31 +112,81 @@ impl Cause {
         }
     }
 
-    fn of_incompatible(error: &PeerIncompatible, offered: &Offered, terms: &Terms) -> Self {
-        let heard = |codes: Option<String>| codes.unwrap_or_else(|| "none this node knows of".to_owned());
+    /// No key exchange group that the policy accepts.
+    fn no_common_group(offered: &Offered, terms: &Terms) -> Self {
+        let groups = offered.groups.as_deref().unwrap_or_default();
+        let option = terms.groups.first().map(|group| offered.option_for_group(*group));
+        let option = option.unwrap_or_default();
+        let hint = if groups.iter().any(|&code| quantum_safe_group(code)) {
+            format!(
+                "have the peer offer one of these{option}; its own post-quantum groups need an interface whose policy accepts them"
+            )
+        } else {
+            format!(
+                "have the peer offer one of these{option}; a peer without ML-KEM needs the profile transition, with a reason and an end"
+            )
+        };
+        Self::new(
+            Reason::NoCommonGroup,
+            format!(
+                "the peer offers {}; this node accepts {}",
+                heard(offered.groups.as_deref()),
+                names(&terms.groups)
+            ),
+            hint,
+        )
+    }
+
+    /// No certificate of this node that the policy accepts and whose signatures the peer verifies.
+    pub(crate) fn no_common_signature(offered: &Offered, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
+        let schemes = offered.schemes.as_deref().unwrap_or_default();
+        let option = signs_by.first().map(|code| offered.option_for_signature(*code));
+        let option = option.unwrap_or_default();
+        let lacking = terms
+            .signatures
+            .iter()
+            .find(|code| schemes.contains(code) && !signs_by.contains(code));
+        let hint = match lacking {
+            Some(&code) => format!(
+                "the policy accepts {code}: add a certificate with such a key to `certificates` of this node (bartizan ca init \
+                 --algorithm {}, then bartizan ca issue), or have the peer verify one of these{option}",
+                scheme::command_line_name(code)
+            ),
+            None => format!(
+                "have the peer verify one of these{option}; a peer that cannot needs the profile transition, with a reason and an end, \
+                 and this node a second, classical certificate in `certificates`"
+            ),
+        };
+        let ours = match signs_by {
+            [] => format!(
+                "this node has no certificate that the policy {} accepts now",
+                terms.profile
+            ),
+            some => format!("this node signs by {}", names(some)),
+        };
+        let accepted = heard(offered.schemes.as_deref());
+        Self::new(
+            Reason::NoCommonSignature,
+            format!("the peer accepts signatures by {accepted}; {ours}"),
+            hint,
+        )
+    }
+
+    fn of_incompatible(
+        error: &PeerIncompatible,
+        offered: &Offered,
+        terms: &Terms,
+        signs_by: &[SignatureScheme],
+    ) -> Self {
         match error {
             PeerIncompatible::NoKxGroupsInCommon
             | PeerIncompatible::NamedGroupsExtensionRequired
-            | PeerIncompatible::KeyShareExtensionRequired => Self::new(
-                Reason::NoCommonGroup,
-                format!(
-                    "the peer offers {}; this node accepts {}",
-                    heard(offered.groups.as_deref().map(names)),
-                    names(&terms.groups)
-                ),
-                "compare `bartizan check` on both nodes; a peer without ML-KEM needs the profile transition, with a reason and an end",
-            ),
+            | PeerIncompatible::KeyShareExtensionRequired => Self::no_common_group(offered, terms),
             PeerIncompatible::NoSignatureSchemesInCommon
             | PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon
-            | PeerIncompatible::SignatureAlgorithmsExtensionRequired => Self::new(
-                Reason::NoCommonSignature,
-                format!(
-                    "the peer accepts signatures by {}; this node accepts {}",
-                    heard(offered.schemes.as_deref().map(names)),
-                    names(&terms.signatures)
-                ),
-                "compare `bartizan check` on both nodes, and the algorithms of both certificates",
-            ),
+            | PeerIncompatible::SignatureAlgorithmsExtensionRequired => {
+                Self::no_common_signature(offered, terms, signs_by)
+            }
             PeerIncompatible::NoCipherSuitesInCommon => Self::new(
                 Reason::NoCommonCipher,
                 "the peer offers no cipher suite of the policy",
@@ -196,8 +247,17 @@ impl Cause {
         }
     }
 
-    fn of_alert(alert: AlertDescription) -> Self {
+    fn of_alert(alert: AlertDescription, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
         let (name, hint) = described(alert);
+        let hint = match alert {
+            AlertDescription::HandshakeFailure => format!(
+                "nothing in common: this node accepts the groups {} and signatures by {}, and signs by {}",
+                names(&terms.groups),
+                names(&terms.signatures),
+                names(signs_by)
+            ),
+            _ => hint.to_owned(),
+        };
         Self::new(
             Reason::PeerRefused,
             format!("the peer refused with the alert {name}"),
@@ -290,6 +350,26 @@ impl Cause {
     }
 }
 
+impl Offered {
+    /// The stack of a client. A server's CertificateRequest names no groups and identifies none.
+    fn stack(&self) -> Option<Stack> {
+        let client = self.groups.as_ref().and(self.schemes.as_deref());
+        client.and_then(Stack::of)
+    }
+
+    fn option_for_group(&self, code: NamedGroup) -> String {
+        Stack::options(self.stack(), |stack| stack.group(code))
+    }
+
+    fn option_for_signature(&self, code: SignatureScheme) -> String {
+        Stack::options(self.stack(), |stack| stack.signature(code))
+    }
+}
+
+fn heard<T: std::fmt::Display>(codes: Option<&[T]>) -> String {
+    codes.map_or_else(|| "none this node knows of".to_owned(), names)
+}
+
 /// A moment as people read it: `2027-06-30T00:00:00Z`.
 fn moment(seconds: u64) -> String {
     use time::format_description::well_known::Rfc3339;
@@ -306,10 +386,7 @@ fn described(alert: AlertDescription) -> (String, &'static str) {
     const OUR_CERTIFICATE: &str =
         "our certificate does not suit the peer: see it with `bartizan ca show`, reissue it with `bartizan ca issue`";
     let (name, hint) = match alert {
-        AlertDescription::HandshakeFailure => (
-            "handshake_failure",
-            "nothing in common: compare groups and signatures of `bartizan check` on both nodes",
-        ),
+        AlertDescription::HandshakeFailure => ("handshake_failure", "nothing in common"),
         AlertDescription::ProtocolVersion => ("protocol_version", "the peer does not accept TLS 1.3"),
         AlertDescription::CertificateRequired => (
             "certificate_required",

@@ -9,8 +9,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, Error, NamedGroup, PeerIncompatible, SignatureScheme};
 
 use crate::handshake::{Handshake, Side};
-use crate::scheme;
 use crate::session::{ClientSession, Life};
+use crate::{OwnCertificate, scheme};
 
 /// Verifier and certificate of a client. rustls resumes a session only under the very objects of its first handshake, so one
 /// of these goes with a session from connection to connection, and receives each time whose handshake it serves.
@@ -99,17 +99,16 @@ impl ServerCertVerifier for ClientRole {
 impl ResolvesClientCert for ClientRole {
     fn resolve(&self, _root_hint_subjects: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         let handshake = self.handshake().ok()?;
-        let certified = handshake.shared.credentials.certified();
-        let accepted: Vec<_> = schemes.iter().copied().map(scheme::from_rustls).collect();
-        let chosen = certified.key.choose_scheme(schemes);
-        let Some(signer) = chosen else {
-            handshake.note_no_suitable_certificate(&accepted);
-            return None;
-        };
-        let mut state = handshake.state();
-        state.local_signature = Some(scheme::from_rustls(signer.scheme()));
-        state.offered.schemes = Some(accepted);
-        Some(Arc::clone(certified))
+        let chosen = handshake.choose(schemes);
+        {
+            let mut state = handshake.state();
+            state.local_signature = chosen.map(OwnCertificate::scheme);
+            state.offered.schemes = Some(schemes.iter().copied().map(scheme::from_rustls).collect());
+        }
+        if chosen.is_none() {
+            handshake.note_no_suitable_certificate();
+        }
+        chosen.map(|own| Arc::clone(own.certified()))
     }
 
     fn has_certs(&self) -> bool {
@@ -154,7 +153,7 @@ impl ClientSessionStore for ClientStore {
         let Side::Client(peer) = self.handshake.side else {
             return;
         };
-        let life: Option<Life> = self.handshake.state().life;
+        let life: Option<Life> = self.handshake.state().life_of_session();
         let Some(life) = life else { return };
         if self.handshake.was_refused() {
             return;

@@ -1,51 +1,45 @@
-//! What a node proves itself with, and whom it trusts.
+//! A node's certificates with their keys, and the roots and revocation lists by which it judges peers.
 
 mod file;
 mod flaws;
 mod lists;
+mod own;
 mod pem;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use aws_lc_rs::hmac;
-use bartizan_deployment::{Files, Identity};
-use bartizan_ledger as ledger;
+use bartizan_deployment::{CertificateFiles, Files, Identity, Policy, day_of};
 use bartizan_pki::{NewestLists, Older};
-use bartizan_registry::SignatureScheme;
 use quinn_proto::crypto::HmacKey;
 use rustls::DistinguishedName;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use rustls::sign::CertifiedKey;
 
 use self::file::{read, warn_if_others_read};
 pub use self::flaws::{Flaw, Weight};
 use self::lists::Lists;
 pub(crate) use self::lists::RevocationList;
-use self::pem::{Trusted, certificates, certified, trusted};
-use crate::certificate::{self, Leaf};
-use crate::{Error, identity};
+pub use self::own::OwnCertificate;
+use self::pem::{Trusted, trusted};
+use crate::{Error, Peer, identity};
 
-/// A node's chain, key, trusted roots and revocation lists as loaded. The bytes of the key are cleared once it is parsed, the
-/// parsed key when this is dropped.
+/// A node's certificates, their keys, trusted roots and revocation lists as loaded. The bytes of a key are cleared once it is
+/// parsed, the parsed key when this is dropped.
 #[derive(Debug)]
 pub struct Credentials {
-    leaf: Leaf,
-    scheme: SignatureScheme,
-    certified: Arc<CertifiedKey>,
-    /// Derived from the private key.
+    /// At least one, in the order of the deployment file.
+    own: Vec<OwnCertificate>,
+    /// Derived from the first private key.
     reset_key: Arc<hmac::Key>,
-    chain: Vec<ledger::Certificate>,
     roots: Vec<Root>,
     anchors: Vec<TrustAnchor<'static>>,
     subjects: Vec<DistinguishedName>,
     lists: Lists,
     /// Certificates among the roots that are none of an authority: they are not trusted as one.
     not_authorities: Vec<String>,
-    /// Where the certificate came from, for messages.
-    place: String,
     roots_place: String,
     crl_place: String,
 }
@@ -57,10 +51,16 @@ struct Root {
     not_after: i64,
 }
 
-/// Names in messages of the four parts.
+/// Text of a certificate chain and of its private key, with their names in messages.
+struct Pair<'a> {
+    certificate: &'a [u8],
+    key: &'a [u8],
+    certificate_place: &'a str,
+    key_place: &'a str,
+}
+
+/// Names in messages of the files of trust.
 struct Places<'a> {
-    certificate: &'a str,
-    key: &'a str,
     roots: &'a str,
     crl: &'a str,
 }
@@ -84,15 +84,10 @@ impl Credentials {
     }
 
     fn read(files: &Files, before: Option<&Self>) -> Result<Self, Error> {
-        let certificate = read(&files.certificate)?;
-        let key = read(&files.key)?;
-        warn_if_others_read(&files.key);
+        let own = files.certificates.iter().map(own_pair).collect::<Result<_, _>>()?;
         let roots = read(&files.roots)?;
         let crl = files.crl.as_deref().map(read).transpose()?;
-        let shown = |path: &Path| path.display().to_string();
         let places = Places {
-            certificate: &shown(&files.certificate),
-            key: &shown(&files.key),
             roots: &shown(&files.roots),
             crl: &files.crl.as_deref().map(shown).unwrap_or_default(),
         };
@@ -103,7 +98,7 @@ impl Credentials {
                 lists::seen_before(files.known_lists.as_deref(), before)?,
             ))
         });
-        Self::parse(&certificate, &key, &roots, crl.transpose()?, &places)
+        Self::assemble(own, &roots, crl.transpose()?, &places)
     }
 
     /// The same from PEM text already in memory.
@@ -111,24 +106,43 @@ impl Credentials {
     /// # Errors
     /// Names `certificate`, `key`, `roots` or `crl`, what is wrong with it and what to do.
     pub fn from_pem(certificate: &[u8], key: &[u8], roots: &[u8], crl: Option<&[u8]>) -> Result<Self, Error> {
+        Self::from_several(&[(certificate, key)], roots, crl)
+    }
+
+    /// The same with several certificates, each with its key.
+    ///
+    /// # Errors
+    /// As [`Credentials::from_pem`].
+    pub fn from_several(own: &[(&[u8], &[u8])], roots: &[u8], crl: Option<&[u8]>) -> Result<Self, Error> {
+        let read = |&(certificate, key): &(&[u8], &[u8])| {
+            let pair = Pair {
+                certificate,
+                key,
+                certificate_place: "certificate",
+                key_place: "key",
+            };
+            Ok((OwnCertificate::read(&pair)?, reset_key(key)))
+        };
+        let own: Result<Vec<_>, Error> = own.iter().map(read).collect();
         let places = Places {
-            certificate: "certificate",
-            key: "key",
             roots: "roots",
             crl: "crl",
         };
         let crl = crl.map(|text| (text, NewestLists::default()));
-        Self::parse(certificate, key, roots, crl, &places)
+        Self::assemble(own?, roots, crl, &places)
     }
 
-    fn parse(
-        certificate: &[u8],
-        key: &[u8],
+    fn assemble(
+        own: Vec<(OwnCertificate, hmac::Key)>,
         roots: &[u8],
         crl: Option<(&[u8], NewestLists)>,
         places: &Places<'_>,
     ) -> Result<Self, Error> {
-        let (leaf, scheme, certified) = own(certificate, key, places)?;
+        let (own, mut reset_keys): (Vec<_>, Vec<_>) = own.into_iter().unzip();
+        if own.is_empty() {
+            let hint = "name a certificate and its key";
+            return Err(fault("certificates", "the node has no certificate", hint));
+        }
         let Trusted {
             roots,
             anchors,
@@ -136,53 +150,59 @@ impl Credentials {
             certificates,
             not_authorities,
         } = trusted(roots, places.roots)?;
-        let (certificates, own): (Vec<&[u8]>, Vec<&[u8]>) = (
-            certificates.iter().map(AsRef::as_ref).collect(),
-            certified.cert.iter().map(AsRef::as_ref).collect(),
-        );
-        let lists = crl.map(|(text, newest)| Lists::read(text, places.crl, newest, (&certificates, &own)));
+        let certificates: Vec<&[u8]> = certificates.iter().map(AsRef::as_ref).collect();
+        let chains = own.iter().flat_map(|own| &own.certified().cert);
+        let chains: Vec<&[u8]> = chains.map(AsRef::as_ref).collect();
+        let lists = crl.map(|(text, newest)| Lists::read(text, places.crl, newest, (&certificates, &chains)));
         let lists = lists.transpose()?.unwrap_or_default();
         Ok(Self {
-            leaf,
-            scheme,
-            reset_key: Arc::new(reset_key(key)),
-            chain: certificate::chain(&certified.cert),
-            certified: Arc::new(certified),
+            own,
+            reset_key: Arc::new(reset_keys.swap_remove(0)),
             roots,
             anchors,
             subjects,
             lists,
             not_authorities,
-            place: places.certificate.to_owned(),
             roots_place: places.roots.to_owned(),
             crl_place: places.crl.to_owned(),
         })
     }
 
-    /// Whether the leaf carries the names this node must be recognised by: every peer would refuse it otherwise.
+    /// Checks that each leaf carries the names this node must be recognised by: every peer would refuse it otherwise.
     ///
     /// # Errors
     /// Says which names it has and which are asked for, with the options of the command that issues one that has them.
     pub fn check_identity(&self, identity: &Identity) -> Result<(), Error> {
-        if identity::carries(&self.leaf.names, identity) {
+        let lacks = |own: &&OwnCertificate| !identity::carries(own.names(), identity);
+        let Some(own) = self.own.iter().find(lacks) else {
             return Ok(());
-        }
+        };
         let cause = format!(
             "the certificate carries {}, and the deployment knows this node by {}",
-            self.leaf.names.in_words(),
+            own.names().in_words(),
             identity::wanted(identity)
         );
         let hint = format!(
             "issue one that has them: bartizan ca issue{}",
             identity::issue_options(identity)
         );
-        Err(fault(&self.place, cause, hint))
+        Err(fault(own.place(), cause, hint))
     }
 
-    /// The chain sent to peers, leaf first.
+    /// The node's certificates, in the order of the deployment file. Never empty.
     #[must_use]
-    pub fn chain(&self) -> &[ledger::Certificate] {
-        &self.chain
+    pub fn own(&self) -> &[OwnCertificate] {
+        &self.own
+    }
+
+    /// Those that the policy of any of these peers accepts now; all of them where there is no peer.
+    pub fn in_use<'a>(&'a self, peers: &'a [Peer], now: SystemTime) -> impl Iterator<Item = &'a OwnCertificate> {
+        let today = day_of(now);
+        let policies: Vec<_> = peers.iter().map(|peer| peer.policy.in_effect(today)).collect();
+        self.own.iter().filter(move |own| {
+            let suits = |policy: &Policy| own.suits(&policy.signatures, &policy.chain_signatures);
+            policies.is_empty() || policies.iter().any(suits)
+        })
     }
 
     /// The key by which this node's processes, one after the other, reset QUIC connections that
@@ -190,33 +210,6 @@ impl Credentials {
     #[must_use]
     pub fn reset_key(&self) -> Arc<dyn HmacKey> {
         Arc::clone(&self.reset_key) as _
-    }
-
-    /// The first and the last moment of the leaf.
-    #[must_use]
-    pub fn validity(&self) -> (SystemTime, SystemTime) {
-        let leaf = self
-            .certified
-            .cert
-            .first()
-            .and_then(|leaf| certificate::validity(leaf).ok());
-        let (begins, ends) = leaf.unwrap_or_default();
-        let moment = |seconds: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        (moment(begins), moment(ends))
-    }
-
-    /// When the first certificate of the chain ends.
-    #[must_use]
-    pub fn not_after(&self) -> SystemTime {
-        let first = self.chain.iter().map(|certificate| certificate.not_after).min();
-        let seconds = first.and_then(|first| u64::try_from(first).ok()).unwrap_or_default();
-        UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    /// The scheme this node signs CertificateVerify in.
-    #[must_use]
-    pub fn scheme(&self) -> SignatureScheme {
-        self.scheme
     }
 
     /// When the first revocation list is due to be replaced; none where there is no list, or none says.
@@ -251,20 +244,6 @@ impl Credentials {
         })
     }
 
-    /// The schemes of the signatures on the chain, or the names of algorithms this project verifies none of.
-    pub(crate) fn signed_with(&self) -> impl Iterator<Item = Result<SignatureScheme, String>> {
-        let chain = self
-            .certified
-            .cert
-            .iter()
-            .filter(|der| !certificate::is_self_issued(der));
-        chain.filter_map(|der| certificate::signed_with(der).ok())
-    }
-
-    pub(crate) fn certified(&self) -> &Arc<CertifiedKey> {
-        &self.certified
-    }
-
     pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
     }
@@ -275,10 +254,6 @@ impl Credentials {
 
     pub(crate) fn lists(&self) -> &[RevocationList] {
         &self.lists.in_effect
-    }
-
-    pub(crate) fn place(&self) -> &str {
-        &self.place
     }
 
     /// Whether the root behind an anchor is within its dates.
@@ -299,39 +274,29 @@ impl Root {
 }
 
 /// A server's chain and key, without anybody it would trust.
-pub(crate) fn server(certificate: &Path, key: &Path) -> Result<(SignatureScheme, CertifiedKey), Error> {
-    let (text, secret) = (read(certificate)?, read(key)?);
-    warn_if_others_read(key);
-    let shown = |path: &Path| path.display().to_string();
-    let places = Places {
-        certificate: &shown(certificate),
-        key: &shown(key),
-        roots: "",
-        crl: "",
+pub(crate) fn server(certificate: &Path, key: &Path) -> Result<OwnCertificate, Error> {
+    let files = CertificateFiles {
+        certificate: certificate.to_owned(),
+        key: key.to_owned(),
     };
-    let (_, scheme, certified) = own(&text, &secret, &places)?;
-    Ok((scheme, certified))
+    Ok(own_pair(&files)?.0)
 }
 
-/// What proves who one is: the leaf, the scheme its key signs in, chain and key.
-fn own(certificate: &[u8], key: &[u8], places: &Places<'_>) -> Result<(Leaf, SignatureScheme, CertifiedKey), Error> {
-    let chain = certificates(certificate, places.certificate)?;
-    let leaf = Leaf::read(&chain[0]).map_err(|cause| {
-        fault(
-            places.certificate,
-            format!("the first certificate {cause}"),
-            "put the leaf first",
-        )
+/// Reads a certificate and its key.
+fn own_pair(files: &CertificateFiles) -> Result<(OwnCertificate, hmac::Key), Error> {
+    let (certificate, key) = (read(&files.certificate)?, read(&files.key)?);
+    warn_if_others_read(&files.key);
+    let own = OwnCertificate::read(&Pair {
+        certificate: &certificate,
+        key: &key,
+        certificate_place: &shown(&files.certificate),
+        key_place: &shown(&files.key),
     })?;
-    let Some(scheme) = leaf.scheme else {
-        return Err(fault(
-            places.certificate,
-            format!("a key of the kind {} cannot sign here", leaf.key),
-            "issue one with `bartizan ca issue`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519",
-        ));
-    };
-    let certified = certified(chain, key, scheme, places)?;
-    Ok((leaf, scheme, certified))
+    Ok((own, reset_key(&key)))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// The certificates of a file of roots, each as it stands there.

@@ -1,11 +1,11 @@
 //! What the handshakes of one node share, and the configuration each connection gets from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, Module, Revocation};
-use bartizan_registry::{SCTP_OVER_QUIC, SCTP_OVER_TLS, SignatureScheme};
+use bartizan_registry::{SCTP_OVER_QUIC, SCTP_OVER_TLS};
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{IpAddr, ServerName, UnixTime};
@@ -21,7 +21,7 @@ use crate::handshake::{Handshake, Side, Transport};
 use crate::proven::Proven;
 use crate::session::Sessions;
 use crate::terms::{Classical, Terms, names};
-use crate::{Credentials, Error, Flaw, Peer, Watch, scheme};
+use crate::{Credentials, Error, Flaw, OwnCertificate, Peer, Watch, scheme};
 
 /// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
 const HTTP2: &[u8] = b"h2";
@@ -60,30 +60,68 @@ pub(crate) struct InEffect {
     day: Date,
     /// In the order of the endpoint's peers.
     pub(crate) peers: Vec<Arc<Terms>>,
-    /// What the listeners of an interface offer, which do not know yet who connects.
-    listeners: BTreeMap<InterfaceKind, Arc<Terms>>,
-    /// What the listener of an interface without peers offers.
-    nobody: Arc<Terms>,
+    /// The node's certificates that the terms of each peer accept, by their places.
+    own: Vec<Vec<usize>>,
+    listeners: BTreeMap<InterfaceKind, Listener>,
+    /// For the listener of an interface without peers.
+    without_peers: Listener,
+}
+
+/// A listener of an interface, which does not know yet which peer connects.
+#[derive(Debug)]
+struct Listener {
+    /// Accepts what any of the peers may use.
+    terms: Arc<Terms>,
+    /// The node's certificates that the terms of any of the peers accept, by their places.
+    own: Vec<usize>,
 }
 
 impl InEffect {
-    fn on(day: Date, known: &[Peer], peers: Vec<Arc<Terms>>) -> Self {
-        let mut by_interface = BTreeMap::<_, Vec<_>>::new();
-        for (peer, terms) in known.iter().zip(&peers) {
-            by_interface.entry(peer.interface).or_default().push(Arc::clone(terms));
+    fn on(day: Date, known: &[Peer], peers: Vec<Arc<Terms>>, credentials: &Credentials) -> Self {
+        let accepted = |terms: &Terms| {
+            let suits = |&place: &usize| credentials.own()[place].suits(&terms.signatures, &terms.chain_signatures);
+            (0..credentials.own().len()).filter(suits).collect::<Vec<_>>()
+        };
+        let own: Vec<_> = peers.iter().map(|terms| accepted(terms)).collect();
+        let mut by_interface = BTreeMap::<_, (Vec<_>, BTreeSet<_>)>::new();
+        for ((peer, terms), own) in known.iter().zip(&peers).zip(&own) {
+            let (of_interface, accepted) = by_interface.entry(peer.interface).or_default();
+            of_interface.push(Arc::clone(terms));
+            accepted.extend(own);
         }
-        let union = |(interface, peers): (_, Vec<_>)| (interface, Arc::new(Terms::of_listener(&peers)));
+        let listener = |(interface, (peers, own)): (_, (Vec<_>, BTreeSet<_>))| {
+            let terms = Arc::new(Terms::of_listener(&peers));
+            let own = own.into_iter().collect();
+            (interface, Listener { terms, own })
+        };
+        let terms = Arc::new(Terms::of_listener(&[]));
         Self {
             day,
+            own,
+            listeners: by_interface.into_iter().map(listener).collect(),
+            without_peers: Listener {
+                own: accepted(&terms),
+                terms,
+            },
             peers,
-            listeners: by_interface.into_iter().map(union).collect(),
-            nobody: Arc::new(Terms::of_listener(&[])),
         }
+    }
+
+    fn of_listener(&self, interface: InterfaceKind) -> &Listener {
+        self.listeners.get(&interface).unwrap_or(&self.without_peers)
     }
 
     /// What a listener of `interface` offers: what any of the interface's peers may use, and none of another interface.
     pub(crate) fn listener(&self, interface: InterfaceKind) -> &Terms {
-        self.listeners.get(&interface).unwrap_or(&self.nobody)
+        &self.of_listener(interface).terms
+    }
+
+    /// Places of the node's certificates that may be shown on this side.
+    pub(crate) fn own(&self, side: Side) -> &[usize] {
+        match side {
+            Side::Client(peer) | Side::ServerOf(peer) => &self.own[peer],
+            Side::Server(interface) => &self.of_listener(interface).own,
+        }
     }
 }
 
@@ -285,11 +323,21 @@ impl Endpoint {
     #[must_use]
     pub fn flaws(&self) -> Vec<Flaw> {
         let shared = &self.shared;
-        let since = shared
-            .now()
-            .map_or(Duration::ZERO, |now| Duration::from_secs(now.as_secs()));
-        let now = SystemTime::UNIX_EPOCH + since;
-        shared.credentials.flaws_remembering(&shared.peers, now, &shared.proven)
+        shared
+            .credentials
+            .flaws_remembering(&shared.peers, self.moment(), &shared.proven)
+    }
+
+    /// The node's certificates that the policy of a peer accepts now; all of them where it has no
+    /// peer.
+    pub fn in_use(&self) -> impl Iterator<Item = &OwnCertificate> {
+        self.shared.credentials.in_use(&self.shared.peers, self.moment())
+    }
+
+    /// Now, by the clock of its handshakes.
+    fn moment(&self) -> SystemTime {
+        let now = self.shared.now();
+        SystemTime::UNIX_EPOCH + now.map_or(Duration::ZERO, |now| Duration::from_secs(now.as_secs()))
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -376,59 +424,24 @@ impl Shared {
             })
         });
         let peers: Vec<Arc<Terms>> = terms.collect();
-        let fresh = Arc::new(InEffect::on(day, &self.peers, peers));
+        let fresh = Arc::new(InEffect::on(day, &self.peers, peers, &self.credentials));
         *known = Some(Arc::clone(&fresh));
         fresh
     }
 
-    /// A node whose certificate no peer may accept fails here rather than in every handshake.
+    /// A node that has no certificate for one of its peers fails here rather than in every handshake.
     fn check_credentials(&self) -> Result<(), Error> {
         let in_effect = self.in_effect();
         let credentials = &self.credentials;
-        let fault = |cause: String, hint: String| Error::Credentials {
-            place: credentials.place().to_owned(),
-            cause,
-            hint,
-        };
-        for (peer, terms) in self.peers.iter().zip(&in_effect.peers) {
+        for (index, (peer, terms)) in self.peers.iter().zip(&in_effect.peers).enumerate() {
             let (interface, node) = (peer.interface.name(), &peer.node);
             if peer.policy.module == Module::Validated && !VALIDATED {
                 return Err(Error::Module {
                     place: format!("policy of {interface} to {node}"),
                 });
             }
-            let reissue = |schemes: &[SignatureScheme]| {
-                let algorithm = schemes
-                    .first()
-                    .map_or("ml-dsa-65", |&code| scheme::command_line_name(code));
-                format!(
-                    "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
-                )
-            };
-            if !terms.signatures.contains(&credentials.scheme()) {
-                return Err(fault(
-                    format!(
-                        "its key signs by {}, and {interface} to {node} accepts {} (policy {})",
-                        credentials.scheme(),
-                        names(&terms.signatures),
-                        terms.profile
-                    ),
-                    reissue(&terms.signatures),
-                ));
-            }
-            for signed in credentials.signed_with() {
-                let accepted = signed.as_ref().is_ok_and(|code| terms.chain_signatures.contains(code));
-                if !accepted {
-                    let name = signed.map_or_else(|name| name, |code| code.to_string());
-                    return Err(fault(
-                        format!(
-                            "its chain is signed by {name}, and {interface} to {node} accepts {} (policy {})",
-                            names(&terms.chain_signatures),
-                            terms.profile
-                        ),
-                        reissue(&terms.chain_signatures),
-                    ));
-                }
+            if in_effect.own[index].is_empty() {
+                return Err(unsuitable(&credentials.own()[0], peer, terms));
             }
             if terms.revocation == Revocation::Require && credentials.lists().is_empty() {
                 return Err(Error::Credentials {
@@ -439,6 +452,39 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+/// Why the terms of a peer do not accept a certificate.
+fn unsuitable(own: &OwnCertificate, peer: &Peer, terms: &Terms) -> Error {
+    let (accepted, cause) = match terms.signatures.contains(&own.scheme()) {
+        false => (&terms.signatures, format!("its key signs by {}", own.scheme())),
+        true => {
+            let refused =
+                |signed: &&Result<_, _>| !signed.as_ref().is_ok_and(|code| terms.chain_signatures.contains(code));
+            let refused = own.signed_with().iter().find(refused);
+            let name = match refused {
+                Some(Ok(code)) => code.to_string(),
+                Some(Err(name)) => name.clone(),
+                None => String::new(),
+            };
+            (&terms.chain_signatures, format!("its chain is signed by {name}"))
+        }
+    };
+    let algorithm = accepted
+        .first()
+        .map_or("ml-dsa-65", |&code| scheme::command_line_name(code));
+    let (interface, node) = (peer.interface.name(), &peer.node);
+    Error::Credentials {
+        place: own.place().to_owned(),
+        cause: format!(
+            "{cause}, and {interface} to {node} accepts {} (policy {})",
+            names(accepted),
+            terms.profile
+        ),
+        hint: format!(
+            "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
+        ),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::hello::HelloReader;
 use crate::session::Life;
 use crate::terms::{Terms, names};
 use crate::verify::{self, Presented, Usage};
-use crate::{PeerIdentity, Reason, Refused, scheme};
+use crate::{OwnCertificate, PeerIdentity, Reason, Refused, scheme};
 
 /// Which end of the handshake this node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,6 +194,7 @@ impl Handshake {
                 state.life = within.map(|within| Life {
                     begun: now.as_secs(),
                     until: now.as_secs().saturating_add(within.as_secs()),
+                    signed_by: None,
                 });
                 state.candidates = candidates;
                 Ok(())
@@ -300,17 +301,33 @@ impl Handshake {
             .map_err(bad)
     }
 
-    /// Remembers that no certificate of ours suits what the peer asks for.
-    pub(crate) fn note_no_suitable_certificate(&self, accepted: &[SignatureScheme]) {
-        self.state().refusal = Some(Cause::new(
-            Reason::NoCommonSignature,
-            format!(
-                "the peer accepts signatures by {}; our certificate signs by {}",
-                names(accepted),
-                self.shared.credentials.scheme()
-            ),
-            "compare `bartizan check` on both nodes, and the algorithms of both certificates",
-        ));
+    /// The certificate to show to a peer that verifies these schemes, of those that the policy accepts today: a quantum-safe
+    /// one first, then one whose chain the peer verifies too, then the order of the deployment file.
+    ///
+    /// rustls does not show `signature_algorithms_cert`. Of the stacks that send it, Go 1.27 leaves ML-DSA out of it and
+    /// verifies such chains; the others list what `signature_algorithms` lists, and more.
+    pub(crate) fn choose(&self, verified: &[rustls::SignatureScheme]) -> Option<&OwnCertificate> {
+        let verifies = |code: SignatureScheme| verified.contains(&scheme::to_rustls(code));
+        let own = self.own().filter(|own| verifies(own.scheme()));
+        own.min_by_key(|own| (!own.is_quantum_safe(), !own.chain_is_signed_by(verifies)))
+    }
+
+    /// The node's certificates that the policy accepts today.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &OwnCertificate> {
+        let own = self.shared.credentials.own();
+        self.in_effect.own(self.side).iter().map(|&place| &own[place])
+    }
+
+    /// The schemes that this node can sign in under the policy of today.
+    pub(crate) fn signs_by(&self) -> Vec<SignatureScheme> {
+        self.own().map(OwnCertificate::scheme).collect()
+    }
+
+    /// Remembers that no certificate of this node suits what the peer verifies.
+    pub(crate) fn note_no_suitable_certificate(&self) {
+        let mut state = self.state();
+        let refused = Cause::no_common_signature(&state.offered, self.terms(), &self.signs_by());
+        state.refusal = Some(refused);
     }
 
     /// What a failed handshake is refused with: the cause our own checks recorded, else what the error says.
@@ -319,7 +336,7 @@ impl Handshake {
         let cause = {
             let state = self.state();
             let recorded = state.refusal.clone();
-            recorded.unwrap_or_else(|| Cause::of_io(error, &state.offered, self.terms()))
+            recorded.unwrap_or_else(|| Cause::of_io(error, &state.offered, self.terms(), &self.signs_by()))
         };
         self.refused(cause, None, PeerIdentity::Unproven)
     }
@@ -371,6 +388,16 @@ impl Handshake {
 }
 
 impl State {
+    /// The life of a session that this handshake hands out: with the signature of its full
+    /// handshake.
+    pub(crate) fn life_of_session(&self) -> Option<Life> {
+        let life = self.life?;
+        Some(Life {
+            signed_by: life.signed_by.or(self.local_signature),
+            ..life
+        })
+    }
+
     fn key(&self) -> Option<ledger::Key> {
         let client_random = ledger::Random(self.client_hello.random()?);
         Some(ledger::Key::Tls { client_random })

@@ -46,7 +46,7 @@ pub fn probe(
     let terms = terms.ok_or(Error::Ours(rustls::Error::General(
         "the policy leaves nothing to offer".into(),
     )))?;
-    let resolver = Presented(credentials.map(|credentials| Arc::clone(credentials.certified())));
+    let resolver = Presented(credentials.map(|credentials| Arc::clone(credentials.own()[0].certified())));
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&terms.provider))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()

@@ -12,8 +12,8 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, 
 use zeroize::Zeroizing;
 
 use crate::handshake::Handshake;
-use crate::scheme;
 use crate::session::ServerSession;
+use crate::{OwnCertificate, scheme};
 
 impl ClientCertVerifier for Handshake {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -58,16 +58,22 @@ impl ClientCertVerifier for Handshake {
 
 impl ResolvesServerCert for Handshake {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let certified = self.shared.credentials.certified();
-        let chosen = certified.key.choose_scheme(hello.signature_schemes());
-        let mut state = self.state();
-        let groups = hello.named_groups().unwrap_or_default();
-        state.offered.groups = Some(groups.iter().map(|&group| NamedGroup(u16::from(group))).collect());
-        let schemes = hello.signature_schemes().iter().copied();
-        state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
-        state.local_signature = chosen.map(|signer| scheme::from_rustls(signer.scheme()));
-        // Where no scheme fits, rustls says so itself, with the alert that belongs to it.
-        Some(Arc::clone(certified))
+        let chosen = self.choose(hello.signature_schemes());
+        {
+            let mut state = self.state();
+            let groups = hello.named_groups().unwrap_or_default();
+            state.offered.groups = Some(groups.iter().map(|&group| NamedGroup(u16::from(group))).collect());
+            let schemes = hello.signature_schemes().iter().copied();
+            state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
+            state.local_signature = chosen.map(OwnCertificate::scheme);
+        }
+        // For a peer that verifies none of them rustls refuses, with the alert that belongs to it.
+        // No certificate is sent that the policy does not accept.
+        let shown = chosen.or_else(|| self.own().next());
+        if shown.is_none() {
+            self.note_no_suitable_certificate();
+        }
+        shown.map(|own| Arc::clone(own.certified()))
     }
 }
 
@@ -76,7 +82,9 @@ impl StoresServerSessions for Handshake {
         let value = Zeroizing::new(value);
         let mut state = self.state();
         // A session that was resumed hands on the life of its first handshake, so that tickets do not renew themselves.
-        let Some(life) = state.life else { return false };
+        let Some(life) = state.life_of_session() else {
+            return false;
+        };
         state.issued.push(key.clone());
         drop(state);
         let interface = self.side.interface(&self.shared);

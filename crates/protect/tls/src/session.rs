@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bartizan_deployment::{InterfaceKind, NodeName};
+use bartizan_registry::SignatureScheme;
 use rustls::client::Tls13ClientSessionValue;
 use rustls::pki_types::UnixTime;
 use zeroize::Zeroizing;
@@ -35,6 +36,9 @@ pub(crate) struct Life {
     pub(crate) begun: u64,
     /// The last second in which it may be resumed.
     pub(crate) until: u64,
+    /// The scheme in which this node signed that handshake: a resumed one sends no certificate and
+    /// is no better than that.
+    pub(crate) signed_by: Option<SignatureScheme>,
 }
 
 #[derive(Debug, Default)]

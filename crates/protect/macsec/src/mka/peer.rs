@@ -27,7 +27,9 @@ impl EapPeer {
     /// What of it wpa_supplicant cannot do; none where it can do all.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
-        if self.files.crl.is_some() {
+        if self.files.certificates.len() > 1 {
+            Some("it can be given one certificate, and the node has several (`certificates`)")
+        } else if self.files.crl.is_some() {
             Some("it checks no revocation list of a deployment file (`trust.crl`)")
         } else if !self.authenticator.ip().is_empty() {
             Some("it cannot recognise a peer by an IP address in its certificate (`names.ip`)")
@@ -41,8 +43,10 @@ impl EapPeer {
         let path = |path: &Path| hexadecimal(path.as_os_str().as_encoded_bytes());
         line(&[" eap=TLS\n identity=", &hexadecimal(self.name.as_bytes())]);
         line(&[" ca_cert=", &path(&self.files.roots)]);
-        line(&[" client_cert=", &path(&self.files.certificate)]);
-        line(&[" private_key=", &path(&self.files.key)]);
+        for own in &self.files.certificates {
+            line(&[" client_cert=", &path(&own.certificate)]);
+            line(&[" private_key=", &path(&own.key)]);
+        }
         // Of every kind that is listed one must be there; of one kind, any.
         let dns = self.authenticator.dns().join(";");
         if !dns.is_empty() {

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, InterfaceKind, Module, Node, Policy, Resumption, Revocation, Route};
-use bartizan_tls::Credentials;
+use bartizan_tls::{Endpoint, OwnCertificate};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -13,7 +13,7 @@ use time::format_description::well_known::Rfc3339;
 pub(crate) fn in_effect(
     deployment: &Deployment,
     node: &Node,
-    credentials: &Credentials,
+    endpoint: &Endpoint,
     settings: Option<&bartizan_deployment::Sidecar>,
     needs_restart: &[&'static str],
 ) -> Value {
@@ -35,10 +35,12 @@ pub(crate) fn in_effect(
         "address": node.address,
         "names": { "dns": node.identity.dns(), "ip": node.identity.ip(), "uri": node.identity.uri() },
         "files": node.files.as_ref().map(|files| json!({
-            "certificate": files.certificate, "key": files.key, "roots": files.roots, "crl": files.crl,
-            "known_lists": files.known_lists,
+            "certificates": files.certificates.iter().map(|own| json!({
+                "certificate": own.certificate, "key": own.key,
+            })).collect::<Vec<_>>(),
+            "roots": files.roots, "crl": files.crl, "known_lists": files.known_lists,
         })),
-        "certificate": certificate(credentials),
+        "certificates": certificates(endpoint),
         "sidecar": settings.map(sidecar),
         "needs_restart": needs_restart,
         "peers": peers,
@@ -46,16 +48,22 @@ pub(crate) fn in_effect(
     })
 }
 
-/// The certificate that handshakes show from now on.
-fn certificate(credentials: &Credentials) -> Value {
-    let leaf = credentials.chain().first();
-    let (begins, ends) = credentials.validity();
-    json!({
-        "subject": leaf.map(|leaf| &leaf.subject),
-        "serial": leaf.map(|leaf| &leaf.serial),
-        "not_before": moment(begins),
-        "not_after": moment(ends),
-    })
+/// The node's certificates, and whether handshakes show them from now on.
+fn certificates(endpoint: &Endpoint) -> Vec<Value> {
+    let in_use: Vec<_> = endpoint.in_use().map(OwnCertificate::place).collect();
+    let shown = |own: &OwnCertificate| {
+        let leaf = own.chain().first();
+        let (begins, ends) = own.validity();
+        json!({
+            "subject": leaf.map(|leaf| &leaf.subject),
+            "serial": leaf.map(|leaf| &leaf.serial),
+            "signature": own.scheme().to_string(),
+            "not_before": moment(begins),
+            "not_after": moment(ends),
+            "in_use": in_use.contains(&own.place()),
+        })
+    };
+    endpoint.credentials().own().iter().map(shown).collect()
 }
 
 /// `2027-02-19T08:00:00Z`.

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Direction, Key, Verdict};
 use bartizan_registry::{NamedGroup, Safety, group};
-use bartizan_tls::{Flaw, Weight};
+use bartizan_tls::{Flaw, OwnCertificate, Weight};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -117,13 +117,19 @@ impl State {
         }
     }
 
-    /// Lines that follow where traffic may be sent here: revocation lists that were refused, as
-    /// newer ones stay in effect.
+    /// Lines that follow where traffic may be sent here: certificates with which no handshake
+    /// succeeds while another one serves, and revocation lists that were refused as newer ones stay
+    /// in effect.
     pub(crate) fn remarks(&self) -> String {
         let endpoint = self.shared.endpoint.endpoint();
+        let flaws = endpoint
+            .flaws()
+            .into_iter()
+            .filter(|flaw| flaw.weight == Weight::Partial);
+        let flaws = flaws.map(|flaw| format!("{}: {}\n", flaw.place, flaw.cause));
         let older = endpoint.credentials().older_lists().iter();
-        older
-            .map(|older| format!("the file of revocation lists {older}\n"))
+        flaws
+            .chain(older.map(|older| format!("the file of revocation lists {older}\n")))
             .collect()
     }
 
@@ -134,7 +140,7 @@ impl State {
         current.endpoint().flaws().into_iter().find(|flaw| match flaw.weight {
             Weight::Fatal => true,
             Weight::FatalAmongEquals => !shown(),
-            Weight::Warning => false,
+            Weight::Partial | Weight::Warning => false,
         })
     }
 
@@ -238,19 +244,21 @@ impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         Process.encode_into(&mut encoder)?;
         let endpoint = self.shared.endpoint.endpoint();
-        let chain = endpoint.credentials().chain();
+        let own = endpoint.credentials().own().iter();
+        let chains: BTreeMap<_, _> = own
+            .flat_map(OwnCertificate::chain)
+            .map(|one| ((one.subject.as_str(), one.serial.as_str()), one.not_after))
+            .collect();
         let mut metric = encoder.encode_descriptor(
             "bartizan_sidecar_certificate_not_after_seconds",
-            "When each certificate of this node's chain ends, in seconds since 1970",
+            "When each certificate of this node's chains ends, in seconds since 1970",
             None,
             MetricType::Gauge,
         )?;
-        for certificate in chain {
-            let labels = [
-                ("subject", certificate.subject.as_str()),
-                ("serial", certificate.serial.as_str()),
-            ];
-            ConstGauge::new(certificate.not_after).encode(metric.encode_family(&labels)?)?;
+        // Chains may share a certificate, and a label set may be given once.
+        for ((subject, serial), not_after) in chains {
+            let labels = [("subject", subject), ("serial", serial)];
+            ConstGauge::new(not_after).encode(metric.encode_family(&labels)?)?;
         }
         let mut metric = encoder.encode_descriptor(
             "bartizan_sidecar_connections",
@@ -296,14 +304,15 @@ impl Collector for State {
             older.into(),
         )?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let left = match endpoint.credentials().not_after().duration_since(UNIX_EPOCH) {
-            Ok(end) => end.as_secs_f64() - now.as_secs_f64(),
-            Err(_) => 0.0,
+        let first = endpoint.in_use().map(OwnCertificate::not_after).min();
+        let left = match first.map(|end| end.duration_since(UNIX_EPOCH)) {
+            Some(Ok(end)) => end.as_secs_f64() - now.as_secs_f64(),
+            _ => 0.0,
         };
         encode_gauge(
             &mut encoder,
             "bartizan_sidecar_certificate_left_seconds",
-            "Until the first certificate of this node's chain ends; negative afterwards",
+            "Until the first certificate in use ends; negative afterwards",
             left,
         )
     }

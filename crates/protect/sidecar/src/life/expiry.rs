@@ -1,5 +1,6 @@
-//! Warnings ahead of the end of the own certificate.
+//! Warnings ahead of the end of each certificate in use.
 
+use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::{Duration, SystemTime};
 
@@ -13,40 +14,59 @@ const AHEAD: [u32; 4] = [0, 1, 7, 30];
 /// How often the clock is looked at.
 const EVERY: Duration = Duration::from_secs(60);
 
+/// Warnings of one certificate that were logged.
+#[derive(Default)]
+struct Reported {
+    /// The end and the warning that was crossed last.
+    warned: Option<(SystemTime, u32)>,
+    /// The end of one that was valid. One that has ended when it is read is reported with the other
+    /// faults of the files.
+    was_valid: Option<SystemTime>,
+}
+
 /// Warns for as long as the sidecar exists.
 pub(crate) async fn warn(shared: Weak<Shared>) {
-    let mut warned = None;
-    // One that has ended when it is read is reported as what else is wrong with the files.
-    let mut was_valid = None;
+    let mut reported = BTreeMap::<String, Reported>::new();
     while let Some(shared) = shared.upgrade() {
         let endpoint = shared.endpoint.endpoint();
-        let (end, now) = (endpoint.credentials().not_after(), SystemTime::now());
+        let now = SystemTime::now();
+        for own in endpoint.in_use() {
+            let of_file = reported.entry(own.place().to_owned()).or_default();
+            of_file.look(own.place(), own.not_after(), now);
+        }
+        drop(endpoint);
+        drop(shared);
+        sleep(EVERY).await;
+    }
+}
+
+impl Reported {
+    fn look(&mut self, file: &str, end: SystemTime, now: SystemTime) {
         let crossed = crossed(end, now).map(|days| (end, days));
         if let Some((_, days)) = crossed
-            && warned != crossed
+            && self.warned != crossed
         {
             const HINT: &str = "renew it: bartizan ca renew; the new one is read by itself";
             match end.duration_since(now) {
                 Ok(left) => {
                     let left_days = left.as_secs() / DAY.as_secs();
                     tracing::warn!(
+                        file,
                         left_days,
                         hint = HINT,
                         "the certificate of this node ends within {days} days"
                     );
                 }
-                Err(_) if was_valid == Some(end) => {
-                    tracing::error!(hint = HINT, "the certificate of this node has expired");
+                Err(_) if self.was_valid == Some(end) => {
+                    tracing::error!(file, hint = HINT, "the certificate of this node has expired");
                 }
                 Err(_) => (),
             }
         }
         if now < end {
-            was_valid = Some(end);
+            self.was_valid = Some(end);
         }
-        warned = crossed;
-        drop(shared);
-        sleep(EVERY).await;
+        self.warned = crossed;
     }
 }
 

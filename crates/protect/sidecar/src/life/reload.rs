@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::life::review;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
-use crate::sidecar::{Running, find, log_certificate, log_flaws, patience, remember_lists};
+use crate::sidecar::{Running, find, log_certificates, log_flaws, patience, remember_lists};
 
 /// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,10 +62,14 @@ impl Running {
         let (before, mut flaws) = (old.flaws(), endpoint.flaws());
         // Logged once: what was wrong before has been.
         flaws.retain(|flaw| !before.contains(flaw));
-        if old.credentials().chain().first() != endpoint.credentials().chain().first() {
-            log_certificate(endpoint.credentials());
+        let leaves = |endpoint: &Endpoint| -> Vec<_> {
+            let own = endpoint.credentials().own().iter();
+            own.filter_map(|own| own.chain().first().cloned()).collect()
+        };
+        let renewed = leaves(&old) != leaves(&endpoint);
+        if renewed {
+            log_certificates(&endpoint);
         }
-        let renewed = old.credentials().chain().first() != endpoint.credentials().chain().first();
         log_flaws(&flaws);
         remember_lists(endpoint.credentials());
         let mut reloaded = Reloaded::default();
@@ -82,7 +86,7 @@ impl Running {
         self.state.set_config(config::in_effect(
             deployment,
             node,
-            endpoint.credentials(),
+            &endpoint,
             settings,
             &reloaded.needs_restart,
         ));

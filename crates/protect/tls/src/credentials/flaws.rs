@@ -1,15 +1,16 @@
 //! What is wrong with a node's own files although each of them can be read: what its peers would find, or nobody.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Revocation, day_of};
 use bartizan_pki::Unknown;
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
 
-use super::{Credentials, RevocationList};
+use super::{Credentials, OwnCertificate, RevocationList};
 use crate::proven::{Proven, Remembering};
-use crate::{Peer, certificate, verify};
+use crate::terms::names;
+use crate::{Peer, verify};
 
 /// Something that is wrong with a node's own files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,12 +26,14 @@ pub struct Flaw {
 }
 
 /// What follows from a flaw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// No handshake succeeds.
     Fatal,
     /// No handshake succeeds unless the peers trust other roots than this node; one that does shows that they do.
     FatalAmongEquals,
+    /// No handshake with this certificate succeeds. Those with another one of the node do.
+    Partial,
     /// Handshakes succeed, and protect less than it seems.
     Warning,
 }
@@ -44,28 +47,13 @@ impl Credentials {
 
     /// The same with signatures that need not be verified again.
     pub(crate) fn flaws_remembering(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
-        let flaw = |place: &str, weight, cause: String, hint: &str| Flaw {
-            place: place.to_owned(),
-            cause,
-            hint: hint.to_owned(),
-            weight,
-        };
         let mut flaws = Vec::new();
-        let (begins, ends) = (self.not_before(), self.not_after());
-        if ends < now {
-            let cause = format!("ended with {}: every peer refuses it", day_of(ends));
-            flaws.push(flaw(&self.place, Weight::Fatal, cause, "renew it: bartizan ca renew"));
-        } else if now < begins {
-            let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
-            let hint = "compare the clocks of this host and of its authority's, or issue one that has begun: bartizan ca renew";
-            flaws.push(flaw(&self.place, Weight::Fatal, cause, hint));
-        }
         if self.roots.iter().all(|root| !root.is_current(seconds(now))) {
             let hint = "roll the roots over: trust the new one in parallel with the old, then reissue";
             let cause = "every root is outside its dates: every peer is refused".to_owned();
             flaws.push(flaw(&self.roots_place, Weight::Fatal, cause, hint));
         }
-        flaws.extend(self.own_path(now.min(ends).max(begins), proven));
+        flaws.extend(self.of_own(peers, now, proven));
         let not_authorities = self.not_authorities.iter();
         flaws.extend(not_authorities.map(|subject| {
             let cause = format!("{subject} is no authority's certificate: it is not trusted as one");
@@ -90,28 +78,48 @@ impl Credentials {
         flaws
     }
 
-    /// When the last certificate of the chain begins.
-    fn not_before(&self) -> SystemTime {
-        let begins = self
-            .certified
-            .cert
+    /// Flaws of the node's certificates that a policy accepts now. The others are not shown to a
+    /// peer.
+    fn of_own(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
+        let in_use = self.in_use(peers, now);
+        let mut all: Vec<Vec<Flaw>> = in_use.map(|own| self.of_certificate(own, now, proven)).collect();
+        if all.is_empty() {
+            let schemes: Vec<_> = self.own.iter().map(OwnCertificate::scheme).collect();
+            let cause = format!("signs by {}, which no policy of a peer accepts now", names(&schemes));
+            let hint = "`bartizan check --node` shows what each policy accepts; an exception that has ended accepts no classical certificate";
+            return vec![flaw(self.own[0].place(), Weight::Fatal, cause, hint)];
+        }
+        // With another certificate handshakes still succeed.
+        if all
             .iter()
-            .filter_map(|der| certificate::validity(der).ok());
-        let last = begins.map(|(begins, _)| begins).max();
-        UNIX_EPOCH + Duration::from_secs(last.and_then(|last| u64::try_from(last).ok()).unwrap_or_default())
+            .any(|flaws| flaws.iter().all(|flaw| flaw.weight == Weight::Warning))
+        {
+            for flaw in all.iter_mut().flatten() {
+                flaw.weight = flaw.weight.max(Weight::Partial);
+            }
+        }
+        all.into_iter().flatten().collect()
+    }
+
+    fn of_certificate(&self, own: &OwnCertificate, now: SystemTime, proven: &Proven) -> Vec<Flaw> {
+        let mut flaws = Vec::new();
+        let (begins, ends) = (own.not_before(), own.not_after());
+        if ends < now {
+            let cause = format!("ended with {}: every peer refuses it", day_of(ends));
+            flaws.push(flaw(own.place(), Weight::Fatal, cause, "renew it: bartizan ca renew"));
+        } else if now < begins {
+            let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
+            let hint = "compare the clocks of this host and of its authority's, or issue one that has begun: bartizan ca renew";
+            flaws.push(flaw(own.place(), Weight::Fatal, cause, hint));
+        }
+        flaws.extend(self.own_path(own, now.min(ends).max(begins), proven));
+        flaws
     }
 
     /// What a peer would say to this node's chain that has the same roots and lists, dates aside.
-    fn own_path(&self, at: SystemTime, proven: &Proven) -> Option<Flaw> {
-        let error = self.verify_own(at, proven).err()?;
-        let flaw = |place: &str, weight, cause: String, hint: &str| {
-            Some(Flaw {
-                place: place.to_owned(),
-                cause,
-                hint: hint.to_owned(),
-                weight,
-            })
-        };
+    fn own_path(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Option<Flaw> {
+        let error = self.verify_own(own, at, proven).err()?;
+        let flaw = |place: &str, weight, cause, hint: &str| Some(flaw(place, weight, cause, hint));
         match error {
             // Dates are looked at elsewhere; what a certificate is for is judged by who is asked for it.
             webpki::Error::CertExpired { .. }
@@ -122,7 +130,7 @@ impl Credentials {
                 Weight::Fatal,
                 format!(
                     "has revoked this node's own certificate, in {}: every peer that has the list refuses it",
-                    self.place
+                    own.place()
                 ),
                 "issue a new key and certificate: bartizan ca issue",
             ),
@@ -137,23 +145,20 @@ impl Credentials {
                 Weight::FatalAmongEquals,
                 format!(
                     "holds no root that the chain in {} leads to: peers with the same roots refuse this node, and it refuses them",
-                    self.place
+                    own.place()
                 ),
                 "give the root of this node's own authority, and any intermediate behind the certificate",
             ),
         }
     }
 
-    fn verify_own(&self, at: SystemTime, proven: &Proven) -> Result<(), webpki::Error> {
-        let (leaf, between) = self.certified.cert.split_first().ok_or(webpki::Error::BadDer)?;
+    fn verify_own(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Result<(), webpki::Error> {
+        let (leaf, between) = own.certified().cert.split_first().ok_or(webpki::Error::BadDer)?;
         let leaf = EndEntityCert::try_from(leaf)?;
         let lists: Vec<_> = self.lists.in_effect.iter().map(RevocationList::verifiable).collect();
         let revocation = RevocationOptionsBuilder::new(&lists).ok();
-        let remembering: Vec<_> = self
-            .signed_with()
-            .flatten()
-            .filter_map(|code| Remembering::new(code, proven))
-            .collect();
+        let signed_with = own.signed_with().iter().flatten();
+        let remembering: Vec<_> = signed_with.filter_map(|&code| Remembering::new(code, proven)).collect();
         let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let path = leaf.verify_for_usage(
@@ -185,14 +190,7 @@ impl Credentials {
             ),
             None => without.to_owned(),
         };
-        let flaw = |place: &str, weight, cause: String, hint: &str| {
-            Some(Flaw {
-                place: place.to_owned(),
-                cause,
-                hint: hint.to_owned(),
-                weight,
-            })
-        };
+        let flaw = |place: &str, weight, cause, hint: &str| Some(flaw(place, weight, cause, hint));
         if self.lists.in_effect.is_empty() {
             return flaw(
                 "trust.crl",
@@ -261,10 +259,19 @@ impl Credentials {
         let issuer = list.verifiable().issuer();
         self.anchors.iter().any(|anchor| anchor.subject.as_ref() == issuer)
             || self
-                .certified
-                .cert
+                .own
                 .iter()
+                .flat_map(|own| &own.certified().cert)
                 .any(|der| EndEntityCert::try_from(der).is_ok_and(|own| own.issuer() == issuer))
+    }
+}
+
+fn flaw(place: &str, weight: Weight, cause: String, hint: &str) -> Flaw {
+    Flaw {
+        place: place.to_owned(),
+        cause,
+        hint: hint.to_owned(),
+        weight,
     }
 }
 

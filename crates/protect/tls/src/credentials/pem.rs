@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 use webpki::EndEntityCert;
 use zeroize::Zeroize;
 
-use super::{Places, Root, fault};
+use super::{Pair, Root, fault};
 use crate::{Error, certificate, scheme};
 
 pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -39,17 +39,16 @@ pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDe
 
 pub(super) fn certified(
     chain: Vec<CertificateDer<'static>>,
-    key: &[u8],
     scheme: SignatureScheme,
-    places: &Places<'_>,
+    pair: &Pair<'_>,
 ) -> Result<CertifiedKey, Error> {
-    let mut der = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
-        if contains(key, b"ENCRYPTED") {
+    let mut der = PrivateKeyDer::from_pem_slice(pair.key).map_err(|_| {
+        if contains(pair.key, b"ENCRYPTED") {
             let hint = "a sidecar starts unattended: decrypt it with `openssl pkey` and protect the file by mode 0600";
-            fault(places.key, "the key is encrypted", hint)
+            fault(pair.key_place, "the key is encrypted", hint)
         } else {
             fault(
-                places.key,
+                pair.key_place,
                 "holds no private key",
                 "it begins -----BEGIN PRIVATE KEY-----",
             )
@@ -61,15 +60,18 @@ pub(super) fn certified(
     let key = parsed.map_err(|_| {
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         fault(
-            places.key,
+            pair.key_place,
             format!("the key cannot be read{why}"),
             "PKCS#8 of ML-DSA (seed, expanded or both), ECDSA on P-256 or P-384, or Ed25519 is read",
         )
     })?;
     let mismatch = || {
         fault(
-            places.key,
-            format!("the key is not the one of the certificate in {}", places.certificate),
+            pair.key_place,
+            format!(
+                "the key is not the one of the certificate in {}",
+                pair.certificate_place
+            ),
             "both are written together by `bartizan ca issue`",
         )
     };
@@ -82,7 +84,7 @@ pub(super) fn certified(
     let verifier = scheme::verifier(scheme).ok_or_else(mismatch)?;
     let leaf = EndEntityCert::try_from(&chain[0]).map_err(|error| {
         fault(
-            places.certificate,
+            pair.certificate_place,
             format!("the leaf cannot be read: {error}"),
             "reissue it",
         )

@@ -22,6 +22,7 @@ pub(crate) struct Facts {
     negotiated: ledger::Negotiated,
     group: NamedGroup,
     cipher: CipherSuite,
+    /// The scheme of this node's CertificateVerify; where it resumed, that of its first handshake.
     local_signature: Option<SignatureScheme>,
     peer_signature: Option<SignatureScheme>,
 }
@@ -168,8 +169,8 @@ impl Handshake {
         let mut state = self.state();
         let life = state.life;
         candidates.retain(|&peer| {
-            let within = self.in_effect.peers[peer].resumption;
-            within.zip(life).is_some_and(|(within, life)| {
+            let terms = &self.in_effect.peers[peer];
+            terms.resumption.zip(life).is_some_and(|(within, life)| {
                 life.holds(now) && now.as_secs().saturating_sub(life.begun) <= within.as_secs()
             })
         });
@@ -207,7 +208,10 @@ impl Handshake {
         let hello_retry = kind == HandshakeKind::FullWithHelloRetryRequest
             || state.server_hello.random() == Some(HELLO_RETRY_REQUEST);
         // A server chooses its certificate before it knows that it resumes.
-        let local_signature = state.local_signature.filter(|_| !resumed);
+        let local_signature = match resumed {
+            true => state.life.and_then(|life| life.signed_by),
+            false => state.local_signature,
+        };
         let peer_signature = state.peer_signature.filter(|_| !resumed);
         Ok(Facts {
             negotiated: ledger::Negotiated {
@@ -217,7 +221,7 @@ impl Handshake {
                     name: cipher.to_string(),
                 },
                 group: group.into(),
-                local_signature: local_signature.map(Into::into),
+                local_signature: local_signature.filter(|_| !resumed).map(Into::into),
                 peer_signature: peer_signature.map(Into::into),
                 resumed,
                 hello_retry,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::Files;
+use bartizan_deployment::{CertificateFiles, Files};
 use bartizan_pki::{Algorithm, InitOptions, Leaf, Reason};
 use bartizan_registry::SignatureScheme;
 use bartizan_tls::{Credentials, Error, Weight};
@@ -32,8 +32,10 @@ fn laid() -> Laid {
     };
     let list = authority.list(&[], OffsetDateTime::from_unix_timestamp(2_000_000_000).unwrap());
     let files = Files {
-        certificate: write("nrf.crt.pem", &issued.certificate),
-        key: write("nrf.key.pem", &issued.key),
+        certificates: vec![CertificateFiles {
+            certificate: write("nrf.crt.pem", &issued.certificate),
+            key: write("nrf.key.pem", &issued.key),
+        }],
         roots: write("ca.crt.pem", authority.trusted()),
         crl: Some(write("ca.crl.pem", &list)),
         known_lists: None,
@@ -45,9 +47,9 @@ fn laid() -> Laid {
 fn the_files_of_a_node_are_loaded() {
     let laid = laid();
     let credentials = Credentials::load(&laid.files).unwrap();
-    assert_eq!(credentials.chain()[0].names, ["dns:nrf"]);
-    assert_eq!(credentials.chain()[0].public_key, "id-ml-dsa-65");
-    assert_eq!(credentials.scheme(), SignatureScheme::MLDSA65);
+    assert_eq!(credentials.own()[0].chain()[0].names, ["dns:nrf"]);
+    assert_eq!(credentials.own()[0].chain()[0].public_key, "id-ml-dsa-65");
+    assert_eq!(credentials.own()[0].scheme(), SignatureScheme::MLDSA65);
     let due = credentials.revocation_due().unwrap();
     assert_eq!(
         due.duration_since(std::time::UNIX_EPOCH).unwrap(),
@@ -76,8 +78,8 @@ fn a_missing_file_is_named() {
         let mut files = laid.files.clone();
         let gone = laid.directory.path().join("gone.pem");
         match part {
-            0 => files.certificate.clone_from(&gone),
-            1 => files.key.clone_from(&gone),
+            0 => files.certificates[0].certificate.clone_from(&gone),
+            1 => files.certificates[0].key.clone_from(&gone),
             2 => files.roots.clone_from(&gone),
             _ => files.crl = Some(gone.clone()),
         }
@@ -94,7 +96,7 @@ fn a_missing_file_is_named() {
 fn a_directory_in_the_place_of_a_file_is_named() {
     let laid = laid();
     let mut files = laid.files.clone();
-    files.key = laid.directory.path().to_owned();
+    files.certificates[0].key = laid.directory.path().to_owned();
     assert!(
         Credentials::load(&files)
             .unwrap_err()
@@ -114,8 +116,8 @@ fn with_lists() -> (Laid, [String; 2]) {
             .unwrap()
     };
     let (nrf, _) = (issue("nrf"), issue("amf"));
-    fs::write(&laid.files.certificate, nrf.chain_pem()).unwrap();
-    fs::write(&laid.files.key, nrf.key_pem().unwrap()).unwrap();
+    fs::write(&laid.files.certificates[0].certificate, nrf.chain_pem()).unwrap();
+    fs::write(&laid.files.certificates[0].key, nrf.key_pem().unwrap()).unwrap();
     fs::write(&laid.files.roots, nrf.root_pem()).unwrap();
     let before = authority.crl().unwrap();
     authority.revoke("amf", Reason::KeyCompromise, now).unwrap();
@@ -162,8 +164,8 @@ fn said(part: impl Fn(&Files) -> PathBuf, text: &str) -> String {
 
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_what_to_do() {
-    let certificate = |files: &Files| files.certificate.clone();
-    let key = |files: &Files| files.key.clone();
+    let certificate = |files: &Files| files.certificates[0].certificate.clone();
+    let key = |files: &Files| files.certificates[0].key.clone();
     let roots = |files: &Files| files.roots.clone();
     let crl = |files: &Files| files.crl.clone().unwrap();
     let other = Authority::root("root", &PKCS_ML_DSA_65).issue(Wanted::named([dns("nrf")]));
@@ -268,7 +270,7 @@ proptest! {
         static GOOD: LazyLock<[Vec<u8>; 4]> = LazyLock::new(|| {
             let laid = laid();
             let files = &laid.files;
-            [&files.certificate, &files.key, &files.roots, files.crl.as_ref().unwrap()].map(|path| fs::read(path).unwrap())
+            [&files.certificates[0].certificate, &files.certificates[0].key, &files.roots, files.crl.as_ref().unwrap()].map(|path| fs::read(path).unwrap())
         });
         let mut parts = GOOD.clone();
         let text = &mut parts[part];
@@ -288,7 +290,7 @@ proptest! {
         static GOOD: LazyLock<[pem::Pem; 4]> = LazyLock::new(|| {
             let laid = laid();
             let files = &laid.files;
-            [&files.certificate, &files.key, &files.roots, files.crl.as_ref().unwrap()]
+            [&files.certificates[0].certificate, &files.certificates[0].key, &files.roots, files.crl.as_ref().unwrap()]
                 .map(|path| pem::parse(fs::read(path).unwrap()).unwrap())
         });
         let mut parts = GOOD.clone();

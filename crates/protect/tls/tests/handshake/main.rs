@@ -2,6 +2,7 @@
 
 mod again;
 mod authority;
+mod certificates;
 mod credentials;
 mod links;
 mod observation;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Policy, Revocation};
+use bartizan_deployment::{Deployment, Policy, PostQuantum, Revocation, USABLE_SIGNATURES};
 use bartizan_tls::{Credentials, Flaw, Peer, Weight, peers};
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ML_DSA_65};
 use time::{Duration, OffsetDateTime};
@@ -26,6 +26,8 @@ interfaces: [{ kind: SBI, between: [nrf, amf], with: sidecar }, { kind: SBI, bet
     let with = |(peer, revocation): (Peer, _)| Peer {
         policy: Policy {
             revocation,
+            post_quantum: PostQuantum::Forbid,
+            chain_signatures: USABLE_SIGNATURES.to_vec(),
             ..peer.policy
         },
         ..peer

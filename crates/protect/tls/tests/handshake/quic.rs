@@ -14,9 +14,9 @@ use crate::authority::Authority;
 use crate::wire::{amf, deployment, nrf};
 
 /// What came of a handshake at both ends.
-struct Outcome {
-    client: Option<Result<Established, Box<Refused>>>,
-    server: Option<Result<Established, Box<Refused>>>,
+pub(crate) struct Outcome {
+    pub(crate) client: Option<Result<Established, Box<Refused>>>,
+    pub(crate) server: Option<Result<Established, Box<Refused>>>,
     /// What the client learns where the server refuses it after the client has ended.
     later: Option<Box<Refused>>,
 }
@@ -93,11 +93,15 @@ async fn learns(
 }
 
 fn between((client, by_client): (Credentials, Deployment), (server, by_server): (Credentials, Deployment)) -> Outcome {
+    between_endpoints(&amf(client, &by_client), &nrf(server, &by_server))
+}
+
+pub(crate) fn between_endpoints(client: &Endpoint, server: &Endpoint) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(shake(&amf(client, &by_client), &nrf(server, &by_server)))
+    runtime.block_on(shake(client, server))
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn a_peer_that_accepts_other_signatures_has_no_signature_in_common() {
     assert_eq!(refused(&outcome).reason, Reason::NoCommonSignature);
     assert_eq!(
         refused(&outcome).detail,
-        "the peer accepts signatures by mldsa87; this node accepts mldsa65"
+        "the peer accepts signatures by mldsa87; this node signs by mldsa65"
     );
 }
 
@@ -294,24 +294,24 @@ fn a_client_whose_certificate_the_server_does_not_accept_says_so_itself() {
     let server = Endpoint::new(authority.node("nrf"), server).unwrap();
     let client = amf(authority.node("amf"), &deployment("hybrid"));
     let accepting = server.accept_any(InterfaceKind::Sbi);
-    let strict = accepting_only_mldsa87(&accepting);
+    let strict = asking_for(&accepting, &[rustls::SignatureScheme::ML_DSA_87]);
     let outcome = shake(client.connect("nrf", InterfaceKind::Sbi).unwrap(), strict);
     let later = outcome.client.err().or(outcome.client_later).expect("refused");
     assert_eq!(later.reason, Reason::NoCommonSignature);
     assert_eq!(
         later.detail,
-        "the peer accepts signatures by mldsa87; our certificate signs by mldsa65"
+        "the peer accepts signatures by mldsa87; this node signs by mldsa65"
     );
     assert_eq!(outcome.server.unwrap_err().reason, Reason::NoCertificate);
 }
 
-/// The same server, asking its clients for ML-DSA-87.
-fn accepting_only_mldsa87(accepting: &Accepting) -> Accepting {
+/// The same server, asking its clients for these schemes. It panics where it is shown a certificate.
+pub(crate) fn asking_for(accepting: &Accepting, schemes: &[rustls::SignatureScheme]) -> Accepting {
     let provider = Arc::clone(accepting.config.crypto_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_client_cert_verifier(Arc::new(Asking))
+        .with_client_cert_verifier(Arc::new(Asking(schemes.to_vec())))
         .with_cert_resolver(Arc::clone(&accepting.config.cert_resolver));
     config.alpn_protocols.clone_from(&accepting.config.alpn_protocols);
     Accepting {
@@ -322,7 +322,7 @@ fn accepting_only_mldsa87(accepting: &Accepting) -> Accepting {
 
 /// A client verifier that asks for ML-DSA-87 and is never shown any certificate.
 #[derive(Debug)]
-struct Asking;
+struct Asking(Vec<rustls::SignatureScheme>);
 
 impl rustls::server::danger::ClientCertVerifier for Asking {
     fn root_hint_subjects(&self) -> &[rustls::DistinguishedName] {
@@ -357,7 +357,7 @@ impl rustls::server::danger::ClientCertVerifier for Asking {
     }
 
     fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        vec![rustls::SignatureScheme::ML_DSA_87]
+        self.0.clone()
     }
 }
 

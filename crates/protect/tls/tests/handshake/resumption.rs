@@ -219,9 +219,9 @@ fn a_classical_session_ends_with_the_exception() {
     assert_eq!(second.server.unwrap().verdict, excepted);
     clock.set(MINUTE_BEFORE + 61);
     let third = connect(&client, &server);
-    // The exchange of keys would be hybrid; the certificate behind the session is not.
-    assert_eq!(third.client.unwrap_err().reason, Reason::Policy);
-    assert_eq!(third.server.unwrap_err().reason, Reason::Policy);
+    // The key exchange would be hybrid. Neither node has a certificate that the policy still accepts.
+    assert_eq!(third.client.unwrap_err().reason, Reason::PeerRefused);
+    assert_eq!(third.server.unwrap_err().reason, Reason::NoCommonSignature);
 }
 
 #[test]

@@ -64,8 +64,7 @@ function peers(connections, configured) {
 
 function facts(config) {
   const pairs = [["function", config.function], ["address", config.address]];
-  if (config.certificate) {
-    const { subject, not_after: end } = config.certificate;
+  for (const { subject, not_after: end } of (config.certificates ?? []).filter((one) => one.in_use)) {
     const days = Math.floor((Date.parse(end) - Date.now()) / DAY);
     pairs.push(["certificate", subject], ["ends", `${end} (${days} days)`, days < 7 ? "bad" : days < 30 ? "care" : ""]);
   }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Files, InterfaceKind};
+use bartizan_deployment::{CertificateFiles, Deployment, Files, InterfaceKind};
 use bartizan_tls::{Credentials, Endpoint, peers};
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection};
 
@@ -41,8 +41,10 @@ impl Ends {
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
         let deployment = Deployment::parse(&text, "bench", folder).map_err(|error| ours(&error))?;
         let files = [CONSUMER, PRODUCER].map(|node| Files {
-            certificate: papers.certificate(node),
-            key: papers.key(node),
+            certificates: vec![CertificateFiles {
+                certificate: papers.certificate(node),
+                key: papers.key(node),
+            }],
             roots: papers.roots(),
             crl: Some(papers.revocations()),
             known_lists: None,

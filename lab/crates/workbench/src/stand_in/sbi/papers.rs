@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Files};
+use bartizan_deployment::{CertificateFiles, Deployment, Files};
 use bartizan_pki::{Algorithm, Authority as Ca, InitOptions, Leaf, Overwrite};
 use bartizan_tls::{Credentials, Endpoint, peers};
 
@@ -160,8 +160,10 @@ impl Papers {
         let parsed = Deployment::parse(deployment, "lab", &self.folder);
         let parsed = parsed.map_err(|error| Error::Configuration(error.to_string()))?;
         let files = Files {
-            certificate: self.certificate(node),
-            key: self.key(node),
+            certificates: vec![CertificateFiles {
+                certificate: self.certificate(node),
+                key: self.key(node),
+            }],
             roots: self.roots(),
             crl: Some(self.revocations()),
             known_lists: None,

@@ -1,0 +1,133 @@
+//! One certificate of a node: chain, private key, and the policies it suits.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bartizan_ledger as ledger;
+use bartizan_registry::SignatureScheme;
+use rustls::sign::CertifiedKey;
+
+use super::pem::{certificates, certified};
+use super::{Pair, fault};
+use crate::certificate::{self, Leaf, Names};
+use crate::{Error, scheme};
+
+/// One certificate of a node with its private key.
+#[derive(Debug)]
+pub struct OwnCertificate {
+    names: Names,
+    scheme: SignatureScheme,
+    certified: Arc<CertifiedKey>,
+    chain: Vec<ledger::Certificate>,
+    /// Schemes of the signatures on the chain, or the names of algorithms that this project does
+    /// not verify.
+    signed_with: Vec<Result<SignatureScheme, String>>,
+    quantum_safe: bool,
+    /// The file it came from, for messages.
+    place: String,
+}
+
+impl OwnCertificate {
+    pub(super) fn read(pair: &Pair<'_>) -> Result<Self, Error> {
+        let place = pair.certificate_place;
+        let chain = certificates(pair.certificate, place)?;
+        let leaf = Leaf::read(&chain[0])
+            .map_err(|cause| fault(place, format!("the first certificate {cause}"), "put the leaf first"))?;
+        let Some(scheme) = leaf.scheme else {
+            let cause = format!("a key of the kind {} cannot sign here", leaf.key);
+            let hint = "issue one with `bartizan ca issue`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519";
+            return Err(fault(place, cause, hint));
+        };
+        let certified = certified(chain, scheme, pair)?;
+        let signed = certified.cert.iter().filter(|der| !certificate::is_self_issued(der));
+        let signed_with: Vec<_> = signed.filter_map(|der| certificate::signed_with(der).ok()).collect();
+        let safe = |signed: &Result<_, _>| signed.as_ref().is_ok_and(|&code| scheme::quantum_safe(code));
+        Ok(Self {
+            names: leaf.names,
+            scheme,
+            chain: certificate::chain(&certified.cert),
+            quantum_safe: scheme::quantum_safe(scheme) && signed_with.iter().all(safe),
+            signed_with,
+            certified: Arc::new(certified),
+            place: place.to_owned(),
+        })
+    }
+
+    /// The chain sent to peers, leaf first.
+    #[must_use]
+    pub fn chain(&self) -> &[ledger::Certificate] {
+        &self.chain
+    }
+
+    /// The file it came from.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The scheme its key signs CertificateVerify in.
+    #[must_use]
+    pub fn scheme(&self) -> SignatureScheme {
+        self.scheme
+    }
+
+    /// A forger with a quantum computer can forge neither its key's signatures nor its chain.
+    #[must_use]
+    pub fn is_quantum_safe(&self) -> bool {
+        self.quantum_safe
+    }
+
+    /// First and last moment of the leaf.
+    #[must_use]
+    pub fn validity(&self) -> (SystemTime, SystemTime) {
+        let leaf = self.certified.cert.first();
+        let validity = leaf.and_then(|leaf| certificate::validity(leaf).ok());
+        let (begins, ends) = validity.unwrap_or_default();
+        (moment(begins), moment(ends))
+    }
+
+    /// When the last certificate of the chain begins.
+    pub(super) fn not_before(&self) -> SystemTime {
+        let chain = self.certified.cert.iter();
+        let begins = chain
+            .filter_map(|der| certificate::validity(der).ok())
+            .map(|(begins, _)| begins);
+        moment(begins.max().unwrap_or_default())
+    }
+
+    /// When the first certificate of the chain ends.
+    #[must_use]
+    pub fn not_after(&self) -> SystemTime {
+        let ends = self.chain.iter().map(|certificate| certificate.not_after);
+        moment(ends.min().unwrap_or_default())
+    }
+
+    /// A policy with these schemes of CertificateVerify and of certificates accepts it.
+    #[must_use]
+    pub fn suits(&self, signatures: &[SignatureScheme], chain_signatures: &[SignatureScheme]) -> bool {
+        signatures.contains(&self.scheme) && self.chain_is_signed_by(|code| chain_signatures.contains(&code))
+    }
+
+    /// Its chain is signed in accepted schemes alone.
+    pub(crate) fn chain_is_signed_by(&self, accepts: impl Fn(SignatureScheme) -> bool) -> bool {
+        let accepted = |signed: &Result<SignatureScheme, String>| signed.as_ref().is_ok_and(|&code| accepts(code));
+        self.signed_with.iter().all(accepted)
+    }
+
+    /// The schemes of the signatures on the chain.
+    pub(crate) fn signed_with(&self) -> &[Result<SignatureScheme, String>] {
+        &self.signed_with
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(crate) fn certified(&self) -> &Arc<CertifiedKey> {
+        &self.certified
+    }
+}
+
+fn moment(seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+}
