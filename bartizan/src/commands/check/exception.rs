@@ -24,6 +24,10 @@ pub(super) fn of(
     let own: Vec<_> = own
         .filter(|own| own.suits(&policy.signatures, &policy.chain_signatures))
         .collect();
+    // A node without any is refused, which is a finding of its own.
+    if own.is_empty() {
+        return None;
+    }
     let signs_by = list(own.iter().map(|own| own.scheme()));
     if own.iter().copied().all(OwnCertificate::is_quantum_safe) {
         let lacking = policy.signatures.iter().find(|&&code| is_classical(code));
