@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, Access, Readers};
+use crate::trust::{Signed, signed_by};
 use crate::{Algorithm, Certificate, Error, ForeignCertificate, Issued, Name, Overwrite, PrivateKey};
 
 /// Most octets of a file of certificates.
@@ -100,11 +101,9 @@ impl<'a> Holder<'a> {
             .iter()
             .filter_map(|root| Certificate::from_der(root.der(), "").ok())
             .collect();
-        if given.is_empty() {
-            // Of a version that kept no such file.
-            let issued = |root: &&Certificate| chain.last().is_some_and(|last| last.issuer() == root.subject());
-            given = present.iter().filter(issued).cloned().collect();
-        }
+        // Roots of this authority that came another way than by it are in no such file. A name
+        // proves nothing: another authority may use it too.
+        given.extend(present.iter().filter(|root| is_above(root, &chain)).cloned());
         let is_given = |root: &Certificate| given.iter().any(|given| given.der() == root.der());
         let roots: Vec<_> = present.into_iter().filter(is_given).collect();
         if roots.is_empty() {
@@ -186,6 +185,13 @@ impl<'a> Holder<'a> {
         }
         Ok(None)
     }
+}
+
+/// Whether the signatures of a chain, leaf first, lead to this root.
+fn is_above(root: &Certificate, chain: &[Certificate]) -> bool {
+    let above = chain.iter().skip(1).chain([root]);
+    let has_signed = |(below, above): (&Certificate, &Certificate)| signed_by(below.der(), above.der()) == Signed::Yes;
+    chain.iter().zip(above).all(has_signed)
 }
 
 /// All certificates of a PEM text; at least one.
@@ -293,6 +299,49 @@ mod tests {
             assert_eq!(roots, next.root().to_pem() + &other.root().to_pem() + &foreign);
             assert_eq!(renewed.foreign_roots(&place).unwrap().len(), 2);
             assert_eq!(holder.held().unwrap().unwrap().roots[0].der(), next.root().der());
+        }
+    }
+
+    /// Names were compared where the file of given roots was absent, and nothing where it was stale.
+    #[test]
+    fn root_is_ours_by_its_signature_and_another_with_its_name_is_neither_taken_for_ours_nor_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = |place: &str, between: bool| {
+            let mut options = InitOptions::new(Algorithm::Ed25519);
+            options.common_name = Some("Root of the network".to_owned());
+            if between {
+                options = options.with_intermediate(Algorithm::Ed25519);
+            }
+            Authority::init(&dir.path().join(place), options, now()).unwrap()
+        };
+        for between in [false, true] {
+            let [mut ours, foreign, before, mut next] =
+                ["ours", "foreign", "before", "next"].map(|name| init(&format!("{name}-{between}"), between));
+            let (place, name) = (dir.path().join(format!("gnb-{between}")), "gnb".parse().unwrap());
+            let holder = Holder::new(&place, &name);
+            let enrolled = received(&mut ours, &name);
+            holder.write(&enrolled, Overwrite::Refuse, Access::default()).unwrap();
+            // The file of given roots is absent, or of a time before the operator replaced the root.
+            for given in [None, Some(before.root().to_pem())] {
+                fs::write(holder.chain_path(), enrolled.chain_pem()).unwrap();
+                fs::write(holder.key_path(), enrolled.key_pem().unwrap().as_bytes()).unwrap();
+                fs::write(holder.root_path(), foreign.root().to_pem() + &ours.root().to_pem()).unwrap();
+                match &given {
+                    None => fs::remove_file(holder.given_path()).unwrap(),
+                    Some(given) => fs::write(holder.given_path(), given).unwrap(),
+                }
+                let held = holder.held().unwrap().unwrap();
+                let roots: Vec<_> = held.roots.iter().map(Certificate::der).collect();
+                assert_eq!(roots, [ours.root().der()], "{between} {given:?}");
+                assert!(held.given.iter().all(|root| root.der() != foreign.root().der()));
+                let renewed = received(&mut next, &name).renewing(held.given);
+                holder.write(&renewed, Overwrite::Replace, Access::default()).unwrap();
+                let roots = fs::read_to_string(holder.root_path()).unwrap();
+                assert_eq!(roots, next.root().to_pem() + &foreign.root().to_pem());
+            }
+            // The foreign one alone: nothing of this authority is there.
+            fs::write(holder.root_path(), foreign.root().to_pem()).unwrap();
+            assert!(matches!(holder.held(), Err(Error::Certificate { .. })));
         }
     }
 
