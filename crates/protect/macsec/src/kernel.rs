@@ -6,5 +6,7 @@ mod secy;
 mod state;
 
 pub use link::Interface;
+#[cfg(test)]
+pub(crate) use secy::REFUSED;
 pub use secy::{Confidentiality, Replay, SecY, Settings};
 pub use state::{ChannelState, Counters, SaState, State};

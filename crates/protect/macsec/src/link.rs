@@ -3,11 +3,13 @@
 mod admission;
 mod eap;
 mod greeting;
+mod kept;
 mod keyer;
 mod listening;
 mod proven;
 mod record;
 mod refusals;
+mod removal;
 mod setting;
 #[cfg(test)]
 mod simulated;
@@ -35,11 +37,13 @@ use crate::{Error, Sci};
 
 use admission::{Admission, Beginning};
 use eap::EapPort;
+use kept::{Kept, Left};
 use keyer::Keyer;
 pub use keyer::{EapEnd, MkaSetting};
 use listening::Listening;
 use proven::{Judged, Proven};
 use refusals::Refusals;
+use removal::Removal;
 pub use setting::{RUN, Setting, endpoint};
 pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
 
@@ -75,6 +79,11 @@ pub struct Link {
     current: Option<Peer>,
     /// Authentication behind the keys, where this process saw it.
     proven: Option<Proven>,
+    /// The same of a predecessor, until the peer proves itself to this process.
+    left: Option<Box<Left>>,
+    kept: Kept,
+    /// Keys that are to be removed and are still there.
+    removal: Option<Box<Removal>>,
     again: Duration,
     dial_at: Instant,
     look_at: Instant,
@@ -132,20 +141,44 @@ impl Link {
                 Some((endpoint.clone(), socket))
             }
         };
-        let own = secy.state()?.sci;
+        let state = secy.state()?;
+        let judge = exchange.as_ref().map(|(endpoint, _)| endpoint);
+        let judge = judge.or_else(|| eap.as_ref().and_then(EapPort::endpoint));
+        let mut refusal = None;
+        let left = Left::read(&setting, now, SystemTime::now()).and_then(|mut left| {
+            let judged = judge.map_or(Ok(()), |judge| left.judge(&setting, judge, now));
+            judged.map_err(|refused| refusal.insert(refused).detail.clone())?;
+            Ok(left)
+        });
+        let (keyer, found) = Keyer::open(&setting, &secy, state.sci, left, now)?;
+        let mut kept = Kept::default();
+        match &found {
+            Some(Ok(_)) => kept.installed.extend(state.keys()),
+            Some(Err(said)) => {
+                tracing::warn!(link = %setting.name, said, "keys that were found at the port are removed");
+                if let Some(refusal) = refusal {
+                    recorder.record(record::no_longer_admitted(&setting, &refusal, None));
+                }
+                kept.forget(&setting);
+            }
+            None => {}
+        }
         Ok(Self {
-            keyer: Keyer::open(&setting, &secy, own, now)?,
+            keyer,
             exchange,
             eap,
             recorder: recorder.clone(),
             setting,
             port,
             secy,
-            own,
+            own: state.sci,
             beginning: BTreeMap::new(),
             admission: Admission::new(now),
             current: None,
             proven: None,
+            left: found.and_then(Result::ok).map(Box::new),
+            kept,
+            removal: None,
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,
@@ -184,8 +217,11 @@ impl Link {
         if let Some(proven) = &mut self.proven {
             proven.hurry(now);
         }
+        if let Some(left) = &mut self.left {
+            left.hurry(now);
+        }
         self.look_at = now;
-        if let Keyer::Eap(eap) = &mut self.keyer {
+        if let (Keyer::Eap(eap), None) = (&mut self.keyer, &self.removal) {
             // wpa_supplicant reads them when it begins, and judges no one again.
             let orders = eap.authentication.rekey();
             self.follow(orders, now);
@@ -194,6 +230,9 @@ impl Link {
 
     /// Ends keys that are due while the port is away.
     pub(crate) fn end_in_time(&mut self, now: Instant) {
+        if self.removal.is_some() {
+            return self.remove_keys(now);
+        }
         if self.keyer.authentication().1.is_some_and(|at| at <= now) {
             self.keyer.end(now);
             self.cease(UNPROVEN, now);
@@ -201,12 +240,11 @@ impl Link {
         self.judge(now);
     }
 
-    /// Takes the place of a link whose port was away, with what is left of its time.
+    /// Takes the place of a link whose port was away. What is left of its time is in the record.
     pub(crate) fn follow_on(&mut self, before: Self) {
-        if let (Keyer::Direct(schedule), (_, Some(at))) = (&mut self.keyer, before.keyer.authentication()) {
-            schedule.ends_by(at);
+        if let (Some(_), Some(proven)) = (&self.left, before.proven) {
+            (self.left, self.proven) = (None, Some(proven));
         }
-        self.proven = before.proven;
     }
 
     /// Its socket, for whoever waits for frames; none where no keys are exchanged.
@@ -222,6 +260,9 @@ impl Link {
     ///
     /// Where the port or the device is gone: the link is to be opened again.
     pub fn turn(&mut self, now: Instant) -> Result<Instant, Error> {
+        if let Some(again) = self.removes(now) {
+            return Ok(again);
+        }
         self.take_frames(now)?;
         self.take_eapol(now)?;
         if now >= self.look_at {
@@ -247,6 +288,9 @@ impl Link {
 
     /// Asks for another key to send with; with `fresh`, by another exchange, which gives one to the peer too.
     pub fn rekey(&mut self, fresh: bool, now: Instant) {
+        if self.removal.is_some() {
+            return;
+        }
         let orders = self.keyer.rekey(fresh, now);
         self.follow(orders, now);
     }
@@ -259,7 +303,7 @@ impl Link {
             &self.setting,
             self.secy.interface().mtu,
             state.as_ref(),
-            (&self.keyer, self.proven.as_ref()),
+            (&self.keyer, self.certificate_ends(now)),
             self.answers(),
             now,
         )
@@ -394,6 +438,11 @@ impl Link {
 
     fn obey(&mut self, order: Order, now: Instant) -> Result<(), String> {
         let peer = self.current.as_ref().map(|peer| peer.sci);
+        if let Order::InstallReceive { sak, .. } | Order::InstallTransmit { sak, .. } = &order {
+            // A successor removes keys that are not in the record: they come into it first.
+            self.kept.installed.push(sak.id);
+            self.keep(now);
+        }
         let done = match order {
             Order::Send(message) => {
                 let Some(peer) = &mut self.current else { return Ok(()) };
@@ -445,6 +494,7 @@ impl Link {
         match self.secy.flush().and_then(|()| mka.supplicant.start(KeyedBy::Cak(cak))) {
             Ok(()) => {
                 mka.rotation.started(now);
+                self.keep(now);
                 tracing::info!(link = %self.setting.name, ckn = %cak.ckn, "wpa_supplicant has another CAK");
             }
             Err(error) => {
@@ -497,14 +547,50 @@ impl Link {
         if let Some(supplicant) = self.keyer.supplicant() {
             supplicant.stop();
         }
-        (self.current, self.proven) = (None, None);
+        (self.current, self.proven, self.left) = (None, None, None);
+        self.kept.forget(&self.setting);
         self.seen.gone();
         self.seen.lost(said);
-        (self.again, self.dial_at) = (FIRST_AGAIN, now);
-        let (link, peer) = (&self.setting.name, &self.setting.peer);
-        tracing::error!(%link, %peer, said, "all keys are removed: no frame passes until the peer has proven itself again");
-        if let Err(error) = self.secy.flush().or_else(|_| self.secy.remove()) {
-            tracing::error!(%link, %error, hint = "`bartizan down` removes the device", "KEYS STAY IN THE KERNEL");
+        self.removal = Some(Box::new(Removal::new(said, now)));
+        self.remove_keys(now);
+    }
+
+    /// The peer has proven itself to this process.
+    fn proven_by(&mut self, established: Arc<Established>, now: Instant) {
+        self.proven = Some(Proven::by(established, self.proven.as_ref(), now));
+        self.left = None;
+        self.kept.proven();
+    }
+
+    /// Deadline of the keys by the peer's certificate, or by the record of a predecessor.
+    fn certificate_ends(&self, now: Instant) -> Option<SystemTime> {
+        let of_record = self.left.as_ref().and_then(|left| left.ends);
+        let of_record = of_record.map(|at| SystemTime::now() + at.saturating_duration_since(now));
+        self.proven.as_ref().map(Proven::ends).or(of_record)
+    }
+
+    /// Writes the record that a successor of this process judges the keys by.
+    fn keep(&mut self, now: Instant) {
+        let Some((authenticated, ends, names)) = self.keyer.standing(&self.kept.installed) else {
+            return;
+        };
+        let certificate_ends = self.certificate_ends(now);
+        let (proven, left) = (&self.proven, &self.left);
+        let chain = || match (proven, left) {
+            (Some(proven), _) => proven.chain(),
+            (None, left) => left.as_ref().map(|left| left.chain.clone()).unwrap_or_default(),
+        };
+        let standing = kept::Standing {
+            names,
+            authenticated,
+            ends,
+            certificate_ends,
+            chain: &chain,
+        };
+        if let Err(error) = self.kept.save(&self.setting, standing, now, SystemTime::now()) {
+            let hint = "a controller that is started now removes the keys that it finds";
+            self.seen
+                .trouble(&format!("the keys are not recorded ({error}): {hint}"));
         }
     }
 
@@ -512,6 +598,20 @@ impl Link {
     fn judge(&mut self, now: Instant) {
         let endpoint = self.exchange.as_ref().map(|(endpoint, _)| endpoint);
         let endpoint = endpoint.or_else(|| self.eap.as_ref().and_then(EapPort::endpoint));
+        if let Some(left) = &mut self.left {
+            let judged = endpoint.map_or(Ok(()), |endpoint| left.judge(&self.setting, endpoint, now));
+            let said = match judged {
+                Ok(()) if left.ends.is_some_and(|at| at <= now) => UNPROVEN.to_owned(),
+                Ok(()) => return,
+                Err(refusal) => {
+                    self.recorder
+                        .record(record::no_longer_admitted(&self.setting, &refusal, None));
+                    refusal.detail
+                }
+            };
+            self.keyer.end(now);
+            return self.cease(&said, now);
+        }
         let (Some(endpoint), Some(proven)) = (endpoint, &mut self.proven) else {
             return;
         };
@@ -519,7 +619,7 @@ impl Link {
             Judged::Stands => {}
             Judged::Renew => self.rekey(true, now),
             Judged::Refused(refusal) => {
-                let event = record::no_longer_admitted(&self.setting, &refusal, proven.established());
+                let event = record::no_longer_admitted(&self.setting, &refusal, Some(proven.established()));
                 self.recorder.record(event);
                 tracing::warn!(link = %self.setting.name, hint = %refusal.hint, "the peer would be refused now: {refusal}");
                 self.keyer.end(now);
@@ -663,8 +763,12 @@ impl Link {
         if self.keyer.is_agreed() == Some(false) {
             self.seen.gone();
         }
+        self.kept.retain(&state);
         self.follow(orders, now);
         self.judge(now);
+        if self.removal.is_none() {
+            self.keep(now);
+        }
         Ok(())
     }
 }

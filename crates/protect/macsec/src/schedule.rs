@@ -239,15 +239,17 @@ impl Schedule {
         }
     }
 
-    /// Keys of a predecessor are in the kernel. Their age is not known: without another exchange
-    /// they last as long as one key.
-    pub fn found(&mut self, now: Instant) {
-        self.ends = now.checked_add(self.terms.lifetime);
+    /// Keys of a predecessor are in the kernel: they have the rest of their time.
+    pub fn found(&mut self, authenticated: Option<Instant>, ends: Option<Instant>) {
+        (self.authenticated, self.ends) = (authenticated, ends);
     }
 
-    /// Keys end at that time at the latest.
-    pub fn ends_by(&mut self, at: Instant) {
-        self.ends = self.ends.map(|ends| ends.min(at));
+    /// When the keys that are installed now end, whatever a successor of this process knows.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let key = self.sending.current.as_ref();
+        let key = key.and_then(|current| current.since.checked_add(self.terms.lifetime));
+        self.ends.into_iter().chain(key).min()
     }
 
     /// When the peer last proved itself, and when all keys end unless it does again.

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
-use bartizan_deployment::NodeName;
+use bartizan_deployment::{InterfaceKind, NodeName};
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
+use rustls::pki_types::CertificateDer;
 
+use crate::cause::Cause;
 use crate::chain::Chain;
-use crate::handshake::{Facts, Handshake, Side, Transport};
+use crate::handshake::{Facts, Handshake, Side, Transport, no_certificate};
 use crate::verify::Usage;
 use crate::{Endpoint, Reason};
 
@@ -22,7 +24,7 @@ pub struct SessionFacts(Arc<Kept>);
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) peer: NodeName,
-    pub(crate) interface: bartizan_deployment::InterfaceKind,
+    pub(crate) interface: InterfaceKind,
     /// What the peer's certificate is used for.
     pub(crate) usage: Usage,
     pub(crate) chain: Arc<Chain>,
@@ -43,9 +45,24 @@ pub struct Refusal {
     pub hint: String,
 }
 
+impl From<Cause> for Refusal {
+    fn from(cause: Cause) -> Self {
+        Self {
+            reason: cause.reason,
+            detail: cause.detail,
+            hint: cause.hint,
+        }
+    }
+}
+
 impl SessionFacts {
     pub(crate) fn new(kept: Kept) -> Self {
         Self(Arc::new(kept))
+    }
+
+    /// Certificates that the peer presented, in DER, leaf first.
+    pub fn chain(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.chain.der()
     }
 }
 
@@ -56,31 +73,60 @@ impl Endpoint {
     /// # Errors
     /// Why such a handshake would be refused.
     pub fn judge_again(&self, session: &SessionFacts) -> Result<ledger::Verdict, Refusal> {
-        let shared = self.shared();
         let kept = &*session.0;
-        let refuse = |cause: crate::cause::Cause| Refusal {
-            reason: cause.reason,
-            detail: cause.detail,
-            hint: cause.hint,
+        self.judging(kept.peer.as_str(), kept.interface, kept.usage)?
+            .judge_again(kept.peer.as_str(), &kept.chain, &kept.facts, kept.signature)
+            .map_err(Refusal::from)
+    }
+
+    /// Judges a chain that `peer` presented to a process before this one, by today's roots,
+    /// revocation lists, dates, names and interfaces. `began` is the direction of that handshake.
+    ///
+    /// # Errors
+    /// Why a handshake with this chain would be refused.
+    pub fn judge_chain(
+        &self,
+        peer: &str,
+        interface: InterfaceKind,
+        began: ledger::Direction,
+        chain: &[Vec<u8>],
+    ) -> Result<(), Refusal> {
+        let usage = match began {
+            ledger::Direction::Outbound => Usage::Server,
+            ledger::Direction::Inbound => Usage::Client,
         };
-        let side = match kept.usage {
-            Usage::Client => Side::Server(kept.interface),
+        let handshake = self.judging(peer, interface, usage)?;
+        let der: Vec<_> = chain.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
+        let chain = der
+            .split_first()
+            .map(|(leaf, above)| self.shared().chains.of(leaf, above));
+        let judged = chain
+            .ok_or_else(no_certificate)
+            .and_then(|chain| handshake.judge_chain(peer, &chain));
+        judged.map(|_| ()).map_err(Refusal::from)
+    }
+
+    fn judging(&self, peer: &str, interface: InterfaceKind, usage: Usage) -> Result<Handshake, Refusal> {
+        let shared = self.shared();
+        let side = match usage {
+            Usage::Client => Side::Server(interface),
             Usage::Server => {
-                let found = shared.peers.iter().position(|peer| peer.is(&kept.peer, kept.interface));
+                let found = shared.peers.iter().position(|known| known.is(peer, interface));
                 Side::Client(found.ok_or_else(|| Refusal {
                     reason: Reason::WrongName,
                     detail: format!(
-                        "no {} interface with a sidecar joins this node to {} any more",
-                        kept.interface.name(),
-                        kept.peer
+                        "no {} interface with a sidecar joins this node to {peer} any more",
+                        interface.name()
                     ),
                     hint: "add it to the deployment file again, if it was not meant to go".into(),
                 })?)
             }
         };
-        let handshake = Handshake::new(Arc::clone(shared), shared.in_effect(), side, Transport::Records);
-        handshake
-            .judge_again(&kept.peer, &kept.chain, &kept.facts, kept.signature)
-            .map_err(refuse)
+        Ok(Handshake::new(
+            Arc::clone(shared),
+            shared.in_effect(),
+            side,
+            Transport::Records,
+        ))
     }
 }

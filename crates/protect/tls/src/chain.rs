@@ -54,6 +54,11 @@ impl Chain {
         &self.der[1..]
     }
 
+    /// All of it in DER, leaf first.
+    pub(crate) fn der(&self) -> impl Iterator<Item = &[u8]> {
+        self.der.iter().map(AsRef::as_ref)
+    }
+
     /// Its leaf, or why that cannot be read.
     pub(crate) fn leaf(&self) -> Result<&Leaf, &str> {
         let read = self.leaf.get_or_init(|| Leaf::read(self.leaf_der()));

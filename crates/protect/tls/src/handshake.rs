@@ -2,7 +2,7 @@
 
 mod judgement;
 
-pub(crate) use judgement::Facts;
+pub(crate) use judgement::{Facts, no_certificate};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -16,8 +16,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn is(&self, node: &NodeName, interface: InterfaceKind) -> bool {
-        self.node == *node && self.interface == interface
+    pub(crate) fn is(&self, node: &str, interface: InterfaceKind) -> bool {
+        self.node.as_str() == node && self.interface == interface
     }
 
     /// What tells it from others: two interfaces may lead to one node.

@@ -37,11 +37,16 @@ pub struct State {
 }
 
 impl State {
+    /// Names of the keys of both directions.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> {
+        let receive = self.channels.iter().flat_map(|channel| channel.associations.values());
+        self.transmit.values().chain(receive).map(|association| association.key)
+    }
+
     /// Holds where a key of either direction is installed.
     #[must_use]
     pub fn has_keys(&self) -> bool {
-        let receives = self.channels.iter().any(|channel| !channel.associations.is_empty());
-        receives || !self.transmit.is_empty()
+        self.keys().next().is_some()
     }
 }
 

@@ -8,7 +8,7 @@ use bartizan_registry::ethertype;
 use bartizan_tls::{Endpoint, Refused};
 
 use super::keyer::Keyer;
-use super::{FIRST_AGAIN, FRAMES, Link, Proven, record};
+use super::{FIRST_AGAIN, FRAMES, Link, record};
 use crate::Error;
 use crate::eap::{Authenticated, Authenticator, EapObserver, Happened, Saw};
 
@@ -202,9 +202,9 @@ impl Link {
         );
         self.seen.exchanged(&established, began, now);
         self.again = FIRST_AGAIN;
-        let Keyer::Mka(mka) = &mut self.keyer else { return };
         let established = Arc::new(established);
-        self.proven = Some(Proven::by(Arc::clone(&established), self.proven.as_ref(), now));
+        self.proven_by(Arc::clone(&established), now);
+        let Keyer::Mka(mka) = &mut self.keyer else { return };
         mka.origin = Some(established);
         let orders = mka.rotation.connected(cak, "", "", now);
         self.follow(orders, now);
@@ -228,9 +228,12 @@ impl Link {
                 eap.hello = hello.or(eap.hello);
                 self.seen.authenticated();
             }
-            Saw::Failure => self.seen.trouble(
-                "the authenticator refused this end, or this end the authenticator: wpa_supplicant's log and the other end's ledger say why",
-            ),
+            Saw::Failure => {
+                eap.authentication.failed(now);
+                self.seen.trouble(
+                    "the authenticator refused this end, or this end the authenticator: wpa_supplicant's log and the other end's ledger say why",
+                );
+            }
         }
     }
 
@@ -242,6 +245,7 @@ impl Link {
         match self.secy.flush().and_then(|()| eap.start()) {
             Ok(()) => {
                 eap.authentication.started(now);
+                self.keep(now);
                 tracing::info!(link = %self.setting.name, "wpa_supplicant waits to be authenticated");
             }
             Err(error) => {

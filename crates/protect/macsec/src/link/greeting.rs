@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::keyer::Keyer;
-use super::{Beginning, FIRST_AGAIN, Link, Peer, Proven};
+use super::{Beginning, FIRST_AGAIN, Link, Peer};
 use crate::Sci;
 use crate::message::{Message, VERSION};
 use crate::schedule::{Installed, Order};
@@ -38,7 +38,7 @@ impl Link {
         };
         self.seen.exchanged(&established, session.began(), now);
         let established = Arc::from(established);
-        self.proven = Some(Proven::by(Arc::clone(&established), self.proven.as_ref(), now));
+        self.proven_by(Arc::clone(&established), now);
         self.current = Some(Peer {
             session,
             sci: greeted.sci,

@@ -8,14 +8,14 @@ use bartizan_ledger::{Code, Direction as Began, MacsecCak, Verdict};
 use bartizan_registry::{CipherSuite, Safety, group};
 use bartizan_tls::Established;
 
+use super::kept::Left;
 use super::{Setting, record};
-use crate::Error;
-use crate::Sci;
 use crate::eap::Hello;
 use crate::kernel::{SecY, State};
 use crate::message::Message;
 use crate::mka::{Agreed, Authentication, CakFile, EapPeer, KeyedBy, Rotation, Supplicant};
 use crate::schedule::{Fault, Order, Schedule};
+use crate::{Error, KeyId, Sci};
 
 /// Where the keys of a link come from.
 #[derive(Debug)]
@@ -80,14 +80,28 @@ pub struct MkaSetting {
 }
 
 impl Keyer {
-    pub(super) fn open(setting: &Setting, secy: &SecY, own: Sci, now: Instant) -> Result<Self, Error> {
+    /// With what a predecessor left, where its record admits that; the reason where it was
+    /// removed.
+    pub(super) fn open(
+        setting: &Setting,
+        secy: &SecY,
+        own: Sci,
+        left: Result<Left, String>,
+        now: Instant,
+    ) -> Result<(Self, Option<Result<Left, String>>), Error> {
         let Some(mka) = &setting.mka else {
             let suite = setting.device_settings.suite;
             let mut schedule = Schedule::new(setting.terms, suite, setting.direction, own);
-            if secy.state()?.has_keys() {
-                schedule.found(now);
+            let state = secy.state()?;
+            let left = state
+                .has_keys()
+                .then(|| left.and_then(|left| left.names(state.keys().map(|key| key.to_string()))));
+            match &left {
+                Some(Ok(left)) => schedule.found(left.authenticated, left.ends),
+                Some(Err(_)) => secy.flush()?,
+                None => {}
             }
-            return Ok(Self::Direct(Box::new(schedule)));
+            return Ok((Self::Direct(Box::new(schedule)), left));
         };
         let with = match &mka.eap {
             Some(EapEnd::Peer(with)) => Some(&**with),
@@ -103,37 +117,50 @@ impl Keyer {
             with,
         )?;
         keep_addresses(&setting.device);
-        let adopted = supplicant.adopt();
-        let adopted = adopted.map(|(ckn, age)| (ckn, now.checked_sub(age).unwrap_or(now)));
-        if mka.file.is_none() && adopted.is_none() && secy.state()?.has_keys() {
-            // Without the process that took them in, nothing ends them.
+        let has_keys = secy.state()?.has_keys();
+        let (mut adopted, mut found) = (None, None);
+        if let Some((ckn, age)) = supplicant.adopt() {
+            let left = left.and_then(|left| left.names(ckn.iter().map(ToString::to_string)));
+            match &left {
+                Ok(left) => {
+                    let since = now.checked_sub(age).unwrap_or(now);
+                    adopted = Some((ckn, since, left.authenticated.unwrap_or(since)));
+                }
+                Err(_) => supplicant.stop(),
+            }
+            found = Some(left);
+        } else if has_keys {
+            found = Some(Err("the wpa_supplicant that agreed on them is gone".to_owned()));
+        }
+        if adopted.is_none() {
             secy.flush()?;
         }
         if let Some(with) = with {
             let mut authentication = Authentication::new(setting.terms, now);
-            if let Some((_, since)) = adopted {
-                authentication.adopt(since);
+            if let Some((_, since, authenticated)) = adopted {
+                authentication.adopt(since.min(authenticated));
             }
-            return Ok(Self::Eap(Box::new(ByEap {
+            let by_eap = ByEap {
                 authentication,
                 supplicant,
                 with: with.clone(),
                 hello: None,
                 peer: None,
-            })));
+            };
+            return Ok((Self::Eap(Box::new(by_eap)), found));
         }
         let by_eap = mka.eap.is_some();
         let mut rotation = Rotation::new(setting.terms, setting.direction);
         if mka.file.is_some() {
             rotation = rotation.of_file();
         }
-        if let Some((Some(ckn), since)) = adopted {
-            rotation.adopt(ckn, since);
+        if let Some((Some(ckn), since, given)) = adopted {
+            rotation.adopt(ckn, since, given);
             if by_eap {
                 rotation.answers();
             }
         }
-        Ok(Self::Mka(Box::new(ByMka {
+        let by_mka = ByMka {
             rotation,
             supplicant,
             file: mka.file.as_deref().map(CakFile::new),
@@ -141,7 +168,25 @@ impl Keyer {
             direction: record::began(setting),
             by_eap,
             peer: None,
-        })))
+        };
+        Ok((Self::Mka(Box::new(by_mka)), found))
+    }
+
+    /// Last authentication, deadline and names of the keys that are `installed`, for a successor of
+    /// this process; none where there are no keys.
+    pub(super) fn standing(&self, installed: &[KeyId]) -> Option<(Option<Instant>, Option<Instant>, Vec<String>)> {
+        let (authenticated, ends) = self.authentication();
+        match self {
+            Self::Direct(schedule) => {
+                let names: Vec<_> = installed.iter().map(ToString::to_string).collect();
+                (!names.is_empty()).then(|| (authenticated, schedule.deadline(), names))
+            }
+            Self::Mka(mka) => {
+                let name = mka.rotation.running()?.to_string();
+                Some((mka.rotation.given_at(), ends, vec![name]))
+            }
+            Self::Eap(eap) => eap.authentication.running().map(|_| (authenticated, ends, Vec::new())),
+        }
     }
 
     /// wpa_supplicant, where there is one.
@@ -263,7 +308,7 @@ impl ByMka {
         self.supplicant.bound_log();
         let (mut orders, mut trouble) = (Vec::new(), None);
         match self.file.as_mut().map(CakFile::changed) {
-            Some(Ok(Some(cak))) => orders.extend(self.rotation.given(cak)),
+            Some(Ok(Some(cak))) => orders.extend(self.rotation.given(cak, now)),
             Some(Err(error)) => trouble = Some(error.to_string()),
             None | Some(Ok(None)) => {}
         }
@@ -286,7 +331,7 @@ impl ByMka {
     }
 
     fn origin(&self) -> record::Origin {
-        let ckn = self.rotation.running().map(|(ckn, _)| ckn.to_string());
+        let ckn = self.rotation.running().map(ToString::to_string);
         let (cak, verdict) = match (&self.file, &self.origin) {
             (Some(file), _) => {
                 let path = file.path().display().to_string();

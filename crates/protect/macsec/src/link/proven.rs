@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bartizan_tls::{Endpoint, Established, Refusal};
 
 /// The longest without a judgement where nothing has changed.
-const EVERY: Duration = Duration::from_secs(60);
+pub(super) const EVERY: Duration = Duration::from_secs(60);
 /// Time before the end of the peer's certificate at which the peer is asked to prove itself by the
 /// next one.
 const EARLY: Duration = Duration::from_secs(300);
@@ -43,6 +43,11 @@ impl Proven {
 
     pub(super) fn established(&self) -> &Established {
         &self.established
+    }
+
+    /// Certificates of the peer in DER, leaf first.
+    pub(super) fn chain(&self) -> Vec<Vec<u8>> {
+        self.established.facts.chain().map(<[u8]>::to_vec).collect()
     }
 
     /// Has it judged at the next look.

@@ -152,15 +152,17 @@ pub(super) fn refused(setting: &Setting, refused: &Refused, times: u64) -> Event
 }
 
 /// The event of a peer that proved itself and would be refused now: the keys of the link end.
-pub(super) fn no_longer_admitted(setting: &Setting, refusal: &Refusal, established: &Established) -> Event {
+pub(super) fn no_longer_admitted(setting: &Setting, refusal: &Refusal, established: Option<&Established>) -> Event {
     Event::MacsecRefused(Box::new(MacsecRefused {
         link: link(setting),
         direction: began(setting),
         reason: refusal.reason.to_string(),
         detail: refusal.detail.clone(),
         times: 1,
-        negotiated: Some(Box::new(established.negotiated.clone())),
-        chain: established.chain.to_vec(),
+        negotiated: established.map(|established| Box::new(established.negotiated.clone())),
+        chain: established
+            .map(|established| established.chain.to_vec())
+            .unwrap_or_default(),
     }))
 }
 

@@ -81,6 +81,11 @@ impl Setting {
             .is_none_or(|mka| mka.file.is_none() && mka.eap.is_none())
     }
 
+    /// Whether the keys rest on an authentication of the peer, and not on a CAK of a file.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.mka.as_ref().is_none_or(|mka| mka.file.is_none())
+    }
+
     /// TLS server's end of one handshake over the link: no other node than the link's peer is
     /// admitted.
     pub(super) fn accept(&self, endpoint: &Endpoint) -> Result<Accepting, bartizan_tls::Error> {

@@ -8,6 +8,7 @@ use bartizan_ledger::Recorder;
 use bartizan_tls::{Endpoint, Established};
 
 use super::admission::Admission;
+use super::kept::Kept;
 use super::keyer::Keyer;
 use super::listening::Listening;
 use super::refusals::Refusals;
@@ -174,6 +175,9 @@ impl Link {
                 said: now,
             }),
             proven: Some(Proven::by(established, None, now)),
+            left: None,
+            kept: Kept::default(),
+            removal: None,
             again: FIRST_AGAIN,
             dial_at: now,
             look_at: now,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Setting;
 use super::keyer::{Keyer, agreed};
-use super::proven::Proven;
 use crate::Sci;
 use crate::kernel::{Confidentiality, Counters, SecY, State};
 use crate::schedule::Notice;
@@ -54,6 +53,9 @@ pub struct Status {
     /// Seconds until all keys are removed, unless the peer proves itself again before.
     #[serde(default)]
     pub ends_s: Option<u64>,
+    /// Keys that were to be removed are still in the kernel: their removal failed and is repeated.
+    #[serde(default)]
+    pub keys_stay: bool,
     /// Exchanges that ended well.
     pub exchanges: u64,
     /// Keys that this end has sent with.
@@ -195,6 +197,7 @@ impl Status {
             exchange: None,
             authenticated_s: None,
             ends_s: None,
+            keys_stay: false,
             exchanges: 0,
             keys: 0,
             outlived: false,
@@ -216,6 +219,8 @@ pub(super) struct Seen {
     outlived: bool,
     trouble: Option<String>,
     peer: Option<Sci>,
+    /// A removal of keys has failed.
+    pub(super) keys_stay: bool,
 }
 
 impl Seen {
@@ -230,6 +235,7 @@ impl Seen {
             outlived: false,
             trouble: None,
             peer: None,
+            keys_stay: false,
         }
     }
 
@@ -346,14 +352,14 @@ impl Seen {
         setting: &Setting,
         mtu: u32,
         state: Option<&State>,
-        (keyer, proven): (&Keyer, Option<&Proven>),
+        (keyer, certificate_ends): (&Keyer, Option<SystemTime>),
         answers: bool,
         now: Instant,
     ) -> Status {
         let age = |since: Instant| now.saturating_duration_since(since).as_secs();
         let (authenticated, ends) = keyer.authentication();
         let ends = ends.map(|at| at.saturating_duration_since(now));
-        let of_certificate = proven.map(|proven| proven.ends().duration_since(SystemTime::now()).unwrap_or_default());
+        let of_certificate = certificate_ends.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
         let of = |association: &Option<(Association, Instant)>| {
             association.as_ref().map(|(association, since)| Association {
                 age_s: Some(age(*since)),
@@ -381,7 +387,6 @@ impl Seen {
             mka: match keyer {
                 Keyer::Direct(_) => None,
                 Keyer::Mka(mka) => {
-                    let running = mka.rotation.running();
                     let cak = match (&mka.file, setting.eap()) {
                         (Some(_), _) => "file",
                         (None, Some(_)) => "eap-tls",
@@ -389,8 +394,8 @@ impl Seen {
                     };
                     Some(MkaStatus {
                         cak: cak.to_owned(),
-                        ckn: running.map(|(ckn, _)| ckn.to_string()),
-                        ckn_age_s: running.map(|(_, since)| age(*since)),
+                        ckn: mka.rotation.running().map(ToString::to_string),
+                        ckn_age_s: mka.rotation.given_at().map(age),
                         process: mka.supplicant.id(),
                     })
                 }
@@ -404,6 +409,7 @@ impl Seen {
             eap: self.eap(setting, keyer),
             authenticated_s: authenticated.map(age),
             ends_s: ends.into_iter().chain(of_certificate).min().map(|left| left.as_secs()),
+            keys_stay: self.keys_stay,
             exchanges: self.exchanges,
             keys: self.keys,
             outlived: self.outlived,

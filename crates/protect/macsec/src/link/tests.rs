@@ -11,9 +11,11 @@ use bartizan_pki::{self as pki, Algorithm, Authority, InitOptions, Leaf, Overwri
 use bartizan_tls::{Credentials, Endpoint, Established, Reason};
 
 use super::admission::{Admission, Beginning, MOST};
+use super::kept::{Kept, Left, Standing};
 use super::proven::{Judged, Proven};
-use super::{EapEnd, Setting, endpoint};
+use super::{EapEnd, GONE, LOOK, Link, Setting, endpoint};
 use crate::derive::Direction;
+use crate::kernel::REFUSED;
 use crate::segment::Segment;
 use crate::session::{Ended, Received, Session};
 
@@ -61,6 +63,15 @@ fn end(place: &Path, node: &str, units: [&str; 2], options: &str) -> (Setting, E
     let credentials = Credentials::load(files).unwrap_or_else(|error| panic!("{error}"));
     let endpoint = endpoint(&deployment, node, credentials).unwrap_or_else(|error| panic!("{error}"));
     (Setting::all(&deployment, node).remove(0), endpoint)
+}
+
+/// Revokes the certificate of a node.
+fn revoke(place: &Path, node: &str) {
+    let today = SystemTime::now();
+    let mut authority = Authority::open(&place.join("ca"), None, today).unwrap();
+    authority.revoke(node, pki::Reason::KeyCompromise, today).unwrap();
+    let lists = authority.refresh_lists(7, today).unwrap();
+    std::fs::write(place.join("crl.pem"), lists).unwrap();
 }
 
 /// The exchange that the first end admits.
@@ -189,10 +200,7 @@ fn proof_of_a_peer_is_judged_by_the_files_and_the_date_of_now() {
     assert!(matches!(judge(&mut proven, &ours.1, 59, soon), Judged::Stands));
     assert!(matches!(judge(&mut proven, &ours.1, 60, soon), Judged::Renew));
     assert!(matches!(judge(&mut proven, &ours.1, 120, soon), Judged::Stands));
-    let mut authority = Authority::open(&place.path().join("ca"), None, today).unwrap();
-    authority.revoke("oru1", pki::Reason::KeyCompromise, today).unwrap();
-    let lists = authority.refresh_lists(7, today).unwrap();
-    std::fs::write(place.path().join("crl.pem"), lists).unwrap();
+    revoke(place.path(), "oru1");
     let reloaded = at("odu").1;
     assert!(
         matches!(judge(&mut proven, &reloaded, 130, today), Judged::Stands),
@@ -203,4 +211,109 @@ fn proof_of_a_peer_is_judged_by_the_files_and_the_date_of_now() {
         panic!("{proven:?}")
     };
     assert_eq!(refusal.reason, Reason::Revoked);
+}
+
+/// A link that stands, with its record in `place`.
+fn standing(place: &Path, now: Instant) -> (Link, Setting, Endpoint) {
+    let at = |node| end(place, node, ["oru1", "oru2"], "initiator: odu");
+    let (ours, (of_peer, peers)) = (at("odu"), at("oru1"));
+    let mut setting = ours.0.clone();
+    setting.directory = place.join("run");
+    let recorder = bartizan_ledger::Ledger::none().recorder();
+    let mut link = Link::simulated(setting.clone(), &ours.1, (&of_peer, &peers), &recorder, now);
+    link.kept.installed.push(crate::KeyId([7; 16]));
+    link.keep(now);
+    (link, setting, ours.1)
+}
+
+#[test]
+fn removal_of_keys_that_fails_is_repeated_until_it_is_done_and_never_reported_as_done() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let now = Instant::now();
+    let (mut link, setting, endpoint) = standing(place.path(), now);
+    assert!(Left::read(&setting, now, SystemTime::now()).is_ok());
+    REFUSED.set(3);
+    let over = now + setting.terms.authentication();
+    link.end_in_time(over);
+    for attempt in 0..3 {
+        let at = over + LOOK * attempt;
+        let status = link.status(at);
+        assert!(status.keys_stay && !status.up, "{attempt}: {status:?}");
+        assert!(status.trouble.unwrap().contains("KEYS STAY IN THE KERNEL"));
+        // A successor removes what it finds.
+        assert!(Left::read(&setting, at, SystemTime::now()).is_err());
+        // Nothing else goes on meanwhile.
+        link.rekey(true, at);
+        link.reloaded(&endpoint, at);
+        assert!(!link.may_dial());
+        match attempt {
+            0 => assert_eq!(link.turn(at).unwrap(), at + LOOK, "it waits"),
+            1 => assert_eq!(link.turn(at).unwrap(), at + LOOK, "refused again"),
+            _ => link.end_in_time(at),
+        }
+    }
+    assert_eq!(REFUSED.get(), 0);
+    let at = over + LOOK * 4;
+    link.end_in_time(at);
+    let status = link.status(at);
+    assert!(!status.keys_stay, "{status:?}");
+    assert_eq!(status.trouble.as_deref(), Some(super::UNPROVEN));
+    assert!(GONE > LOOK);
+}
+
+#[test]
+fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_clock_or_key() {
+    let place = tempfile::tempdir().unwrap();
+    certificates(place.path());
+    let (now, today) = (Instant::now(), SystemTime::now());
+    let (link, setting, endpoint) = standing(place.path(), now);
+    let name = || std::iter::once(crate::KeyId([7; 16]).to_string());
+    let seconds = Duration::from_secs;
+    let read = |setting: &Setting, after| Left::read(setting, now, today + seconds(after));
+    let (_, deadline, _) = link.keyer.standing(&link.kept.installed).unwrap();
+    let left = deadline.unwrap().saturating_duration_since(now).as_secs();
+    // Each successor writes what it has read.
+    for successor in 0..4 {
+        let after = seconds(left / 5 * successor);
+        let read = Left::read(&setting, now + after, today + after).unwrap();
+        let ends = read.ends.unwrap().saturating_duration_since(now).as_secs();
+        assert!(
+            ends.abs_diff(left) <= 2 * successor + 2,
+            "{successor}: {ends} of {left}"
+        );
+        assert!(read.clone().names(name()).is_ok());
+        let standing = Standing {
+            names: name().collect(),
+            authenticated: read.authenticated,
+            ends: read.ends,
+            certificate_ends: None,
+            chain: &|| read.chain.clone(),
+        };
+        Kept::default()
+            .save(&setting, standing, now + after, today + after)
+            .unwrap();
+    }
+    let said = |left: Result<Left, String>| left.unwrap_err();
+    assert_eq!(said(read(&setting, left + 10)), super::UNPROVEN);
+    let before = Left::read(&setting, now, today - seconds(3600));
+    assert!(said(before).contains("the clock was set back"));
+    let other = std::iter::once("00".repeat(16));
+    assert!(said(read(&setting, 0).and_then(|left| left.names(other))).contains("not in their record"));
+    let mut moved = setting.clone();
+    moved.peer = "oru2".to_owned();
+    assert!(said(read(&moved, 0)).contains("shared with oru1"));
+    // A certificate that was revoked meanwhile.
+    let mut found = read(&setting, 0).unwrap();
+    assert!(!found.chain.is_empty() && found.judge(&setting, &endpoint, now).is_ok());
+    revoke(place.path(), "oru1");
+    let (_, judging) = end(place.path(), "odu", ["oru1", "oru2"], "initiator: odu");
+    found.hurry(now);
+    let refusal = found.judge(&setting, &judging, now).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Revoked);
+    let file = setting.directory.join("eth1.keys.json");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    std::fs::write(&file, "{").unwrap();
+    assert!(said(read(&setting, 0)).contains("no record"));
 }

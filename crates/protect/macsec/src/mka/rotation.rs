@@ -43,7 +43,11 @@ pub struct Rotation {
     direction: Direction,
     /// The CAK that runs, where this process knows it.
     cak: Option<Cak>,
+    /// Name of the CAK that wpa_supplicant runs under, and since when it runs.
     running: Option<(Ckn, Instant)>,
+    /// Time at which the exchange or the file gave the CAK. A restart of wpa_supplicant does not
+    /// change it.
+    given: Option<Instant>,
     in_use: InUse,
     /// Why the next key that is seen came about.
     cause: Cause,
@@ -65,6 +69,7 @@ impl Rotation {
             direction,
             cak: None,
             running: None,
+            given: None,
             in_use: InUse::default(),
             cause: Cause::Found,
             wanted: None,
@@ -87,27 +92,34 @@ impl Rotation {
     /// the exchange that gave it.
     #[must_use]
     pub fn authentication(&self) -> (Option<Instant>, Option<Instant>) {
-        let since = self.running.as_ref().filter(|_| !self.of_file).map(|(_, since)| *since);
+        let since = self.given.filter(|_| !self.of_file);
         (since, since.and_then(|since| since.checked_add(self.terms.lifetime)))
     }
 
     /// The authentication behind the CAK is over.
     pub fn end(&mut self) -> Vec<Order> {
-        (self.cak, self.running, self.start_at, self.wanted) = (None, None, None, None);
+        (self.cak, self.running, self.given) = (None, None, None);
+        (self.start_at, self.wanted) = (None, None);
         self.in_use.end();
         self.lost();
         vec![Order::End]
     }
 
-    /// A predecessor's wpa_supplicant runs under this CAK, since then.
-    pub fn adopt(&mut self, ckn: Ckn, since: Instant) {
-        self.running = Some((ckn, since));
+    /// A predecessor's wpa_supplicant runs under this CAK, which is as old as this.
+    pub fn adopt(&mut self, ckn: Ckn, since: Instant, given: Instant) {
+        (self.running, self.given) = (Some((ckn, since)), Some(given));
     }
 
-    /// The name of the CAK that runs, with since when it does.
+    /// The name of the CAK that wpa_supplicant runs under.
     #[must_use]
-    pub fn running(&self) -> Option<&(Ckn, Instant)> {
-        self.running.as_ref()
+    pub fn running(&self) -> Option<&Ckn> {
+        self.running.as_ref().map(|(ckn, _)| ckn)
+    }
+
+    /// Time at which the CAK was given.
+    #[must_use]
+    pub const fn given_at(&self) -> Option<Instant> {
+        self.given
     }
 
     /// What the peer hears of it: the CAK may stay where both say the same. Nothing where this end wants another.
@@ -127,23 +139,29 @@ impl Rotation {
             return self.advance(now);
         }
         self.cause = self.wanted.take().unwrap_or(Cause::Exchange);
-        self.take(cak)
+        self.replace(cak, now)
     }
 
     /// A file has another CAK than before.
-    pub fn given(&mut self, cak: Cak) -> Vec<Order> {
+    pub fn given(&mut self, cak: Cak, now: Instant) -> Vec<Order> {
         if self.cak.is_none() && self.running.as_ref().is_some_and(|(ckn, _)| *ckn == cak.ckn) {
             // That of a predecessor; the name was given by whoever gave the key.
             self.cak = Some(cak);
             return Vec::new();
         }
         self.cause = Cause::Asked;
-        self.take(cak)
+        self.replace(cak, now)
     }
 
-    fn take(&mut self, cak: Cak) -> Vec<Order> {
+    fn replace(&mut self, cak: Cak, now: Instant) -> Vec<Order> {
+        (self.given, self.outlived) = (Some(now), false);
+        self.start(cak)
+    }
+
+    /// wpa_supplicant begins under this CAK, whose age stays.
+    fn start(&mut self, cak: Cak) -> Vec<Order> {
         self.cak = Some(cak.clone());
-        (self.running, self.start_at, self.outlived) = (None, None, false);
+        (self.running, self.start_at) = (None, None);
         self.in_use.end();
         vec![Order::Supplicant(cak)]
     }
@@ -244,8 +262,9 @@ impl Rotation {
     fn passed(&mut self, now: Instant) -> Vec<Order> {
         let age = |since: Instant| now.saturating_duration_since(since);
         let mut orders = Vec::new();
-        // Keys that the key server distributes under one CAK do not make it younger.
-        if let Some(of_cak) = self.running.as_ref().map(|(_, since)| age(*since)) {
+        // Neither keys that the key server distributes under one CAK nor another start of
+        // wpa_supplicant make it younger.
+        if let Some(of_cak) = self.given.map(age) {
             let agreed = self.in_use.agreed();
             if of_cak >= self.terms.lifetime {
                 let agreed = agreed.filter(|_| !std::mem::replace(&mut self.outlived, true));
@@ -262,13 +281,14 @@ impl Rotation {
                     return orders;
                 }
             }
-            let (most, cause) = match agreed {
-                Some(_) => (self.terms.rekey, Cause::Time),
-                None => (AGREEMENT, Cause::Exchange),
-            };
-            if of_cak >= most {
-                self.wanted.get_or_insert(cause);
+            if agreed.is_some() && of_cak >= self.terms.rekey {
+                self.wanted.get_or_insert(Cause::Time);
             }
+        }
+        if let (Some((_, since)), None) = (&self.running, self.in_use.agreed())
+            && age(*since) >= AGREEMENT
+        {
+            self.wanted.get_or_insert(Cause::Exchange);
         }
         if self.renewing.is_some_and(|since| age(since) >= self.terms.patience) {
             self.lost();
@@ -282,7 +302,7 @@ impl Rotation {
         if self.start_at.is_some_and(|at| at <= now)
             && let Some(cak) = self.cak.clone()
         {
-            return self.take(cak);
+            return self.start(cak);
         }
         if !self.connected || self.wanted.is_none() || self.renewing.is_some() {
             return Vec::new();
@@ -421,7 +441,7 @@ mod tests {
         assert!(one.seen(None, now + Duration::from_secs(200)).is_empty());
         // The same where the key server gives another key each minute, and at a successor.
         let mut successor = rotation(Direction::FromServer);
-        successor.adopt(cak(1).ckn, now);
+        successor.adopt(cak(1).ckn, now, now);
         for one in [&mut other, &mut successor] {
             assert_eq!(one.authentication().1, Some(now + Duration::from_secs(120)));
             let mut orders = Vec::new();
@@ -439,7 +459,7 @@ mod tests {
     fn cak_of_a_file_that_stays_is_reported_once_and_its_link_goes_on() {
         let now = Instant::now();
         let mut one = rotation(Direction::FromClient).of_file();
-        assert_eq!(one.given(cak(1)), [Order::Supplicant(cak(1))]);
+        assert_eq!(one.given(cak(1), now), [Order::Supplicant(cak(1))]);
         one.started(now);
         one.seen(Some(agreed(1)), now);
         let outlived = one.seen(Some(agreed(1)), now + Duration::from_secs(120));
@@ -464,6 +484,37 @@ mod tests {
     }
 
     #[test]
+    fn deadline_is_that_of_the_exchange_however_often_the_daemon_is_started_under_its_cak() {
+        let now = Instant::now();
+        let deadline = Some(now + Duration::from_secs(120));
+        let at = |seconds| now + Duration::from_secs(seconds);
+        for starts in [true, false] {
+            let [_, mut one] = both(&cak(1), now);
+            one.seen(Some(agreed(1)), now);
+            one.lost();
+            let mut orders = one.ended(at(50));
+            for second in 50..120 {
+                assert_eq!(one.authentication(), (Some(now), deadline), "{second}");
+                if orders == [Order::Supplicant(cak(1))] {
+                    match starts {
+                        true => one.started(at(second)),
+                        false => one.not_started(at(second)),
+                    }
+                    orders = match second % 7 {
+                        0 if starts => one.ended(at(second)),
+                        _ => Vec::new(),
+                    };
+                } else {
+                    orders = one.seen(starts.then(|| agreed(2)), at(second));
+                }
+            }
+            let orders = one.seen(starts.then(|| agreed(2)), at(120));
+            assert_eq!(orders.last(), Some(&Order::End), "{orders:?}");
+            assert!(one.seen(None, at(500)).is_empty(), "no CAK is left to start with");
+        }
+    }
+
+    #[test]
     fn mka_that_does_not_agree_costs_another_exchange() {
         let now = Instant::now();
         let [mut one, _] = both(&cak(1), now);
@@ -475,8 +526,8 @@ mod tests {
     fn successor_keeps_a_cak_of_a_file_that_runs_and_takes_another() {
         let now = Instant::now();
         let mut one = rotation(Direction::FromClient);
-        one.adopt(cak(1).ckn, now);
-        assert!(one.given(cak(1)).is_empty());
+        one.adopt(cak(1).ckn, now, now);
+        assert!(one.given(cak(1), now).is_empty());
         let found = one.seen(Some(agreed(4)), now);
         assert!(
             matches!(
@@ -488,6 +539,6 @@ mod tests {
             ),
             "{found:?}"
         );
-        assert_eq!(one.given(cak(2)), [Order::Supplicant(cak(2))]);
+        assert_eq!(one.given(cak(2), now), [Order::Supplicant(cak(2))]);
     }
 }

@@ -332,19 +332,21 @@ fn keys_of_one_authentication_end_with_it_however_often_they_are_replaced() {
 }
 
 #[test]
-fn keys_that_a_successor_finds_end_like_one_key_where_the_peer_does_not_come() {
+fn keys_that_a_successor_finds_have_the_rest_of_their_time_where_the_peer_does_not_come() {
     let mut link = Link::new(terms(MILLISECOND * 50));
     link.connect();
     link.run(10);
     link.cut();
     let now = link.now;
     for (end, of_it) in link.ends.iter_mut().enumerate() {
+        let before = of_it.schedule.deadline();
+        assert!(before > Some(now));
+        let ends = Some(now + MILLISECOND * [100, 10][end]);
         of_it.schedule = schedule(link.terms, end);
-        of_it.schedule.found(now);
-        assert_eq!(of_it.schedule.authentication(), (None, Some(now + MILLISECOND * 100)));
-        assert_eq!(of_it.schedule.wake(), Some(now + MILLISECOND * 100));
+        of_it.schedule.found(Some(now), ends);
+        assert_eq!(of_it.schedule.authentication(), (Some(now), ends));
+        assert_eq!((of_it.schedule.deadline(), of_it.schedule.wake()), (ends, ends));
     }
-    link.ends[1].schedule.ends_by(now + MILLISECOND * 10);
     link.run(99);
     assert_eq!(link.ended, [0, 1]);
     link.run(1);

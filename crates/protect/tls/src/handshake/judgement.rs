@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bartizan_deployment::NodeName;
 use bartizan_ledger as ledger;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
@@ -25,6 +24,15 @@ pub(crate) struct Facts {
     /// The scheme of this node's CertificateVerify; where it resumed, that of its first handshake.
     local_signature: Option<SignatureScheme>,
     peer_signature: Option<SignatureScheme>,
+}
+
+/// Cause of a peer without a chain.
+pub(crate) fn no_certificate() -> Cause {
+    Cause::new(
+        Reason::NoCertificate,
+        "the peer sent no certificate",
+        "both ends of every link are authenticated",
+    )
 }
 
 impl Handshake {
@@ -83,11 +91,7 @@ impl Handshake {
             return Err(cause);
         }
         let [leaf, intermediates @ ..] = connection.peer_certificates().unwrap_or_default() else {
-            return Err(Cause::new(
-                Reason::NoCertificate,
-                "the peer sent no certificate",
-                "both ends of every link are authenticated",
-            ));
+            return Err(no_certificate());
         };
         let mut signature = facts.peer_signature;
         let presented = self.state().chain.clone();
@@ -129,23 +133,12 @@ impl Handshake {
     /// Judges what an earlier handshake negotiated, with `peer` who showed this chain.
     pub(crate) fn judge_again(
         &self,
-        peer: &NodeName,
+        peer: &str,
         chain: &Chain,
         facts: &Facts,
         signature: Option<SignatureScheme>,
     ) -> Result<ledger::Verdict, Cause> {
-        let now = self.shared.now().ok_or_else(no_clock)?;
-        let mut candidates = self.candidates(chain, now)?;
-        // Its names may be another node's by now: what it was admitted as is what it is judged as.
-        candidates.retain(|&index| self.shared.peers[index].node == *peer);
-        if candidates.is_empty() {
-            let asked = self.shared.peers.iter().find(|known| known.node == *peer);
-            return Err(verify::wrong_name(
-                verify::leaf(chain)?,
-                asked,
-                self.side.interface(&self.shared),
-            ));
-        }
+        let mut candidates = self.judge_chain(peer, chain)?;
         if facts.negotiated.resumed {
             // How old a session may be is asked when it is resumed; a connection has no such bound.
             candidates.retain(|&index| self.in_effect.peers[index].resumption.is_some());
@@ -159,6 +152,24 @@ impl Handshake {
         }
         self.admitted(candidates, facts, signature, chain)
             .map(|(_, verdict)| verdict)
+    }
+
+    /// Judges a chain that `peer` presented before; returns the terms that it may be judged by.
+    pub(crate) fn judge_chain(&self, peer: &str, chain: &Chain) -> Result<Vec<usize>, Cause> {
+        let now = self.shared.now().ok_or_else(no_clock)?;
+        let mut candidates = self.candidates(chain, now)?;
+        let is = |index: usize| self.shared.peers[index].node.as_str() == peer;
+        // Its names may be another node's by now: what it was admitted as is what it is judged as.
+        candidates.retain(|&index| is(index));
+        if candidates.is_empty() {
+            let asked = (0..self.shared.peers.len()).find(|&index| is(index));
+            return Err(verify::wrong_name(
+                verify::leaf(chain)?,
+                asked.map(|index| &self.shared.peers[index]),
+                self.side.interface(&self.shared),
+            ));
+        }
+        Ok(candidates)
     }
 
     /// A resumed handshake carries no certificate: the one of the first handshake must still stand today. Gives the scheme its

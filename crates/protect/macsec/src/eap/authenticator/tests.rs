@@ -51,6 +51,8 @@ struct Peer {
     incoming: Incoming,
     outgoing: Outgoing,
     succeeded: Option<bool>,
+    /// Whether it answers the end of the handshake by an alert.
+    refuses_end: bool,
 }
 
 impl Peer {
@@ -81,6 +83,10 @@ impl Peer {
                 }
             }
             self.outgoing = Outgoing::new(self.tls.outgoing());
+            if self.outgoing.is_sent() && self.refuses_end {
+                let alert = [EAP_TLS, 0, 21, 3, 3, 0, 2, 2, 40];
+                return Some(frame(RESPONSE, packet.identifier, &alert));
+            }
             if self.outgoing.is_sent() {
                 return Some(acknowledgement());
             }
@@ -118,6 +124,7 @@ impl Stage {
                 incoming: Incoming::default(),
                 outgoing: Outgoing::default(),
                 succeeded: None,
+                refuses_end: false,
             },
             now,
             asked: 0,
@@ -209,6 +216,21 @@ fn peer_with_the_certificate_of_somebody_else_is_refused_by_an_alert_and_a_failu
         );
         assert_eq!(stage.saw, [Saw::Failure]);
     }
+}
+
+#[test]
+fn peer_that_proves_who_it_is_and_refuses_the_end_gets_a_failure_and_no_cak_comes_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let mut stage = Stage::new(&endpoints(place.path(), "oru"));
+    stage.peer.refuses_end = true;
+    let happened = stage.run();
+    assert!(matches!(happened, Some(Happened::Refused(_))), "{happened:?}");
+    assert!(stage.run().is_none());
+    assert_eq!(
+        (stage.peer.succeeded, stage.authenticator.is_busy()),
+        (Some(false), false)
+    );
+    assert_eq!(stage.saw, [Saw::Failure]);
 }
 
 #[test]

@@ -122,6 +122,58 @@ fn peer_whose_certificate_is_revoked_while_the_link_stands_loses_it_until_it_has
     assert!(refused.chain[0].names.contains(&"dns:oru".to_owned()), "{refused:?}");
 }
 
+/// Keys that a controller found were kept for the life of one key, again at each start.
+#[test]
+fn successor_gives_keys_the_rest_of_their_time_and_removes_those_whose_record_does_not_stand() {
+    if !is_here("faults::successor_gives_keys_the_rest_of_their_time_and_removes_those_whose_record_does_not_stand") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let record = stage.path("run-odu").join(format!("{PORT}.keys.json"));
+    let ends = |stage: &Stage| stage.status(0).ends_s.expect("a deadline");
+    let has_keys = |stage: &Stage| {
+        let secy = stage.secy(0);
+        let state = stage.hosts[0].enter(|| secy.state()).expect("a namespace");
+        state.expect("a state").has_keys()
+    };
+    let first = ends(&stage);
+    stage.kill(1);
+    for _ in 0..2 {
+        stage.kill(0);
+        stage.start(0);
+        assert!(ends(&stage) <= first && has_keys(&stage), "{:?}", stage.status(0));
+    }
+    for fault in ["no record", "over", "revoked"] {
+        stage.kill(0);
+        let text = std::fs::read_to_string(&record).expect("a record");
+        match fault {
+            "no record" => std::fs::remove_file(&record).expect("removed"),
+            "over" => {
+                let (before, ends) = text.split_once("\"ends_s\":").expect("a deadline");
+                let behind = ends.trim_start_matches(|digit: char| digit.is_ascii_digit());
+                std::fs::write(&record, format!("{before}\"ends_s\":1{behind}")).expect("written");
+            }
+            _ => stage.revoke("oru"),
+        }
+        stage.start(0);
+        assert_eq!(stage.status(0).ends_s, None, "{fault}");
+        no_frame_passes(&stage);
+        if fault == "revoked" {
+            break;
+        }
+        stage.start(1);
+        stage.until_up();
+        stage.kill(1);
+    }
+    stage.kill(0);
+    let refused = stage.recorded(0).into_iter().find_map(|event| match event {
+        Event::MacsecRefused(refused) => Some(refused.reason.clone()),
+        _ => None,
+    });
+    assert_eq!(refused.as_deref(), Some("revoked"));
+}
+
 #[test]
 fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
     if !is_here("faults::peer_with_another_name_gets_no_keys_and_no_frame_passes") {
