@@ -266,7 +266,7 @@ impl Endpoint {
         let Some(held) = self.held.get_mut(&id) else {
             return;
         };
-        let ends = held.sa.ends();
+        let ends = held.sa.ends_of_answer();
         while let Some(transmit) = held.sa.poll_transmit() {
             self.transmits.push_back((ends, transmit));
         }

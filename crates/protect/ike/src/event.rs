@@ -8,7 +8,7 @@ use crate::credential::Identity;
 use crate::error::Failure;
 use crate::key_exchange::Secret;
 use crate::proposal::Agreed;
-use crate::sa::IkeSa;
+use crate::sa::{Ends, IkeSa};
 use crate::selector::Selector;
 
 /// An event of an IKE_SA.
@@ -56,6 +56,8 @@ pub enum Event {
     /// passed to it, by its SPIs. If both ends have replaced this one at once, there are two such
     /// events: one IKE_SA has the CHILD_SAs, the other ends by itself.
     Rekeyed(Box<IkeSa>),
+    /// The peer is behind a translator that has another mapping now: IKE and ESP go there.
+    Moved(Ends),
     /// The IKE_SA has ended, and its CHILD_SAs with it, unless another has them now
     /// ([`Self::Rekeyed`]). Nothing follows.
     Closed(Failure),

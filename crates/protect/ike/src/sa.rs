@@ -104,6 +104,8 @@ pub struct IkeSa {
     ends: Ends,
     /// Sockets of the datagram that is being read.
     arrival: Option<Ends>,
+    /// Sockets of the answer to a request that came again.
+    answer_to: Option<Ends>,
     /// SPIs of initiator and responder; the latter is zero until it is known.
     spis: [u64; 2],
     /// Inbound SPI of the CHILD_SA that IKE_AUTH makes; zero in an IKE_SA that replaces another.
@@ -279,6 +281,7 @@ impl IkeSa {
             role,
             ends,
             arrival: None,
+            answer_to: None,
             spis,
             esp_spi,
             state,

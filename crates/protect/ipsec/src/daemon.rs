@@ -98,6 +98,8 @@ struct Daemon {
     data_path: DataPath,
     /// What is installed in it, by connection and CHILD_SA.
     installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>>,
+    /// The same of connections that are gone, with SAs whose deletion has failed.
+    retired: Vec<(String, Installed<Box<dyn Associations>>)>,
     waiting: Vec<Waiting>,
     log: Log,
     /// The last numbers that were given to an IKE_SA and a CHILD_SA.
@@ -155,6 +157,7 @@ impl Daemon {
             sas: BTreeMap::new(),
             children: Vec::new(),
             installed: BTreeMap::new(),
+            retired: Vec::new(),
             waiting: Vec::new(),
             data_path,
             log,

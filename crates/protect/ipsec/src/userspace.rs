@@ -311,7 +311,7 @@ impl Userspace {
             shared: Arc::clone(&self.shared),
             way: Arc::new(Way {
                 socket: Arc::clone(&receiving.socket),
-                remote: SocketAddr::new(path.remote, IKE_NAT),
+                remote: SocketAddr::new(path.remote, path.remote_port),
                 number: path.reqid,
             }),
             window: path.window,
@@ -489,12 +489,11 @@ impl Associations for Of {
     }
 
     fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
-        let is_there = match direction {
+        // One that is gone is deleted already.
+        let _ = match direction {
             Direction::In => locked(&self.shared.incoming).remove(spi),
             Direction::Out => locked(&self.shared.outgoing).remove(spi, |way| way.number == self.way.number),
         };
-        is_there
-            .then_some(())
-            .ok_or_else(|| Error::Userspace(format!("no SA with the SPI {spi:08x}")))
+        Ok(())
     }
 }

@@ -64,6 +64,8 @@ pub struct Path {
     pub local: IpAddr,
     /// Where they go.
     pub remote: IpAddr,
+    /// The peer's UDP port where ESP is carried in UDP.
+    pub remote_port: u16,
     /// Joins policies and SAs of the link.
     pub reqid: u32,
     /// Packets that may arrive out of order; a multiple of 32.
@@ -121,7 +123,7 @@ impl Path {
         let request = Request::new(Family::Xfrm, codes::NEW_STATE, &state.bytes());
         let request = algorithms(request, child, keys)?.attribute(codes::REPLAY, &self.replay());
         let request = match child.in_udp {
-            true => request.attribute(codes::ENCAPSULATION, &in_udp()),
+            true => request.attribute(codes::ENCAPSULATION, &in_udp(direction, self.remote_port)),
             false => request,
         };
         let request = match self.card()? {
@@ -157,14 +159,18 @@ impl Path {
         id.u16(family(destination)).u8(ESP).fill(24).bytes()
     }
 
-    /// Deletes an SA.
+    /// Deletes an SA; one that is gone is deleted already.
     ///
     /// # Errors
     ///
     /// What the kernel says.
     pub fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
         let request = Request::new(Family::Xfrm, codes::DELETE_STATE, &self.named(spi, direction));
-        request.order(0).map_err(refused("deleting an SA of ESP"))
+        match request.order(0) {
+            // ESRCH: it was deleted.
+            Err(refused) if refused.source.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            done => done.map_err(refused("deleting an SA of ESP")),
+        }
     }
 
     /// What an SA has done; none where the kernel has no such SA.
@@ -185,10 +191,14 @@ impl Path {
     }
 }
 
-/// `xfrm_encap_tmpl`: both ends by port 4500, so that no NAT may change the peer's.
-fn in_udp() -> Vec<u8> {
-    let ports = Layout::new().u16(codes::ESP_IN_UDP).network_u16(IKE_NAT);
-    ports.network_u16(IKE_NAT).fill(24).bytes()
+/// `xfrm_encap_tmpl`: this end by port 4500, the peer by what a translator before it makes of that.
+fn in_udp(direction: Direction, remote: u16) -> Vec<u8> {
+    let (source, destination) = match direction {
+        Direction::In => (remote, IKE_NAT),
+        Direction::Out => (IKE_NAT, remote),
+    };
+    let ports = Layout::new().u16(codes::ESP_IN_UDP).network_u16(source);
+    ports.network_u16(destination).fill(24).bytes()
 }
 
 /// `xfrm_user_offload`: of encryption and decryption alone.

@@ -1,5 +1,6 @@
 //! Requests and responses: numbered, sealed, sent again (RFC 7296, sections 2.1 and 2.2).
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest;
@@ -9,6 +10,7 @@ use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType,
 use super::init::notify;
 use super::{Ends, IkeSa, Port, State, Transmit};
 use crate::error::Failure;
+use crate::event::Event;
 
 /// A request of this end that is not answered yet; there is one at most.
 pub(super) struct Outgoing {
@@ -62,17 +64,36 @@ impl IkeSa {
         self.arrival = None;
     }
 
-    /// Takes the sockets of a proven datagram for its own, where the peer moved to 4500 before it
-    /// was authenticated.
+    /// Takes the sockets of a proven datagram that is no repetition for its own. Before it is
+    /// authenticated the peer may move to 4500. Later it moves where a translator before it has
+    /// another mapping; an end that is behind one itself follows no peer (RFC 7296, section 2.23).
     fn follow_peer(&mut self) {
-        let is_open = self.is_initiator() || self.is_established();
-        let moved = |ends: &Ends| {
-            let same = ends.local.ip() == self.ends.local.ip() && ends.remote.ip() == self.ends.remote.ip();
-            same && (Port::of(self.ends), Port::of(*ends)) == (Port::Ike, Port::Nat)
+        let Some(ends) = self.arriving_at_nat_port() else {
+            return;
         };
-        if let Some(ends) = self.arrival.filter(moved).filter(|_| !is_open) {
+        if !self.is_established() {
+            if !self.is_initiator() && Port::of(self.ends) == Port::Ike {
+                self.ends = ends;
+            }
+        } else if self.peer.translated == Some((false, true)) && ends.remote != self.ends.to(Port::Nat) {
             self.ends = ends;
+            self.events.push_back(Event::Moved(ends));
         }
+    }
+
+    /// The sockets of the datagram that is being read, where it came to port 4500 between the
+    /// addresses of this IKE_SA. Addresses are the configuration's: no peer moves to another.
+    fn arriving_at_nat_port(&self) -> Option<Ends> {
+        let same = |one: SocketAddr, other: SocketAddr| one.ip() == other.ip();
+        self.arrival
+            .filter(|ends| same(ends.local, self.ends.local) && same(ends.remote, self.ends.remote))
+            .filter(|ends| Port::of(*ends) == Port::Nat)
+    }
+
+    /// Sockets of the next datagrams. A request that came again is answered where it came from,
+    /// and proves no move.
+    pub(crate) fn ends_of_answer(&mut self) -> Ends {
+        self.answer_to.take().unwrap_or(self.ends)
     }
 
     /// Takes a datagram of the peer, or of an attacker that claims to be the peer.
@@ -125,6 +146,7 @@ impl IkeSa {
                 datagram: datagram.clone(),
             });
             self.transmits.extend(again);
+            self.answer_to = self.arriving_at_nat_port();
             return;
         }
         if header.message_id != self.expected || header.exchange == ExchangeType::IKE_SA_INIT {

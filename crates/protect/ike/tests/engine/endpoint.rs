@@ -349,6 +349,147 @@ fn a_peer_that_moves_to_port_4500_without_translation_is_answered_there() {
     assert_eq!([0, 1].map(|node| nodes.nodes[node].count()), [(1, 0); 2]);
 }
 
+/// A translator before the initiator, and another before the responder where that is hidden.
+struct Translators {
+    nodes: Nodes,
+    /// What the first makes of port 4500 now.
+    port: u16,
+    hidden: bool,
+}
+
+impl Translators {
+    const HIDDEN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 5));
+
+    fn new(hidden: bool) -> (Self, SaId) {
+        let mut nodes = Nodes::new(1);
+        let (mut seed, outside) = (nodes.seed, initiator(0));
+        let mut chance = random(&mut seed);
+        let config = Arc::clone(&nodes.configs[1]);
+        nodes.nodes[1].accept((Self::HIDDEN, outside.local.ip()), config, &mut chance);
+        let inside = Ends {
+            local: SocketAddr::new(Self::HIDDEN, 500),
+            ..outside
+        };
+        let begun = nodes.nodes[0].initiate(Arc::clone(&nodes.configs[0]), inside, &mut chance, nodes.now);
+        let id = begun.expect("it begins");
+        let port = 40_001;
+        (Self { nodes, port, hidden }, id)
+    }
+
+    /// Sockets of a datagram as the responder sees them.
+    fn at(&self, port: Port, mapped: u16) -> Ends {
+        let mut ends = other_way(initiator(0));
+        if self.hidden {
+            ends.local.set_ip(Self::HIDDEN);
+        }
+        let own = if port == Port::Nat { 4500 } else { 500 };
+        ends.local.set_port(own);
+        ends.remote.set_port(mapped);
+        ends
+    }
+
+    fn to_responder(&mut self, at: Ends, datagram: &[u8]) {
+        let mut chance = random(&mut self.nodes.seed);
+        self.nodes.nodes[1].receive(self.nodes.now, at, datagram, &mut chance);
+    }
+
+    fn to_initiator(&mut self, port: Port, datagram: &[u8]) {
+        let own = if port == Port::Nat { 4500 } else { 500 };
+        let ends = Ends {
+            local: SocketAddr::new(Self::HIDDEN, own),
+            remote: SocketAddr::new(initiator(0).remote.ip(), own),
+        };
+        let mut chance = random(&mut self.nodes.seed);
+        self.nodes.nodes[0].receive(self.nodes.now, ends, datagram, &mut chance);
+    }
+
+    /// Lets both talk until neither has more to say.
+    fn talk(&mut self) {
+        for _ in 0..20 {
+            while let Some((_, transmit)) = self.nodes.nodes[0].poll_transmit() {
+                let mapped = if transmit.port == Port::Nat { self.port } else { 40_000 };
+                self.to_responder(self.at(transmit.port, mapped), &transmit.datagram);
+            }
+            while let Some((ends, transmit)) = self.nodes.nodes[1].poll_transmit() {
+                let mapped = if transmit.port == Port::Nat { self.port } else { 40_000 };
+                // To a mapping that is forgotten.
+                if ends.to(transmit.port).port() == mapped {
+                    self.to_initiator(transmit.port, &transmit.datagram);
+                }
+            }
+        }
+    }
+
+    /// Has the initiator replace its CHILD_SA: a fresh request.
+    fn rekey(&mut self, id: SaId) {
+        let now = self.nodes.now;
+        let rekey = |sa: &mut bartizan_ike::IkeSa| {
+            let inbound = sa.children().next().expect("a CHILD_SA");
+            sa.rekey_child(now, inbound);
+        };
+        self.nodes.nodes[0].with(id, rekey).expect("it is open");
+    }
+
+    /// The peer's port as the responder has it, and the moves that it has reported since.
+    fn moved(&mut self) -> (u16, Vec<Ends>) {
+        let (_, sa) = self.nodes.nodes[1].sas().next().expect("an IKE_SA");
+        assert!(sa.is_established());
+        let port = sa.ends().to(Port::Nat).port();
+        let mut moves = Vec::new();
+        while let Some(report) = self.nodes.nodes[1].poll_report() {
+            if let Report::Event(_, Event::Moved(ends)) = report {
+                moves.push(ends);
+            }
+        }
+        (port, moves)
+    }
+}
+
+/// The mapping of a translator was followed before both ends were authenticated, and not after.
+#[test]
+fn a_peer_whose_translator_has_another_mapping_is_followed_unless_this_end_is_behind_one_too() {
+    for hidden in [false, true] {
+        let (mut path, id) = Translators::new(hidden);
+        path.talk();
+        assert_eq!(path.moved(), (40_001, vec![]));
+        path.port = 40_002;
+        path.rekey(id);
+        path.talk();
+        let now = path.at(Port::Nat, 40_002);
+        let expected = if hidden { (40_001, vec![]) } else { (40_002, vec![now]) };
+        assert_eq!(path.moved(), expected, "{hidden}");
+    }
+}
+
+#[test]
+fn a_peer_is_moved_by_nothing_that_is_forged_repeated_or_from_another_address() {
+    let (mut path, id) = Translators::new(false);
+    path.talk();
+    path.rekey(id);
+    let (_, request) = path.nodes.nodes[0].poll_transmit().expect("a request");
+    let mut forged = request.datagram.clone();
+    *forged.last_mut().expect("a checksum") ^= 1;
+    path.to_responder(path.at(Port::Nat, 40_003), &forged);
+    assert!(path.nodes.nodes[1].poll_transmit().is_none());
+    let mut elsewhere = path.at(Port::Nat, 40_002);
+    elsewhere.remote.set_ip([203, 0, 113, 9].into());
+    // Addresses are those of the configuration, and so is the answer's.
+    path.to_responder(elsewhere, &request.datagram);
+    let (ends, answer) = path.nodes.nodes[1].poll_transmit().expect("an answer");
+    assert_eq!(ends.to(answer.port), path.at(Port::Nat, 40_001).remote);
+    // Any sender can repeat the request: it is answered where it comes from, and proves nothing.
+    path.to_responder(path.at(Port::Nat, 40_002), &request.datagram);
+    let (ends, again) = path.nodes.nodes[1].poll_transmit().expect("the answer again");
+    assert_eq!(ends.to(again.port), path.at(Port::Nat, 40_002).remote);
+    assert_eq!(again.datagram, answer.datagram);
+    assert_eq!(path.moved(), (40_001, vec![]));
+    // With that answer the initiator goes on.
+    path.port = 40_002;
+    path.to_initiator(Port::Nat, &again.datagram);
+    path.talk();
+    assert_eq!(path.moved(), (40_002, vec![path.at(Port::Nat, 40_002)]));
+}
+
 #[test]
 fn a_cookie_is_taken_in_its_period_and_the_next_and_not_later() {
     for (age, is_taken) in [(1, true), (61, true), (121, false), (100_000, false)] {

@@ -12,7 +12,7 @@ use super::connection::{Connection, Protected};
 use super::control::{Asked, ClientId};
 use super::{Daemon, vici_reports};
 use crate::vici::{Message, Packet, Section};
-use crate::xfrm;
+use crate::xfrm::{self, Installed};
 
 /// Events that a client may register for.
 const EVENTS: [&str; 9] = [
@@ -116,9 +116,18 @@ impl Daemon {
         let sas = Section::new()
             .with("total", all.to_string())
             .with("half-open", half_open.to_string());
+        let retired = self.retired.iter().map(|(_, installed)| installed.left());
+        let left = self
+            .installed
+            .values()
+            .map(Installed::left)
+            .chain(retired)
+            .sum::<usize>();
         let stats = Section::new()
             .with_list("plugins", [self.data_path.plugin()])
-            .with_section("ikesas", sas);
+            .with_section("ikesas", sas)
+            // SAs of ESP that were to be deleted and are still there.
+            .with("undeleted", left.to_string());
         match self.data_path.section() {
             Some(section) => stats.with_section("data-path", section),
             None => stats,
@@ -198,8 +207,16 @@ impl Daemon {
         }
         if !of_it.is_empty() {
             self.settle();
-            self.installed.retain(|(name, _), _| *name != read.name);
+            self.retire(&read.name);
         }
+    }
+
+    /// Forgets what was installed of a connection, but SAs whose deletion has failed.
+    fn retire(&mut self, name: &str) {
+        let of_it = self.installed.extract_if(.., |(of, _), _| of == name);
+        let left = of_it.filter(|(_, installed)| installed.left() > 0);
+        self.retired
+            .extend(left.map(|((name, _), installed)| (name, installed)));
     }
 
     /// Removes the policies of a connection that is not there any more, but those that another has: they keep its packets from leaving unencrypted.
@@ -251,7 +268,7 @@ impl Daemon {
         let over: Vec<_> = self.connections.extract_if(.., is_over).collect();
         for connection in over {
             self.release(&connection);
-            self.installed.retain(|(name, _), _| *name != connection.name);
+            self.retire(&connection.name);
         }
         let connections = &self.connections;
         let needed = |address: &IpAddr| connections.iter().any(|known| known.ends.local.ip() == *address);

@@ -12,7 +12,7 @@ use bartizan_ike::{
 };
 use bartizan_registry::{Header, TransformKind, transform_named};
 use bartizan_wire::ike::{KeyExchangeMethod, Transform};
-use bartizan_wire::udp::IKE;
+use bartizan_wire::udp::{IKE, IKE_NAT};
 
 use super::Options;
 use super::credentials::Store;
@@ -237,6 +237,7 @@ impl Protected {
             path: Path {
                 local,
                 remote,
+                remote_port: IKE_NAT,
                 reqid: number("reqid")
                     .and_then(|reqid| u32::try_from(reqid).ok())
                     .ok_or("no reqid")?,

@@ -1,6 +1,7 @@
 //! What the engine reports: into the kernel, and to whoever listens.
 
 use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,7 @@ impl Daemon {
                     Event::ChildRefused { place, kind } => self.child_refused(id, place, kind),
                     Event::ChildDeleted { inbound } => self.child_deleted(now, id, inbound),
                     Event::NotReplaced { inbound, kind } => self.not_replaced(id, inbound, kind),
+                    Event::Moved(ends) => self.moved(now, id, ends),
                     Event::Closed(failure) => self.closed(now, id, &failure),
                     // Reported as `Report::Rekeyed`.
                     Event::Rekeyed(_) => {}
@@ -296,6 +298,21 @@ impl Daemon {
             .event("ike-rekey", &Section::new().with_section(&name, pair));
     }
 
+    /// The peer is reached at another port: SAs that are installed have the former one, so each is
+    /// replaced.
+    fn moved(&mut self, now: Instant, id: SaId, ends: Ends) {
+        let Some(sa) = self.sas.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut sa.ends, ends).remote;
+        self.say(
+            id,
+            &format!("NAT mapping of the peer changed from {before} to {}", ends.remote),
+        );
+        let children = self.endpoint.sa(id).map(|sa| sa.children().collect::<Vec<_>>());
+        for inbound in children.unwrap_or_default() {
+            self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
+        }
+    }
+
     fn child_made(&mut self, now: Instant, id: SaId, child: &Child) {
         // What comes with an IKE_SA that is not wanted goes with it.
         let Some((name, of)) = self.sas.get(&id).filter(|sa| sa.stage != Stage::Ending).and_then(|sa| {
@@ -305,7 +322,10 @@ impl Daemon {
             return;
         };
         let inbound = child.inbound.0;
-        let (path, child_name) = (of.path, of.name.clone());
+        let (mut path, child_name) = (of.path, of.name.clone());
+        if let Some(sa) = self.sas.get(&id).filter(|_| child.in_udp) {
+            path.remote_port = sa.ends.to(Port::Nat).port();
+        }
         if !of.is_covered([&child.local, &child.remote]) {
             self.say(
                 id,
@@ -318,8 +338,13 @@ impl Daemon {
         }
         let made = self.data_path.associations(path).and_then(|associations| {
             let key = (name.clone(), child_name.clone());
-            let installed = self.installed.entry(key);
-            installed.or_insert_with(|| Installed::new(associations)).made(child)
+            match self.installed.entry(key) {
+                Entry::Vacant(none) => none.insert(Installed::new(associations)).made(child),
+                Entry::Occupied(mut installed) => {
+                    installed.get_mut().follow(associations);
+                    installed.get_mut().made(child)
+                }
+            }
         });
         if let Err(error) = made {
             self.say(id, &format!("unable to install IPsec SAs (SAD) in kernel: {error}"));

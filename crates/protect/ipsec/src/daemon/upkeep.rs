@@ -52,19 +52,27 @@ impl Daemon {
 
     /// Removes what was replaced and has received for long enough.
     fn end_receiving(&mut self, now: Instant) {
-        let ended = self
-            .installed
-            .iter_mut()
-            .map(|((name, _), kernel)| (name, kernel.keep_up(Some(now))));
-        let failed: Vec<_> = ended
-            .filter_map(|(name, ended)| Some((name.clone(), ended.err()?)))
-            .collect();
-        for (name, error) in failed {
-            self.say_of(
-                &name,
-                0,
-                &format!("removing SAs of a CHILD_SA from the kernel: {error}"),
-            );
+        let mut said = Vec::new();
+        let kept = self.installed.iter_mut().map(|((name, _), kernel)| (&*name, kernel));
+        let retired = self.retired.iter_mut().map(|(name, kernel)| (&*name, kernel));
+        for (name, kernel) in kept.chain(retired) {
+            let before = kernel.left();
+            let done = kernel.keep_up(Some(now));
+            match (done, kernel.left()) {
+                // It is said once, and tried again until it is done.
+                (Err(error), left) if left > before => said.push((
+                    name.clone(),
+                    format!(
+                        "removing SAs of a CHILD_SA from the kernel: {error}; {left} SAs STAY, and this is tried again"
+                    ),
+                )),
+                (_, 0) if before > 0 => said.push((name.clone(), format!("{before} SAs that had stayed are removed"))),
+                _ => {}
+            }
+        }
+        self.retired.retain(|(_, kernel)| kernel.left() > 0);
+        for (name, line) in said {
+            self.say_of(&name, 0, &line);
         }
     }
 

@@ -22,7 +22,7 @@ pub trait Associations {
     /// Why it cannot be; then nothing of it is there.
     fn install(&self, child: &Child, direction: Direction) -> Result<(), Error>;
 
-    /// Deletes an SA.
+    /// Deletes an SA; one that is gone is deleted already.
     ///
     /// # Errors
     ///
@@ -57,6 +57,8 @@ pub struct Installed<A = Path> {
     children: Vec<Entry>,
     /// Those that are deleted, and still there for what is on its way; since when.
     leaving: Vec<(Instant, Entry)>,
+    /// SAs that were to be deleted and are still there.
+    left: Vec<(u32, Direction)>,
     /// How many SAs to send by there have been.
     sending: u64,
 }
@@ -79,8 +81,20 @@ impl<A: Associations> Installed<A> {
             path,
             children: Vec::new(),
             leaving: Vec::new(),
+            left: Vec::new(),
             sending: 0,
         }
+    }
+
+    /// Has the next SAs installed between these sockets: the peer may have moved.
+    pub fn follow(&mut self, path: A) {
+        self.path = path;
+    }
+
+    /// Number of SAs whose deletion has failed. [`keep_up`](Self::keep_up) repeats it.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.left.len()
     }
 
     /// A CHILD_SA was made. That its traffic must be protected is said by [`Path::require`], before it is negotiated.
@@ -95,7 +109,7 @@ impl<A: Associations> Installed<A> {
         let waits = child.requester == Requester::Peer && replaced;
         if !waits && let Err(error) = self.path.install(child, Direction::Out) {
             // Half of it is none.
-            let _ = self.path.remove(child.inbound.0, Direction::In);
+            let _ = self.take_out(child.inbound.0, Direction::In);
             return Err(error);
         }
         let sends = (!waits).then(|| self.newest());
@@ -151,7 +165,8 @@ impl<A: Associations> Installed<A> {
         self.remove(&mut gone).and(before).and(all)
     }
 
-    /// Removes what was deleted long enough ago, or all such without a time.
+    /// Removes what was deleted long enough ago, or all such without a time, and what could not be
+    /// removed before.
     ///
     /// # Errors
     ///
@@ -159,12 +174,15 @@ impl<A: Associations> Installed<A> {
     pub fn keep_up(&mut self, now: Option<Instant>) -> Result<(), Error> {
         let is_over = |since: Instant, limit| now.is_none_or(|now| now.saturating_duration_since(since) >= limit);
         let mut all = Ok(());
+        for (spi, direction) in std::mem::take(&mut self.left) {
+            all = self.take_out(spi, direction).and(all);
+        }
         let mut leaving = std::mem::take(&mut self.leaving);
         for (_, entry) in leaving.iter_mut().filter(|(since, _)| is_over(*since, SENDS)) {
             all = self.remove_sending(entry).and(all);
         }
         for (_, entry) in leaving.extract_if(.., |(since, _)| is_over(*since, RECEIVES)) {
-            all = self.path.remove(entry.inbound, Direction::In).and(all);
+            all = self.take_out(entry.inbound, Direction::In).and(all);
         }
         self.leaving = leaving;
         all
@@ -198,16 +216,25 @@ impl<A: Associations> Installed<A> {
         self.sending
     }
 
-    fn remove(&self, entry: &mut Entry) -> Result<(), Error> {
+    fn remove(&mut self, entry: &mut Entry) -> Result<(), Error> {
         let sending = self.remove_sending(entry);
-        self.path.remove(entry.inbound, Direction::In).and(sending)
+        self.take_out(entry.inbound, Direction::In).and(sending)
     }
 
-    fn remove_sending(&self, entry: &mut Entry) -> Result<(), Error> {
+    fn remove_sending(&mut self, entry: &mut Entry) -> Result<(), Error> {
         match entry.sends.take() {
-            Some(_) => self.path.remove(entry.outbound, Direction::Out),
+            Some(_) => self.take_out(entry.outbound, Direction::Out),
             None => Ok(()),
         }
+    }
+
+    /// Deletes an SA, now or by the next [`keep_up`](Self::keep_up).
+    fn take_out(&mut self, spi: u32, direction: Direction) -> Result<(), Error> {
+        let done = self.path.remove(spi, direction);
+        if done.is_err() {
+            self.left.push((spi, direction));
+        }
+        done
     }
 }
 
@@ -225,6 +252,24 @@ mod tests {
     type There = Rc<RefCell<Vec<(u32, Direction)>>>;
 
     struct Kernel(There);
+
+    /// Deletes nothing while it holds.
+    type Refuses = Rc<RefCell<bool>>;
+
+    struct Refusing(Kernel, Refuses);
+
+    impl Associations for Refusing {
+        fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
+            self.0.install(child, direction)
+        }
+
+        fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
+            match *self.1.borrow() {
+                true => Err(Error::Unsupported("a refusal")),
+                false => self.0.remove(spi, direction),
+            }
+        }
+    }
 
     impl Associations for Kernel {
         fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
@@ -285,6 +330,35 @@ mod tests {
         assert_eq!(*there.borrow(), [(2, In), (102, Out), (3, In), (103, Out)]);
         link.deleted(now, 3).expect("removed");
         assert!(there.borrow().is_empty(), "{there:?}");
+    }
+
+    /// It was tried once, and the SA then stayed for its whole life.
+    #[test]
+    fn deletion_that_fails_is_repeated_until_it_is_done() {
+        let later = |seconds| Some(Instant::now() + Duration::from_secs(seconds));
+        for ending in 0..3 {
+            let (there, refuses) = (There::default(), Refuses::default());
+            let mut link = Installed::new(Refusing(Kernel(Rc::clone(&there)), Rc::clone(&refuses)));
+            let now = Instant::now();
+            link.made(&child(1, None, Requester::ThisEnd)).expect("installed");
+            *refuses.borrow_mut() = true;
+            match ending {
+                // With its IKE_SA, alone, and in favour of another.
+                0 => assert!(link.ended().is_err()),
+                1 => assert!(link.deleted(now, 1).is_err()),
+                _ => {
+                    link.made(&child(2, Some(1), Requester::ThisEnd)).expect("installed");
+                    link.deleted(now, 1).expect("it stays for a while");
+                    assert!(link.keep_up(later(9)).is_err());
+                }
+            }
+            assert_eq!(link.left(), 2, "{ending}");
+            assert!(link.keep_up(later(9)).is_err());
+            assert!(there.borrow().iter().any(|(spi, _)| *spi == 1));
+            *refuses.borrow_mut() = false;
+            link.keep_up(later(9)).expect("deleted");
+            assert!(link.left() == 0 && !there.borrow().iter().any(|(spi, _)| [1, 101].contains(spi)));
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ exec chroot "$root" /usr/libexec/ipsec/pluto "$@""#;
 const BETWEEN: Between = Between {
     local: std::net::IpAddr::V4(OURS),
     remote: std::net::IpAddr::V4(THEIRS),
+    remote_port: 4500,
     reqid: 77,
     window: 256,
     offload: false,

@@ -22,6 +22,7 @@ const EACH: u32 = 50;
 const PATH: Path = Path {
     local: std::net::IpAddr::V4(OURS),
     remote: std::net::IpAddr::V4(THEIRS),
+    remote_port: 4500,
     reqid: 77,
     window: 256,
     // No end of a cable is a card that could: the kernel is asked, and does it all itself.
