@@ -119,6 +119,39 @@ fn without_any_one_of_its_frames_a_handshake_in_eap_is_never_called_safer() {
 }
 
 #[test]
+fn a_run_of_eap_that_authenticates_and_ends_in_failure_leaves_no_key_and_hides_no_bad_one() {
+    let mut failures = 0;
+    let all = seen(EAP, |_, frame| {
+        let mut frame = frame.to_vec();
+        // EAP in EAPOL, and EAP-Success in it (RFC 3748, section 4.2).
+        if frame[12..14] == [0x88, 0x8e] && frame[15] == 0 && frame[18] == 3 {
+            frame[18] = 4;
+            failures += 1;
+        }
+        Some(frame)
+    })
+    .all;
+    assert!(failures >= 3, "{failures}");
+    let (_, first) = &all[0];
+    assert_eq!(
+        (
+            first.kind,
+            first.confidentiality.verdict(),
+            first.authenticity.verdict()
+        ),
+        (Kind::EapTlsNotAgreed, Verdict::NotSeen, Verdict::NotSeen)
+    );
+    assert_eq!(
+        first.confidentiality.because(),
+        "not established: refused (EAP-Failure)"
+    );
+    assert!(first.key_exchange().is_none() || first.key_exchange() == Some(String::new()));
+    for (_, posture) in &all[2..4] {
+        assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
+    }
+}
+
+#[test]
 fn a_frame_of_eap_that_is_sent_again_with_other_bytes_supports_no_safe() {
     // The fragment with the end of the ServerHello: the first one from the authenticator that is full.
     let mut reader = CaptureReader::new();

@@ -18,6 +18,8 @@ use crate::shared::Shared;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
+/// Pauses of a listener that closes and cannot accept what waits.
+const PAUSES: u32 = 100;
 
 /// A connection that was accepted and holds a slot of its listener: its socket with an event loop, or without one on the way to another thread.
 #[derive(Debug)]
@@ -126,8 +128,48 @@ pub(crate) async fn accept_all(
         // One in each round of the runtime: requests under way get their turn after each, however many clients connect.
         yield_now().await;
     }
-    for (stream, peer) in waiting(listener) {
-        take(stream, peer, guard.clone());
+    // The kernel resets what still waits when the last process closes the socket. One that it
+    // completes after the last look shares that fate.
+    let Ok(listener) = listener.into_std() else { return };
+    let mut pauses = PAUSES;
+    loop {
+        let accepted = listener.accept().and_then(|(stream, peer)| {
+            stream.set_nonblocking(true)?;
+            Ok((TcpStream::from_std(stream)?, peer))
+        });
+        match next(accepted.as_ref().err(), &mut pauses) {
+            Next::Goes => {}
+            Next::Pauses => sleep(BREATH).await,
+            Next::Over => return,
+        }
+        if let Ok((stream, peer)) = accepted {
+            take(stream, peer, guard.clone());
+        }
+    }
+}
+
+/// Step after a look at the queue of a listener that closes.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Goes,
+    Pauses,
+    Over,
+}
+
+/// An error of one connection is not the end of the queue. For want of descriptors the others are
+/// waited for: they end, since the process drains.
+fn next(error: Option<&io::Error>, pauses: &mut u32) -> Next {
+    match error {
+        None => Next::Goes,
+        Some(error) if error.kind() == io::ErrorKind::WouldBlock => Next::Over,
+        Some(error) if is_of_one_connection(error) => Next::Goes,
+        Some(_) => match pauses.checked_sub(1) {
+            Some(left) => {
+                *pauses = left;
+                Next::Pauses
+            }
+            None => Next::Over,
+        },
     }
 }
 
@@ -140,23 +182,28 @@ pub(crate) async fn accept_nothing(listener: TcpListener) {
     }
 }
 
-/// The connections of the listener's queue, which nobody has accepted yet; then the listener is closed.
-fn waiting(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
-    let Ok(listener) = listener.into_std() else {
-        return Vec::new();
-    };
-    let mut waiting = Vec::new();
-    while let Ok((stream, peer)) = listener.accept() {
-        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
-        waiting.extend(stream.map(|stream| (stream, peer)));
-    }
-    waiting
-}
-
 /// Errors of accept(2) that concern the connection that was to be accepted, not the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An aborted connection, or a moment without descriptors, ended the look at the queue: the
+    /// kernel reset whatever waited behind it.
+    #[test]
+    fn queue_of_a_listener_that_closes_is_taken_whole_whatever_one_of_it_is() {
+        let mut pauses = 2;
+        let mut step = |code: i32| next(Some(&io::Error::from_raw_os_error(code)), &mut pauses);
+        assert_eq!(step(libc::ECONNABORTED), Next::Goes);
+        assert_eq!([step(libc::EMFILE), step(libc::ENFILE)], [Next::Pauses, Next::Pauses]);
+        assert_eq!(step(libc::EMFILE), Next::Over, "it is bounded");
+        assert_eq!(step(libc::EAGAIN), Next::Over);
+        assert_eq!(next(None, &mut pauses), Next::Goes);
+    }
 }
