@@ -200,9 +200,9 @@ impl Link {
         tracing::info!(
             link = %self.setting.name, group = %established.negotiated.group.name, ckn = %cak.ckn, frames, "the peer was authenticated by EAP-TLS"
         );
+        let established = Arc::new(established);
         self.seen.exchanged(&established, began, now);
         self.again = FIRST_AGAIN;
-        let established = Arc::new(established);
         self.proven_by(Arc::clone(&established), now);
         let Keyer::Mka(mka) = &mut self.keyer else { return };
         mka.origin = Some(established);

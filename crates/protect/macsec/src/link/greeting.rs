@@ -36,8 +36,8 @@ impl Link {
             Ok(greeted) => greeted,
             Err(said) => return self.part(session, &said, now),
         };
-        self.seen.exchanged(&established, session.began(), now);
         let established = Arc::from(established);
+        self.seen.exchanged(&established, session.began(), now);
         self.proven_by(Arc::clone(&established), now);
         self.current = Some(Peer {
             session,

@@ -24,6 +24,19 @@ impl Removal {
 }
 
 impl Link {
+    /// Removes the keys of both directions. The peer may prove itself again at once.
+    pub(super) fn cease(&mut self, said: &str, now: Instant) {
+        if let Some(supplicant) = self.keyer.supplicant() {
+            supplicant.stop();
+        }
+        (self.current, self.proven, self.left) = (None, None, None);
+        self.kept.forget(&self.setting);
+        self.seen.gone();
+        self.seen.lost(said);
+        self.removal = Some(Box::new(Removal::new(said, now)));
+        self.remove_keys(now);
+    }
+
     /// Removes keys that are still to be removed; the time of the next attempt, where one is
     /// needed. Nothing else is done before: an exchange would install others next to them.
     pub(super) fn removes(&mut self, now: Instant) -> Option<Instant> {

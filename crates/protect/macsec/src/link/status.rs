@@ -1,5 +1,6 @@
 //! How a link stands, for whoever asks.
 
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bartizan_tls::Established;
@@ -207,13 +208,37 @@ impl Status {
     }
 }
 
+/// An exchange of keys that ended well.
+#[derive(Debug)]
+struct Exchanged {
+    established: Arc<Established>,
+    began: Instant,
+    ended: Instant,
+}
+
+impl Exchanged {
+    fn shown(&self, now: Instant) -> Exchange {
+        let negotiated = &self.established.negotiated;
+        let took = self.ended.saturating_duration_since(self.began);
+        Exchange {
+            group: negotiated.group.name.clone(),
+            peer_signature: negotiated.peer_signature.as_ref().map(|scheme| scheme.name.clone()),
+            cipher: negotiated.cipher.name.clone(),
+            sent: self.established.bytes.sent,
+            received: self.established.bytes.received,
+            took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            age_s: now.saturating_duration_since(self.ended).as_secs(),
+        }
+    }
+}
+
 /// What is remembered for it.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) wants_exchange: bool,
     sends: Option<(Association, Instant)>,
     receives: Option<(Association, Instant)>,
-    exchange: Option<(Exchange, Instant)>,
+    exchange: Option<Exchanged>,
     exchanges: u64,
     keys: u64,
     outlived: bool,
@@ -267,19 +292,12 @@ impl Seen {
         self.trouble(said);
     }
 
-    pub(super) fn exchanged(&mut self, established: &Established, began: Instant, now: Instant) {
-        let negotiated = &established.negotiated;
-        let took = now.saturating_duration_since(began);
-        let exchange = Exchange {
-            group: negotiated.group.name.clone(),
-            peer_signature: negotiated.peer_signature.as_ref().map(|scheme| scheme.name.clone()),
-            cipher: negotiated.cipher.name.clone(),
-            sent: established.bytes.sent,
-            received: established.bytes.received,
-            took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            age_s: 0,
-        };
-        self.exchange = Some((exchange, now));
+    pub(super) fn exchanged(&mut self, established: &Arc<Established>, began: Instant, now: Instant) {
+        self.exchange = Some(Exchanged {
+            established: Arc::clone(established),
+            began,
+            ended: now,
+        });
         self.exchanges += 1;
         self.trouble = None;
         self.wants_exchange = false;
@@ -327,7 +345,7 @@ impl Seen {
 
     fn eap(&self, setting: &Setting, keyer: &Keyer) -> Option<EapStatus> {
         setting.eap()?;
-        let exchange = self.exchange.as_ref().map(|(exchange, _)| exchange);
+        let negotiated = self.exchange.as_ref().map(|exchange| &exchange.established.negotiated);
         Some(match keyer {
             Keyer::Eap(eap) => {
                 let (group, cipher) = eap.chose();
@@ -340,8 +358,8 @@ impl Seen {
             }
             Keyer::Direct(_) | Keyer::Mka(_) => EapStatus {
                 end: "authenticator".to_owned(),
-                group: exchange.map(|exchange| exchange.group.clone()),
-                cipher: exchange.map(|exchange| exchange.cipher.clone()),
+                group: negotiated.map(|negotiated| negotiated.group.name.clone()),
+                cipher: negotiated.map(|negotiated| negotiated.cipher.name.clone()),
                 not_rekeyed: 0,
             },
         })
@@ -380,10 +398,7 @@ impl Seen {
             encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
             sends: of(&self.sends),
             receives: of(&self.receives),
-            exchange: self.exchange.as_ref().map(|(exchange, since)| Exchange {
-                age_s: age(*since),
-                ..exchange.clone()
-            }),
+            exchange: self.exchange.as_ref().map(|exchange| exchange.shown(now)),
             mka: match keyer {
                 Keyer::Direct(_) => None,
                 Keyer::Mka(mka) => {
