@@ -100,6 +100,8 @@ struct Daemon {
     installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>>,
     /// The same of connections that are gone, with SAs whose deletion has failed.
     retired: Vec<(String, Installed<Box<dyn Associations>>)>,
+    /// CHILD_SAs may be installed with a port that their peer has left.
+    follows: bool,
     waiting: Vec<Waiting>,
     log: Log,
     /// The last numbers that were given to an IKE_SA and a CHILD_SA.
@@ -158,6 +160,7 @@ impl Daemon {
             children: Vec::new(),
             installed: BTreeMap::new(),
             retired: Vec::new(),
+            follows: false,
             waiting: Vec::new(),
             data_path,
             log,

@@ -97,6 +97,10 @@ pub(super) struct ChildSa {
     pub(super) local: Vec<Selector>,
     pub(super) remote: Vec<Selector>,
     pub(super) in_udp: bool,
+    /// UDP port of the peer that it was installed with.
+    pub(super) remote_port: u16,
+    /// Since when this end replaces it for another port.
+    pub(super) following: Option<Instant>,
     pub(super) installed: Instant,
     /// Another has taken its place.
     pub(super) superseded: bool,
@@ -111,7 +115,7 @@ impl ChildSa {
     pub(super) fn new(
         number: u32,
         (connection, of): (&str, Arc<Protected>),
-        child: &Child,
+        (child, remote_port): (&Child, u16),
         installed: Instant,
     ) -> Self {
         Self {
@@ -126,6 +130,8 @@ impl ChildSa {
             local: child.local.clone(),
             remote: child.remote.clone(),
             in_udp: child.in_udp,
+            remote_port,
+            following: None,
             installed,
             superseded: false,
             ending: false,

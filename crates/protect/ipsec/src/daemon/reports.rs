@@ -42,7 +42,7 @@ impl Daemon {
                     Event::ChildRefused { place, kind } => self.child_refused(id, place, kind),
                     Event::ChildDeleted { inbound } => self.child_deleted(now, id, inbound),
                     Event::NotReplaced { inbound, kind } => self.not_replaced(id, inbound, kind),
-                    Event::Moved(ends) => self.moved(now, id, ends),
+                    Event::Moved(ends) => self.moved(id, ends),
                     Event::Closed(failure) => self.closed(now, id, &failure),
                     // Reported as `Report::Rekeyed`.
                     Event::Rekeyed(_) => {}
@@ -298,19 +298,20 @@ impl Daemon {
             .event("ike-rekey", &Section::new().with_section(&name, pair));
     }
 
-    /// The peer is reached at another port: SAs that are installed have the former one, so each is
-    /// replaced.
-    fn moved(&mut self, now: Instant, id: SaId, ends: Ends) {
+    /// The peer's port for ESP in UDP.
+    pub(super) fn nat_port(&self, id: SaId) -> Option<u16> {
+        self.endpoint.sa(id).map(|sa| sa.ends().to(Port::Nat).port())
+    }
+
+    /// The peer is reached at another port, and its CHILD_SAs are to follow.
+    fn moved(&mut self, id: SaId, ends: Ends) {
         let Some(sa) = self.sas.get_mut(&id) else { return };
         let before = std::mem::replace(&mut sa.ends, ends).remote;
+        self.follows = true;
         self.say(
             id,
             &format!("NAT mapping of the peer changed from {before} to {}", ends.remote),
         );
-        let children = self.endpoint.sa(id).map(|sa| sa.children().collect::<Vec<_>>());
-        for inbound in children.unwrap_or_default() {
-            self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
-        }
     }
 
     fn child_made(&mut self, now: Instant, id: SaId, child: &Child) {
@@ -323,8 +324,8 @@ impl Daemon {
         };
         let inbound = child.inbound.0;
         let (mut path, child_name) = (of.path, of.name.clone());
-        if let Some(sa) = self.sas.get(&id).filter(|_| child.in_udp) {
-            path.remote_port = sa.ends.to(Port::Nat).port();
+        if child.in_udp {
+            path.remote_port = self.nat_port(id).unwrap_or(path.remote_port);
         }
         if !of.is_covered([&child.local, &child.remote]) {
             self.say(
@@ -354,7 +355,7 @@ impl Daemon {
             return;
         }
         self.numbers.1 += 1;
-        let made = ChildSa::new(self.numbers.1, (&name, of), child, now);
+        let made = ChildSa::new(self.numbers.1, (&name, of), (child, path.remote_port), now);
         let line = format!(
             "CHILD_SA {child_name}{{{}}} established with SPIs {inbound:08x}_i {:08x}_o",
             made.number, made.outbound

@@ -1,11 +1,12 @@
 //! What is due without a message: limits of what SAs carry, authentication anew, peers that give no answer.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bartizan_ike::{IkeSa, SaId};
+use bartizan_ike::{IkeSa, Port, SaId};
 
 use super::Daemon;
-use super::association::Sa;
+use super::association::{ChildSa, Sa};
 use crate::xfrm::{Counted, Direction};
 
 /// How often a NAT before this end is reminded of it (RFC 3948, section 4).
@@ -19,6 +20,7 @@ impl Daemon {
     pub(super) fn keep_up(&mut self, now: Instant) {
         self.end_receiving(now);
         self.keep_limits(now);
+        self.follow_ports(now);
         self.begin_overdue(now);
         self.keep_alive(now);
         self.authenticate_anew(now);
@@ -86,6 +88,40 @@ impl Daemon {
             if self.endpoint.sa(*id).is_some_and(IkeSa::is_behind_nat) {
                 self.sockets.keep_alive(sa.ends);
             }
+        }
+    }
+
+    /// Replaces CHILD_SAs whose peer is reached at another port than they were installed with.
+    pub(super) fn follow_ports(&mut self, now: Instant) {
+        if !self.follows {
+            return;
+        }
+        let mut ports = BTreeMap::new();
+        for (id, sa) in self.endpoint.sas() {
+            let port = sa.ends().to(Port::Nat).port();
+            ports.extend(sa.children().map(|inbound| (inbound, (id, port))));
+        }
+        self.follows = false;
+        let mut due = Vec::new();
+        let carried = |child: &&mut ChildSa| child.in_udp && !child.superseded && !child.ending;
+        for child in self.children.iter_mut().filter(carried) {
+            let Some((id, port)) = ports.get(&child.inbound) else {
+                continue;
+            };
+            if *port == child.remote_port {
+                continue;
+            }
+            self.follows = true;
+            if child
+                .following
+                .is_none_or(|since| now.saturating_duration_since(since) >= REPLACED)
+            {
+                child.following = Some(now);
+                due.push((*id, child.inbound));
+            }
+        }
+        for (id, inbound) in due {
+            self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
         }
     }
 
