@@ -187,7 +187,7 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// Whether the signatures of a chain, leaf first, lead to this root.
+/// Holds where the signatures of a chain, leaf first, lead to this root.
 fn is_above(root: &Certificate, chain: &[Certificate]) -> bool {
     let above = chain.iter().skip(1).chain([root]);
     let has_signed = |(below, above): (&Certificate, &Certificate)| signed_by(below.der(), above.der()) == Signed::Yes;

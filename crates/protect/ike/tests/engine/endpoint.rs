@@ -352,7 +352,7 @@ fn a_peer_that_moves_to_port_4500_without_translation_is_answered_there() {
 /// A translator before the initiator, and another before the responder where that is hidden.
 struct Translators {
     nodes: Nodes,
-    /// What the first makes of port 4500 now.
+    /// Port that the first makes of 4500 now.
     port: u16,
     hidden: bool,
 }

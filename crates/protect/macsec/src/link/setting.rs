@@ -81,7 +81,7 @@ impl Setting {
             .is_none_or(|mka| mka.file.is_none() && mka.eap.is_none())
     }
 
-    /// Whether the keys rest on an authentication of the peer, and not on a CAK of a file.
+    /// Holds where the keys rest on an authentication of the peer, and not on a CAK of a file.
     pub(super) fn is_authenticated(&self) -> bool {
         self.mka.as_ref().is_none_or(|mka| mka.file.is_none())
     }

@@ -9,7 +9,7 @@ use bartizan_wire::ike::{ExchangeType, Header};
 use super::super::association::ChildSa;
 use super::*;
 
-/// What the translator makes of port 500.
+/// Port that the translator makes of 500.
 const OF_IKE: u16 = 40_000;
 
 /// The daemon, the engine of a hidden peer, and what the translator makes of port 4500 now.

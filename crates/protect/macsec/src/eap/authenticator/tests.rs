@@ -51,7 +51,7 @@ struct Peer {
     incoming: Incoming,
     outgoing: Outgoing,
     succeeded: Option<bool>,
-    /// Whether it answers the end of the handshake by an alert.
+    /// Answers the end of the handshake by an alert.
     refuses_end: bool,
 }
 
