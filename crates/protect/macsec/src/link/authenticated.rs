@@ -27,7 +27,7 @@ impl Link {
 
     /// Writes the record that a successor of this process judges the keys by.
     pub(super) fn keep(&mut self, now: Instant) {
-        let Some((authenticated, ends, names)) = self.keyer.standing(&self.kept.installed) else {
+        let Some((authenticated, ends, names)) = self.keyer.facts(&self.kept.installed) else {
             return;
         };
         let certificate_ends = self.certificate_ends(now);
@@ -36,14 +36,14 @@ impl Link {
             (Some(proven), _) => proven.chain(),
             (None, left) => left.as_ref().map(|left| left.chain.clone()).unwrap_or_default(),
         };
-        let standing = kept::Standing {
+        let facts = kept::Facts {
             names,
             authenticated,
             ends,
             certificate_ends,
             chain: &chain,
         };
-        if let Err(error) = self.kept.save(&self.setting, standing, now, SystemTime::now()) {
+        if let Err(error) = self.kept.save(&self.setting, facts, now, SystemTime::now()) {
             let hint = "a controller that is started now removes the keys that it finds";
             self.seen
                 .trouble(&format!("the keys are not recorded ({error}): {hint}"));

@@ -53,7 +53,7 @@ pub(super) struct Left {
 }
 
 /// Facts that a record is made of.
-pub(super) struct Standing<'a> {
+pub(super) struct Facts<'a> {
     /// Names of the keys, or of the CAK above them.
     pub(super) names: Vec<String>,
     pub(super) authenticated: Option<Instant>,
@@ -95,20 +95,18 @@ impl Kept {
     pub(super) fn save(
         &mut self,
         setting: &Setting,
-        standing: Standing<'_>,
+        facts: Facts<'_>,
         now: Instant,
         today: SystemTime,
     ) -> Result<(), Error> {
-        let ends = standing
-            .ends
-            .map(|at| seconds(today + at.saturating_duration_since(now)));
-        let ends = ends.into_iter().chain(standing.certificate_ends.map(seconds)).min();
+        let ends = facts.ends.map(|at| seconds(today + at.saturating_duration_since(now)));
+        let ends = ends.into_iter().chain(facts.certificate_ends.map(seconds)).min();
         let since = |at: Instant| today.checked_sub(now.saturating_duration_since(at));
         let mut hasher = DefaultHasher::new();
-        standing.names.hash(&mut hasher);
+        facts.names.hash(&mut hasher);
         let written = Written {
             names: hasher.finish(),
-            authenticated_s: standing.authenticated.and_then(since).map(seconds),
+            authenticated_s: facts.authenticated.and_then(since).map(seconds),
             ends_s: ends,
         };
         if self.written.as_ref().is_some_and(|before| before.is(&written)) {
@@ -117,10 +115,10 @@ impl Kept {
         let record = Record {
             peer: setting.peer.clone(),
             interface: setting.interface.name().to_owned(),
-            names: standing.names,
+            names: facts.names,
             authenticated_s: written.authenticated_s,
             ends_s: written.ends_s,
-            chain: (standing.chain)(),
+            chain: (facts.chain)(),
         };
         let text = serde_json::to_vec(&record).expect("numbers and texts");
         private_directory(&setting.directory)?;

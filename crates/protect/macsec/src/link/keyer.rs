@@ -174,7 +174,7 @@ impl Keyer {
 
     /// Last authentication, deadline and names of the keys that are `installed`, for a successor of
     /// this process; none where there are no keys.
-    pub(super) fn standing(&self, installed: &[KeyId]) -> Option<(Option<Instant>, Option<Instant>, Vec<String>)> {
+    pub(super) fn facts(&self, installed: &[KeyId]) -> Option<(Option<Instant>, Option<Instant>, Vec<String>)> {
         let (authenticated, ends) = self.authentication();
         match self {
             Self::Direct(schedule) => {

@@ -11,7 +11,7 @@ use bartizan_pki::{self as pki, Algorithm, Authority, InitOptions, Leaf, Overwri
 use bartizan_tls::{Credentials, Endpoint, Established, Reason};
 
 use super::admission::{Admission, Beginning, MOST};
-use super::kept::{Kept, Left, Standing};
+use super::kept::{Facts, Kept, Left};
 use super::proven::{Judged, Proven};
 use super::{EapEnd, GONE, LOOK, Link, Setting, endpoint};
 use crate::derive::Direction;
@@ -214,7 +214,7 @@ fn proof_of_a_peer_is_judged_by_the_files_and_the_date_of_now() {
 }
 
 /// A link that stands, with its record in `place`.
-fn standing(place: &Path, now: Instant) -> (Link, Setting, Endpoint) {
+fn recorded(place: &Path, now: Instant) -> (Link, Setting, Endpoint) {
     let at = |node| end(place, node, ["oru1", "oru2"], "initiator: odu");
     let (ours, (of_peer, peers)) = (at("odu"), at("oru1"));
     let mut setting = ours.0.clone();
@@ -231,7 +231,7 @@ fn removal_of_keys_that_fails_is_repeated_until_it_is_done_and_never_reported_as
     let place = tempfile::tempdir().unwrap();
     certificates(place.path());
     let now = Instant::now();
-    let (mut link, setting, endpoint) = standing(place.path(), now);
+    let (mut link, setting, endpoint) = recorded(place.path(), now);
     assert!(Left::read(&setting, now, SystemTime::now()).is_ok());
     REFUSED.set(3);
     let over = now + setting.terms.authentication();
@@ -267,11 +267,11 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
     let place = tempfile::tempdir().unwrap();
     certificates(place.path());
     let (now, today) = (Instant::now(), SystemTime::now());
-    let (link, setting, endpoint) = standing(place.path(), now);
+    let (link, setting, endpoint) = recorded(place.path(), now);
     let name = || std::iter::once(crate::KeyId([7; 16]).to_string());
     let seconds = Duration::from_secs;
     let read = |setting: &Setting, after| Left::read(setting, now, today + seconds(after));
-    let (_, deadline, _) = link.keyer.standing(&link.kept.installed).unwrap();
+    let (_, deadline, _) = link.keyer.facts(&link.kept.installed).unwrap();
     let left = deadline.unwrap().saturating_duration_since(now).as_secs();
     // Each successor writes what it has read.
     for successor in 0..4 {
@@ -283,7 +283,7 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
             "{successor}: {ends} of {left}"
         );
         assert!(read.clone().names(name()).is_ok());
-        let standing = Standing {
+        let facts = Facts {
             names: name().collect(),
             authenticated: read.authenticated,
             ends: read.ends,
@@ -291,7 +291,7 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
             chain: &|| read.chain.clone(),
         };
         Kept::default()
-            .save(&setting, standing, now + after, today + after)
+            .save(&setting, facts, now + after, today + after)
             .unwrap();
     }
     let said = |left: Result<Left, String>| left.unwrap_err();
