@@ -34,6 +34,8 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         }
     };
     let (confidentiality, contradiction) = nonces(reused, confidentiality);
+    let again = (sa.begins_again() && contradiction.is_none()).then_some(&all[..]);
+    let (confidentiality, second) = shared(again, confidentiality);
     let authenticity = match &keyed_by {
         Ok(judged) => {
             let judgement = &judged.posture.authenticity;
@@ -71,9 +73,27 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         client_authenticated: reply(|posture| &posture.client_authenticated),
         stayed: reply(|posture| &posture.stayed),
         clear,
-        contradictions: contradiction.into_iter().collect(),
+        contradictions: contradiction.into_iter().chain(second).collect(),
         ..Posture::bare(kind, confidentiality, authenticity)
     }
+}
+
+/// The rest of a judgement of packets that begin their sequence twice: two IKE_SAs may have keyed
+/// them.
+fn shared(again: Option<&[Source]>, judgement: Judgement) -> (Judgement, Option<Contradiction>) {
+    let Some(sources) = again else {
+        return (judgement, None);
+    };
+    let what = "two first packets of one SPI differ: another association has it, or one of them was injected";
+    let judgement = match judgement.verdict() {
+        Verdict::QuantumSafe => Judgement::new(Verdict::NotObservable, what, sources.to_vec()),
+        _ => judgement,
+    };
+    let contradiction = Contradiction {
+        what: what.to_owned(),
+        sources: sources.to_vec(),
+    };
+    (judgement, Some(contradiction))
 }
 
 /// The rest of a judgement of packets that share nonces, whatever made their key: two nonces or

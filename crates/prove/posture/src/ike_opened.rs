@@ -8,6 +8,7 @@ use bartizan_wire::ike::{ExchangeType, IkeSa, KeyExchangeMethod, Made, Opened, P
 
 use crate::authenticity::{End, Shown, both, by_chain};
 use crate::key_exchange::KeyExchangeClass;
+use crate::keying;
 use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
 /// How a statement that rests on keys is marked.
@@ -192,12 +193,19 @@ fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
 
 /// Whether an ESP association is that direction of a CHILD_SA whose receiver chose its SPI.
 pub(crate) fn is_received(sa: &EspSa, ike: &IkeSa, made: &Made) -> bool {
-    let to_initiator = sa.destination == ike.initiator.ip();
-    let receiver = match (made.requester, to_initiator) {
-        (Party::Initiator, true) | (Party::Responder, false) => 0,
-        _ => 1,
-    };
-    made.esp_spis().is_some_and(|spis| spis[receiver] == sa.spi)
+    let Some(spis) = made.esp_spis() else { return false };
+    keying::ends(ike).any(|[initiator, responder]| {
+        let to_initiator = match (sa.source, sa.destination) {
+            ends if ends == (responder, initiator) => true,
+            ends if ends == (initiator, responder) => false,
+            _ => return false,
+        };
+        let receiver = match (made.requester, to_initiator) {
+            (Party::Initiator, true) | (Party::Responder, false) => 0,
+            _ => 1,
+        };
+        spis[receiver] == sa.spi
+    })
 }
 
 /// What such a CHILD_SA makes of the posture of its ESP association.

@@ -70,13 +70,17 @@ impl Ipsec {
     pub fn judge_ike(mut self, ledgers: &Ledgers) -> JudgedIpsec {
         self.ike.sort_by_key(|sa| sa.first.packet);
         self.esp.sort_by_key(|sa| sa.first.packet);
-        let keying = Keying::new(&self.ike, &self.esp);
+        let mut keying = Keying::new(&self.ike, &self.esp);
         let mut walk = keying.walk();
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
         let mut opened = Opened::default();
+        let mut arrived = Vec::new();
         for sa in self.ike {
             let verdict = |index: usize| verdict(&judged, index);
             let made = (sa.origin == Origin::Rekey).then(|| walk.ike(&sa, verdict));
+            if matches!(made, Some(Made::Nothing | Made::Doubtful)) {
+                arrived.push(judged.len());
+            }
             // One that was there before the capture may be seen only later, and is not judged yet.
             let posture = |index: usize| judged.get(index).map(|judged| &judged.posture);
             let parent = match made {
@@ -93,6 +97,9 @@ impl Ipsec {
             ledgers.recorded().refine_ike(&sa, &mut posture);
             opened.add(judged.len(), &sa);
             judged.push(JudgedIkeSa { sa, posture });
+        }
+        for index in arrived {
+            keying.arrived(index, &judged[index].sa);
         }
         let by_spis = judged.iter().enumerate().map(|(index, judged)| (judged.spis(), index));
         JudgedIpsec {
@@ -153,9 +160,8 @@ impl Opened {
         let named = self.children.get(&sa.spi)?.iter().rev().take(NAMED);
         named.copied().find_map(|(index, place)| {
             let ike = &judged.get(index)?.sa;
-            let between = is_between(ike, sa);
             let made = ike.opened.as_deref()?.made.first.get(place)?;
-            (between && ike_opened::is_received(sa, ike, &made.value)).then_some((index, made))
+            (is_between(ike, sa) && ike_opened::is_received(sa, ike, &made.value)).then_some((index, made))
         })
     }
 }

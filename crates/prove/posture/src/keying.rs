@@ -6,6 +6,8 @@
 //! than there were such exchanges before it; and once as many have appeared, whatever comes later was made by later ones. Between
 //! two such moments each exchange may have made each association, and the worst of them counts.
 
+mod departed;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
@@ -14,6 +16,7 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa, Origin, Party};
 use bartizan_wire::path::Path;
 
+use self::departed::{Departures, Open};
 use crate::Verdict;
 use crate::key_exchange::Room;
 
@@ -25,13 +28,17 @@ pub(crate) fn hosts(one: IpAddr, other: IpAddr, path: &Path) -> Hosts {
     (one.min(other), one.max(other), path.clone())
 }
 
+/// Addresses of initiator and responder of an IKE_SA: the first, then those it moved to.
+pub(crate) fn ends(sa: &IkeSa) -> impl Iterator<Item = [IpAddr; 2]> {
+    std::iter::once([sa.initiator.ip(), sa.responder.ip()]).chain(sa.moved.iter().copied())
+}
+
 /// The hosts of an IKE_SA, in each of what its messages are carried in: each way may have tags and labels of its own.
 pub(crate) fn host_pairs(sa: &IkeSa) -> Vec<Hosts> {
-    let ends = std::iter::once([sa.initiator.ip(), sa.responder.ip()]).chain(sa.moved.iter().copied());
     let paths: Vec<&Path> = sa.paths.iter().flatten().collect();
     let paths = if paths.is_empty() { vec![&Path::NONE] } else { paths };
     let mut host_pairs: Vec<Hosts> = Vec::new();
-    for [one, other] in ends {
+    for [one, other] in ends(sa) {
         for path in &paths {
             let pair = hosts(one, other, path);
             if !host_pairs.contains(&pair) {
@@ -64,8 +71,8 @@ struct Maker {
     /// Where it was complete; none where its response was not seen whole.
     done: Option<Moment>,
     ike: usize,
-    /// The host that asked, of a CREATE_CHILD_SA; what it makes may be an IKE_SA.
-    creates: Option<IpAddr>,
+    /// Hosts that may have asked, of a CREATE_CHILD_SA, the lesser first: it may make an IKE_SA.
+    creates: [bool; 2],
     /// Whether what it made may have a post-quantum key exchange of its own.
     roomy: bool,
 }
@@ -96,7 +103,10 @@ struct Pair {
 
 /// All of a capture.
 #[derive(Debug, Default)]
-pub(crate) struct Keying(HashMap<Hosts, Pair>);
+pub(crate) struct Keying {
+    pairs: HashMap<Hosts, Pair>,
+    departures: Departures,
+}
 
 impl Keying {
     /// Of these, each in the order of first packets.
@@ -104,7 +114,7 @@ impl Keying {
         let mut pairs: HashMap<Hosts, Pair> = HashMap::new();
         for (index, sa) in ike.iter().enumerate() {
             for way in host_pairs(sa) {
-                pairs.entry(way).or_default().add_ike(index, sa);
+                pairs.entry(way.clone()).or_default().add_ike(index, sa, &way);
             }
         }
         for sa in esp {
@@ -119,7 +129,21 @@ impl Keying {
         for pair in pairs.values_mut() {
             pair.account();
         }
-        Self(pairs)
+        Self {
+            pairs,
+            departures: Departures::new(ike),
+        }
+    }
+
+    /// Notes an IKE_SA that a rekey made elsewhere: CHILD_SAs that it inherited may appear from its
+    /// first packet on.
+    pub(crate) fn arrived(&mut self, index: usize, sa: &IkeSa) {
+        for way in host_pairs(sa) {
+            if let Some(pair) = self.pairs.get_mut(&way) {
+                pair.established.push((sa.first.packet, index));
+                pair.established.sort_unstable();
+            }
+        }
     }
 
     /// Tells what may have keyed associations between all pairs of hosts, asked for in the order of first packets.
@@ -127,12 +151,22 @@ impl Keying {
         Walk {
             keying: self,
             pairs: HashMap::new(),
+            open: Open::default(),
         }
     }
 }
 
 impl Pair {
-    fn add_ike(&mut self, index: usize, sa: &IkeSa) {
+    /// Adds an IKE_SA that exchanged messages between these hosts, perhaps after it moved to them.
+    fn add_ike(&mut self, index: usize, sa: &IkeSa, between: &Hosts) {
+        let is_here = |[one, other]: &[IpAddr; 2]| (*one.min(other), *one.max(other)) == (between.0, between.1);
+        let asked_by = |end: usize| {
+            let askers = ends(sa).filter(is_here).map(|ends| ends[end] != between.0);
+            askers.fold([false; 2], |mut asked, greater| {
+                asked[usize::from(greater)] = true;
+                asked
+            })
+        };
         if sa.version.0 == 1 {
             // Its exchanges are not distinguished.
             self.established.push((sa.first.packet, index));
@@ -142,7 +176,8 @@ impl Pair {
             // What it made before the capture may not have been used yet.
             self.established.push((0, index));
         }
-        if sa.origin == Origin::Rekey {
+        // A rekey made it where it was first seen, and not where it moved to later.
+        if sa.origin == Origin::Rekey && ends(sa).take(1).any(|ends| is_here(&ends)) {
             self.products.push((sa.first, Product::Ike));
         }
         let (mut auth, mut create): (Option<Maker>, [Option<Maker>; 2]) = (None, [None; 2]);
@@ -159,21 +194,20 @@ impl Pair {
                         from: began,
                         done: done(&exchange),
                         ike: index,
-                        creates: None,
+                        creates: [false; 2],
                         roomy: false,
                     });
                     smallest = SMALLEST_AUTH;
                 }
                 ExchangeType::CREATE_CHILD_SA => {
                     let end = usize::from(exchange.requester == Party::Responder);
-                    let asks = [sa.initiator.ip(), sa.responder.ip()][end];
                     let before = std::mem::replace(
                         &mut create[end],
                         may_make(&exchange, SMALLEST_CREATE).then_some(Maker {
                             from: began,
                             done: done(&exchange),
                             ike: index,
-                            creates: Some(asks),
+                            creates: asked_by(end),
                             roomy: is_roomy(&exchange),
                         }),
                     );
@@ -205,7 +239,7 @@ impl Pair {
                 from: chosen.last,
                 done: None,
                 ike: index,
-                creates: None,
+                creates: [false; 2],
                 roomy: false,
             });
         }
@@ -377,41 +411,47 @@ struct At {
 pub(crate) struct Walk<'a> {
     keying: &'a Keying,
     pairs: HashMap<Hosts, At>,
+    open: Open,
 }
 
 impl Walk<'_> {
     /// What keyed an ESP security association; `verdict` is that of each IKE_SA before it.
     pub(crate) fn esp(&mut self, sa: &EspSa, verdict: impl Fn(usize) -> Verdict) -> Made {
         let hosts = hosts(sa.source, sa.destination, &sa.path);
-        let Some(pair) = self.keying.0.get(&hosts) else {
+        let Some(pair) = self.keying.pairs.get(&hosts) else {
             return Made::Nothing;
         };
-        let lesser = hosts.0;
         let at = self.pairs.entry(hosts).or_default();
-        at.follow(pair, lesser, sa.first.packet, verdict);
+        at.follow(pair, sa.first.packet, verdict);
         let made = at.candidates[usize::from(sa.source > sa.destination)].made();
         pair.doubted(sa.first.packet, made)
     }
 
     /// What an IKE_SA was made from by a rekey.
     pub(crate) fn ike(&mut self, sa: &IkeSa, verdict: impl Fn(usize) -> Verdict) -> Made {
-        let Some((hosts, pair)) = host_pairs(sa).into_iter().find_map(|way| {
-            let pair = self.keying.0.get(&way)?;
-            Some((way, pair))
-        }) else {
+        let Some(hosts) = host_pairs(sa).into_iter().next() else {
+            return Made::Nothing;
+        };
+        let Some(pair) = self.keying.pairs.get(&hosts) else {
             return Made::Nothing;
         };
         let lesser = hosts.0;
         let at = self.pairs.entry(hosts).or_default();
-        at.follow(pair, lesser, sa.first.packet, verdict);
+        at.follow(pair, sa.first.packet, &verdict);
         let made = at.creates[usize::from(sa.initiator.ip() != lesser)].made();
-        pair.doubted(sa.first.packet, made)
+        let made = pair.doubted(sa.first.packet, made);
+        let safe = matches!(made, Made::By(index) if verdict(index) == Verdict::QuantumSafe);
+        let is_worse = |index| verdict(index) != Verdict::QuantumSafe;
+        if safe && self.open.may_have_become(&self.keying.departures, sa, is_worse) {
+            return Made::Doubtful;
+        }
+        made
     }
 }
 
 impl At {
     /// Takes what was made before a packet.
-    fn follow(&mut self, pair: &Pair, lesser: IpAddr, packet: u64, verdict: impl Fn(usize) -> Verdict) {
+    fn follow(&mut self, pair: &Pair, packet: u64, verdict: impl Fn(usize) -> Verdict) {
         loop {
             let before = |at: u64| at < packet || pair.disordered;
             let maker = pair.makers.get(self.maker).filter(|maker| before(maker.from.packet));
@@ -426,8 +466,10 @@ impl At {
                     for candidates in &mut self.candidates {
                         candidates.add(worth, maker.ike, maker.roomy);
                     }
-                    if let Some(asks) = maker.creates {
-                        self.creates[usize::from(asks != lesser)].add(worth, maker.ike, false);
+                    for (asked, candidates) in maker.creates.into_iter().zip(&mut self.creates) {
+                        if asked {
+                            candidates.add(worth, maker.ike, false);
+                        }
                     }
                     self.maker += 1;
                 }

@@ -12,8 +12,8 @@ use crate::towards_classical::frame::{Capture, Frame, Packet};
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 /// Situations of the capture: x25519 throughout, and x25519 with ML-KEM-768.
-const CLASSICAL: u8 = 1;
-const HYBRID: u8 = 3;
+pub(crate) const CLASSICAL: u8 = 1;
+pub(crate) const HYBRID: u8 = 3;
 
 #[derive(Default)]
 struct Gathered(Ipsec);
@@ -31,7 +31,7 @@ impl Sink for Gathered {
 }
 
 /// The packets of a situation, between one and the same pair of hosts.
-fn situation(number: u8) -> Vec<Packet> {
+pub(crate) fn situation(number: u8) -> Vec<Packet> {
     let packets = Capture::read(STRONGSWAN).packets.into_iter();
     let own = packets.filter(|packet| packet.bytes[12..14] == [8, 0] && packet.bytes[28] == number);
     own.map(|packet| {
@@ -42,7 +42,7 @@ fn situation(number: u8) -> Vec<Packet> {
     .collect()
 }
 
-fn judge(packets: Vec<Packet>) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+pub(crate) fn judge(packets: Vec<Packet>) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
     let mut reader = CaptureReader::new();
     reader.push(&Capture::read(STRONGSWAN).with(packets).file());
     let mut observer = Observer::new(Limits::default());
@@ -57,7 +57,7 @@ fn judge(packets: Vec<Packet>) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
 }
 
 /// The IKE message in a packet, where there is one: its place in the frame.
-fn ike_at(packet: &Packet) -> Option<usize> {
+pub(crate) fn ike_at(packet: &Packet) -> Option<usize> {
     let frame = Frame::read(&packet.bytes);
     match frame.payload() {
         [0, 0, 0, 0, ..] => Some(frame.payload.start + 4),
@@ -66,11 +66,11 @@ fn ike_at(packet: &Packet) -> Option<usize> {
     }
 }
 
-fn exchange(packet: &Packet) -> Option<u8> {
+pub(crate) fn exchange(packet: &Packet) -> Option<u8> {
     ike_at(packet).map(|at| packet.bytes[at + 18])
 }
 
-fn is_response(packet: &Packet) -> bool {
+pub(crate) fn is_response(packet: &Packet) -> bool {
     ike_at(packet).is_some_and(|at| packet.bytes[at + 19] & 0x20 != 0)
 }
 
@@ -92,12 +92,12 @@ fn renamed(packet: &Packet, kind: u8) -> Packet {
 }
 
 /// The ESP packets of a capture, and the others.
-fn apart(packets: Vec<Packet>) -> (Vec<Packet>, Vec<Packet>) {
+pub(crate) fn apart(packets: Vec<Packet>) -> (Vec<Packet>, Vec<Packet>) {
     packets.into_iter().partition(|packet| ike_at(packet).is_none())
 }
 
 /// Up to the first CREATE_CHILD_SA: set-up, and what the first CHILD_SA carried.
-fn set_up(number: u8) -> Vec<Packet> {
+pub(crate) fn set_up(number: u8) -> Vec<Packet> {
     let packets = situation(number).into_iter();
     packets.take_while(|packet| exchange(packet) != Some(36)).collect()
 }

@@ -11,6 +11,7 @@ mod ike_legacy;
 mod ipsec_and_sctp;
 mod links;
 mod merging;
+mod moved;
 mod mutations;
 mod named;
 mod ports;

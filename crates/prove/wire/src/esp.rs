@@ -3,9 +3,10 @@
 mod clear;
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
-use crate::nonce::{Nonces, Reuse};
+use crate::nonce::{Nonces, Reuse, beginning};
 use crate::path::Path;
 use crate::reduce::Hole;
 use crate::{Captured, Moment};
@@ -147,6 +148,9 @@ pub struct EspSa {
     /// Packets that came behind a later one.
     pub late: u64,
     nonces: Nonces,
+    /// The first packet with sequence number 1, and whether another one came.
+    begun: Option<NonZeroU32>,
+    again: bool,
     looked: Looked,
     window: u64,
 }
@@ -197,6 +201,8 @@ impl EspSa {
             repeated: 0,
             late: 0,
             nonces: Nonces::default(),
+            begun: None,
+            again: false,
             looked: Looked::default(),
             window: 0,
         }
@@ -232,6 +238,13 @@ impl EspSa {
         self.nonces.reuse().filter(|_| encrypted)
     }
 
+    /// Returns true if a packet began the sequence again with other bytes: another association has
+    /// its SPI.
+    #[must_use]
+    pub fn begins_again(&self) -> bool {
+        self.again
+    }
+
     /// Returns true if the bytes of its packets are distributed as encrypted ones are; none if
     /// there are too few.
     #[must_use]
@@ -251,13 +264,17 @@ impl EspSa {
         if let Some(vector) = packet.get(HEADER..).and_then(|body| body.first_chunk()) {
             self.nonces.take(u64::from_be_bytes(*vector), packet, missing, at);
         }
+        let ahead = header.sequence.wrapping_sub(self.highest_sequence);
+        // Ahead of the highest, extended sequence numbers go on.
+        if header.sequence == 1 && (self.packets == 0 || ahead == 0 || ahead >= 1 << 31) {
+            self.begins(packet, missing);
+        }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;
         if self.packets == 1 {
             self.window = 1;
             return;
         }
-        let ahead = header.sequence.wrapping_sub(self.highest_sequence);
         if ahead == 0 {
             self.repeated += 1;
         } else if ahead < 1 << 31 {
@@ -275,6 +292,19 @@ impl EspSa {
                 self.late += 1;
                 self.missing = self.missing.saturating_sub(1);
             }
+        }
+    }
+
+    /// Takes a packet with sequence number 1.
+    fn begins(&mut self, packet: &[u8], missing: usize) {
+        let Some(content) = beginning(packet, missing) else {
+            return;
+        };
+        let late = self.highest_sequence <= WINDOW;
+        match self.begun {
+            Some(known) => self.again |= known != content,
+            None if late => self.begun = Some(content),
+            None => self.again = true,
         }
     }
 }

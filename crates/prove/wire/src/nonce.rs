@@ -7,6 +7,7 @@
 //! first and the newest [`PLACES`] packets are compared, in bounded memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU32;
 
 use crate::Moment;
 use crate::allocation::allocated;
@@ -121,6 +122,12 @@ impl Nonces {
         self.places[half + place] = Some(digest);
         reused
     }
+}
+
+/// A digest of a packet's length and beginning, never 0; none where too little was captured.
+pub(crate) fn beginning(packet: &[u8], missing: usize) -> Option<NonZeroU32> {
+    let head = packet.get(..HEAD.min(packet.len() + missing))?;
+    NonZeroU32::new(hash(&(packet.len() + missing, head)) | 1)
 }
 
 fn hash(value: &impl Hash) -> u32 {

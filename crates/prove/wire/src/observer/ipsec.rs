@@ -339,6 +339,8 @@ impl Ipsec {
     fn moved_from(&self, key: (PathId, IpAddr, IpAddr, u32), sequence: u32) -> (PathId, IpAddr, IpAddr, u32) {
         /// Numbers by which an association may be ahead, with packets lost on the way.
         const AHEAD: u32 = 1 << 20;
+        /// Numbers by which a packet may come late. Another association of this SPI begins with 1.
+        const LATE: u32 = 64;
         let (path, source, destination, spi) = key;
         if self.moved.is_empty() || self.associations.contains_key(&key) {
             return key;
@@ -359,7 +361,8 @@ impl Ipsec {
                     let key = (path, source, destination, spi);
                     let known = self.associations.get(&key)?;
                     let ahead = sequence.wrapping_sub(known.highest_sequence);
-                    (ahead < AHEAD || ahead.wrapping_neg() < AHEAD).then_some(key)
+                    let goes_on = ahead < AHEAD || ahead.wrapping_neg() <= LATE;
+                    (goes_on && sequence > 1).then_some(key)
                 });
                 if let Some(key) = before {
                     return key;
