@@ -104,10 +104,17 @@ impl Hello {
 /// An encrypted record in place of a message: of the client where its number is 0.
 const PROTECTED: u8 = 0xff;
 
-/// Records of both ends that are long enough for a Finished.
+/// A record of the client that is long enough for a Finished, and one of the server under keys of
+/// application data.
 fn finished() -> [(u8, u16, Vec<u8>); 2] {
-    [0, 1].map(|from| (PROTECTED, from, [&[0x2e, 0, 0, 0, 77][..], &[0x5a; 77]].concat()))
+    [(0, HANDSHAKE), (1, APPLICATION)]
+        .map(|(from, first)| (PROTECTED, from, [&[first, 0, 0, 0, 77][..], &[0x5a; 77]].concat()))
 }
+
+/// First bytes of encrypted records in epochs 2 and 3, with a sequence number and a length of two
+/// octets.
+const HANDSHAKE: u8 = 0x2e;
+const APPLICATION: u8 = 0x2f;
 
 /// What is made of these messages: kind, number among those of its sender, body.
 fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
@@ -186,20 +193,25 @@ fn a_whole_hybrid_handshake_is_safe_and_one_without_its_client_hello_is_not_seen
 
 #[test]
 fn a_server_that_answers_the_clients_finished_with_nothing_longer_than_an_alert_is_not_safe() {
-    let record = |from: u16, lengths: &[u8]| {
-        let one = |length: &u8| [&[0x2e, 0, 0, 0, *length][..], &vec![0x5a; usize::from(*length)]].concat();
+    let record = |from: u16, first: u8, lengths: &[u8]| {
+        let one = |length: &u8| [&[first, 0, 0, 0, *length][..], &vec![0x5a; usize::from(*length)]].concat();
         (PROTECTED, from, lengths.iter().flat_map(one).collect::<Vec<u8>>())
     };
     let (client, server) = (hello(CLIENT_HELLO).body(), hello(SERVER_HELLO).body());
     let hellos = [(CLIENT_HELLO, 0, client), (SERVER_HELLO, 0, server)];
     let behind = |rest: &[(u8, u16, Vec<u8>)]| verdict(&[&hellos[..], rest].concat()).0;
     // OpenSSL chose the suite with SHA-384: a Finished is 77 octets.
-    let flights = [record(1, &[200]), record(0, &[77])];
+    let flights = [record(1, HANDSHAKE, &[200]), record(0, HANDSHAKE, &[77])];
     assert_eq!(behind(&flights), Verdict::NotSeen);
-    let then = |lengths: &[u8]| behind(&[&flights[..], &[record(1, lengths)]].concat());
-    assert_eq!(then(&[19]), Verdict::NotSeen, "an alert");
-    assert_eq!(then(&[35]), Verdict::QuantumSafe, "an ACK");
-    let short = [record(1, &[200]), record(0, &[30, 30]), record(1, &[35])];
+    let then = |first: u8, lengths: &[u8]| behind(&[&flights[..], &[record(1, first, lengths)]].concat());
+    assert_eq!(then(APPLICATION, &[19]), Verdict::NotSeen, "an alert");
+    assert_eq!(then(APPLICATION, &[35]), Verdict::QuantumSafe, "an ACK");
+    assert_eq!(then(HANDSHAKE, &[200]), Verdict::NotSeen, "its flight again");
+    let short = [
+        record(1, HANDSHAKE, &[200]),
+        record(0, HANDSHAKE, &[30, 30]),
+        record(1, APPLICATION, &[35]),
+    ];
     assert_eq!(
         behind(&short),
         Verdict::NotSeen,

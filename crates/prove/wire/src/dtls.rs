@@ -38,7 +38,8 @@ pub struct Dtls {
     /// By end: a protected record that can be a Finished was sent, before version 1.3 any, in 1.3
     /// one that is long enough.
     pub finished: [bool; 2],
-    /// In version 1.3: the server sent a record that is longer than an alert behind the client's Finished.
+    /// In version 1.3: behind the client's Finished the server sent a record that is longer than an
+    /// alert, under keys of application data.
     pub answered: Option<bool>,
     /// The first record with application data that is not encrypted. Over UDP only.
     pub data_in_plaintext: Option<Moment>,

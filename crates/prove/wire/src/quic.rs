@@ -6,6 +6,7 @@
 mod crypto;
 mod header;
 mod protected;
+mod segments;
 mod session;
 
 use crate::tls::Tls;
@@ -35,7 +36,9 @@ pub struct Quic {
     /// Of the protected ones, such with a short header: the handshake is over for who sends them.
     pub short: [u64; 2],
     /// Behind the client's first packet with a short header, the server sent a long one, or both ends sent such packets in turn
-    /// twice. A server that refuses the client's certificate sends a CONNECTION_CLOSE, which has a short header too.
+    /// twice, the server's of two lengths. A server that refuses the client's certificate sends a
+    /// CONNECTION_CLOSE, which has a short header too, and sends it again for packets that arrive
+    /// later (RFC 9000, section 10.2.1).
     pub answered: bool,
     /// The first 0-RTT packet: early data.
     pub early_data: Option<Moment>,

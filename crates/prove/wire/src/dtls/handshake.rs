@@ -48,6 +48,11 @@ pub(super) fn is_short(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| byte >> 5 == 1)
 }
 
+/// The bits of a short header that have the low ones of its epoch, and epoch 2: the keys of the
+/// handshake (RFC 9147, sections 4 and 6.1).
+const EPOCH: u8 = 0x03;
+const OF_HANDSHAKE: u8 = 0x02;
+
 /// Length of the encrypted record of DTLS 1.3 that these bytes begin with, and the bytes behind it.
 /// One with a connection identifier, whose length only its receiver knows, or without a length is
 /// taken to the end of the datagram.
@@ -96,8 +101,10 @@ impl Handshake {
         let alert = 2 + protection;
         for _ in 0..RECORDS {
             let Some((length, behind)) = short(bytes) else { return };
-            // A server may send its flight again: that is no answer, and an ACK is longer than an alert.
-            self.ends[from].answers |= self.ends[1 - from].finished && length > alert;
+            // A server may send its flight again, under the keys of the handshake: that is no
+            // answer.
+            let application = bytes[0] & EPOCH != OF_HANDSHAKE;
+            self.ends[from].answers |= self.ends[1 - from].finished && application && length > alert;
             self.ends[from].finished |= length >= finished;
             bytes = behind;
         }

@@ -7,6 +7,7 @@ use bartizan_registry::{QuicVersion, quic_version};
 use super::crypto::Crypto;
 use super::header::{self, Cid, Kind, Long, varint};
 use super::protected::Protected;
+use super::segments::segments;
 use super::{Close, Quic};
 use crate::allocation::allocated;
 use crate::cursor::Cursor;
@@ -17,8 +18,10 @@ use crate::{Moment, Seen, Side, tls};
 const KEYS: usize = 4;
 /// Connection identifiers that are remembered of one connection.
 const CIDS: usize = 8;
-/// Turns with short headers behind which the server has accepted the client: one that refuses it answers once.
+/// Turns with short headers behind which the server has accepted the client.
 const ANSWERED: u8 = 4;
+/// Bytes by which a CONNECTION_CLOSE that is sent again may be longer: its packet number grows.
+const NUMBER: usize = 4;
 /// A packet with a CONNECTION_CLOSE of a longer reason phrase than servers give: header, frame, 128 octets of it, tag.
 const LONGEST_CLOSE: usize = 1 + 20 + 4 + 7 + 128 + 16;
 /// Datagrams whose Initial packets are still opened behind the first packet with a short header: some may come late.
@@ -43,6 +46,32 @@ struct Known {
     keys: Arc<dyn InitialKeys>,
 }
 
+/// Packets with short headers of client and server in turn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    count: u8,
+    /// Bytes of the server's first one: a server that refuses the client sends it again for what
+    /// arrives later.
+    first: usize,
+}
+
+impl Turns {
+    fn take(&mut self, of_client: bool, bytes: usize) {
+        // The client has every turn with an even number.
+        if of_client != (self.count % 2 == 0) || self.count == ANSWERED {
+            return;
+        }
+        if of_client {
+            self.count += 1;
+        } else if bytes > LONGEST_CLOSE || self.count > 1 && bytes.abs_diff(self.first) > NUMBER {
+            self.count = ANSWERED;
+        } else if self.count == 1 {
+            self.first = bytes;
+            self.count += 1;
+        }
+    }
+}
+
 /// Reads one connection. Its ends are numbered: 0 sent first.
 #[derive(Clone)]
 pub(crate) struct Session {
@@ -65,7 +94,7 @@ pub(crate) struct Session {
     protected: [u64; 2],
     short: [u64; 2],
     /// By the end that is the client: packets with a short header of the client and of the server in turn.
-    turns: [u8; 2],
+    turns: [Turns; 2],
     later: Protected,
     /// Datagrams that are still looked at for Initial packets.
     left: Option<u8>,
@@ -87,7 +116,7 @@ impl Session {
             new: 0,
             protected: [0; 2],
             short: [0; 2],
-            turns: [0; 2],
+            turns: Default::default(),
             later: Protected::default(),
             left: None,
         }
@@ -112,7 +141,8 @@ impl Session {
             + allocated(self.cids.capacity() * size_of::<Cid>())
     }
 
-    /// Takes a datagram of an end. One that begins another connection is not taken.
+    /// Takes a datagram of an end, or several that it sent at once. One that begins another
+    /// connection is not taken.
     pub(crate) fn datagram(
         &mut self,
         payload: &[u8],
@@ -121,6 +151,16 @@ impl Session {
         at: Moment,
         keys: Option<&dyn Keys>,
     ) -> Taken {
+        for (place, (segment, missing)) in segments(payload, missing, &self.cids).enumerate() {
+            let taken = self.segment(segment, missing, from, at, keys);
+            if place == 0 && taken == Taken::Another {
+                return Taken::Another;
+            }
+        }
+        Taken::Here
+    }
+
+    fn segment(&mut self, payload: &[u8], missing: usize, from: usize, at: Moment, keys: Option<&dyn Keys>) -> Taken {
         let mut bytes = payload;
         let mut first = true;
         while !bytes.is_empty() {
@@ -129,12 +169,7 @@ impl Session {
                 if bytes[0] != 0 {
                     self.short[from] += 1;
                     for (client, turns) in self.turns.iter_mut().enumerate() {
-                        // The client has every turn with an even number.
-                        let awaited = if *turns % 2 == 0 { client } else { 1 - client };
-                        if awaited == from && *turns < ANSWERED {
-                            let accepts = from != client && bytes.len() + missing > LONGEST_CLOSE;
-                            *turns = if accepts { ANSWERED } else { *turns + 1 };
-                        }
+                        turns.take(from == client, bytes.len() + missing);
                     }
                     self.protected[from] += 1;
                     self.left.get_or_insert(BEHIND);
@@ -480,8 +515,33 @@ impl Session {
             tls: self.tls.outcome(),
             protected: by_side(self.protected),
             short: by_side(self.short),
-            answered: self.turns[self.client.unwrap_or(0)] == ANSWERED,
+            answered: self.turns[self.client.unwrap_or(0)].count == ANSWERED,
             ..self.shown
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_close_that_is_sent_again_does_not_accept_the_client() {
+        let mut turns = Turns::default();
+        for length in [60, 60, 61, 63] {
+            turns.take(true, 900);
+            turns.take(false, length);
+        }
+        assert_ne!(turns.count, ANSWERED);
+        // Something else is no close.
+        turns.take(true, 40);
+        turns.take(false, 34);
+        assert_eq!(turns.count, ANSWERED);
+        let mut turns = Turns::default();
+        turns.take(false, 1200);
+        turns.take(true, 90);
+        assert_ne!(turns.count, ANSWERED, "before the client's Finished");
+        turns.take(false, 1200);
+        assert_eq!(turns.count, ANSWERED);
     }
 }
