@@ -3,7 +3,7 @@
 use crate::spoken;
 use bartizan_posture::{Answer, Kind, Verdict};
 use bartizan_wire::Side;
-use bartizan_wire::datagrams::Named;
+use bartizan_wire::datagrams::{DatagramProtocol, Named};
 use bartizan_wire::plaintext::Plaintext;
 use spoken::{connection, handshake, lines, observe, packet};
 
@@ -75,6 +75,43 @@ fn losing_any_packet_of_a_starttls_makes_nothing_worse_than_unproven_and_nothing
             }
         }
     }
+}
+
+#[test]
+fn one_header_among_datagrams_of_no_known_protocol_names_none() {
+    let datagrams = |payloads: &[Vec<u8>]| {
+        let packets = payloads.iter().map(|payload| {
+            let mut bytes = vec![0x9c, 0x40, 0x00, 0x7b];
+            bytes.extend((8 + payload.len() as u16).to_be_bytes());
+            bytes.extend([0, 0]);
+            bytes.extend(payload);
+            packet(17, Side::Client, &bytes)
+        });
+        let judged = observe(&packets.collect::<Vec<_>>());
+        judged.iter().map(|posture| posture.kind).collect::<Vec<_>>()
+    };
+    let ciphertext = vec![0xe5; 64];
+    // To port 123: NTP, RADIUS, eCPRI's delay measurement and RTCP.
+    let mut ntp = vec![0x23];
+    ntp.resize(48, 0);
+    let radius = [&[1, 7, 0, 20][..], &[9; 16]].concat();
+    let mut ecpri = vec![0x10, 5, 0, 20];
+    ecpri.resize(24, 0);
+    let rtcp = vec![0x80, 201, 0, 1, 1, 2, 3, 4];
+    for (name, header) in [
+        (Named::Ntp, ntp),
+        (Named::Radius, radius),
+        (Named::Ecpri, ecpri),
+        (Named::Rtcp, rtcp),
+    ] {
+        assert_eq!(datagrams(&[header.clone()]), [Kind::Named(name)]);
+        let among = datagrams(&[ciphertext.clone(), header, ciphertext.clone()]);
+        assert_eq!(among, [Kind::NotRead(DatagramProtocol::Udp)], "{}", name.name());
+    }
+    // Text is no chance.
+    let sip = b"INVITE sip:bob@example.test SIP/2.0\r\n\r\n".to_vec();
+    let kinds = datagrams(&[b"\r\n\r\n".to_vec(), sip]);
+    assert!(kinds.contains(&Kind::Named(Named::Sip)), "{kinds:?}");
 }
 
 #[test]

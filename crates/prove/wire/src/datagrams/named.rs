@@ -112,6 +112,35 @@ impl Named {
         }
     }
 
+    /// Returns true if other datagrams may look like one by chance: next to datagrams of no known
+    /// protocol it is none.
+    pub(crate) fn is_weak(self) -> bool {
+        match self {
+            Self::Radius
+            | Self::Gtp1C
+            | Self::GtpPrime
+            | Self::Rtcp
+            | Self::Ntp
+            | Self::Ptp
+            | Self::OpenVpn
+            | Self::Nfapi
+            | Self::Ecpri => true,
+            // A cookie, text, or elements that fill the datagram.
+            Self::WireGuard
+            | Self::Sip
+            | Self::Ssdp
+            | Self::Snmp1
+            | Self::Snmp2
+            | Self::Snmp3
+            | Self::Snmp3Private
+            | Self::Rtp
+            | Self::Stun
+            | Self::Dns
+            | Self::Syslog
+            | Self::Dhcp => false,
+        }
+    }
+
     /// Returns true if everything it sends is readable.
     #[must_use]
     pub fn is_plaintext(self) -> bool {
@@ -280,18 +309,41 @@ fn is_gtp(bytes: &[u8], sent: usize) -> bool {
     length_at(bytes, 2).is_some_and(|length| length + 8 == sent)
 }
 
-/// Protocol type GTP', with a header of six bytes, or of twenty in version 0 (TS 32.295, section 6.1.1).
+/// Protocol type GTP' and its spare bits, a type that is assigned, and a header of six bytes, or of
+/// twenty in version 0 (TS 32.295, section 6.1.1).
 fn is_gtp_prime(bytes: &[u8], sent: usize) -> bool {
     let length = length_at(bytes, 2);
-    bytes[0] & 0x10 == 0 && bytes[0] >> 5 <= 2 && length.is_some_and(|length| length + 6 == sent || length + 20 == sent)
+    let known = matches!(bytes.get(1), Some(1..=7 | 240 | 241));
+    known
+        && bytes[0] & 0x1e == 0x0e
+        && bytes[0] >> 5 <= 2
+        && length.is_some_and(|length| length + 6 == sent || length + 20 == sent)
 }
 
-/// Packets that fill the datagram (RFC 3550, section 6.1). The trailer of SRTCP is encrypted with
-/// them: only the first shows.
+/// A first packet with room for its report blocks, and behind it nothing, another packet or an
+/// SRTCP index and tag (RFC 3550, sections 6.1 and 6.4; RFC 3711, section 3.4). SRTCP encrypts the
+/// others.
 fn is_rtcp(bytes: &[u8], sent: usize) -> bool {
-    let known = bytes.get(1).is_some_and(|kind| (200..=207).contains(kind));
-    let length = length_at(bytes, 2).map(|words| 4 * (words + 1));
-    known && length.is_some_and(|length| length <= sent && length >= 8)
+    /// An index of four bytes and the shortest tag.
+    const SRTCP: usize = 8;
+    let (Some(&kind), Some(words)) = (bytes.get(1), length_at(bytes, 2)) else {
+        return false;
+    };
+    let blocks = 6 * usize::from(bytes[0] & 0x1f);
+    let least = match kind {
+        200 => 6 + blocks,
+        201 => 1 + blocks,
+        // Reduced-size packets of feedback (RFC 5506).
+        204..=206 => 2,
+        _ => return false,
+    };
+    let length = 4 * (words + 1);
+    let follows = match bytes.get(length..) {
+        Some(&[first, kind, ..]) => first >> 6 == 2 && (200..=207).contains(&kind),
+        Some(_) => length == sent,
+        None => length <= sent,
+    };
+    words >= least && (follows || length + SRTCP <= sent)
 }
 
 /// A magic cookie, and a length from behind the header (RFC 8489, section 5).
@@ -299,9 +351,24 @@ fn is_stun(bytes: &[u8], sent: usize) -> bool {
     bytes.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42]) && length_at(bytes, 2).is_some_and(|length| length + 20 == sent)
 }
 
-/// Between the ports of client and server (RFC 8415, section 7.2).
+/// Between the ports of client and server (RFC 8415, section 7.2), with options that fill the
+/// message (sections 8 and 21.1).
 fn is_dhcp_of_ipv6(udp: &Udp<'_>) -> bool {
-    matches!((udp.source_port, udp.destination_port), (546, 547) | (547, 546))
+    let between = matches!(
+        (udp.source_port, udp.destination_port),
+        (546, 547) | (547, 546) | (547, 547)
+    );
+    let header = if matches!(udp.payload[0], 12 | 13) { 34 } else { 4 };
+    let Some(mut options) = udp.payload.get(header..).filter(|_| between) else {
+        return false;
+    };
+    while let Some(length) = length_at(options, 2) {
+        match options.get(4 + length..) {
+            Some(rest) => options = rest,
+            None => return udp.missing > 0,
+        }
+    }
+    options.is_empty() || udp.missing > 0
 }
 
 fn is_dhcp(bytes: &[u8]) -> bool {
@@ -326,10 +393,34 @@ fn is_radius(bytes: &[u8], sent: usize) -> bool {
     attributes.is_empty()
 }
 
-/// Version 1 to 4, and a header of 48 bytes but in messages for control.
+/// Version 1 to 4, and fields of a header in the ranges of a clock (RFC 5905, section 7.3), or a
+/// message for control whose data fill it (RFC 9327, section 2).
 fn is_ntp(bytes: &[u8], sent: usize) -> bool {
+    /// Octets that a key identifier and a digest take.
+    const DIGESTS: [usize; 3] = [0, 20, 24];
     let (version, mode) = (bytes[0] >> 3 & 7, bytes[0] & 7);
-    (1..=4).contains(&version) && ((1..=5).contains(&mode) && sent >= 48 || mode >= 6 && sent >= 8)
+    if !(1..=4).contains(&version) {
+        return false;
+    }
+    match (mode, bytes) {
+        (1..=5, [_, stratum, poll, precision, delay @ ..]) => {
+            // Root delay and root dispersion are below 16 seconds, and a client may send neither.
+            let small = |at: usize| length_at(delay, at).is_some_and(|seconds| seconds < 16);
+            let plausible = (-40..=32).contains(&precision.cast_signed()) && *poll <= 17 && *stratum <= 16;
+            plausible && small(0) && small(4) && sent >= 48 && sent.is_multiple_of(4)
+        }
+        (6, _) => length_at(bytes, 10).is_some_and(|data| {
+            let end = (12 + data).next_multiple_of(4);
+            DIGESTS.iter().any(|digest| end + digest == sent) || 12 + data == sent
+        }),
+        // ntpd's own: items of one size behind a header of eight.
+        (7, &[_, _, _, _, high, low, mbz, size, ..]) => {
+            let items = usize::from(u16::from_be_bytes([high & 0x0f, low]));
+            let length = 8 + items * usize::from(u16::from_be_bytes([mbz, size]));
+            mbz & 0xf0 == 0 && (length == sent || matches!(sent, 48 | 192 | 216) && length <= sent)
+        }
+        _ => false,
+    }
 }
 
 fn is_ptp(bytes: &[u8], sent: usize) -> bool {
@@ -343,7 +434,12 @@ fn is_ecpri(bytes: &[u8], sent: usize) -> bool {
     // have a length there too.
     let sound = match bytes.get(1) {
         Some(0 | 2) => bytes.get(7) == Some(&0x80) && bytes.get(8).is_some_and(|first| first & 0x70 == 0x10),
-        Some(1 | 3..=11) => true,
+        // The fixed fields of the other types (eCPRI 2.0, sections 3.2.4.2 to 3.2.4.8).
+        Some(1 | 6 | 7) => sent >= 4 + 4,
+        Some(3) => sent >= 4 + 8,
+        Some(4) => sent >= 4 + 12,
+        Some(5) => sent >= 4 + 20 && bytes.get(5).is_some_and(|action| *action <= 5),
+        Some(8..=11) => sent >= 4 + 4,
         _ => false,
     };
     sound && length_at(bytes, 2).is_some_and(|length| length > 0 && length + 4 == sent)
@@ -430,6 +526,12 @@ impl Numbered {
             self.fitting = self.fitting.saturating_add(1);
         }
         self.sources[from] = Some((source, number));
+    }
+
+    /// Returns true if none was anything else so far: RTCP may go between the same sockets
+    /// (RFC 5761).
+    pub(crate) fn may_be_rtp(&self) -> bool {
+        !self.other
     }
 
     /// Returns true if all packets were RTP.

@@ -115,10 +115,8 @@ impl DatagramProtocol {
             Self::GtpU => {
                 first & 0xf0 == 0x30 && (length + 8 == sent || is_padded(udp.payload, kind, length + 8, sent))
             }
-            // Version 1; two messages may follow each other where bit 3 says so (TS 29.244, section 7.2.2.2).
-            Self::Pfcp => first & 0xe0 == 0x20 && kind != 0 && fits(first & 0x04 != 0, length + 4, sent),
-            // Version 2, and piggybacking (TS 29.274, section 5.1).
-            Self::GtpC => first & 0xe0 == 0x40 && kind != 0 && fits(first & 0x10 != 0, length + 4, sent),
+            Self::Pfcp => fills(udp.payload, sent, pfcp),
+            Self::GtpC => fills(udp.payload, sent, gtp_c),
             _ => false,
         }
     }
@@ -170,9 +168,44 @@ fn is_padded(payload: &[u8], kind: u8, message: usize, sent: usize) -> bool {
     known && payload[0] & 0x08 == 0 && (message..=message + PADDING).contains(&sent)
 }
 
-/// Returns true if a message fills the datagram, or leaves room for the one that follows it.
-fn fits(another_follows: bool, message: usize, sent: usize) -> bool {
-    message == sent || (another_follows && message < sent)
+/// Bytes of a message, and whether another follows it in the datagram.
+type Message = Option<(usize, bool)>;
+
+/// A message of PFCP, version 1 (TS 29.244, sections 7.2.2.1 and 7.2.2.4): those of nodes have no
+/// session, and the others have one.
+fn pfcp([first, kind, high, low]: [u8; 4]) -> Message {
+    let of_session = first & 0x01 != 0;
+    let kinds = if of_session { 50..=99 } else { 1..=49 };
+    let least = if of_session { 12 } else { 4 };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    (first & 0xf8 == 0x20 && kinds.contains(&kind) && length >= least).then_some((length + 4, first & 0x04 != 0))
+}
+
+/// A message of GTPv2-C, with a tunnel or without one (TS 29.274, section 5.1).
+fn gtp_c([first, kind, high, low]: [u8; 4]) -> Message {
+    let least = if first & 0x08 != 0 { 8 } else { 4 };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    (first & 0xe3 == 0x40 && kind != 0 && length >= least).then_some((length + 4, first & 0x10 != 0))
+}
+
+/// Returns true if messages fill a datagram, as far as it was captured.
+fn fills(mut payload: &[u8], mut sent: usize, message: fn([u8; 4]) -> Message) -> bool {
+    /// Messages that are looked at.
+    const MOST: usize = 16;
+    for _ in 0..MOST {
+        let Some(&header) = payload.first_chunk() else {
+            return payload.len() < sent;
+        };
+        match message(header) {
+            Some((length, _)) if length == sent => return true,
+            Some((length, true)) if length < sent => {
+                payload = payload.get(length..).unwrap_or_default();
+                sent -= length;
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The protocol of a datagram; of QUIC only packets with a long header show it.

@@ -186,7 +186,13 @@ impl Datagrams {
                 missing: udp.missing,
             },
         );
-        let protocol = datagrams::recognise(udp).unwrap_or_else(|| self.continued(udp, ends, path));
+        let protocol = match datagrams::recognise(udp) {
+            Some(DatagramProtocol::Named(named)) if named.is_weak() && self.is_other(named, ends, path) => {
+                DatagramProtocol::Udp
+            }
+            Some(protocol) => protocol,
+            None => self.continued(udp, ends, path),
+        };
         match protocol {
             DatagramProtocol::Quic => self.quic(udp, ends, path, &origin, bounds, sink),
             DatagramProtocol::Dtls => self.dtls(udp, ends, path, &origin, bounds, sink),
@@ -223,6 +229,16 @@ impl Datagrams {
         match self.seen.get(&dtls).map(|one| &one.reader) {
             Some(Reader::Dtls(session)) if session.has(udp.payload) => DatagramProtocol::Dtls,
             _ => DatagramProtocol::Udp,
+        }
+    }
+
+    /// True where the datagrams before between these sockets are of no known protocol: one that
+    /// looks like a known one is no proof against them.
+    fn is_other(&self, named: Named, ends: [End; 2], path: PathId) -> bool {
+        let unknown = Key::new(DatagramProtocol::Udp, path, ends);
+        match self.seen.get(&unknown).map(|one| &one.reader) {
+            Some(Reader::Udp(numbered)) => named != Named::Rtcp || !numbered.may_be_rtp(),
+            _ => false,
         }
     }
 

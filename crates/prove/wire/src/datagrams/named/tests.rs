@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::datagrams::{DatagramProtocol, recognise};
 
 fn on(ports: [u16; 2], payload: &[u8]) -> Udp<'_> {
     Udp {
@@ -57,7 +58,7 @@ fn messages() -> Vec<(Named, u16, Vec<u8>)> {
         (Named::Snmp3Private, any, snmp(3, &header(0x07))),
         (Named::Gtp1C, 2123, vec![0x32, 1, 0, 6, 0, 0, 0, 0, 0, 1, 0, 0, 14, 0]),
         (Named::GtpPrime, 3386, vec![0x4e, 1, 0, 2, 0, 1, 14, 0]),
-        (Named::Rtcp, any, vec![0x80, 200, 0, 1, 1, 2, 3, 4]),
+        (Named::Rtcp, any, vec![0x80, 201, 0, 1, 1, 2, 3, 4]),
         (Named::Stun, any, padded(&[0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42], 20)),
         (
             Named::Dns,
@@ -151,5 +152,111 @@ proptest! {
         let udp = Udp { missing: message.len() - there, ..on([50_000, port], &message[..there]) };
         let found = named(&udp);
         prop_assert!(found.is_none() || found == Some(name) || found == Some(Named::Dns), "{:?}", found);
+    }
+}
+
+/// Ports that a name is looked for on, and one that tells nothing.
+fn ports() -> Vec<u16> {
+    let known = Named::ALL.iter().flat_map(|named| named.ports());
+    known.copied().chain([2152, 8805, 40_123]).collect()
+}
+
+#[test]
+fn noise_is_no_protocol_on_any_port() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = [0; 256];
+    for round in 0..60_000_usize {
+        for chunk in bytes.chunks_mut(8) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            chunk.copy_from_slice(&state.to_be_bytes());
+        }
+        let datagram = &bytes[..12 + round % 240];
+        for port in ports() {
+            let found = recognise(&on([50_000, port], datagram));
+            // Neither is called plaintext, and datagrams next to it take RTCP's name away.
+            let harmless = matches!(
+                found,
+                None | Some(DatagramProtocol::Named(Named::OpenVpn | Named::Rtcp))
+            );
+            assert!(harmless, "{found:?} on {port}: {datagram:02x?}");
+        }
+    }
+}
+
+/// The payloads of TCP, UDP, SCTP and ESP in a capture of Ethernet frames with IPv4 or IPv6.
+fn payloads(file: &[u8]) -> Vec<Vec<u8>> {
+    let mut reader = crate::CaptureReader::new();
+    reader.push(file);
+    let mut payloads = Vec::new();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        let frame = packet.data;
+        let (protocol, transport) = match frame.get(12..14) {
+            Some([8, 0]) => (frame[23], 14 + 4 * usize::from(frame[14] & 0x0f)),
+            Some([0x86, 0xdd]) => (frame[20], 54),
+            _ => continue,
+        };
+        let header = match protocol {
+            6 => 4 * usize::from(frame.get(transport + 12).map_or(0, |first| first >> 4)),
+            17 | 50 => 8,
+            132 => 28,
+            _ => continue,
+        };
+        payloads.extend(frame.get(transport + header..).map(<[u8]>::to_vec));
+    }
+    payloads
+}
+
+#[test]
+fn no_packet_of_a_recorded_protocol_gets_the_name_of_another() {
+    let captures: [(&str, &[u8]); 11] = [
+        ("dtls", include_bytes!("../../../tests/data/dtls.pcap")),
+        ("dtls13", include_bytes!("../../../tests/data/dtls13.pcap")),
+        ("e2", include_bytes!("../../../tests/data/e2-flexric-kpm.pcap")),
+        (
+            "n2",
+            include_bytes!("../../../tests/data/n2-free5gc-two-registrations.pcap"),
+        ),
+        ("ssh", include_bytes!("../../../tests/data/openssh-10.0.pcap")),
+        ("tls", include_bytes!("../../../tests/data/openssl-3.5.7.pcap")),
+        ("proxies", include_bytes!("../../../tests/data/proxies.pcap")),
+        ("quic", include_bytes!("../../../tests/data/quic.pcap")),
+        (
+            "sbi",
+            include_bytes!("../../../tests/data/sbi-free5gc-two-registrations.pcap"),
+        ),
+        ("starttls", include_bytes!("../../../tests/data/starttls.pcap")),
+        ("ike, esp", include_bytes!("../../../tests/data/strongswan-6.1.0.pcap")),
+    ];
+    for (capture, file) in captures {
+        let payloads = payloads(file);
+        assert!(payloads.len() > 10, "{capture}: {}", payloads.len());
+        for (number, payload) in payloads.iter().filter(|payload| !payload.is_empty()).enumerate() {
+            for port in ports() {
+                let found = named(&on([50_000, port], payload));
+                // OpenVPN's first byte is all that it shows, and it is looked for on its port
+                // alone.
+                let expected = matches!(found, None | Some(Named::OpenVpn)) || payload.starts_with(b"HTTP/1.1 200");
+                assert!(
+                    expected,
+                    "{capture}, payload {number}: {found:?} on {port}: {payload:02x?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_message_of_a_named_protocol_gets_the_name_of_another_on_its_port() {
+    for (name, _, message) in messages() {
+        for port in ports() {
+            match named(&on([50_000, port], &message)) {
+                // OpenVPN's first byte is all that it shows, and it is looked for on its port
+                // alone.
+                None | Some(Named::OpenVpn) => {}
+                Some(found) => assert_eq!(found, name, "on {port}"),
+            }
+        }
     }
 }
