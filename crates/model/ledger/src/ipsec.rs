@@ -252,6 +252,9 @@ pub struct Authentication {
     /// empty if it was not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peer_chain: Vec<String>,
+    /// The same of our own certificates; empty where the daemon does not report it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local_chain: Vec<String>,
     /// Risk that a quantum computer impersonates the peer later, independent of the confidentiality
     /// of recorded traffic.
     pub forgery: Forgery,

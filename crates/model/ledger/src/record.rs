@@ -114,6 +114,10 @@ pub struct Handshake {
     /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
     #[serde(default)]
     pub chain: Vec<Certificate>,
+    /// The chain that the writer sent, leaf first; empty on resumption, and where the handshake was
+    /// refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local_chain: Vec<Certificate>,
     /// Bytes of TLS records up to the end of the handshake.
     pub bytes: Bytes,
     /// Durations.

@@ -23,6 +23,7 @@ fn refused(from: &str, reason: &str) -> Event {
         peer_address: SocketAddr::new(from.parse().unwrap(), 40_000),
         negotiated: None,
         chain: Vec::new(),
+        local_chain: Vec::new(),
         bytes: Bytes::default(),
         times: Times::default(),
         verdict: Verdict::Refused {

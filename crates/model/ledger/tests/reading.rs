@@ -72,7 +72,10 @@ fn handshake() -> impl Strategy<Value = Handshake> {
     );
     let what = (
         proptest::option::of(negotiated()),
-        prop::collection::vec(certificate(), 0..3),
+        [
+            prop::collection::vec(certificate(), 0..3),
+            prop::collection::vec(certificate(), 0..3),
+        ],
         bytes(),
         any::<(u64, u64)>(),
         verdict(),
@@ -85,7 +88,8 @@ fn handshake() -> impl Strategy<Value = Handshake> {
         local_address: flat(who.4.0),
         peer_address: flat(who.4.1),
         negotiated: what.0,
-        chain: what.1,
+        chain: what.1[0].clone(),
+        local_chain: what.1[1].clone(),
         bytes: what.2,
         times: Times {
             connect_us: what.3.0,

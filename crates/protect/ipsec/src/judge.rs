@@ -274,7 +274,11 @@ fn wanted(policy: &Policy) -> String {
 
 /// What charon says of how both ends proved themselves, and whether a future quantum computer could forge it.
 #[must_use]
-pub fn authentication(local: Option<String>, peer: Option<String>, peer_chain: Vec<String>) -> Option<Authentication> {
+pub fn authentication(
+    local: Option<String>,
+    peer: Option<String>,
+    [local_chain, peer_chain]: [Vec<String>; 2],
+) -> Option<Authentication> {
     if local.is_none() && peer.is_none() {
         return None;
     }
@@ -298,6 +302,7 @@ pub fn authentication(local: Option<String>, peer: Option<String>, peer_chain: V
         local,
         peer,
         peer_chain,
+        local_chain,
         forgery,
     })
 }

@@ -103,6 +103,7 @@ impl ResolvesClientCert for ClientRole {
         {
             let mut state = handshake.state();
             state.local_signature = chosen.map(OwnCertificate::scheme);
+            state.local_chain = chosen.map(OwnCertificate::shared_chain).unwrap_or_default();
             state.offered.schemes = Some(schemes.iter().copied().map(scheme::from_rustls).collect());
         }
         if chosen.is_none() {

@@ -79,6 +79,8 @@ pub(crate) struct State {
     server_hello: HelloReader,
     pub(crate) offered: Offered,
     pub(crate) local_signature: Option<SignatureScheme>,
+    /// The chain of the certificate that this node showed, leaf first.
+    pub(crate) local_chain: Arc<[ledger::Certificate]>,
     peer_signature: Option<SignatureScheme>,
     /// What the peer presented in this handshake.
     chain: Option<Arc<Chain>>,
@@ -114,6 +116,7 @@ impl Handshake {
                 server_hello: HelloReader::server(),
                 offered: Offered::default(),
                 local_signature: None,
+                local_chain: Arc::default(),
                 peer_signature: None,
                 chain: None,
                 candidates: Vec::new(),

@@ -66,6 +66,7 @@ impl ResolvesServerCert for Handshake {
             let schemes = hello.signature_schemes().iter().copied();
             state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
             state.local_signature = chosen.map(OwnCertificate::scheme);
+            state.local_chain = chosen.map(OwnCertificate::shared_chain).unwrap_or_default();
         }
         // For a peer that verifies none of them rustls refuses, with the alert that belongs to it.
         // No certificate is sent that the policy does not accept.

@@ -28,6 +28,8 @@ pub struct Established {
     pub negotiated: ledger::Negotiated,
     /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
     pub chain: Arc<[ledger::Certificate]>,
+    /// The chain that this node sent, leaf first; empty on resumption.
+    pub local_chain: Arc<[ledger::Certificate]>,
     /// How packets show this handshake.
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended; in QUIC of the messages themselves.

@@ -298,7 +298,7 @@ pub(crate) struct Shown<'a> {
     signature: &'a str,
 }
 
-/// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
+/// The word of ledgers on one end: its signature and its chain from either end's record.
 fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
     let entries: Vec<&Entry> = evidence.entries().collect();
     by_records(&entries, scheme(evidence, side), side)
@@ -358,8 +358,17 @@ pub(crate) fn by_records(entries: &[&Entry], signed: Option<(SignatureScheme, So
             });
         }
     };
-    Some(match witness.map(|entry| entry.handshake.chain.as_slice()) {
-        Some(chain) if !chain.is_empty() => by_chain(&how, chain.iter().map(Shown::recorded), sources),
+    let received = witness.map_or(&[][..], |entry| &entry.handshake.chain);
+    let own = reported.iter().filter(|(entry, _)| !is_peer(&entry.handshake, side));
+    let sent = own.map(|(entry, _)| entry.handshake.local_chain.as_slice());
+    let sent = sent.filter(|_| !resumed).find(|chain| !chain.is_empty()).unwrap_or(&[]);
+    let leaf = |chain: &[Certificate]| chain.first().map(|leaf| leaf.sha256.clone());
+    if !received.is_empty() && !sent.is_empty() && leaf(received) != leaf(sent) {
+        let because = format!("{how}; the ledgers of both ends name different certificates for it");
+        return Some(End::new(Answer::Yes, Verdict::NotObservable, because, sources));
+    }
+    Some(match if received.is_empty() { sent } else { received } {
+        chain if !chain.is_empty() => by_chain(&how, chain.iter().map(Shown::recorded), sources),
         _ => {
             let because = format!("{how}; its certificates are in no ledger given");
             End::new(Answer::Yes, Verdict::NotObservable, because, sources)

@@ -416,13 +416,20 @@ fn unknown(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::NotObservable | Verdict::NotSeen)
 }
 
-/// How a peer proved who it is, where no quantum computer forges it: neither its signature nor one of its certificates', up to the one by a root,
-/// which is trusted by being known.
-fn holding(authentication: &Authentication) -> Option<&str> {
+/// Proof of a peer, or of the writer, where no quantum computer forges it: neither its
+/// signature nor one of its certificates', up to the one by a root, which is trusted by being
+/// known.
+fn holding(authentication: &Authentication, own: bool) -> Option<&str> {
     let safe = |name: &String| x509_algorithm_named(name).is_some_and(|known| known.safety == Safety::QuantumSafe);
-    let chain = &authentication.peer_chain;
-    let holds = authentication.forgery == Forgery::NotKnown && !chain.is_empty() && chain.iter().all(safe);
-    authentication.peer.as_deref().filter(|_| holds)
+    let (method, chain) = match own {
+        true => (&authentication.local, &authentication.local_chain),
+        false => (&authentication.peer, &authentication.peer_chain),
+    };
+    let method = method.as_deref()?;
+    let signs = |name| bartizan_registry::mentions(method, name);
+    let signs = signs("ml-dsa") || signs("slh-dsa");
+    let known = own || authentication.forgery == Forgery::NotKnown;
+    (signs && known && !chain.is_empty() && chain.iter().all(safe)).then_some(method)
 }
 
 /// How each end proved who it is. A ledger knows its own end's method by name; what a forger can do it says of the peer.
@@ -470,18 +477,28 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
     } else if let Some((entry, authentication)) = peers().next()
         && unknown(posture.authenticity.verdict())
     {
-        // Each end's ledger vouches for its peer: it takes those of both.
-        let of = |direction: Direction| {
+        // An end's ledger vouches for its peer, and where the peer has none for what it sent
+        // itself.
+        let of = |direction: Direction, own: bool| {
             let mut those = peers().filter(|(entry, _)| entry.record.direction == direction);
-            those.find_map(|(entry, authentication)| Some((entry, holding(authentication)?)))
+            those.find_map(|(entry, authentication)| Some((entry, holding(authentication, own)?)))
         };
-        if let (Some((one, responder)), Some((other, initiator))) = (of(Direction::Outbound), of(Direction::Inbound)) {
+        let end = |by: Direction, itself: Direction| match peers().any(|(entry, _)| entry.record.direction == by) {
+            true => of(by, false),
+            false => of(itself, true),
+        };
+        let responder = end(Direction::Outbound, Direction::Inbound);
+        let initiator = end(Direction::Inbound, Direction::Outbound);
+        if let (Some((one, responder)), Some((other, initiator))) = (responder, initiator) {
             let because = format!(
-                "initiator and responder proved themselves by {initiator} and {responder} under certificates that are post-quantum too, by the \
-                 ledgers of {} and {}",
-                other.node, one.node
+                "initiator and responder proved themselves by {initiator} and {responder} under certificates that are post-quantum too, by {}",
+                match other.node == one.node {
+                    true => format!("the ledger of {}", one.node),
+                    false => format!("the ledgers of {} and {}", other.node, one.node),
+                }
             );
-            let sources = vec![other.source.clone(), one.source.clone()];
+            let mut sources = vec![other.source.clone(), one.source.clone()];
+            sources.dedup();
             posture.authenticity = Judgement::new(Verdict::QuantumSafe, because, sources);
             return;
         }

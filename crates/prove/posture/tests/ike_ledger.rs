@@ -345,6 +345,12 @@ fn an_ike_sa_whose_both_ends_proved_themselves_by_ml_dsa_and_chains_of_it_is_qua
             .collect::<Vec<_>>()
     };
     let safe = ["id-ml-dsa-65", "id-ml-dsa-87"];
+    let own = |chain: &[&str]| {
+        let mut record = record("outbound", "ML_DSA_65", &safe);
+        record["authentication"]["local"] = json!("ML_DSA_65");
+        record["authentication"]["local_chain"] = json!(chain);
+        record
+    };
     for (records, verdict) in [
         (both(&safe, &safe[..1]), Verdict::QuantumSafe),
         (
@@ -354,6 +360,17 @@ fn an_ike_sa_whose_both_ends_proved_themselves_by_ml_dsa_and_chains_of_it_is_qua
         (both(&safe, &["of-a-kind-that-nobody-knows"]), Verdict::NotObservable),
         (both(&safe, &[]), Verdict::NotObservable),
         (vec![record("outbound", "ML_DSA_65", &safe)], Verdict::NotObservable),
+        // One end's ledger, with what it sent itself.
+        (vec![own(&safe)], Verdict::QuantumSafe),
+        (vec![own(&["ecdsa-with-SHA384"])], Verdict::NotObservable),
+        // The other end's ledger outweighs that.
+        (
+            vec![
+                own(&safe),
+                record("inbound", "ML_DSA_65", &["id-ml-dsa-65", "ecdsa-with-SHA384"]),
+            ],
+            Verdict::NotObservable,
+        ),
     ] {
         let (ike, _) = situation(3, 0, &records);
         let judged = &ike[0].posture.authenticity;

@@ -65,6 +65,7 @@ struct Written {
     peer: Option<SignatureScheme>,
     resumed: bool,
     chain: Vec<ledger::Certificate>,
+    local_chain: Vec<ledger::Certificate>,
     verdict: ledger::Verdict,
 }
 
@@ -77,6 +78,7 @@ impl Written {
             peer: Some(SignatureScheme::MLDSA65),
             resumed: false,
             chain: vec![certificate("id-ml-dsa-65", "id-ml-dsa-87")],
+            local_chain: Vec::new(),
             verdict: ledger::Verdict::Accepted,
         }
     }
@@ -113,6 +115,7 @@ impl Written {
                     hello_retry: false,
                 }),
                 chain: self.chain,
+                local_chain: self.local_chain,
                 bytes: ledger::Bytes::default(),
                 times: ledger::Times::default(),
                 verdict: self.verdict,
@@ -221,6 +224,32 @@ fn one_ends_ledger_proves_the_other_end_and_both_prove_the_link() {
         assert_eq!(both.authenticity.sources().len(), 2);
         assert_eq!(both.contradictions, []);
         assert!(both.in_ledger);
+    }
+}
+
+#[test]
+fn one_ends_ledger_with_the_chain_it_sent_proves_a_link_with_a_foreign_end() {
+    use Verdict::{NotObservable, QuantumSafe, Vulnerable};
+    let connection = at_port(OPENSSL, 4401, 0);
+    let sent = |local_chain: &[ledger::Certificate]| {
+        let mut written = Written::by(Outbound);
+        written.local_chain = local_chain.to_vec();
+        written.record(&connection)
+    };
+    let safe = certificate("id-ml-dsa-65", "id-ml-dsa-87");
+    let classical = certificate("id-ml-dsa-65", "ecdsa-with-SHA384");
+    let mut other = safe.clone();
+    other.sha256 = "another".into();
+    let inbound = Written::by(Inbound).record(&connection);
+    for (records, verdict) in [
+        (vec![sent(&[safe.clone()])], QuantumSafe),
+        (vec![sent(&[safe.clone(), classical])], Vulnerable),
+        (vec![sent(&[safe]), inbound.clone()], QuantumSafe),
+        // Two ledgers that name different certificates of one end.
+        (vec![sent(&[other]), inbound], NotObservable),
+    ] {
+        let judged = posture(&connection, records).authenticity;
+        assert_eq!(judged.verdict(), verdict, "{}", judged.because());
     }
 }
 

@@ -255,6 +255,7 @@ impl Daemon {
             return;
         };
         let identities = connection.identities.clone();
+        let ours = trust::signed(&connection.config.certificates);
         if !is_current {
             return;
         }
@@ -268,6 +269,7 @@ impl Daemon {
             let [by_own, by_peer] = proofs.each_ref().map(|proof| trust::name(proof));
             let line = format!("IKE_SA {name}[{number}] established between {own} and {peer}");
             let theirs = trust::signed(certificates);
+            self.say(id, &format!("certificates of '{own}' (myself) are signed with {ours}"));
             self.say(id, &format!("certificates of '{peer}' are signed with {theirs}"));
             self.say(
                 id,

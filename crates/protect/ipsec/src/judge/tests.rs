@@ -140,14 +140,18 @@ fn a_connection_of_nobody_is_refused() {
 
 #[test]
 fn who_can_forge_an_identity_once_there_is_a_quantum_computer_is_distinguished_from_the_keys() {
-    let forgery = |peer: &str| authentication(None, Some(peer.into()), Vec::new()).unwrap().forgery;
+    let forgery = |peer: &str| {
+        authentication(None, Some(peer.into()), Default::default())
+            .unwrap()
+            .forgery
+    };
     assert_eq!(forgery("ECDSA_WITH_SHA256_DER"), Forgery::PossibleLater);
     assert_eq!(forgery("ED25519"), Forgery::PossibleLater);
     assert_eq!(forgery("RSA_EMSA_PKCS1_SHA2_256"), Forgery::PossibleLater);
     assert_eq!(forgery("ML_DSA_65"), Forgery::NotKnown);
     assert_eq!(forgery("pre-shared key"), Forgery::AsSecretAsTheKey);
     assert_eq!(forgery("EAP"), Forgery::Unknown);
-    assert_eq!(authentication(None, None, Vec::new()), None);
+    assert_eq!(authentication(None, None, Default::default()), None);
 }
 
 #[test]

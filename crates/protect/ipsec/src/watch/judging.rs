@@ -101,7 +101,7 @@ impl Watch<'_> {
                 && let Some(sa_log) = self.logged.of(id)
             {
                 record.authentication =
-                    judge::authentication(sa_log.local.clone(), sa_log.peer.clone(), sa_log.peer_chain.clone());
+                    judge::authentication(sa_log.local.clone(), sa_log.peer.clone(), sa_log.chains.clone());
                 record.messages = Some(sa_log.messages);
             }
             let key = record.key;

@@ -32,8 +32,9 @@ pub(crate) struct SaLog {
     pub(crate) local: Option<String>,
     /// How the peer did.
     pub(crate) peer: Option<String>,
-    /// How the peer's certificates are signed; only the engine of Bartizan says so.
-    pub(crate) peer_chain: Vec<String>,
+    /// Signature algorithms of our certificates and of the peer's; only the engine of Bartizan
+    /// reports them.
+    pub(crate) chains: [Vec<String>; 2],
     /// What said why something was refused, or ended.
     pub(crate) lines: VecDeque<String>,
     /// Fragments of the message that goes out, or comes in, next.
@@ -115,7 +116,7 @@ impl SaLog {
             messages: Messages::default(),
             local: None,
             peer: None,
-            peer_chain: Vec::new(),
+            chains: Default::default(),
             lines: VecDeque::new(),
             splitting: 0,
             before: None,
@@ -126,8 +127,10 @@ impl SaLog {
     fn take_over(&mut self, before: &Self) {
         self.local = self.local.take().or_else(|| before.local.clone());
         self.peer = self.peer.take().or_else(|| before.peer.clone());
-        if self.peer_chain.is_empty() {
-            self.peer_chain.clone_from(&before.peer_chain);
+        for (ours, theirs) in self.chains.iter_mut().zip(&before.chains) {
+            if ours.is_empty() {
+                ours.clone_from(theirs);
+            }
         }
     }
 
@@ -154,9 +157,14 @@ impl SaLog {
                 None => self.peer = method.strip_prefix("with ").map(bounded),
             }
         } else if let Some((_, rest)) = line.split_once("certificates of '") {
-            let names = rest.split_once("' are signed with ").map(|(_, names)| names);
-            let names = names.unwrap_or_default().split(", ").filter(|name| !name.is_empty());
-            self.peer_chain = names.take(CHAIN).map(bounded).collect();
+            let names = rest.split_once("' ").map_or("", |(_, said)| said);
+            let (end, names) = match names.strip_prefix("(myself) ") {
+                Some(names) => (0, names),
+                None => (1, names),
+            };
+            let names = names.strip_prefix("are signed with ").unwrap_or_default();
+            let names = names.split(", ").filter(|name| !name.is_empty());
+            self.chains[end] = names.take(CHAIN).map(bounded).collect();
         } else if let Some(bytes) = line.strip_prefix("sending packet: ").and_then(size) {
             self.messages.packets.sent += 1;
             self.messages.bytes.sent += bytes;
@@ -207,6 +215,7 @@ mod tests {
             "authentication of 'far.test' with ED25519 successful",
             "authentication of 'far.test' with",
             "certificates of 'far.test' are signed with id-ml-dsa-65, id-ml-dsa-87",
+            "certificates of 'near.test' (myself) are signed with id-ml-dsa-44",
             "sending packet: (many bytes)",
         ] {
             logged.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
@@ -223,7 +232,8 @@ mod tests {
         assert_eq!((fragments.sent, fragments.received), (2, 1));
         assert_eq!(sa_log.local.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
         assert_eq!(sa_log.peer.as_deref(), Some("ED25519"));
-        assert_eq!(sa_log.peer_chain, ["id-ml-dsa-65", "id-ml-dsa-87"]);
+        assert_eq!(sa_log.chains[0], ["id-ml-dsa-44"]);
+        assert_eq!(sa_log.chains[1], ["id-ml-dsa-65", "id-ml-dsa-87"]);
         logged.carry_on(1, 2);
         assert_eq!(logged.of(2).unwrap().peer.as_deref(), Some("ED25519"));
     }

@@ -266,6 +266,7 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
         peer_address: leg.peer_address,
         negotiated: refused.negotiated.clone(),
         chain: refused.chain.clone(),
+        local_chain: Vec::new(),
         bytes: Bytes { ..refused.bytes },
         times: Times { ..leg.times() },
         verdict: Verdict::Refused {

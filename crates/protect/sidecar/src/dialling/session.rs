@@ -101,6 +101,7 @@ impl Session {
             peer_address: leg.peer_address,
             negotiated: Some(established.negotiated.clone()),
             chain: established.chain.to_vec(),
+            local_chain: established.local_chain.to_vec(),
             bytes: established.bytes,
             times: leg.times(),
             verdict: established.verdict.clone(),
@@ -257,6 +258,7 @@ impl Session {
             peer_address: self.leg.peer_address,
             negotiated: Some(Negotiated::clone(&self.negotiated)),
             chain: self.leaf.clone().into_iter().collect(),
+            local_chain: Vec::new(),
             bytes: refused.bytes,
             times: self.leg.times(),
             verdict: Verdict::Refused {

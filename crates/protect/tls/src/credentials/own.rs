@@ -18,7 +18,7 @@ pub struct OwnCertificate {
     names: Names,
     scheme: SignatureScheme,
     certified: Arc<CertifiedKey>,
-    chain: Vec<ledger::Certificate>,
+    chain: Arc<[ledger::Certificate]>,
     /// Schemes of the signatures on the chain, or the names of algorithms that this project does
     /// not verify.
     signed_with: Vec<Result<SignatureScheme, String>>,
@@ -45,7 +45,7 @@ impl OwnCertificate {
         Ok(Self {
             names: leaf.names,
             scheme,
-            chain: certificate::chain(&certified.cert),
+            chain: certificate::chain(&certified.cert).into(),
             quantum_safe: scheme::quantum_safe(scheme) && signed_with.iter().all(safe),
             signed_with,
             certified: Arc::new(certified),
@@ -57,6 +57,10 @@ impl OwnCertificate {
     #[must_use]
     pub fn chain(&self) -> &[ledger::Certificate] {
         &self.chain
+    }
+
+    pub(crate) fn shared_chain(&self) -> Arc<[ledger::Certificate]> {
+        Arc::clone(&self.chain)
     }
 
     /// The file it came from.

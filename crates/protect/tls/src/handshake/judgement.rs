@@ -67,6 +67,11 @@ impl Handshake {
             peer: peer.node.clone(),
             interface: peer.interface,
             negotiated: facts.negotiated.clone(),
+            // Without a signature of ours nothing was sent.
+            local_chain: match facts.negotiated.local_signature {
+                Some(_) => state.local_chain.clone(),
+                None => Arc::default(),
+            },
             chain: chain.entries(),
             facts: SessionFacts::new(Kept {
                 peer: peer.node.clone(),
