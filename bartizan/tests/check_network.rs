@@ -361,7 +361,7 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
         assert_eq!(names, tags);
         assert_eq!(
             names.is_empty(),
-            !["unprotected", "recording", "forgery"].contains(&rule["id"].as_str().unwrap())
+            !["recording", "forgery"].contains(&rule["id"].as_str().unwrap())
         );
         assert!(!result["message"]["text"].as_str().unwrap().is_empty());
         assert_eq!(

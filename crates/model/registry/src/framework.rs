@@ -105,7 +105,7 @@ pub const FRAMEWORKS: &[Framework] = &[
         edition: "draft, 2024-11",
         key_exchange: "classical key exchange of 112 bits is deprecated after 2030, any is disallowed after 2035",
         signature: "classical signatures of 112 bits are deprecated after 2030, any are disallowed after 2035",
-        places: ["table 4", "table 2"],
+        places: ["key establishment", "signatures"],
         met_by: &[Means::HybridMlKem768, Means::MlDsa65],
     },
     Framework {
@@ -113,12 +113,12 @@ pub const FRAMEWORKS: &[Framework] = &[
         edition: "2026-01",
         key_exchange: "classical key agreement alone until the end of 2031 (very high protection: 2030), then hybrid",
         signature: "classical signatures alone until the end of 2035",
-        places: ["key agreement", "signatures"],
+        places: ["section 2.1"; 2],
         met_by: &[Means::HybridMlKem768],
     },
     Framework {
         name: "ANSSI",
-        edition: "views on the transition",
+        edition: "views, 2023 follow-up",
         key_exchange: "hybrid key establishment is strongly recommended",
         signature: "hybrid signatures are strongly recommended; hash-based ones may stand alone",
         places: ["hybridation"; 2],
@@ -129,7 +129,7 @@ pub const FRAMEWORKS: &[Framework] = &[
         edition: "1.0, 2024-02",
         key_exchange: "guidance for operators: find and replace classical key exchange; dates are national",
         signature: "guidance for operators: find and replace classical signatures; dates are national",
-        places: ["guidance"; 2],
+        places: ["sections 3.1, 3.2"; 2],
         met_by: &[Means::HybridMlKem768, Means::MlDsa65],
     },
 ];

@@ -61,13 +61,14 @@ impl Rule {
         }
     }
 
-    /// What of a link the frameworks for post-quantum cryptography say something about, where they do.
+    /// Subject of the frameworks for post-quantum cryptography, where they say something of it. They
+    /// are about algorithms: none says anything of a link without protection.
     #[must_use]
     pub const fn subject(self) -> Option<Subject> {
         match self {
-            Self::Unprotected | Self::Recording => Some(Subject::KeyExchange),
+            Self::Recording => Some(Subject::KeyExchange),
             Self::Forgery => Some(Subject::Signature),
-            Self::OtherProtocol | Self::WrongEnds | Self::Missing | Self::Budget => None,
+            Self::Unprotected | Self::OtherProtocol | Self::WrongEnds | Self::Missing | Self::Budget => None,
         }
     }
 
@@ -109,4 +110,17 @@ pub struct Concern {
     pub hint: String,
     /// Document and clause, or the source of a prediction.
     pub source: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frameworks_about_algorithms_are_cited_for_what_a_quantum_computer_breaks_alone() {
+        for rule in Rule::ALL {
+            let broken = matches!(rule, Rule::Recording | Rule::Forgery);
+            assert_eq!(!rule.asked().is_empty(), broken, "{}", rule.name());
+        }
+    }
 }
