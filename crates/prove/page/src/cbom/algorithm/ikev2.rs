@@ -50,7 +50,10 @@ impl Algorithm {
                 };
                 let aes = plain.starts_with("AES_") && known.recording == Some(registry::Safety::QuantumSafe);
                 let category = transform.key_length.filter(|_| aes).and_then(Category::of_aes);
-                let mut algorithm = Self::new(reference, name, role, naming, category.map(|category| category.0));
+                // A cipher that does not encrypt needs no quantum computer.
+                let broken = known.recording == Some(registry::Safety::Vulnerable);
+                let level = category.map(|category| category.0).or(broken.then_some(0));
+                let mut algorithm = Self::new(reference, name, role, naming, level);
                 algorithm.set_mode(plain);
                 algorithm
             }

@@ -96,3 +96,86 @@ fn a_composite_of_x509_is_not_called_ml_dsa_alone() {
     assert_eq!(of(&Algorithm::x509("id-ml-dsa-65"), "algorithmFamily"), "ML-DSA");
     assert_eq!(of(&Algorithm::x509("ecdsa-with-SHA256"), "nistQuantumSecurityLevel"), 0);
 }
+
+/// The verdict of a policy tool on an asset, as cbomctl and its like reach it: by the level, and
+/// where key agreement, signatures or what it does not know have none, not at all.
+fn passes(algorithm: &Algorithm) -> bool {
+    let level = of(algorithm, "nistQuantumSecurityLevel");
+    let primitive = of(algorithm, "primitive");
+    match (level.as_u64(), primitive.as_str()) {
+        (Some(level), _) => level > 0,
+        // Functions overrule the primitive: a derivation from keys falls to no quantum computer.
+        (None, _) if of(algorithm, "cryptoFunctions").to_string().contains("keyderive") => true,
+        (None, Some("hash" | "mac" | "kdf" | "ae" | "block-cipher")) => true,
+        (None, _) => false,
+    }
+}
+
+#[test]
+fn level_0_is_what_a_quantum_computer_breaks_and_no_asset_of_it_passes_a_policy() {
+    use bartizan_ledger::Forgery;
+    use bartizan_registry::{Safety, TransformKind};
+    use bartizan_wire::ike::Transform;
+    // Each kind of asset with the registry's word on each of its algorithms.
+    let mut assets: Vec<(&str, Algorithm, Option<Safety>)> = Vec::new();
+    for known in registry::GROUPS {
+        assets.push(("group of TLS", Algorithm::group(known.code), Some(known.recording)));
+    }
+    for known in registry::SIGNATURES {
+        assets.push(("scheme of TLS", Algorithm::scheme(known.code), Some(known.forgery)));
+    }
+    for code in [0x0301, 0x0402, 0x0603] {
+        let scheme = SignatureScheme(code);
+        assets.push((
+            "pair of TLS 1.2",
+            Algorithm::scheme(scheme),
+            registry::signature_safety(scheme),
+        ));
+    }
+    for known in registry::SSH_KEY_EXCHANGES {
+        let method = Algorithm::ssh_key_exchange(known.name);
+        assets.push(("key exchange of SSH", method, Some(known.recording)));
+    }
+    for known in registry::SSH_PUBLIC_KEYS {
+        assets.push((
+            "signature of SSH",
+            Algorithm::ssh_signature(known.name),
+            Some(known.forgery),
+        ));
+    }
+    for known in registry::X509_ALGORITHMS {
+        assets.push(("algorithm of X.509", Algorithm::x509(known.name), Some(known.safety)));
+    }
+    for known in registry::TRANSFORMS {
+        let transform = Transform {
+            kind: known.kind.code(),
+            id: known.id,
+            key_length: None,
+        };
+        if matches!(known.kind, TransformKind::KeyExchange | TransformKind::Encryption) {
+            assets.push(("transform of IKE", Algorithm::transform(transform), known.recording));
+        }
+    }
+    for (words, forgery, safety) in [
+        (
+            "ECDSA_WITH_SHA256_DER",
+            Forgery::PossibleLater,
+            Some(Safety::Vulnerable),
+        ),
+        ("of an unknown kind", Forgery::Unknown, None),
+    ] {
+        assets.push(("proof of IKE", Algorithm::proof_of_ledger(words, forgery), safety));
+    }
+    assert!(assets.len() > 150, "{}", assets.len());
+    for (kind, asset, safety) in assets {
+        let level = of(&asset, "nistQuantumSecurityLevel");
+        let broken = safety == Some(Safety::Vulnerable);
+        assert_eq!(level == 0, broken, "{kind} {}: {level}, {safety:?}", asset.name);
+        assert!(!broken || !passes(&asset), "{kind} {}", asset.name);
+        // Neither do the parts hide behind the whole.
+        for part in &asset.parts {
+            let level = of(part, "nistQuantumSecurityLevel");
+            assert!(level != 0 || !passes(part), "{kind} {}: {}", asset.name, part.name);
+        }
+    }
+}
