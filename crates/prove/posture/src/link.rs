@@ -121,6 +121,9 @@ impl Direction {
 pub struct Link {
     /// Its ends: in the order of the deployment file, or else the one that asked first before the other.
     pub ends: [LinkEnd; 2],
+    /// The port of its service over TCP, where nothing names the interface and the ends have two
+    /// addresses.
+    pub service: Option<u16>,
     /// The interface, with what tells so; none where nothing does.
     pub interface: Option<Interface>,
     /// The first packet that tells the interface; none where no single packet does.

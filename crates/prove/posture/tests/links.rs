@@ -10,8 +10,11 @@ use bartizan_posture::{
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
+use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
+
+use crate::spoken;
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 const FLEXRIC: &[u8] = include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap");
@@ -101,6 +104,64 @@ fn connections_between_two_hosts_are_one_link_and_its_answers_name_packets() {
         }
     }
     assert_eq!(concerns(link), [Concern::ReadableNow, Concern::Authenticity]);
+}
+
+/// A connection to this port in which two ends say this in turn.
+fn to_port(port: u16, said: &[(Side, Vec<u8>)]) -> Vec<Vec<u8>> {
+    let mut packets = spoken::connection(said);
+    for packet in &mut packets {
+        for at in [20, 22] {
+            if packet[at..at + 2] == 9999u16.to_be_bytes() {
+                packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
+            }
+        }
+    }
+    packets
+}
+
+#[test]
+fn unnamed_services_between_two_hosts_are_a_link_each() {
+    let mail = spoken::lines(&[
+        (Side::Server, "220 mail.example.test ready\r\n"),
+        (Side::Client, "EHLO here\r\n"),
+        (Side::Server, "250 mail.example.test\r\n"),
+        (Side::Client, "MAIL FROM:<a@example.test>\r\n"),
+    ]);
+    let packets = [
+        to_port(25, &mail),
+        to_port(8443, &spoken::handshake()),
+        // A port that is chosen at random is no service, and what carried nothing neither.
+        to_port(50_123, &mail),
+        to_port(50_124, &mail),
+        to_port(81, &[]),
+    ];
+    let mut gathered = Gathered::default();
+    let mut observer = Observer::new(Limits::default());
+    for (index, data) in packets.concat().iter().enumerate() {
+        let packet = Packet {
+            number: index as u64 + 1,
+            time: Timestamp(index as u64 * 1000),
+            link: LinkType::RAW,
+            data,
+            original_length: data.len() as u32,
+        };
+        observer.observe(&packet, &mut gathered);
+    }
+    observer.finish_into(&mut gathered);
+    let links = gathered.links.finish(None).links;
+    let found: Vec<_> = links
+        .iter()
+        .map(|link| (link.service, link.parts, link.attempts, link.confidentiality.verdict()))
+        .collect();
+    use Verdict::{QuantumSafe, ReadableNow};
+    assert_eq!(
+        found,
+        [
+            (Some(25), 1, 0, ReadableNow),
+            (Some(8443), 1, 0, QuantumSafe),
+            (None, 2, 1, ReadableNow)
+        ]
+    );
 }
 
 #[test]

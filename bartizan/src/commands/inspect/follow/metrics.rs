@@ -160,12 +160,13 @@ fn of_links(numbers: &Numbers) -> [Metric; 7] {
     let mut each = Metric::gauge("link", "1 for each link with its verdicts, up to a bound");
     for (source, link, confidentiality, authenticity) in &numbers.each {
         let [one, other] = &link.ends;
+        let interface = link.named();
         let labels = [
             ("source", source.as_str()),
             ("one", one),
             ("other", other),
             ("path", link.path.as_deref().unwrap_or_default()),
-            ("interface", link.interface.unwrap_or("-")),
+            ("interface", interface.as_ref()),
             ("confidentiality", confidentiality.name()),
             ("authenticity", authenticity.name()),
         ];

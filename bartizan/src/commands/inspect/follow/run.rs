@@ -502,6 +502,7 @@ impl Run<'_> {
             event.link = Some(LinkName {
                 ends: listed.between.clone().map(|node| node.to_string()),
                 interface: Some(listed.kind.name()),
+                service: None,
                 path: None,
             });
             events.push(event);

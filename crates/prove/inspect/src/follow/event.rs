@@ -1,6 +1,7 @@
 //! Events of links, one line each: schema `bartizan-events/1`, documented in
 //! docs/follow-reference.md.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -44,6 +45,9 @@ pub struct LinkName {
     pub ends: [String; 2],
     /// The interface, where something names it.
     pub interface: Option<&'static str>,
+    /// The port of an unnamed service over TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<u16>,
     /// Carriers of its packets, for a link that is not in a deployment file: networks with the same
     /// addresses are distinguished by it.
     pub path: Option<String>,
@@ -57,7 +61,18 @@ impl LinkName {
         Self {
             ends: [a.to_string(), b.to_string()],
             interface: link.interface.map(|interface| interface.name),
+            service: link.service,
             path: path(link).map(ToString::to_string),
+        }
+    }
+
+    /// The interface, or else the service.
+    #[must_use]
+    pub fn named(&self) -> Cow<'static, str> {
+        match (self.interface, self.service) {
+            (Some(name), _) => name.into(),
+            (None, Some(port)) => format!("tcp/{port}").into(),
+            (None, None) => "-".into(),
         }
     }
 }
@@ -212,7 +227,7 @@ pub fn text(event: &Event, at: Duration) -> String {
     let _ = write!(line, "  {}", event.name);
     if let Some(link) = &event.link {
         let [a, b] = &link.ends;
-        let _ = write!(line, "  {} {a}, {b}", link.interface.unwrap_or("-"));
+        let _ = write!(line, "  {} {a}, {b}", link.named());
         if let Some(path) = &link.path {
             let _ = write!(line, " in {path}");
         }

@@ -16,10 +16,10 @@ use std::time::Duration;
 use bartizan_posture::{Concern, Link, Listing};
 use serde::Serialize;
 
+use super::Event;
 use super::handshakes::{Handshake, Handshakes};
 use super::tracker::{Identity, Tracker, identity};
 use super::view::View;
-use super::{Event, LinkName};
 use crate::text::short;
 use shown::{ShownEvent, ShownFinding, ShownLink, rank};
 pub use state::{Known, SCHEMA, Snapshot};
@@ -225,9 +225,9 @@ fn finding(event: &Event, concern: &str, because: &str) -> String {
         Some(_) if !by_reason.contains(&concern) => "",
         _ => because,
     };
-    let link = event.link.as_ref().map(|LinkName { ends, interface, path }| {
-        let [one, other] = ends;
-        let (interface, path) = (interface.unwrap_or_default(), path.as_deref().unwrap_or_default());
+    let link = event.link.as_ref().map(|name| {
+        let [one, other] = &name.ends;
+        let (interface, path) = (name.named(), name.path.as_deref().unwrap_or_default());
         format!("{one}\0{other}\0{interface}\0{path}")
     });
     let source = event.source.as_deref().unwrap_or_default();

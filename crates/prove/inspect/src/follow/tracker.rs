@@ -15,9 +15,10 @@ use crate::remedy::{MEMORY, OTHERS, Remedy, Severity, WHOLE, kind_of, remedy};
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
 
-/// Identity of a link over time: its ends in the order of their names, the interface, the carrier
-/// of an unnamed link, and what their packets are carried in where no deployment file lists them.
-pub(super) type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
+/// Identity of a link over time: its ends in the order of their names, the interface, the service
+/// and the carrier of an unnamed link, and what their packets are carried in where no deployment
+/// file lists them.
+pub(super) type Identity = ([String; 2], Option<&'static str>, Option<u16>, BTreeSet<Carrier>, Path);
 
 /// Reported state of a link.
 #[derive(Debug)]
@@ -233,7 +234,7 @@ pub(super) fn identity(link: &Link) -> Identity {
         BTreeSet::new()
     };
     let path = event::path(link).cloned().unwrap_or_default();
-    (ends, name.interface, carriers, path)
+    (ends, name.interface, name.service, carriers, path)
 }
 
 fn occurring((concern, [asks, answers], path, because): &Occurring, remedy: Option<&Remedy>) -> Event {
@@ -244,6 +245,7 @@ fn occurring((concern, [asks, answers], path, because): &Occurring, remedy: Opti
     event.link = Some(LinkName {
         ends: [asks.to_string(), answers.to_string()],
         interface: None,
+        service: None,
         path: (!path.is_empty()).then(|| path.to_string()),
     });
     event

@@ -11,6 +11,7 @@ use super::{Answer, Interface, Verdict, answer, sources, verdict};
 pub(crate) struct JsonLink {
     ends: [End; 2],
     interface: Option<Interface>,
+    service_port: Option<u16>,
     paths: Vec<Vec<Layer>>,
     in_deployment: &'static str,
     /// The place of the interface in the deployment file, from 0.
@@ -133,6 +134,7 @@ impl JsonLink {
             interface: link
                 .interface
                 .map(|interface| Interface::new(interface, link.named_by.as_ref())),
+            service_port: link.service,
             paths: link.paths.iter().map(path).collect(),
             in_deployment: match &link.listing {
                 Listing::NoDeployment => "no deployment file",

@@ -68,7 +68,8 @@ fn cells(link: &Link, start: Timestamp) -> [String; 8] {
         .collect();
     [
         seconds(link.first.time.since(start)),
-        link.name().to_owned(),
+        link.service
+            .map_or_else(|| link.name().to_owned(), |port| format!("tcp/{port}")),
         format!("{a}, {b}"),
         link.parts.to_string(),
         kinds.join(" + "),

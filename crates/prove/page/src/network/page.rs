@@ -351,8 +351,12 @@ fn row(phase: &Phase) -> Markup {
     } }
 }
 
-fn name(link: &Link) -> &str {
-    link.interface.map_or("unnamed", |interface| interface.name)
+fn name(link: &Link) -> String {
+    match (link.interface, link.service) {
+        (Some(interface), _) => interface.name.to_owned(),
+        (None, Some(port)) => format!("tcp/{port}"),
+        (None, None) => "unnamed".to_owned(),
+    }
 }
 
 fn kinds(link: &Link) -> String {

@@ -239,7 +239,8 @@ impl Links {
                 link.take(&key, gathered, turned, by_file);
             };
             // Nearly always there is one, and nothing is copied.
-            let mut places = places(&key, &matched, nodes.as_ref());
+            let service = service(&key, &gathered);
+            let mut places = places(&key, service, &matched, nodes.as_ref());
             let last = places.pop();
             for place in places {
                 take(gathered.clone(), place);
@@ -379,8 +380,9 @@ enum Place {
     Other {
         ends: [Socket; 2],
         name: Option<&'static str>,
-        /// What is not named is at least distinguished by what carries it.
+        /// Carrier and service, which distinguish what is not named.
         carrier: Option<Carrier>,
+        service: Option<u16>,
         path: Path,
         within: Option<String>,
     },
@@ -397,9 +399,24 @@ struct Folded {
     listing: Listing,
 }
 
+/// The port of an unnamed service over TCP that carried something. Ports from the ephemeral ones on
+/// are chosen at random.
+fn service(key: &Key, gathered: &Gathered) -> Option<u16> {
+    /// Linux chooses from here on.
+    const EPHEMERAL: u16 = 32_768;
+    let unnamed = key.hint.is_none() && gathered.carried.is_some();
+    let port = listener(key).filter(|_| unnamed)?.port;
+    port.filter(|port| *port < EPHEMERAL)
+}
+
 /// Where a bundle belongs. What protects several interfaces of a pair of nodes, and does not tell which, belongs to each
 /// of them.
-fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, [LinkEnd; 2], Listing)> {
+fn places(
+    key: &Key,
+    service: Option<u16>,
+    matched: &Match,
+    nodes: Option<&Nodes<'_>>,
+) -> Vec<(Place, [LinkEnd; 2], Listing)> {
     let end = |socket: Socket, port: Option<u16>| LinkEnd {
         address: socket.address,
         port,
@@ -430,6 +447,7 @@ fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, 
         }),
         name,
         carrier: name.is_none().then_some(key.carrier),
+        service: service.filter(|_| !same_host),
         path: key.path.clone(),
         within,
     };
@@ -512,8 +530,13 @@ impl Folded {
             directions.swap(0, 1);
             functions.swap(0, 1);
         }
+        let service = match place {
+            Place::Other { service, .. } => *service,
+            Place::Listed(_) => None,
+        };
         let mut link = Link {
             ends: self.ends,
+            service,
             named_by: self.named_by.filter(|_| listed.is_none()),
             interface,
             functions,

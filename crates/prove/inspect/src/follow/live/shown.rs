@@ -19,6 +19,7 @@ fn named(name: &LinkName) -> LinkName {
     LinkName {
         ends: name.ends.clone().map(|end| short(&end)),
         interface: name.interface,
+        service: name.service,
         path: name.path.as_deref().map(short),
     }
 }

@@ -4,6 +4,7 @@ use bartizan_wire::{CaptureReader, Limits, Observer, Packet, Timestamp, Totals};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::follow::LinkName;
 use crate::follow::{Recent, found};
 use crate::{Detail, MEMORY, Shares};
 
@@ -241,6 +242,7 @@ fn a_thousand_events_each_second_stay_within_bounds_and_the_most_severe_findings
             event.link = Some(LinkName {
                 ends: [format!("10.0.{second}.{number}"), "10.1.1.1".to_owned()],
                 interface: None,
+                service: None,
                 path: None,
             });
             live.event(&event, Duration::from_secs(second));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{SCOPE, integer, nanoseconds, string};
-use crate::follow::{Event, LinkName};
+use crate::follow::Event;
 use crate::remedy::Severity;
 
 /// `SeverityNumber` of OTLP, and the word that is written with it.
@@ -89,9 +89,9 @@ fn severity(event: &Event) -> (u8, &str) {
 fn finding(event: &Event, concern: &str) -> String {
     let source = event.source.as_deref().unwrap_or("-");
     match &event.link {
-        Some(LinkName { ends, interface, path }) => {
-            let [one, other] = ends;
-            let (interface, path) = (interface.unwrap_or("-"), path.as_deref().unwrap_or("-"));
+        Some(name) => {
+            let [one, other] = &name.ends;
+            let (interface, path) = (name.named(), name.path.as_deref().unwrap_or("-"));
             format!("{concern}|{source}|{interface}|{one}|{other}|{path}")
         }
         None => format!("{concern}|{source}"),

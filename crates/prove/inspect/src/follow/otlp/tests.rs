@@ -11,6 +11,7 @@ fn link() -> LinkName {
     LinkName {
         ends: ["amf".to_owned(), "nrf".to_owned()],
         interface: Some("SBI"),
+        service: None,
         path: Some("VLAN 7".to_owned()),
     }
 }
@@ -189,7 +190,7 @@ proptest! {
     #[test]
     fn whatever_names_a_link_has_the_request_is_json_with_the_line_unchanged(source in ".*", one in ".*", words in ".*") {
         let mut event = Event::of(&source, "link-seen", words.clone()).with("because", words);
-        event.link = Some(LinkName { ends: [one.clone(), source.clone()], interface: None, path: None });
+        event.link = Some(LinkName { ends: [one.clone(), source.clone()], interface: None, service: None, path: None });
         let line = serde_json::to_string(&event::json(&event, 7, AT)).unwrap();
         let record = sent(&event);
         prop_assert_eq!(record["body"]["stringValue"].as_str().unwrap(), line);

@@ -47,7 +47,7 @@
   const CLOCK = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
   const time = (nanoseconds) => CLOCK.format(nanoseconds / 1e6);
   const rank = (link) => sign(link.confidentiality)[2] * 8 + sign(link.authenticity)[2] * 2 + (link.severity ? 0 : 1);
-  const nameOf = (link) => (link.interface || 'unnamed') + ' ' + link.ends.join(' – ') + (link.path ? ' in ' + link.path : '');
+  const nameOf = (link) => (link.interface || (link.service ? 'tcp/' + link.service : 'unnamed')) + ' ' + link.ends.join(' – ') + (link.path ? ' in ' + link.path : '');
   const endOf = (link, index) => link.ends[index] + (link.functions[index].length ? ' · ' + link.functions[index].join(', ') : '');
 
   let run = null, version = null, mapVersion = null, map = null;
