@@ -96,6 +96,13 @@ fn each_kind_protects_by_what_its_interface_takes() {
                 .success()
         );
         let deployment = parsed(&place.path().join(&file));
+        // Comments name the file that was written.
+        assert!(
+            !fs::read_to_string(place.path().join(&file))
+                .unwrap()
+                .contains("core.yaml"),
+            "{kind}"
+        );
         assert_eq!(deployment.interfaces().len(), links, "{kind}");
         assert!(deployment.interfaces().iter().all(|link| link.protection == by));
         // Each function of a core is reached by a certificate of its own, and redirects what it sends.

@@ -47,6 +47,9 @@ enum Kind {
     Fronthaul,
 }
 
+/// Name of the file in comments of templates.
+const NAME: &str = "core.yaml";
+
 impl Kind {
     /// The deployment file. That of free5GC is the overlay's own.
     const fn template(self) -> &'static str {
@@ -89,6 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     }
     // Editors look for the schema in the folder of the file.
+    let text = text.replace(NAME, &name);
     let text = format!("# yaml-language-server: $schema={}\n{text}", schema::FILE);
     write(&args.file, &text, args.force)?;
     errln!("wrote {name}");

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    CipherSuite, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
-    Protection, Resumption, Revocation, Route, day_of,
+    Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy, Protection,
+    Resumption, Revocation, Route, day_of,
 };
 use serde::Serialize;
 
@@ -232,7 +232,7 @@ impl PolicyInEffect {
             groups: in_effect.groups.iter().map(ToString::to_string).collect(),
             signatures: in_effect.signatures.iter().map(ToString::to_string).collect(),
             chain_signatures: in_effect.chain_signatures.iter().map(ToString::to_string).collect(),
-            ciphers: in_effect.ciphers.iter().map(|cipher| cipher_name(*cipher)).collect(),
+            ciphers: in_effect.ciphers.iter().map(|cipher| cipher.name()).collect(),
             exception: exception.map(|exception| ExceptionInEffect::of(exception, now)),
             resumption_seconds: match policy.resumption {
                 Resumption::Off => None,
@@ -259,16 +259,10 @@ impl ExceptionInEffect {
     pub(super) fn text(&self) -> String {
         let left = match self.days_left {
             0 => "ended".to_owned(),
+            1 => "today is its last day".to_owned(),
             days => format!("{days} days left"),
         };
         format!("until {} ({left}): {}", self.expires, self.reason)
-    }
-}
-
-fn cipher_name(cipher: CipherSuite) -> &'static str {
-    match cipher {
-        CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
-        CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
     }
 }
 

@@ -9,6 +9,7 @@ use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Mov
 use bartizan_budget::published;
 use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
+use bartizan_inspect::text::counted;
 use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
 use bartizan_registry::Asked;
 use serde::Serialize;
@@ -172,7 +173,7 @@ fn sheet(
     }
     Sheet {
         command: "bartizan check".to_owned(),
-        title: format!("{}: {} links against 3GPP and O-RAN", file.display(), links.len()),
+        title: format!("{}: {} against 3GPP and O-RAN", file.display(), counted(links.len() as u64, "link")),
         question: "What do the standards ask of each interface, what does the file give it, and what does a quantum computer open?".to_owned(),
         answer: format!(
             "{} of {} links are post-quantum against recording and {} against forgery; {} are protected by nothing.{} Findings: {}.{}",

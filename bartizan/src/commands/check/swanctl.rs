@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bartizan_inspect::text::counted;
 use bartizan_ipsec::Charon;
 use bartizan_ipsec::lint::{self, Located, Severity};
 use bartizan_ipsec::swanctl::{Settings, parse};
@@ -113,7 +114,12 @@ impl Report {
             None => "no charon was asked what it cannot do (--vici)".to_owned(),
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}: {} connections; {asked}", self.file, self.connections);
+        let _ = writeln!(
+            text,
+            "{}: {}; {asked}",
+            self.file,
+            counted(self.connections as u64, "connection")
+        );
         for (kind, remarks) in [("note", &self.notes), ("finding", &self.findings)] {
             for remark in remarks {
                 let child = remark
@@ -130,8 +136,7 @@ impl Report {
         }
         let _ = match self.findings.len() {
             0 => writeln!(text, "\nno findings: no peer can choose a classical key exchange"),
-            1 => writeln!(text, "\n1 finding"),
-            several => writeln!(text, "\n{several} findings"),
+            several => writeln!(text, "\n{}", counted(several as u64, "finding")),
         };
         text
     }

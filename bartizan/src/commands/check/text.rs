@@ -195,10 +195,10 @@ impl Text {
             };
             self.field("", &format!("{}: {names}", certificate.subject));
             let (key, signed) = (&certificate.key, &certificate.signed_by);
-            let days = certificate.days_left;
+            let days = days(certificate.days_left);
             self.field(
                 "",
-                &format!("  {key}, signed by {signed}, until {} ({days} days)", certificate.ends),
+                &format!("  {key}, signed by {signed}, until {} ({days})", certificate.ends),
             );
         }
         self.field("key", &own.key);
@@ -220,4 +220,15 @@ fn bounded(ledger: &LedgerInEffect) -> String {
         format!("{kib} KiB")
     };
     format!("{}, rotated at {size}, {} old files kept", ledger.file, ledger.keep)
+}
+
+/// Whole days until an end, in words; negative after it.
+pub(super) fn days(left: i64) -> String {
+    match left {
+        0 => "its last day".to_owned(),
+        1 => "1 day left".to_owned(),
+        2.. => format!("{left} days left"),
+        -1 => "ended a day ago".to_owned(),
+        _ => format!("ended {} days ago", left.unsigned_abs()),
+    }
 }

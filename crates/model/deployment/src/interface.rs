@@ -134,12 +134,40 @@ impl InterfaceKind {
             .find(|kind| kind.name().eq_ignore_ascii_case(text))
             .ok_or_else(|| {
                 let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+                let meant = Self::meant(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
                 Fault::new(
                     "kind",
                     format!("no interface is called `{text}`"),
-                    format!("one of {}", names.join(", ")),
+                    format!("{meant}one of {}", names.join(", ")),
                 )
             })
+    }
+
+    /// The kind behind another name of the standards: a reference point between two functions of
+    /// the SBI (TS 23.501, clause 4.2.7), or an interface that is two.
+    fn meant(text: &str) -> Option<String> {
+        const SBI: [u16; 21] = [
+            5, 7, 8, 10, 11, 12, 13, 14, 15, 16, 20, 21, 22, 24, 27, 28, 31, 33, 35, 36, 40,
+        ];
+        let name = text.to_ascii_uppercase().replace(['-', '_', ' '], "");
+        let point = name.strip_prefix('N').and_then(|number| number.parse::<u16>().ok());
+        if name.starts_with('N') && name.len() > 2 && name[1..].chars().all(char::is_alphabetic) {
+            return Some(format!("{text} is a service-based interface: kind: SBI"));
+        }
+        match (name.as_str(), point) {
+            (_, Some(point)) if SBI.contains(&point) => {
+                Some(format!("N{point} is a reference point of the SBI: kind: SBI"))
+            }
+            ("F1", _) => Some("F1-C (control plane, SCTP) or F1-U (user plane, GTP-U)?".to_owned()),
+            ("F1AP", _) => Some("F1AP runs on F1-C: kind: F1-C".to_owned()),
+            ("NG" | "NGC" | "NGAP", _) => Some("the control plane of NG is N2: kind: N2".to_owned()),
+            ("NGU", _) => Some("the user plane of NG is N3: kind: N3".to_owned()),
+            ("XNC" | "XNU" | "XNAP" | "X2", _) => Some("Xn stands for both planes: kind: Xn".to_owned()),
+            ("OFH" | "FRONTHAUL" | "OPENFRONTHAUL" | "ECPRI" | "CUS" | "W1", _) => {
+                Some("the open fronthaul is FH: kind: FH".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// Whether the interface runs over TCP, so that a TLS sidecar can carry it.

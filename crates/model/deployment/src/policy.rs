@@ -66,6 +66,17 @@ pub enum CipherSuite {
     Aes128Gcm,
 }
 
+impl CipherSuite {
+    /// Name of RFC 9846, appendix B.4.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+            Self::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+        }
+    }
+}
+
 /// Whether TLS sessions may be resumed. A resumed handshake still exchanges fresh keys but sends no certificate, so the
 /// certificate of the first handshake is checked again (dates, names, revocation) each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

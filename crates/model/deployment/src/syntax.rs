@@ -21,6 +21,9 @@ pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
             detail = format!("{path}: {cause}");
         }
     }
+    let whole = usize::try_from(line)
+        .ok()
+        .and_then(|line| text.lines().nth(line.checked_sub(1)?));
     if let Some(shown) = usize::try_from(line).ok().and_then(|line| excerpt(text, line, column)) {
         detail.push_str(&shown);
     }
@@ -30,7 +33,7 @@ pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
         } else {
             format!("{file}:{line}:{column}")
         },
-        hint: hint(cause),
+        hint: hint(cause, whole.unwrap_or_default()),
         detail,
     }
 }
@@ -63,7 +66,10 @@ pub fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<S
     Some(format!("\n {line} | {cut}\n {margin} | {mark}"))
 }
 
-fn hint(cause: &str) -> Option<String> {
+fn hint(cause: &str, line: &str) -> Option<String> {
+    if has_bare_ipv6(line) {
+        return Some("an address of IPv6 with a port stands in quotes: \"[::1]:8001\"".to_owned());
+    }
     if let Some((wrong, known)) = unknown_field(cause) {
         let meant = nearest(wrong, known.iter().copied());
         return meant.map(|meant| format!("did you mean `{meant}`?"));
@@ -71,7 +77,7 @@ fn hint(cause: &str) -> Option<String> {
     let hints = [
         (
             "invalid socket address",
-            "write an address and a port, 127.0.0.1:8001 or [::1]:8001; names are not looked up",
+            "write an address and a port, 127.0.0.1:8001 or \"[::1]:8001\" in quotes; names are not looked up",
         ),
         (
             "invalid IP address",
@@ -124,4 +130,20 @@ fn unknown_field(cause: &str) -> Option<(&str, Vec<&str>)> {
     let (wrong, rest) = rest.split_once('`')?;
     let known = rest.split_once("one of ").map_or(rest, |(_, known)| known);
     Some((wrong, known.split(", ").map(|name| name.trim_matches('`')).collect()))
+}
+
+/// Whether a line has an address of IPv6 with a port that is not in quotes: to YAML its bracket
+/// begins a list.
+fn has_bare_ipv6(line: &str) -> bool {
+    line.match_indices('[').any(|(at, _)| {
+        let is_quoted = line[..at].ends_with(['"', '\'']);
+        let parts = line[at + 1..].split_once(']');
+        !is_quoted
+            && parts.is_some_and(|(address, rest)| {
+                let port = rest
+                    .strip_prefix(':')
+                    .is_some_and(|port| port.starts_with(|c: char| c.is_ascii_digit()));
+                port && address.parse::<std::net::Ipv6Addr>().is_ok()
+            })
+    })
 }

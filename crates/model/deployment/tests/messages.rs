@@ -32,6 +32,14 @@ interfaces:
 
 /// What stands in the right file, and the mistake in its place.
 const MISTAKES: &[(&str, &str)] = &[
+    // An address of IPv6 without quotes, and names of the standards that are no kinds.
+    ("listen: 127.0.0.1:8001, to: nrf", "listen: [::1]:8001, to: nrf"),
+    ("admin: 127.0.0.1:9100", "admin: [2001:db8::1]:9100"),
+    ("kind: SBI", "kind: N12"),
+    ("kind: SBI", "kind: Nnrf"),
+    ("kind: SBI", "kind: F1"),
+    ("kind: SBI", "kind: NGAP"),
+    ("kind: SBI", "kind: N99"),
     // Several nodes in one entry.
     (
         "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",

@@ -15,6 +15,19 @@ pub fn page(title: &str, styles: &[&str], class: &str, body: &Markup) -> String 
     shell(title, &head, class, body)
 }
 
+/// Words whose parts between backticks are code.
+pub fn coded(words: &str) -> Markup {
+    // An odd backtick is one of the words.
+    let is_paired = words.matches('`').count() % 2 == 0;
+    markup! {
+        @if is_paired {
+            @for (place, part) in words.split('`').enumerate() {
+                @if place % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        } @else { (words) }
+    }
+}
+
 /// A page with this in its head, next to what all have there.
 pub fn shell(title: &str, head: &Markup, class: &str, body: &Markup) -> String {
     let page = markup! {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use bartizan_deployment::{CipherSuite, Files, Identity, Policy, day_of};
+use bartizan_deployment::{Files, Identity, Policy, day_of};
 use bartizan_registry::{group, signature};
 
 /// Octets of TLS in a fragment of EAP: frames of more than 2300 it loses.
@@ -90,10 +90,7 @@ impl EapPeer {
                 schemes.push(name);
             }
         }
-        let ciphers = policy.ciphers.iter().map(|cipher| match cipher {
-            CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
-            CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
-        });
+        let ciphers = policy.ciphers.iter().map(|cipher| cipher.name());
         if groups.is_empty() || schemes.is_empty() {
             return None;
         }

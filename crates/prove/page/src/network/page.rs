@@ -8,7 +8,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::map::{self, NODES};
 use super::{Reported, Survey};
-use crate::frame;
+use crate::frame::{self, coded};
 use crate::plot::canvas::Canvas;
 
 /// Links whose evidence is on the page, the worst ones; the others are in the JSON.
@@ -102,7 +102,7 @@ fn judged(survey: &Survey<'_>, named: bool) -> Markup {
             }
             @if !answer.steps.is_empty() {
                 p { b { "What to do first" } }
-                ol { @for (remedy, mends) in &answer.steps { li { (remedy) " " span.because { "(" (mends) ")" } } } }
+                ol { @for (remedy, mends) in &answer.steps { li { (coded(remedy)) " " span.because { "(" (mends) ")" } } } }
             }
         }
     }
@@ -155,7 +155,7 @@ fn findings(title: &str, reported: &[Reported]) -> Markup {
             div.findings {
                 h3 { (title) }
                 ul { @for one in reported.iter().take(FINDINGS) {
-                    li { b { (one.severity) ", " (one.concern) } " — " (one.words) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
+                    li { b { (one.severity) ", " (one.concern) } " — " (coded(&one.words)) br; (remedy(&one.remedy)) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
                 } }
                 @if reported.len() > FINDINGS { p.meta { (reported.len() - FINDINGS) " further ones are in the JSON." } }
             }
@@ -167,7 +167,7 @@ fn remedy(remedy: &Remedy) -> Markup {
     let (asked, clause) = (remedy.asked(), remedy.clause);
     let met = remedy.met().map(|sides| sides.map(|side| side.join(", ")));
     markup! {
-        span.remedy { "Remedy: " (remedy.what) }
+        span.remedy { "Remedy: " (coded(remedy.what)) }
         @for change in remedy.changes { br; span.change { "in " (change.file) ": " code { (change.entry) } } }
         @if let Some(command) = remedy.command { br; span.change { "command: " code { (command) } } }
         @if let Some(clause) = clause { br; span.places { "asked by: " (clause) } }

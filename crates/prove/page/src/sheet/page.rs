@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html as markup};
 
 use super::{Field, Grid, Section, Sheet, Tone};
-use crate::frame;
+use crate::frame::{self, coded};
 
 /// The page.
 #[must_use]
@@ -14,10 +14,10 @@ pub fn sheet_html(sheet: &Sheet) -> String {
             h1 { (sheet.title) }
             @if !sheet.question.is_empty() { p.question { (sheet.question) } }
         }
-        @if !sheet.answer.is_empty() { p.answer { span.by { "Answer" } (sheet.answer) } }
+        @if !sheet.answer.is_empty() { p.answer { span.by { "Answer" } (coded(&sheet.answer)) } }
         @for part in &sheet.sections { (section(part)) }
         @if !sheet.limits.is_empty() {
-            section id="limits" { h2 { "What the model leaves out" } ul { @for limit in &sheet.limits { li { (limit) } } } }
+            section id="limits" { h2 { "What the model leaves out" } ul { @for limit in &sheet.limits { li { (coded(limit)) } } } }
         }
         @if !sheet.sources.is_empty() {
             section id="sources" { h2 { "Where the numbers come from" } ul { @for source in &sheet.sources { li { (source) } } } }
@@ -32,7 +32,7 @@ fn section(part: &Section) -> Markup {
     markup! {
         section {
             h2 { (part.heading) }
-            @for words in &part.text { p { (words) } }
+            @for words in &part.text { p { (coded(words)) } }
             @for (drawing, caption) in &part.drawings {
                 figure { div.drawing { (PreEscaped(drawing.inline())) } @if !caption.is_empty() { figcaption { (caption) } } }
             }
@@ -87,7 +87,7 @@ mod tests {
             title: "Delay".to_owned(),
             answer: "It takes 3 us.".to_owned(),
             sections: vec![section],
-            limits: vec!["One hop.".to_owned()],
+            limits: vec!["One hop, as `plan` has it.".to_owned()],
             sources: vec!["RFC 4303".to_owned()],
             ..Sheet::default()
         };
@@ -95,9 +95,10 @@ mod tests {
         let document = page.strip_prefix("<!DOCTYPE html>").unwrap();
         let parsed = roxmltree::Document::parse(document).unwrap();
         let text: String = parsed.descendants().filter_map(|node| node.text()).collect();
-        for words in ["It takes 3 us.", "A <table>", "1 & 2", "One hop.", "RFC 4303"] {
+        for words in ["It takes 3 us.", "A <table>", "1 & 2", "One hop, as ", "RFC 4303"] {
             assert!(text.contains(words), "{words}");
         }
         assert!(page.contains("class=\"number red\""), "{page}");
+        assert!(page.contains("as <code>plan</code> has it."), "{page}");
     }
 }
