@@ -22,6 +22,31 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Before, "0.0584 us more with ESP" was printed with a processing of nothing.
+#[test]
+fn a_delay_without_a_curve_says_nothing_of_processing() {
+    let report = |arguments: &[&str]| -> Value {
+        let output = plan(&[&["delay", "--json"], arguments].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let said = text(&plan(&["delay"]).stdout);
+    let answer = said.lines().nth(1).unwrap();
+    assert!(
+        answer.contains("processing is not known") && !answer.contains("us more with"),
+        "{answer}"
+    );
+    for arguments in [&[][..], &["--processing", "82us"]] {
+        let rows = report(arguments)["rows"].clone();
+        assert!(
+            rows.as_array().unwrap().iter().all(|row| row["added_us"].is_null()),
+            "{rows}"
+        );
+        assert!(rows[1]["added_by_bytes_us"].as_f64().unwrap() > 0.0, "{rows}");
+    }
+    let rows = report(&["--protect", "macsec:gcm-aes-128", "--delay-curve", "published"])["rows"].clone();
+    assert!(rows[1]["added_us"].as_f64().unwrap() > 30.0, "{rows}");
+}
+
 #[test]
 fn delay_is_the_sum_of_its_parts_and_every_row_names_its_source() {
     let report = json(&[
@@ -174,7 +199,7 @@ fn absurd_input_is_refused_with_the_bound() {
         ),
         (&["delay", "--load", "100%"], "between 0 and 0.999"),
         (&["delay", "--rate", "0b/s"], "between 1 and 1000000000000000 bit/s"),
-        (&["delay", "--protect", "rot13"], "none, esp, macsec, tls or gtp-u"),
+        (&["delay", "--protect", "rot13"], "none, esp, macsec, tls, gtp-u"),
         (
             &[
                 "delay",

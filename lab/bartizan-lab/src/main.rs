@@ -22,6 +22,7 @@ const FINDINGS: &help::Findings = &[
         "compare",
         "something got worse by more than the threshold, or lines of a file were no records",
     ),
+    ("doctor", "an experiment cannot be run whole here"),
     ("export", "lines of a file were no records"),
     (
         "report",
@@ -75,4 +76,25 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::man::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Examples are typed as `bartizan lab run`, `bartizan bench` and `bartizan plan`.
+    #[test]
+    fn every_example_of_every_help_page_parses() {
+        let examples = help::examples(&command());
+        assert!(examples.len() > 25, "{}", examples.len());
+        let failed = examples.iter().filter_map(|words| {
+            let own = words[1..].iter().skip(usize::from(words[1] == "lab"));
+            let own = std::iter::once("bartizan-lab").chain(own.map(String::as_str));
+            let error = command().try_get_matches_from(own).err()?;
+            let is_help = error.kind() == clap::error::ErrorKind::DisplayHelp;
+            (!is_help).then(|| format!("{}: {error}", words.join(" ")))
+        });
+        let failed: Vec<_> = failed.collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
 }

@@ -80,7 +80,16 @@ fn a_storm_names_records_and_papers_and_draws_a_page_that_is_xml() {
     let folder = tempfile::tempdir().unwrap();
     let output = plan(
         folder.path(),
-        &with(&["--seeds", "0..2", "--html", "storm.html", "--svg", "storm.svg"]),
+        &with(&[
+            "--seeds",
+            "0..2",
+            "--html",
+            "storm.html",
+            "--svg",
+            "storm.svg",
+            "--out",
+            "plans",
+        ]),
     );
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
@@ -90,11 +99,16 @@ fn a_storm_names_records_and_papers_and_draws_a_page_that_is_xml() {
         "RFC 7296",
         "not measured with this engine",
         "99 % of sites",
-        "200 sites, 2 gateways of 4 cores",
+        "200 sites, 2 gateways of 4 cores each",
+        // What was run, and what limits it.
+        "seeds 0..2, ranges from the least to the greatest of 2 seeds",
+        "99 of 100 sites are back after ",
+        "within which sites begin (--window)",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    for page in ["storm.html", "storm.svg"] {
+    assert!(folder.path().join("plans/plan-storm.json").exists());
+    for page in ["storm.html", "storm.svg", "plans/plan-storm.html"] {
         let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
         let page = page.replacen("<!DOCTYPE html>", "", 1);
         roxmltree::Document::parse(&page).unwrap();
@@ -187,6 +201,25 @@ fn a_calibration_is_a_record_that_plans_read() {
     assert!(said.to_string().contains("primitives: here.json"));
 }
 
+/// Before, the answer was "no difference" between suites that differ by 2.7: an assumed bound for
+/// dead peer detection was 98.6 % of both.
+#[test]
+fn an_assumption_that_decides_the_answer_is_stated_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let arguments = [&["capacity", "--sites", "5000", "--gateways", "2"], more].concat();
+        text(&plan(folder.path(), &arguments).stdout)
+    };
+    let by_default = run(&[]);
+    let answer = by_default.lines().nth(1).unwrap();
+    assert!(
+        answer.starts_with("Up to 9") && answer.contains("assumed upper bound") && answer.contains("--dead-peer 0s"),
+        "{answer}"
+    );
+    let without = run(&["--dead-peer", "0s"]);
+    assert!(!without.contains("assumed upper bound"), "{without}");
+}
+
 #[test]
 fn a_gateway_without_enough_cores_is_a_finding() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,11 +274,7 @@ fn absurd_input_is_refused_with_the_bound_and_the_flag() {
             "period of dead peer detection: 1 ms, and it is between 10 ms and 876000 h",
             "--dead-peer",
         ),
-        (
-            "storm --loss -1%",
-            "share of -0.01 of 1: it is between 0 and 1",
-            "--loss",
-        ),
+        ("storm --loss -1%", "share of -0.01: it is between 0 and 1", "--loss"),
         (
             "storm --window -1s",
             "between 0 and 31536000000000 us (a year)",

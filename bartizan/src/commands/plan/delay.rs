@@ -84,8 +84,18 @@ struct Row {
     layout: Layout,
     delay: Delay,
     total_us: Microseconds,
-    added_us: Microseconds,
+    /// By the protection in all; none where its processing is not known.
+    added_us: Option<Microseconds>,
+    /// By its bytes alone: queueing and transmission.
+    added_by_bytes_us: Microseconds,
     processing_from: Source,
+}
+
+impl Row {
+    /// Delay by the bytes of the frame.
+    fn on_the_line(&self) -> Microseconds {
+        self.delay.queueing_us + self.delay.transmission_us
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -104,8 +114,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut rows: Vec<Row> = Vec::new();
     for protection in &protections {
         let mut row = row(args, &link, protection, args.size, curves.as_ref())?;
-        let plain = rows.first().map_or(row.total_us, |plain| plain.total_us);
-        row.added_us = row.total_us.beyond(plain);
+        let (plain, line) = rows.first().map_or((row.total_us, row.on_the_line()), |plain| {
+            (plain.total_us, plain.on_the_line())
+        });
+        row.added_us = curves.is_some().then(|| row.total_us.beyond(plain));
+        row.added_by_bytes_us = row.on_the_line().beyond(line);
         rows.push(row);
     }
     let mut sources = vec![
@@ -171,7 +184,8 @@ fn row(
         layout,
         delay,
         total_us: delay.total(),
-        added_us: Microseconds::ZERO,
+        added_us: None,
+        added_by_bytes_us: Microseconds::ZERO,
         processing_from: from,
     })
 }
@@ -196,7 +210,8 @@ fn sheet(
             "#transmission",
             "#processing",
             "#total",
-            "#added",
+            "#added by bytes",
+            "#added in all",
             "processing from",
         ],
     );
@@ -211,7 +226,8 @@ fn sheet(
             us(delay.transmission_us),
             us(delay.processing_us),
             us(row.total_us),
-            us(row.added_us),
+            us(row.added_by_bytes_us),
+            row.added_us.map_or_else(|| "not known".to_owned(), us),
             row.processing_from.to_string(),
         ]);
     }
@@ -241,17 +257,23 @@ fn sheet(
         bytes.tables.push(grid);
     }
     let plain = rows.first().map_or(Microseconds::ZERO, |row| row.total_us);
-    let most = rows
-        .iter()
-        .skip(1)
-        .max_by(|a, b| a.added_us.value().total_cmp(&b.added_us.value()));
-    let answer = match most {
-        Some(row) => format!(
+    let added = |row: &Row| row.added_us.unwrap_or(row.added_by_bytes_us).value();
+    let most = rows.iter().skip(1).max_by(|a, b| added(a).total_cmp(&added(b)));
+    let answer = match most.map(|row| (row, row.added_us)) {
+        Some((row, Some(added))) => format!(
             "A frame of {} takes {} us unprotected, and {} us more with {}, where that is most.",
             args.size,
             us(plain),
-            us(row.added_us),
+            us(added),
             row.protection
+        ),
+        Some((row, None)) => format!(
+            "A frame of {} grows by at most {} ({}), which takes {} us on this line. What a protection adds to processing is not known and mostly \
+             more: give a measured curve by --delay-curve.",
+            args.size,
+            row.overhead_bytes,
+            row.protection,
+            us(row.added_by_bytes_us)
         ),
         None => format!("A frame of {} takes {} us unprotected.", args.size, us(plain)),
     };

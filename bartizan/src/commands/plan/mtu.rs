@@ -36,8 +36,9 @@ pub(crate) struct Args {
     /// MTU of the link: bytes behind the Ethernet header.
     #[arg(long, value_name = "BYTES", default_value = "1500", allow_hyphen_values = true)]
     mtu: Bytes,
-    /// Encapsulations, innermost first: `gtp-u`, `esp:PROPOSAL[,udp]`, `macsec:SUITE`; may be
-    /// repeated.
+    /// Encapsulations, innermost first: `gtp-u` (with the PDU session container of N3 and N9),
+    /// `vxlan`, `geneve`, `vlan`, `pppoe`, `ipv6-extension:BYTES`, `esp:PROPOSAL[,udp]`,
+    /// `macsec:SUITE`; may be repeated.
     #[arg(long, value_name = "LAYER")]
     within: Vec<Protection>,
     /// A payload of fixed size that is to be split, of eCPRI.
@@ -164,7 +165,7 @@ fn ike_methods(group: &Group) -> Option<Vec<&'static Transform>> {
 fn sources(args: &Args, split: &payload::Split) -> Vec<Source> {
     let mut sources = vec![
         Source::standard(
-            "RFC 4303, RFC 3948, IEEE 802.1AE, 3GPP TS 29.281",
+            "RFC 4303, RFC 3948, IEEE 802.1AE, 3GPP TS 29.281 and 38.415, RFC 7348, RFC 8926, RFC 2516",
             "sizes of layers, by the registry",
         ),
         bartizan_budget::mtu::Certificates::captured(),

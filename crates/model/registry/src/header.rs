@@ -58,6 +58,9 @@ headers! {
     IKE_FRAGMENT       "IKE fragment numbers"          4 "RFC 7383"          "section 2.5";
     GTP_U              "GTP-U header"                  8 "3GPP TS 29.281"    "clause 5.1";
     GTP_U_EXTENDED     "GTP-U header with PDU session container" 16 "3GPP TS 38.415" "clause 5.5.2";
+    VXLAN              "VXLAN header"                  8 "RFC 7348"          "section 5";
+    GENEVE             "Geneve header"                 8 "RFC 8926"          "section 3.4";
+    PPPOE              "PPPoE and PPP headers"         8 "RFC 2516"          "sections 4 and 7";
     ECPRI              "eCPRI header"                  4 "eCPRI 2.0"         "section 3.1.3";
     TLS_RECORD         "TLS record header"             5 "RFC 9846"          "section 5.1";
     TLS_CONTENT_TYPE   "TLS inner content type"        1 "RFC 9846"          "section 5.2";

@@ -113,7 +113,7 @@ mod tests {
     fn overhead_can_fill_a_queue_that_plain_packets_did_not_fill() {
         let processing = Microseconds::ZERO;
         let full = of(&link(0.0, 0.98), Bytes::from(100_u32), Bytes::from(160_u32), processing);
-        assert!(full.unwrap_err().to_string().starts_with("load of 1 of 1"));
+        assert!(full.unwrap_err().to_string().starts_with("load of 1: "));
     }
 
     proptest! {

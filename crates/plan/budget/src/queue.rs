@@ -28,7 +28,7 @@ pub fn waiting(service: Microseconds, load: Share, of: Service) -> Result<Micros
         return Err(UnitError::OutOfBounds {
             quantity: "load",
             given: load,
-            unit: "of 1",
+            unit: "",
             least: 0.0,
             most: MOST_LOAD,
             why: "beyond it a queue has no mean that an hour would show",

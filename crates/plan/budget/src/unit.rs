@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum UnitError {
     /// It lies outside of what makes sense.
-    #[error("{quantity} of {given} {unit}: it is between {least} and {most} {unit}{}", reason(.why))]
+    #[error("{quantity} of {given}{}: it is between {least} and {most}{}{}", behind(.unit), behind(.unit), reason(.why))]
     OutOfBounds {
         /// What was asked for, such as `distance`.
         quantity: &'static str,
@@ -39,6 +39,14 @@ pub enum UnitError {
         /// All units.
         units: String,
     },
+}
+
+/// A unit behind its number; of a share there is none.
+fn behind(unit: &str) -> String {
+    match unit {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    }
 }
 
 fn reason(why: &str) -> String {
@@ -179,7 +187,7 @@ quantity! {
 
 quantity! {
     /// The share of a capacity that is used, from 0 to 1: `0.4`, `40%`.
-    Share, "share" in "of 1", 0.0 to 1.0 because "the whole", as "40%":
+    Share, "share" in "", 0.0 to 1.0 because "the whole; 40 of 100 is written 40%", as "40%":
     "" = 1.0, "%" = 1e-2
 }
 
@@ -398,6 +406,10 @@ mod tests {
             "`20` is no distance: write a number and its unit, such as 20km; units are m, km"
         );
         assert!("101%".parse::<Share>().is_err());
+        assert_eq!(
+            "40".parse::<Share>().unwrap_err().to_string(),
+            "share of 40: it is between 0 and 1 (the whole; 40 of 100 is written 40%)"
+        );
         assert!("0b/s".parse::<BitsPerSecond>().is_err());
         assert!("1.5".parse::<Bytes>().unwrap_err().to_string().contains("whole number"));
         assert!(

@@ -3,6 +3,7 @@
 mod built_from;
 mod compare;
 mod crypto_service;
+mod doctor;
 mod export;
 mod list;
 mod nrf;
@@ -31,6 +32,7 @@ pub(crate) enum Lab {
     Report(report::Args),
     Compare(compare::Args),
     Export(export::Args),
+    Doctor(doctor::Args),
     Root(root::Args),
     /// Does the trials of a part; started by a run.
     #[command(hide = true)]
@@ -81,6 +83,7 @@ pub(crate) fn run(command: Lab) -> Result<Outcome, Failure> {
         Lab::Report(args) => report::run(&args),
         Lab::Compare(args) => compare::run(&args),
         Lab::Export(args) => export::run(&args),
+        Lab::Doctor(args) => doctor::run(&args),
         Lab::Root(args) => root::run(&args),
         Lab::Worker(args) => worker::run(&args),
         Lab::Guard(args) => worker::guard(&args),

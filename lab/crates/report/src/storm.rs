@@ -1,7 +1,7 @@
 //! The report of a plan of storms: how sites come back with each suite, what it asks of gateways,
 //! where the numbers come from.
 
-use bartizan_simulation::storm::Summary;
+use bartizan_simulation::storm::{Summary, range_over};
 use bartizan_stats::Interval;
 
 use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
@@ -30,7 +30,7 @@ pub struct Answer<'a> {
     pub sources: Vec<String>,
 }
 
-/// After which time which share of the sites is back, with each suite; whiskers hold 95 of 100 seeds.
+/// After which time which share of the sites is back, with each suite; whiskers are ranges over the seeds.
 #[must_use]
 pub fn plot(summary: &Summary) -> Drawing {
     let variants = summary.variants.iter().enumerate();
@@ -77,7 +77,10 @@ pub fn sheet(answer: &Answer<'_>) -> Sheet {
     if variants.iter().any(|variant| !variant.curve.seconds.is_empty()) {
         section.drawings.push((
             plot(answer.summary),
-            "Medians over the seeds; whiskers hold 95 of 100 seeds.".to_owned(),
+            format!(
+                "Medians over the seeds; whiskers: {}.",
+                range_over(answer.summary.seeds.count())
+            ),
         ));
     }
     let column = |heading: &str, is_number| Column {

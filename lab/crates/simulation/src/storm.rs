@@ -16,4 +16,4 @@ pub use laboratory::Laboratory;
 pub use merge::{MergeError, merge};
 pub use part::{PART_SCHEMA, Part, PartError, SeedRun, Seeds};
 pub use plan::{Drawn, Plan, PlanError, Range, Variant};
-pub use summary::{Curve, Quantity, Spread, Summary, VariantSummary, summary};
+pub use summary::{Curve, Quantity, Spread, Summary, VariantSummary, range_over, summary};

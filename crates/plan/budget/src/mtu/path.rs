@@ -84,8 +84,19 @@ mod tests {
         // 20 + 8 + 16 + 16 leave 1440: 90 blocks, of which two bytes are the trailer.
         assert_eq!(left(1500, &["esp:aes256-sha256"]), 1438);
         assert_eq!(left(1500, &["macsec:gcm-aes-128"]), 1468);
-        assert_eq!(left(1500, &["gtp-u"]), 1464);
-        assert_eq!(left(1500, &["gtp-u", "esp:aes256gcm16", "macsec:gcm-aes-128"]), 1378);
+        // 20 + 8 + 8 and the PDU session container of N3 and N9.
+        assert_eq!(left(1500, &["gtp-u"]), 1456);
+        assert_eq!(left(1500, &["gtp-u:no-container"]), 1464);
+        assert_eq!(left(1500, &["gtp-u", "esp:aes256gcm16,udp"]), 1394);
+        assert_eq!(left(1500, &["gtp-u", "esp:aes256gcm16", "macsec:gcm-aes-128"]), 1370);
+        // VXLAN and Geneve carry the inner Ethernet header; their interfaces have 1450 in Linux.
+        for overlay in ["vxlan", "geneve"] {
+            assert_eq!(left(1500, &[overlay]), 1450, "{overlay}");
+            assert_eq!(left(1500, &[&format!("{overlay}:ipv6")]), 1430, "{overlay}");
+        }
+        assert_eq!(left(1500, &["pppoe"]), 1492);
+        assert_eq!(left(1500, &["vlan", "vlan"]), 1492);
+        assert_eq!(left(1500, &["gtp-u:ipv6", "ipv6-extension:24"]), 1412);
     }
 
     #[test]

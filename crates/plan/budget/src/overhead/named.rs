@@ -1,4 +1,4 @@
-//! A protection, or a tunnel that needs room as one does, by the name people write: `gtp-u`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`, `tls:TLS_AES_256_GCM_SHA384`.
+//! A protection, or a tunnel that needs room as one does, by the name people write: `gtp-u`, `vxlan`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`, `tls:TLS_AES_256_GCM_SHA384`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,17 +27,27 @@ enum Kind {
     Esp(Esp),
     Macsec(Macsec),
     Tls(Tls),
-    GtpU(IpVersion),
+    Tunnel(Tunnel),
+}
+
+/// Headers in front of a packet that protect nothing.
+#[derive(Debug, Clone)]
+struct Tunnel {
+    headers: Vec<Part>,
+    /// IP version of the outer packet; none where the packet keeps its own.
+    outer: Option<IpVersion>,
 }
 
 /// Why a name is no protection.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NameError {
     /// The word before the colon is none of those known.
-    #[error("`{0}` is no protection: it begins with none, esp, macsec, tls or gtp-u, such as esp:aes256gcm16")]
+    #[error(
+        "`{0}` is no protection: it begins with none, esp, macsec, tls, gtp-u, vxlan, geneve, vlan, pppoe or ipv6-extension, such as esp:aes256gcm16"
+    )]
     Protocol(String),
     /// The registry has no such cipher.
-    #[error("{protocol} has no cipher `{name}`: names are those of `bartizan algorithms --kind {kind}`")]
+    #[error("{protocol} {}: names are those of `bartizan algorithms --kind {kind}`", lacking(.name))]
     Cipher {
         /// `ESP`, `MACsec` or `TLS`.
         protocol: &'static str,
@@ -63,6 +73,13 @@ pub enum NameError {
     },
 }
 
+fn lacking(name: &str) -> String {
+    match name {
+        "" => "stands without a cipher".to_owned(),
+        name => format!("has no cipher `{name}`"),
+    }
+}
+
 impl FromStr for Protection {
     type Err = NameError;
 
@@ -75,15 +92,91 @@ impl FromStr for Protection {
             "esp" => Kind::Esp(esp(cipher, words)?),
             "macsec" => Kind::Macsec(macsec(cipher, words)?),
             "tls" => Kind::Tls(tls(cipher, words)?),
-            "gtp-u" if rest.is_empty() || rest == "ipv4" => Kind::GtpU(IpVersion::V4),
-            "gtp-u" if rest == "ipv6" => Kind::GtpU(IpVersion::V6),
-            _ => return Err(NameError::Protocol(shortened(name))),
+            other => match tunnel(other, rest)? {
+                Some(tunnel) => Kind::Tunnel(tunnel),
+                None => return Err(NameError::Protocol(shortened(name))),
+            },
         };
         Ok(Self {
             name: name.trim().to_owned(),
             kind,
         })
     }
+}
+
+/// A tunnel by its name; none where no tunnel is called so.
+fn tunnel(name: &str, rest: &str) -> Result<Option<Tunnel>, NameError> {
+    let words: Vec<&str> = rest.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let version = match words.contains(&"ipv6") {
+        true => IpVersion::V6,
+        false => IpVersion::V4,
+    };
+    let known = |protocol, known: &'static [&'static str], text: &'static str| match words
+        .iter()
+        .find(|word| !known.contains(word))
+    {
+        None => Ok(()),
+        Some(word) => Err(NameError::Word {
+            protocol,
+            word: shortened(word),
+            known: text,
+        }),
+    };
+    let in_udp = |headers: &[Header]| Tunnel {
+        headers: [version.header(), Header::UDP]
+            .iter()
+            .chain(headers)
+            .copied()
+            .map(Part::header)
+            .collect(),
+        outer: Some(version),
+    };
+    let below = |header: Header| Tunnel {
+        headers: vec![Part::header(header)],
+        outer: None,
+    };
+    Ok(Some(match name {
+        "gtp-u" => {
+            known("GTP-U", &["ipv4", "ipv6", "no-container"], "ipv4, ipv6, no-container")?;
+            // N3 and N9 mark the QoS flow of each packet (TS 38.415); S1-U has no container.
+            in_udp(&[match words.contains(&"no-container") {
+                true => Header::GTP_U,
+                false => Header::GTP_U_EXTENDED,
+            }])
+        }
+        "vxlan" => {
+            known("VXLAN", &["ipv4", "ipv6"], "ipv4, ipv6")?;
+            in_udp(&[Header::VXLAN, Header::ETHERNET])
+        }
+        "geneve" => {
+            known("Geneve", &["ipv4", "ipv6"], "ipv4, ipv6")?;
+            in_udp(&[Header::GENEVE, Header::ETHERNET])
+        }
+        "vlan" => {
+            known("VLAN", &[], "none")?;
+            below(Header::VLAN_TAG)
+        }
+        "pppoe" => {
+            known("PPPoE", &[], "none")?;
+            below(Header::PPPOE)
+        }
+        "ipv6-extension" => {
+            let bytes = rest
+                .parse()
+                .ok()
+                .filter(|bytes: &u32| bytes % 8 == 0 && (8..=2048).contains(bytes));
+            let bytes = bytes.ok_or_else(|| NameError::Word {
+                protocol: "IPv6 extension headers",
+                word: shortened(rest),
+                known: "their bytes, a multiple of 8 up to 2048",
+            })?;
+            Tunnel {
+                headers: vec![Part::added("IPv6 extension headers", bytes, "RFC 8200, section 4")],
+                outer: None,
+            }
+        }
+        _ => return Ok(None),
+    }))
 }
 
 fn shortened(name: &str) -> String {
@@ -229,11 +322,10 @@ impl Protection {
                 parts.extend(esp.packet(packet, inner)?.parts);
                 Ok(Layout::of(parts))
             }
-            Kind::GtpU(version) => {
+            Kind::Tunnel(tunnel) => {
                 let packet = least(frame, Header::ETHERNET, "Ethernet")?;
-                let headers = [version.header(), Header::UDP, Header::GTP_U];
                 let mut parts = vec![ethernet];
-                parts.extend(headers.map(Part::header));
+                parts.extend(tunnel.headers.iter().cloned());
                 parts.push(Part::payload("IP packet", packet));
                 Ok(Layout::of(parts))
             }
@@ -259,7 +351,7 @@ impl Protection {
     pub fn outer(&self, inner: IpVersion) -> IpVersion {
         match &self.kind {
             Kind::Esp(esp) if esp.mode == Mode::Tunnel => esp.outer,
-            Kind::GtpU(version) => *version,
+            Kind::Tunnel(tunnel) => tunnel.outer.unwrap_or(inner),
             _ => inner,
         }
     }
@@ -325,13 +417,18 @@ mod tests {
     #[test]
     fn what_is_no_protection_is_refused_with_what_there_is() {
         let refused = |name: &str| name.parse::<Protection>().unwrap_err().to_string();
-        assert!(refused("ipsec").contains("none, esp, macsec, tls or gtp-u"));
+        assert!(refused("ipsec").contains("none, esp, macsec, tls, gtp-u"));
         assert!(refused("esp:rot13").contains("ESP has no cipher `rot13`"));
+        assert!(refused("macsec").contains("MACsec stands without a cipher: names are those of"));
         assert!(refused("esp:aes256").contains("an AEAD stands alone"));
         assert!(refused("esp:aes256gcm16-sha256").contains("an AEAD stands alone"));
         assert!(refused("esp:aes256gcm16,fast").contains("tunnel, transport, udp"));
         assert!(refused("macsec:gcm-aes-128,wan").contains("sci, no-sci"));
         assert!(refused("none:x").contains("`none:x` is no protection"));
+        assert!(refused("vxlan:fast").contains("options are ipv4, ipv6"));
+        for bytes in ["", "0", "12", "4096", "-8"] {
+            assert!(refused(&format!("ipv6-extension:{bytes}")).contains("a multiple of 8"));
+        }
     }
 
     #[test]

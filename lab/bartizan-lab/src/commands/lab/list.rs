@@ -1,6 +1,6 @@
 //! `bartizan lab list`.
 
-use bartizan_workbench::runner::experiment::{Collection, Found, Part, Publication};
+use bartizan_workbench::runner::experiment::{Collection, CollectionError, Found, Part, Publication};
 use bartizan_workbench::stand_in::proxies::Tools;
 use bartizan_workbench::workload::Lack;
 use serde::Serialize;
@@ -30,52 +30,44 @@ struct Listing {
 }
 
 #[derive(Serialize)]
-struct Entry {
-    id: String,
+pub(super) struct Entry {
+    pub(super) id: String,
     title: String,
     question: String,
     /// Its number among those of this repository.
     paper: Option<usize>,
     /// Authors and year.
     publication: Option<Publication>,
-    parts: Vec<PartEntry>,
+    pub(super) parts: Vec<PartEntry>,
     published_values: usize,
     digest: String,
 }
 
 #[derive(Serialize)]
-struct PartEntry {
-    id: String,
+pub(super) struct PartEntry {
+    pub(super) id: String,
     workload: &'static str,
     combinations: usize,
     repetitions: usize,
     quick_repetitions: usize,
     metrics: Vec<&'static str>,
     /// Combinations that cannot be run on this machine.
-    lacks: Vec<Lacking>,
+    pub(super) lacks: Vec<Lacking>,
 }
 
 /// Something that combinations of a part need and this machine lacks.
 #[derive(Serialize)]
-struct Lacking {
-    what: String,
-    reason: String,
-    hint: String,
-    combinations: usize,
+pub(super) struct Lacking {
+    pub(super) what: String,
+    pub(super) reason: String,
+    pub(super) hint: String,
+    pub(super) combinations: usize,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let collection = args.place.collection();
-    let ids = collection.ids().map_err(|error| refused(&error))?;
     let tools = Tools::find(crate::commands::own()?, None).map_err(Failure::new)?;
-    let (mut entries, mut wrong) = (Vec::new(), None);
-    for id in &ids {
-        match collection.load(id) {
-            Ok(found) => entries.push(Entry::of(found, &tools)),
-            // The others are still worth their lines.
-            Err(error) => wrong = wrong.or(Some(refused(&error))),
-        }
-    }
+    let (entries, wrong) = entries(&collection, &tools).map_err(|error| refused(&error))?;
     if args.json {
         let listing = Listing {
             schema: "bartizan-lab-list/1",
@@ -86,6 +78,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         out!("{}", table(&entries, &collection));
     }
     wrong.map_or(Ok(Outcome::Clean), Err)
+}
+
+/// Every experiment that can be read, and the failure of the first that cannot.
+pub(super) fn entries(
+    collection: &Collection,
+    tools: &Tools,
+) -> Result<(Vec<Entry>, Option<Failure>), CollectionError> {
+    let (mut entries, mut wrong) = (Vec::new(), None);
+    for id in &collection.ids()? {
+        match collection.load(id) {
+            Ok(found) => entries.push(Entry::of(found, tools)),
+            // The others are still worth their lines.
+            Err(error) => wrong = wrong.or(Some(refused(&error))),
+        }
+    }
+    Ok((entries, wrong))
 }
 
 impl Entry {

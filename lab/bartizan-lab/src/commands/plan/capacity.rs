@@ -206,7 +206,8 @@ fn answer(report: &Report) -> String {
         .filter(|row| !row.suffices)
         .map(|row| row.suite.as_str())
         .collect();
-    let mut text = match (least, most) {
+    let mut text = assumption(report, busy);
+    text.push_str(&match (least, most) {
         (Some(least), Some(most)) if least.suite != most.suite => format!(
             "A gateway keeps {} cores busy with {}, and {} with {}, the most that was compared.",
             Shown::bare().value(busy(least)),
@@ -220,13 +221,41 @@ fn answer(report: &Report) -> String {
             one.suite
         ),
         _ => String::new(),
-    };
+    });
     if short.is_empty() {
         text.push_str(" Its cores suffice for all of them.");
     } else {
         text.push_str(&format!(" Its cores do not suffice for {}.", short.join("; ")));
     }
     text
+}
+
+/// Share of the cores above which the cost of dead peer detection decides a comparison.
+const DECIDES: f64 = 0.5;
+
+/// The assumption behind most of the load, with the comparison that it hides.
+fn assumption(report: &Report, busy: impl Fn(&Row) -> f64) -> String {
+    let share = |row: &Row| {
+        let demands = row.capacity.demands.iter();
+        let assumed = demands.filter(|demand| demand.duty == ProcedureKind::DeadPeer);
+        assumed.map(|demand| demand.cores).sum::<f64>() / row.capacity.erlangs.max(f64::MIN_POSITIVE)
+    };
+    let most = report.rows.iter().map(share).fold(0.0, f64::max);
+    if most < DECIDES {
+        return String::new();
+    }
+    let without = |row: &Row| busy(row) * (1.0 - share(row));
+    let others: Vec<f64> = report.rows.iter().map(without).collect();
+    let least = others.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = others.iter().copied().fold(0.0, f64::max);
+    format!(
+        "Up to {} % of what follows is dead peer detection, whose cost is an assumed upper bound (no more than a rekey takes) and no measurement: \
+         without it suites differ by a factor of up to {} ({} to {} cores; --dead-peer 0s). ",
+        number(most * 100.0, 1),
+        number(greatest / least.max(f64::MIN_POSITIVE), 1),
+        Shown::bare().value(least),
+        Shown::bare().value(greatest),
+    )
 }
 
 fn gateway(rows: &[Row]) -> Grid {

@@ -14,15 +14,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use self::table::said;
 use super::{costs, network};
 use crate::interrupt::Interrupt;
-use crate::output::{errln, print};
+use crate::output::{errln, print, write_file};
 use crate::{Failure, Outcome};
 
 /// Predict what happens when many sites shake hands at once: an outage ends, an authority changes,
 /// certificates are revoked.
 ///
 /// An event-driven simulation with queues, lost packets, retransmission, cookies and back-off,
-/// under several seeds; intervals hold 95 of 100 seeds. Parts of a plan run anywhere (--seeds,
-/// --part) and merge exactly (bartizan plan merge).
+/// under several seeds. Ranges are those of all seeds, from 40 seeds on of 95 of 100. Parts of a
+/// plan run anywhere (--seeds, --part) and merge exactly (bartizan plan merge).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan storm --sites 2000 --gateways 8 --window 30s\n  \
@@ -64,6 +64,9 @@ pub(super) struct OutputArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// Also write the page and the JSON to this folder, as the other plans do
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 fn kind(text: &str) -> Result<StormKind, String> {
@@ -145,8 +148,13 @@ pub(super) fn show(part: &Part, output: &OutputArgs) -> Result<Outcome, Failure>
     if let Some(path) = &output.svg {
         write(path, &page::picture(part, &summary))?;
     }
+    let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)? + "\n";
+    if let Some(folder) = &output.out {
+        write_file(&folder.join("plan-storm.html"), &page::page(part, &summary))?;
+        write_file(&folder.join("plan-storm.json"), &json)?;
+    }
     if output.json {
-        print(&(serde_json::to_string_pretty(&summary).map_err(Failure::new)? + "\n"))?;
+        print(&json)?;
     } else {
         print(&table::tables(part, &summary))?;
     }

@@ -1,10 +1,23 @@
-//! Summary of a plan's seeds: medians with the range that holds 95 of 100 seeds.
+//! Summary of a plan's seeds: medians with ranges.
 
 use bartizan_stats::Sample;
 use serde::Serialize;
 
 use super::part::{Part, Seeds};
 use crate::simulation::{Outcome, QUANTILES};
+
+/// Fewest values whose 2.5 % quantile is above the least: a range over fewer is that of all.
+const ENOUGH: usize = 40;
+
+/// Meaning of a range over so many seeds, in words.
+#[must_use]
+pub fn range_over(seeds: u64) -> String {
+    match usize::try_from(seeds) {
+        Ok(1) => "one seed: no ranges".to_owned(),
+        Ok(few) if few < ENOUGH => format!("ranges from the least to the greatest of {few} seeds"),
+        _ => format!("ranges hold 95 of 100 of {seeds} seeds"),
+    }
+}
 
 /// A quantity over the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -13,11 +26,11 @@ pub struct Spread {
     pub n: usize,
     /// Seeds in which it has none: a share of sites that was never reached.
     pub without: usize,
-    /// 2.5 of 100 seeds are below.
+    /// 2.5 of 100 seeds are below; of fewer than 40 the least.
     pub low: f64,
     /// Half of the seeds are below.
     pub median: f64,
-    /// 2.5 of 100 seeds are above.
+    /// 2.5 of 100 seeds are above; of fewer than 40 the greatest.
     pub high: f64,
 }
 
@@ -27,12 +40,17 @@ impl Spread {
     pub fn of(values: &[Option<f64>]) -> Option<Self> {
         let there: Vec<f64> = values.iter().copied().flatten().collect();
         let sample = Sample::new(there).ok()?;
+        let [low, high] = if sample.n() < ENOUGH {
+            [0.0, 1.0]
+        } else {
+            [0.025, 0.975]
+        };
         Some(Self {
             n: sample.n(),
             without: values.len() - sample.n(),
-            low: sample.quantile(0.025),
+            low: sample.quantile(low),
             median: sample.median(),
-            high: sample.quantile(0.975),
+            high: sample.quantile(high),
         })
     }
 }

@@ -2,12 +2,13 @@
 
 use bartizan_page::quantity::Shown;
 use bartizan_simulation::simulation::{StormKind, Variation};
-use bartizan_simulation::storm::{Part, Spread, Summary};
+use bartizan_simulation::storm::{Part, Spread, Summary, range_over};
 use bartizan_stats::Interval;
 
+use super::page::sentence;
 use crate::table::{Side, Table};
 
-/// A quantity with the range of 95 of 100 seeds.
+/// A quantity with its range.
 pub(in crate::commands::plan) fn said(spread: Option<Spread>, unit: &str) -> String {
     let Some(spread) = spread else {
         return "never".to_owned();
@@ -58,12 +59,16 @@ pub(super) fn described(part: &Part) -> String {
         Variation::Exponential => ", exponentially distributed service",
     };
     format!(
-        "{} sites, {} gateways of {} cores, {} s of network time{variation}: {storm}; seeds {}, intervals hold 95 of 100 seeds",
+        "{} sites, {} of {} cores each, {} s of network time{variation}: {storm}; seeds {}, {}",
         network.sites,
-        network.gateways,
+        match network.gateways {
+            1 => "1 gateway".to_owned(),
+            several => format!("{several} gateways"),
+        },
         network.cores,
         scenario.horizon_ns as f64 / 1e9,
-        part.seeds
+        part.seeds,
+        range_over(part.seeds.count())
     )
 }
 
@@ -76,7 +81,7 @@ fn concerned(what: &str, share_ppm: u64, window_ns: u64) -> String {
 }
 
 pub(super) fn tables(part: &Part, summary: &Summary) -> String {
-    let mut text = format!("{}\n\n", described(part));
+    let mut text = format!("{}\n{}\n\n", described(part), sentence(part, summary));
     // Two tables: how sites fare, and what it asks of gateways.
     let names: Vec<&str> = summary
         .variants
