@@ -210,7 +210,7 @@ fn what_is_missing_or_in_the_way_is_named_with_a_hint() {
     let said = place.ca(&format!("issue --dir none {NRF} --out out"));
     assert_eq!(said.code, 2);
     assert!(
-        said.err.contains("hint: make one: bartizan ca init --dir none"),
+        said.err.contains("hint: make one: `bartizan ca init --dir none"),
         "{said:?}"
     );
 
@@ -281,24 +281,56 @@ fn the_list_says_what_became_of_each_certificate() {
         lines[0],
         ["NAME", "STATE", "ALGORITHM", "NOT", "AFTER", "DAYS", "SERIAL", "NAMES"]
     );
-    assert_eq!(lines[1][..3], ["root", "valid", "ed25519"]);
-    assert_eq!(lines[2][..3], ["intermediate", "valid", "ml-dsa-44"]);
-    assert_eq!(lines[3][..3], ["nrf", "valid", "ml-dsa-44"]);
-    assert_eq!(lines[3][4], "29");
-    assert_eq!(lines[3][6..], ["DNS:nrf.5gc", "IP:10.0.0.2"]);
-    assert_eq!(lines[4][..3], ["amf", "revoked", "ml-dsa-44"]);
+    // The next to end stands first.
+    assert_eq!(lines[1][..3], ["nrf", "valid", "ml-dsa-44"]);
+    assert_eq!(lines[1][4], "29");
+    assert_eq!(lines[1][6..], ["DNS:nrf.5gc", "IP:10.0.0.2"]);
+    assert_eq!(lines[2][..3], ["amf", "revoked", "ml-dsa-44"]);
+    assert_eq!(lines[3][..3], ["intermediate", "valid", "ml-dsa-44"]);
+    assert_eq!(lines[4][..3], ["root", "valid", "ed25519"]);
 
     let json: Value = serde_json::from_str(&place.ca_works("list --dir ca --json")).expect("JSON");
     let rows = json["certificates"].as_array().expect("rows");
     assert_eq!(rows.len(), 4);
-    assert_eq!(rows[3]["reason"], "key-compromise");
-    assert_eq!(rows[2]["names"], serde_json::json!(["DNS:nrf.5gc", "IP:10.0.0.2"]));
-    assert_eq!(rows[2]["issuer_serial"], rows[1]["serial"]);
+    assert_eq!(rows[1]["reason"], "key-compromise");
+    assert_eq!(rows[0]["names"], serde_json::json!(["DNS:nrf.5gc", "IP:10.0.0.2"]));
+    assert_eq!(rows[0]["issuer_serial"], rows[2]["serial"]);
 
     let page = place.ca_works("show --dir ca amf");
     assert!(page.contains("(key-compromise)"), "{page}");
     let one: Value = serde_json::from_str(&place.ca_works("show --dir ca nrf --json")).expect("JSON");
-    assert_eq!(&one, &rows[2]);
+    assert_eq!(&one, &rows[0]);
+}
+
+/// Hints such as `bartizan ca issue --dns nrf` and `bartizan ca crl` can be typed as they are.
+#[test]
+fn directory_folder_and_name_have_defaults() {
+    let place = Place::new();
+    let run = |arguments: &str, directory: Option<&str>| {
+        let mut command = place.command(arguments);
+        match directory {
+            Some(directory) => command.env("BARTIZAN_CA", directory),
+            None => command.env_remove("BARTIZAN_CA"),
+        };
+        let output = command.output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {said}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    run("init --algorithm ed25519", None);
+    run("init --algorithm ed25519", Some("authority"));
+    assert!(place.path("ca/ca.sqlite").exists() && place.path("authority/ca.sqlite").exists());
+    run("issue --dns nrf.5gc --dns other.5gc", Some("authority"));
+    assert_eq!(place.text("ca.crt.pem"), place.text("authority/root.crt.pem"));
+    let before = place.text("nrf.5gc.key.pem");
+    run("renew --name nrf.5gc", Some("authority"));
+    run("renew nrf.5gc", Some("authority"));
+    assert_ne!(place.text("nrf.5gc.key.pem"), before);
+    run("crl", Some("authority"));
+    assert!(run("list", Some("authority")).contains("nrf.5gc"));
+    assert!(!run("list", None).contains("nrf.5gc"));
+    let said = place.ca("renew --dir ca nrf --name nrf");
+    assert_eq!(said.code, 64, "{said:?}");
 }
 
 #[test]

@@ -641,7 +641,7 @@ fn certificates(place: &Place) -> String {
 fn curl_enrols_and_renews_by_est() {
     let place = Place::with_openssl();
     place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
-    let serving = Serving::start(&place, "--est 127.0.0.1:0");
+    let serving = Serving::start(&place, "--est 127.0.0.1:0 --dns enrol.ran");
     let root = "--cacert ca/root.crt.pem";
     let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
 
@@ -652,6 +652,18 @@ fn curl_enrols_and_renews_by_est() {
     let own = place.text("ca/root.crt.pem");
     assert!(known.contains(own.lines().nth(1).unwrap()), "the root is among them");
     assert_eq!(curl(&place, &serving, "label/csrattrs", root), "204");
+    // By each name that it was given.
+    let port = serving.est.expect("it serves EST").port();
+    let resolved = format!("--resolve enrol.ran:{port}:127.0.0.1 https://enrol.ran:{port}/.well-known/est/csrattrs");
+    assert_eq!(
+        curl(
+            &place,
+            &serving,
+            "csrattrs",
+            &format!("{root} --output other {resolved}")
+        ),
+        "204204"
+    );
 
     place.openssl_works("genpkey -algorithm ML-DSA-65 -out amf.key");
     place.openssl_works("req -new -key amf.key -subj /CN=anything -outform DER -out amf.csr");
@@ -673,6 +685,8 @@ fn curl_enrols_and_renews_by_est() {
             status,
             "{data} {credentials}"
         );
+        // Bouncy Castle's client sends no credentials after a 401 that has a body.
+        assert_eq!(place.text("answer").is_empty(), status == "401", "{data} {credentials}");
     }
     for _ in 0..2 {
         // An answer that was lost is asked for again.

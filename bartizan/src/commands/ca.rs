@@ -66,12 +66,27 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     }
 }
 
+/// Environment variable with the authority's directory.
+const DIRECTORY: &str = "BARTIZAN_CA";
+
+/// Directory of the authority.
+#[derive(clap::Args)]
+struct DirectoryArgs {
+    /// Directory of the authority; the default is that of BARTIZAN_CA, then ca
+    #[arg(long, value_name = "DIR", default_value_os_t = default_directory(), hide_default_value = true)]
+    dir: PathBuf,
+}
+
+fn default_directory() -> PathBuf {
+    let named = std::env::var_os(DIRECTORY).filter(|named| !named.is_empty());
+    named.map_or_else(|| PathBuf::from("ca"), PathBuf::from)
+}
+
 /// Directory of the authority and the passphrase of its key.
 #[derive(clap::Args)]
 struct AuthorityArgs {
-    /// Directory of the authority
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    at: DirectoryArgs,
     #[command(flatten)]
     passphrase: PassphraseArgs,
 }
@@ -91,7 +106,7 @@ impl AuthorityArgs {
 
     fn open_with(&self, secrets: &mut Secrets, now: SystemTime) -> Result<Authority, Failure> {
         loop {
-            match Authority::open(&self.dir, &*secrets, now) {
+            match Authority::open(&self.at.dir, &*secrets, now) {
                 Ok(authority) => return Ok(authority),
                 Err(error) if passphrase::is_missing(&error, secrets) => passphrase::ask_for(&error, secrets)?,
                 Err(error) => return Err(failure(error)),

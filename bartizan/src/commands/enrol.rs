@@ -266,7 +266,7 @@ fn enrolment(error: bartizan_enrol::Error) -> Failure {
         Error::Refused {
             failure: Some(Refused::BadMessageCheck),
             ..
-        } => Failure::new(message).hint("reference and secret as bartizan ca invite gave them; an invitation ends"),
+        } => Failure::new(message).hint("reference and secret as `bartizan ca invite` gave them; an invitation ends"),
         Error::Refused {
             failure: Some(Refused::NotAuthorized),
             ..

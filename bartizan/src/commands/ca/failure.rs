@@ -10,14 +10,14 @@ pub(crate) fn failure(error: Error) -> Failure {
     let message = error.to_string();
     match error {
         Error::NoAuthority(dir) => Failure::new(message).hint(format!(
-            "make one: bartizan ca init --dir {} --algorithm ml-dsa-65",
+            "make one: `bartizan ca init --dir {} --algorithm ml-dsa-65`",
             dir.display()
         )),
         Error::File { ref source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             Failure::new(message).hint("run it as the user that the authority belongs to, or as root")
         }
         Error::Unfinished(dir) => Failure::new(message).hint(format!(
-            "run bartizan ca init --dir {} again: it clears the remains away",
+            "the same `bartizan ca init` for {} clears the remains away",
             dir.display()
         )),
         Error::AuthorityExists(_) => {
@@ -28,7 +28,7 @@ pub(crate) fn failure(error: Error) -> Failure {
             .hint("if nothing of this authority is in use any more, move the directory away"),
         Error::FileExists(_) => Failure::new(message)
             .hint("--force replaces it")
-            .hint("for a new certificate of the same network function: bartizan ca renew"),
+            .hint("for a new certificate of the same network function: `bartizan ca renew NAME`"),
         Error::ForeignRoots { .. } => Failure::new(message)
             .hint("--force replaces the file, and takes these roots from its readers")
             .hint("choose another --out; a renewal keeps them"),
@@ -53,7 +53,7 @@ pub(crate) fn failure(error: Error) -> Failure {
                 .hint("--key-algorithm ml-dsa-65 under an authority of ML-DSA, for nodes with `engine: bartizan`")
         }
         Error::NotForIpsec { .. } => Failure::usage(message)
-            .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384")
+            .hint("make an authority for IPsec: `bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384`")
             .hint("for nodes with `engine: bartizan` ask for it: --key-algorithm ml-dsa-65"),
         Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip together with --uri"),
         Error::UnknownProfile(_) | Error::UnknownAlgorithm(_) => Failure::usage(message),
@@ -61,7 +61,7 @@ pub(crate) fn failure(error: Error) -> Failure {
             Failure::usage(message).hint("--allow-long lifts the limit; short lives and renewal are safer")
         }
         Error::Lifetime(_) => Failure::usage(message).hint("choose another --days"),
-        Error::UnknownCertificate(_) => Failure::new(message).hint("bartizan ca list shows what there is"),
+        Error::UnknownCertificate(_) => Failure::new(message).hint("`bartizan ca list` shows what there is"),
         Error::SeveralCertificates { ref serials, .. } => serials
             .iter()
             .fold(Failure::new(message), Failure::hint),
@@ -78,11 +78,11 @@ pub(crate) fn failure(error: Error) -> Failure {
             .hint("--key pkcs11:... has it in a token")
             .hint("--in-file has it in a file all the same"),
         Error::NotAware(_) => Failure::new(message)
-            .hint("bartizan ca renew gives each the next root next to its new certificate; those that enrol learn of it when they renew")
+            .hint("`bartizan ca renew NAME` gives each the next root next to its new certificate; those that enrol learn of it when they renew")
             .hint("--anyway where all of them were given it in another way"),
-        Error::StillInUse(_) => Failure::new(message).hint("bartizan ca renew each of them first, or wait until they have"),
-        Error::NoIntermediate => Failure::new(message).hint("bartizan ca rollover publish-root begins to replace the root"),
-        Error::Succession(_) => Failure::new(message).hint("bartizan ca list shows the authority's own certificates"),
+        Error::StillInUse(_) => Failure::new(message).hint("`bartizan ca renew NAME` each of them first, or wait until they have"),
+        Error::NoIntermediate => Failure::new(message).hint("`bartizan ca rollover publish-root` begins to replace the root"),
+        Error::Succession(_) => Failure::new(message).hint("`bartizan ca list` shows the authority's own certificates"),
         Error::OneKey => Failure::usage(message).hint("give --root-key and --intermediate-key different objects"),
         Error::KeyFile { ref reason, .. } | Error::Key(ref reason) if reason.contains("bare") => Failure::new(message)
             .hint(
@@ -93,9 +93,9 @@ pub(crate) fn failure(error: Error) -> Failure {
         }
         Error::KeyMismatch { .. } => Failure::new(message).hint("choose another --out, or move the key away"),
         Error::RequestKey { .. } => {
-            Failure::new(message).hint("openssl genpkey -algorithm ML-DSA-65 makes a key that is certified")
+            Failure::new(message).hint("openssl genpkey -algorithm ML-DSA-65 -provparam ml-dsa.output_formats=seed-only makes a key that is certified")
         }
-        Error::NotInvited(_) => Failure::new(message).hint("bartizan ca invitations lists them"),
+        Error::NotInvited(_) => Failure::new(message).hint("`bartizan ca invitations` lists them"),
         Error::Busy(_) => Failure::new(message).hint("wait for it to end, or look for it with fuser DIR/ca.lock"),
         Error::RecordsVersion { .. } => Failure::new(message).hint("use the version of bartizan that wrote them"),
         _ => Failure::new(message),

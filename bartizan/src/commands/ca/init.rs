@@ -24,8 +24,9 @@ mod keys;
       --root-key 'pkcs11:token=root;object=bartizan-root?module-name=softhsm2'      the root's key in a token\n  \
     bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384      for IPsec: strongSwan verifies no ML-DSA")]
 pub(super) struct Args {
-    /// Directory of the authority; made if it is not there
-    #[arg(long, value_name = "DIR")]
+    /// Directory of the authority, made if it is not there; the default is that of BARTIZAN_CA,
+    /// then ca
+    #[arg(long, value_name = "DIR", default_value_os_t = super::default_directory(), hide_default_value = true)]
     dir: PathBuf,
     #[command(flatten)]
     keys: KeyArgs,

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use bartizan_pki::{ForeignCertificate, Invitation, Invite, Name, Profile, Register, Vendor};
 use serde_json::{Value, json};
 
-use super::AuthorityArgs;
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs};
 use super::show::date;
+use super::{AuthorityArgs, DirectoryArgs};
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, out, outln};
 use crate::table::Table;
@@ -59,9 +59,8 @@ pub(super) struct Args {
     bartizan ca invitations --dir ca\n  \
     bartizan ca invitations --dir ca --json | jq '.invitations[] | select(.state == \"open\")'")]
 pub(super) struct ListArgs {
-    /// Directory of the authority
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    at: DirectoryArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -150,7 +149,7 @@ fn vendor(args: &Args) -> Result<Option<Vendor>, Failure> {
 
 pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    let invitations = Register::open(&args.dir)
+    let invitations = Register::open(&args.at.dir)
         .and_then(|register| register.invitations())
         .map_err(failure)?;
     if args.json {
@@ -185,7 +184,7 @@ pub(super) fn withdraw(args: &WithdrawArgs) -> Result<Outcome, Failure> {
     if !known {
         return Err(
             Failure::new(format!("no invitation has the reference {:?}", args.reference))
-                .hint("bartizan ca invitations lists them"),
+                .hint("`bartizan ca invitations` lists them"),
         );
     }
     // One that is closed stays so: withdrawing twice is no mistake.

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_pki::{Algorithm, Leaf, Name, Profile};
+use bartizan_pki::{Algorithm, Error, Leaf, Name, Profile};
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
@@ -18,9 +18,9 @@ use crate::outcome::{Failure, Outcome};
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
-    /// Common name, and stem of the files
+    /// Common name, and stem of the files; the first --dns or --ip where none is given
     #[arg(long, value_name = "NAME")]
-    name: Name,
+    name: Option<Name>,
     #[command(flatten)]
     names: NameArgs,
     /// Use of the certificate: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
@@ -37,9 +37,16 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
+    let name = match (&args.name, args.names.common_name()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(first)) => first
+            .parse()
+            .map_err(|error: Error| failure(error).hint("--name gives the certificate another name"))?,
+        (None, None) => return Err(failure(Error::NoNames)),
+    };
     let mut authority = args.authority.open(now)?;
     let leaf = Leaf {
-        name: args.name.clone(),
+        name,
         names: args.names.names(),
         functions: args.names.functions(),
         profile: args.profile,

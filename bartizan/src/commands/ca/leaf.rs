@@ -29,6 +29,15 @@ pub(super) struct NameArgs {
 }
 
 impl NameArgs {
+    /// The common name where none is given: the first DNS name or address.
+    pub(super) fn common_name(&self) -> Option<String> {
+        match self.dns.iter().chain(&self.ip).next()? {
+            AlternativeName::Dns(name) => Some(name.as_str().to_owned()),
+            AlternativeName::Ip(address) => Some(address.to_string()),
+            AlternativeName::Uri(_) => None,
+        }
+    }
+
     pub(super) fn names(&self) -> Vec<AlternativeName> {
         self.dns.iter().chain(&self.ip).chain(&self.uri).cloned().collect()
     }
@@ -71,7 +80,7 @@ impl LifetimeArgs {
 #[derive(clap::Args)]
 pub(super) struct OutputArgs {
     /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// Replace files that are there
     #[arg(long)]

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         write(out, &pem)?;
     }
     let next = authority.crl_next_update().map_err(failure)?;
-    let list = args.authority.dir.join("crl.pem");
+    let list = args.authority.at.dir.join("crl.pem");
     if args.json {
         outln!(
             "{:#}",

@@ -18,8 +18,11 @@ pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
     /// Serial number, or name: the newest certificate of that name that is not revoked
-    #[arg(value_name = "SERIAL|NAME")]
-    certificate: String,
+    #[arg(value_name = "SERIAL|NAME", required_unless_present = "name")]
+    certificate: Option<String>,
+    /// The same as an option, as `issue` has it
+    #[arg(long, value_name = "NAME", conflicts_with = "certificate")]
+    name: Option<String>,
     /// Certify the same key again instead of a fresh one; for a signed request there is no other way
     #[arg(long)]
     same_key: bool,
@@ -34,6 +37,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
+    let certificate = args.certificate.as_ref().or(args.name.as_ref());
+    let certificate = certificate.map(String::as_str).unwrap_or_default();
     let mut authority = args.authority.open(now)?;
     let renewal = Renewal {
         key: if args.same_key {
@@ -50,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         long_life: args.lifetime.long_life(),
     };
     let issued = authority
-        .renew(&args.certificate, &renewal, Some(&args.output.destination()), now)
+        .renew(certificate, &renewal, Some(&args.output.destination()), now)
         .map_err(failure)?;
     lists::write_next_to(&authority, &args.output)?;
     args.output.tell("renewed", &issued);

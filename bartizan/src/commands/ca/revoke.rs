@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let revoke = |authority: &mut Authority| authority.revoke_all(&all, args.reason, now);
     let (authority, revoked) = args.authority.open_for(now, revoke)?;
     let revoked = revoked.map_err(|error| dated(&authority, error))?;
-    let list = args.authority.dir.join("crl.pem");
+    let list = args.authority.at.dir.join("crl.pem");
     if args.json {
         let said: Vec<_> = revoked
             .iter()

@@ -170,7 +170,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
             note(
                 args.json,
-                "what is issued, renewed and enrolled from now on comes with it; then: bartizan ca rollover activate-root",
+                "what is issued, renewed and enrolled from now on comes with it; then: `bartizan ca rollover activate-root`",
             );
         }
         Step::ActivateRoot(args) => {
@@ -182,7 +182,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             said(args.json, "root", &[made])?;
             note(
                 args.json,
-                "it signs from now on; once every certificate is renewed: bartizan ca rollover retire-roots",
+                "it signs from now on; once every certificate is renewed: `bartizan ca rollover retire-roots`",
             );
             note(args.json, LISTS);
         }

@@ -45,9 +45,9 @@ pub(super) struct Args {
     /// Address to listen at for EST too: TLS 1.3 with quantum-safe groups
     #[arg(long, value_name = "ADDRESS:PORT")]
     est: Option<SocketAddr>,
-    /// DNS name in the certificate by which answers are signed
-    #[arg(long, value_name = "NAME", value_parser = AlternativeName::dns)]
-    dns: AlternativeName,
+    /// DNS name in the certificate by which answers are signed; may be repeated
+    #[arg(long, value_name = "NAME", required = true, value_parser = AlternativeName::dns)]
+    dns: Vec<AlternativeName>,
     /// Append a line of JSON for each request to this file; DIR/audit.jsonl where it is left out
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let path = args
         .audit
         .clone()
-        .unwrap_or_else(|| args.authority.dir.join("audit.jsonl"));
+        .unwrap_or_else(|| args.authority.at.dir.join("audit.jsonl"));
     let audit = Audit::open(&path)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -77,7 +77,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             None => None,
         };
         // It issues the responder's certificate: a start that fails, again and again, leaves none behind.
-        let service = Service::new(args.authority.dir.clone(), secrets, authority, args.dns.clone(), audit)?;
+        let service = Service::new(
+            args.authority.at.dir.clone(),
+            secrets,
+            authority,
+            args.dns.clone(),
+            audit,
+        )?;
         let service = Arc::new(service);
         outln!("enrolment on http://{}/.well-known/cmp", bound(&cmp, args.listen));
         if let (Some(listener), Some(address)) = (&est, args.est) {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use bartizan_pki::{Destination, Entry, Error, Overwrite, Phase, Profile, Register, Role, State};
 use serde_json::{Value, json};
 
+use super::DirectoryArgs;
 use super::failure::failure;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, out, outln};
@@ -15,15 +16,14 @@ use crate::table::Table;
 /// From this long before its end on, `list` speaks of a revocation list.
 const STALE_SOON: Duration = Duration::from_secs(2 * 86_400);
 
-/// List every certificate of the authority.
+/// List every certificate of the authority; what ends first stands first.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan ca list --dir ca\n  \
     bartizan ca list --dir ca --json | jq .certificates")]
 pub(super) struct ListArgs {
-    /// Directory of the authority
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    at: DirectoryArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -35,9 +35,8 @@ pub(super) struct ListArgs {
     bartizan ca show --dir ca nrf\n  \
     bartizan ca show --dir ca nrf --pem > nrf.crt.pem")]
 pub(super) struct ShowArgs {
-    /// Directory of the authority
-    #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    #[command(flatten)]
+    at: DirectoryArgs,
     /// Serial number, or name: the newest certificate of that name
     #[arg(value_name = "SERIAL|NAME")]
     certificate: String,
@@ -57,7 +56,7 @@ pub(super) struct ShowArgs {
 
 pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    let register = Register::open(&args.dir).map_err(failure)?;
+    let register = Register::open(&args.at.dir).map_err(failure)?;
     let phases = Phases::of(&register)?;
     if args.json {
         list_json(&register, &phases, now)?;
@@ -69,7 +68,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     {
         let tense = if end < now { "ended" } else { "ends" };
         errln!(
-            "note: a revocation list {tense} on {}: bartizan ca crl signs new ones",
+            "note: a revocation list {tense} on {}: `bartizan ca crl` signs new ones",
             date(end)
         );
     }
@@ -78,7 +77,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
 
 pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    let register = Register::open(&args.dir).map_err(failure)?;
+    let register = Register::open(&args.at.dir).map_err(failure)?;
     let entry = register.find(&args.certificate).map_err(failure)?;
     if let Some(out) = &args.out {
         let destination = Destination {

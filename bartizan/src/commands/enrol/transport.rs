@@ -68,7 +68,7 @@ impl Server {
     pub(super) fn post(&self, message: &[u8]) -> Result<Vec<u8>, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(format!("{self}: {error}"))
-                .hint("is bartizan ca serve running there, and reachable from here?")
+                .hint("is `bartizan ca serve` running there, and reachable from here?")
         };
         let mut stream = self.connect().map_err(failed)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;

@@ -121,7 +121,7 @@ impl Records {
 
     /// The same, one after the other.
     pub(crate) fn each<E: From<Error>>(&self, mut each: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
-        let mut statement = self.prepare("ORDER BY created, rowid")?;
+        let mut statement = self.prepare("ORDER BY ends, created, rowid")?;
         for row in statement.query_map([], raw).map_err(Error::from)? {
             each(understand(row.map_err(Error::from)?)?)?;
         }

@@ -78,9 +78,7 @@ async fn enrol(
     }
     let credentials = basic(&request);
     if credentials.is_none() && certificate.is_none() {
-        return unauthenticated(
-            "a certificate of this authority, or reference and secret of an invitation\n".to_owned(),
-        );
+        return unauthenticated();
     }
     let from = caller.from;
     let work = move |body: Vec<u8>| {
@@ -110,7 +108,7 @@ fn given(certificates: String) -> Answer {
 fn refused(failure: Failure, reason: &str) -> Answer {
     let reason = format!("{reason} ({failure})\n");
     match failure {
-        Failure::BadMessageCheck => unauthenticated(reason),
+        Failure::BadMessageCheck => unauthenticated(),
         Failure::NotAuthorized | Failure::SignerNotTrusted | Failure::CertificateRevoked => {
             plain(StatusCode::FORBIDDEN, reason)
         }
@@ -120,11 +118,14 @@ fn refused(failure: Failure, reason: &str) -> Answer {
     }
 }
 
-fn unauthenticated(reason: String) -> Answer {
-    let mut answer = plain(StatusCode::UNAUTHORIZED, reason);
-    answer
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"enrolment\""));
+/// A challenge without a body: Bouncy Castle's client sends no credentials after a 401 that has
+/// one. The audit log has the reason.
+fn unauthenticated() -> Answer {
+    let mut answer = plain(StatusCode::UNAUTHORIZED, "");
+    answer.headers_mut().insert(
+        WWW_AUTHENTICATE,
+        HeaderValue::from_static("Basic realm=\"reference and secret of an invitation\""),
+    );
     answer
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Service {
     /// That of the certificate that issues now: another one is read by the rounds of its passphrase, or by a login at its token, each time.
     key: Mutex<Arc<OpenedKey>>,
     publisher: Publisher,
-    dns: AlternativeName,
+    dns: Vec<AlternativeName>,
     /// The responder's certificate for EST's connections. Not in the state, which is held while the authority is waited for: who takes up a connection must not
     /// wait for that.
     tls: Mutex<Arc<ServerConfig>>,
@@ -84,7 +84,7 @@ impl Service {
         dir: PathBuf,
         secrets: Secrets,
         mut authority: Authority,
-        dns: AlternativeName,
+        dns: Vec<AlternativeName>,
         audit: Audit,
     ) -> Result<Self, Failure> {
         let now = SystemTime::now();
@@ -210,14 +210,14 @@ fn own(authority: &Authority) -> String {
 /// A fresh key and its certificate, for messages and for connections.
 fn identity(
     authority: &mut Authority,
-    dns: &AlternativeName,
+    dns: &[AlternativeName],
     now: SystemTime,
 ) -> Result<(Identity, Arc<ServerConfig>), Failure> {
     let mut leaf = Leaf::new(NAME)
         .map_err(failure)?
         .profile(Profile::Responder)
         .lifetime(Lifetime::Days(DAYS));
-    leaf.names.push(dns.clone());
+    leaf.names.extend_from_slice(dns);
     let issued = authority.issue(&leaf, now).map_err(failure)?;
     let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
     let (Some(key), Some(pem)) = (issued.key(), issued.key_pem()) else {
