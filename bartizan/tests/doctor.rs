@@ -52,7 +52,7 @@ fn fake(folder: &Path, name: &str, script: &str) {
 fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
     let (code, report) = json(&[], None);
     assert_eq!(report["schema"], "bartizan-doctor/1");
-    for name in ["sidecar", "redirect", "ca", "inspect", "demo", "lab-root", "lab"] {
+    for name in ["sidecar", "redirect", "ca", "inspect", "demo", "lab-root"] {
         feature(&report, name);
     }
     let ready = report["features"]
@@ -64,12 +64,36 @@ fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
     assert_eq!(code, Some(if ready { 0 } else { 1 }));
 }
 
+/// Before, it printed 590 lines, of which 495 were about experiments.
+#[test]
+fn without_arguments_the_report_fits_one_screen() {
+    let empty = tempfile::tempdir().unwrap();
+    for path in [None, Some(empty.path())] {
+        let said = doctor(&[], path);
+        assert!(said.out.lines().count() <= 24, "{}", said.out);
+        assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+        assert!(said.out.contains("sidecar      ready"), "{}", said.out);
+        assert!(!said.out.contains("lab/"), "{}", said.out);
+    }
+    let bare = doctor(&[], Some(empty.path()));
+    assert_eq!(bare.code, Some(1));
+    assert!(
+        bare.out.contains("  no   demo         not ready: needs "),
+        "{}",
+        bare.out
+    );
+    assert!(bare.out.contains("       hint: "), "{}", bare.out);
+    let all = doctor(&["--all"], None).out;
+    for heading in ["rights", "kernel", "programs", "features"] {
+        assert!(all.lines().any(|line| line == heading), "{heading}: {all}");
+    }
+}
+
 #[test]
 fn what_is_not_ready_says_why_and_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
-    let asked = ["redirect", "demo", "ipsec", "ike-engine", "guest", "lab-root", "lab"];
-    let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--feature", feature]).collect();
-    let (code, report) = json(&arguments, Some(empty.path()));
+    let asked = ["redirect", "demo", "ipsec", "ike-engine", "guest", "lab-root"];
+    let (code, report) = json(&asked, Some(empty.path()));
     assert_eq!(code, Some(1));
     for readiness in report["features"].as_array().unwrap() {
         for need in readiness["needs"].as_array().unwrap() {
@@ -84,7 +108,7 @@ fn what_is_not_ready_says_why_and_how_to_get_it() {
 #[test]
 fn with_an_empty_path_each_program_is_named_with_the_command_that_brings_it() {
     let empty = tempfile::tempdir().unwrap();
-    let said = doctor(&["--feature", "demo"], Some(empty.path()));
+    let said = doctor(&["demo"], Some(empty.path()));
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.out.contains("apt-get install curl"), "{}", said.out);
     // The command differs if it is found in /usr/sbin.
@@ -95,10 +119,7 @@ fn with_an_empty_path_each_program_is_named_with_the_command_that_brings_it() {
 #[test]
 fn the_sidecar_needs_no_program_at_all() {
     let empty = tempfile::tempdir().unwrap();
-    let (code, report) = json(
-        &["--feature", "sidecar", "--feature", "ca", "--feature", "inspect"],
-        Some(empty.path()),
-    );
+    let (code, report) = json(&["sidecar", "ca", "inspect"], Some(empty.path()));
     assert_eq!(code, Some(0));
     assert_eq!(report["features"].as_array().unwrap().len(), 3);
     assert_eq!(report["tools"].as_array().unwrap().len(), 0);
@@ -155,7 +176,7 @@ fn a_program_that_does_not_run_is_not_there() {
         "echo cannot load libnghttp2.so.14 >&2; exit 127",
     );
     fs::write(folder.path().join("curl"), "not a program").unwrap();
-    let (_, report) = json(&["--feature", "demo"], Some(folder.path()));
+    let (_, report) = json(&["demo"], Some(folder.path()));
     let tools = report["tools"].as_array().unwrap();
     let of = |name: &str| tools.iter().find(|tool| tool["program"] == name).unwrap();
     assert_eq!(of("nghttpd")["is"], "absent");
@@ -166,7 +187,7 @@ fn a_program_that_does_not_run_is_not_there() {
 
 #[test]
 fn an_unknown_feature_is_a_usage_error_that_names_those_there_are() {
-    let said = doctor(&["--feature", "warp"], None);
+    let said = doctor(&["warp"], None);
     assert_eq!(said.code, Some(64));
     assert!(said.err.contains("redirect"), "{}", said.err);
 }
@@ -179,7 +200,7 @@ fn completions_know_the_features() {
         .unwrap();
     let script = String::from_utf8(output.stdout).unwrap();
     assert!(
-        script.contains("sidecar redirect ca inspect demo ipsec ike-engine guest lab-root lab"),
+        script.contains("sidecar redirect ca inspect demo ipsec ike-engine guest lab-root"),
         "no features of doctor"
     );
 }
@@ -217,7 +238,7 @@ mod as_root {
         old_strongswan(folder.path());
         // The attempt itself needs programs of the system.
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-        let (_, report) = json(&["--feature", "ipsec"], Some(Path::new(&path)));
+        let (_, report) = json(&["ipsec"], Some(Path::new(&path)));
         let charon = tool(&report, "charon-systemd", folder.path());
         assert_eq!(charon["is"], "absent");
         assert!(
@@ -231,7 +252,7 @@ mod as_root {
     #[test]
     fn strongswan_of_the_lab_root_speaks_ml_kem_and_knows_no_ml_dsa() {
         let root = bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-        let (code, report) = json(&["--feature", "ipsec"], None);
+        let (code, report) = json(&["ipsec"], None);
         let tools = report["tools"].as_array().unwrap();
         let of = root.directory().to_str().unwrap();
         let charon = tools
@@ -257,7 +278,7 @@ mod as_root {
     /// Root tries with all rights, and with none: the same binary as a user who owns nothing.
     #[test]
     fn rights_are_those_of_who_asks() {
-        let (_, report) = json(&["--feature", "redirect"], None);
+        let (_, report) = json(&["redirect"], None);
         let right = |report: &serde_json::Value, thing: &str| {
             let rights = report["rights"].as_array().unwrap().clone();
             rights.into_iter().find(|one| one["thing"] == thing).unwrap()["is"].clone()
@@ -282,7 +303,7 @@ mod as_root {
             .args(nobody)
             .arg("--")
             .arg(&binary)
-            .args(["doctor", "--feature", "redirect", "--json"])
+            .args(["doctor", "redirect", "--json"])
             .env("HOME", place.path())
             .current_dir(place.path())
             .output()

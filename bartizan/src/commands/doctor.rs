@@ -1,6 +1,5 @@
 //! `bartizan doctor`: what this host has, what each feature needs, and how to get what is not there.
 
-mod experiments;
 mod feature;
 mod kernel;
 mod processor;
@@ -25,20 +24,24 @@ use crate::{Failure, Outcome};
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-doctor/1";
 
-/// Say what this host has, what each feature needs of it, and how to get what is not there.
+/// Say what this host can do, and what is missing for a feature.
 ///
 /// Kernel, rights and programs are tried, not guessed from version numbers: a key is made, a namespace is entered, a cable is
 /// laid; nothing is left behind. Findings, exit code 1, are what a feature needs and is not there: of those everybody uses (sidecar,
-/// redirect, ca, inspect, demo), or of those asked for with --feature.
+/// redirect, ca, inspect, demo), or of those asked for. Experiments: `bartizan lab doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan doctor                             everything\n  \
-    bartizan doctor --feature redirect          what the redirect needs, and nothing else\n  \
+    bartizan doctor                     every feature, a line each\n  \
+    bartizan doctor sidecar redirect    what these need, how to get what is missing\n  \
+    bartizan doctor --all               rights, kernel and programs as well\n  \
     bartizan doctor --json | jq '.features[] | select(.ready | not)'")]
 pub(crate) struct Args {
-    /// Only what these features need; may be given more than once.
-    #[arg(long = "feature", value_enum, value_name = "FEATURE")]
+    /// Only these features, with all that each needs.
+    #[arg(value_enum, value_name = "FEATURE")]
     features: Vec<Feature>,
+    /// Print rights, kernel, lab roots and programs as well.
+    #[arg(long, conflicts_with = "features")]
+    all: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -74,7 +77,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             .map(|text| text + "\n")
             .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
     } else {
-        text::of(&report, args.features.is_empty())
+        match (args.features.is_empty(), args.all) {
+            (true, false) => text::summary(&report),
+            (_, all) => text::of(&report, all),
+        }
     };
     print(&text)?;
     let counts = |readiness: &&Readiness| !args.features.is_empty() || readiness.default;
@@ -132,11 +138,7 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         if !asked.is_empty() && !asked.contains(&feature) {
             continue;
         }
-        if feature == Feature::Lab {
-            features.extend(experiments::all_readiness());
-        } else {
-            features.push(feature.readiness(&inventory));
-        }
+        features.push(feature.readiness(&inventory));
     }
     Ok(Report {
         schema: SCHEMA,

@@ -29,8 +29,6 @@ pub(super) enum Feature {
     Guest,
     /// Debian releases in a directory, for programs newer than this machine's
     LabRoot,
-    /// Published experiments, each asked what it lacks
-    Lab,
 }
 
 /// Whether everybody's use of Bartizan rests on it.
@@ -69,7 +67,6 @@ pub(super) struct Need {
 /// A feature as it stands here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Readiness {
-    /// `lab/ID` for an experiment.
     pub(super) feature: String,
     /// Whether findings in it count when nothing is asked for by name.
     pub(super) default: bool,
@@ -102,7 +99,7 @@ impl Feature {
                     )]
                 }
             }
-            Self::Ca | Self::Inspect | Self::Lab => &[],
+            Self::Ca | Self::Inspect => &[],
             Self::Redirect => {
                 const {
                     &[
@@ -142,7 +139,7 @@ impl Feature {
                         ),
                         needed(
                             &[Thing::Esp, Thing::Tun],
-                            "somebody who encrypts: the kernel, or charon through a TUN device",
+                            "an ESP data path: the kernel, or charon through a TUN device",
                         ),
                         wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
                         wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
@@ -157,7 +154,7 @@ impl Feature {
                         needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
                         needed(
                             &[Thing::Esp, Thing::Tun],
-                            "somebody who encrypts: the kernel, or with `data-path: userspace` the engine through a TUN device",
+                            "an ESP data path: the kernel, or with `data-path: userspace` a TUN device",
                         ),
                         wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
                         needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),

@@ -7,6 +7,50 @@ use super::thing::{Examined, Presence};
 use super::tool::{HOST, Tool};
 use super::{Report, Root};
 
+/// Columns of a terminal; longer lines of the summary are cut.
+const COLUMNS: usize = 80;
+
+/// One screen: the host, and a line for each feature; one more where something that everybody uses
+/// is missing.
+pub(super) fn summary(report: &Report) -> String {
+    let host = &report.host;
+    let mut lines = vec![format!(
+        "Linux {}, {}, {} processors",
+        host.kernel,
+        host.cpu.as_deref().unwrap_or("an unknown processor"),
+        host.cores
+    )];
+    for readiness in &report.features {
+        let missing = |weight| {
+            readiness
+                .needs
+                .iter()
+                .find(move |need| !need.met && need.weight == weight)
+        };
+        let (mark, state) = match (missing(Weight::Needed), missing(Weight::Wanted)) {
+            (Some(need), _) => ("no", format!("not ready: needs {}", need.because)),
+            (None, Some(need)) => ("yes", format!("ready, but for a part: {}", need.because)),
+            (None, None) => ("yes", "ready".to_owned()),
+        };
+        lines.push(format!("  {mark:<3}  {:<12} {state}", readiness.feature));
+        let get = missing(Weight::Needed).and_then(|need| need.get.as_ref());
+        lines.extend(
+            get.filter(|_| readiness.default)
+                .map(|get| format!("       hint: {get}")),
+        );
+    }
+    lines.push("more: bartizan doctor FEATURE; all that was tried: bartizan doctor --all".to_owned());
+    lines.push("experiments: bartizan lab doctor".to_owned());
+    lines.iter().map(|line| cut(line) + "\n").collect()
+}
+
+fn cut(line: &str) -> String {
+    if line.chars().count() <= COLUMNS {
+        return line.to_owned();
+    }
+    line.chars().take(COLUMNS - 1).chain(['…']).collect()
+}
+
 /// All of it, or of the features asked for only what keeps them.
 pub(super) fn of(report: &Report, everything: bool) -> String {
     let mut text = String::new();
