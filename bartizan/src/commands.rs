@@ -25,6 +25,7 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod ipsec;
+mod log;
 #[cfg(feature = "full")]
 pub(crate) mod macsec;
 #[cfg(feature = "full")]

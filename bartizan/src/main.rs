@@ -5,6 +5,8 @@
 mod commands;
 #[cfg(feature = "full")]
 mod laboratory;
+#[cfg(all(test, feature = "full"))]
+mod typed;
 mod version;
 
 use std::process::ExitCode;
@@ -34,7 +36,7 @@ const FINDINGS: &help::Findings = &[
     ),
     (
         "status",
-        "a link does not stand, breaks its policy, or its packets can leave unencrypted",
+        "a sidecar is not ready or lost records, or a link does not stand, breaks its policy, or its packets can leave unencrypted",
     ),
     ("up", "a link did not come up, or breaks its policy"),
 ];

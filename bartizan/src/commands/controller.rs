@@ -44,7 +44,8 @@ use self::writing::Writing;
 use crate::commands::ca::passphrase::PassphraseArgs;
 use crate::commands::endpoint::{Answering, Endpoint};
 use crate::commands::http_answer::{plain, typed};
-use crate::output::{is_coloured, print};
+use crate::commands::log;
+use crate::output::print;
 use crate::{Failure, Outcome};
 
 /// Followed of each namespace.
@@ -146,12 +147,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         print(&texts.join("---\n"))?;
         return Ok(Outcome::Clean);
     }
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_env("BARTIZAN_LOG").unwrap_or_else(|_| EnvFilter::new("info")))
-        .with_writer(std::io::stderr)
-        .with_ansi(is_coloured(&std::io::stderr()))
-        .with_target(false)
-        .init();
+    log::start(EnvFilter::try_from_env("BARTIZAN_LOG").unwrap_or_else(|_| EnvFilter::new("info")));
     let api = Api::new(args.server.as_deref(), args.ca_file.clone(), args.token_file.clone())?;
     let source = match (args.issuer.clone(), args.ca.clone()) {
         (Some(issuer), _) => {

@@ -25,6 +25,7 @@ use serde::Serialize;
 use crate::Failure;
 use crate::output::print;
 pub(super) use monitor::start_log;
+pub(crate) use node::NodeArgs;
 
 /// How long charon may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);

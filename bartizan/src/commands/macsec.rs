@@ -24,6 +24,8 @@ pub(crate) enum With {
     Ipsec,
     /// Those `with: macsec`.
     Macsec,
+    /// Those `with: sidecar`, for `status`.
+    Sidecar,
 }
 
 /// A node of a deployment that has MACsec links.
@@ -42,8 +44,13 @@ impl MacsecHost {
         with: Option<With>,
         directory: Option<&Path>,
     ) -> Result<Option<Self>, Failure> {
-        if with == Some(With::Ipsec) {
-            return Ok(None);
+        match with {
+            Some(With::Ipsec) => return Ok(None),
+            Some(With::Sidecar) => {
+                return Err(Failure::usage("--with sidecar is for `bartizan status` alone")
+                    .hint("a sidecar is started by `bartizan sidecar` and ends by SIGTERM"));
+            }
+            _ => {}
         }
         let deployment = read(file)?;
         let mut settings = Setting::all(&deployment, node);

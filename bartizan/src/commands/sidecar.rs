@@ -3,9 +3,12 @@
 mod redirect;
 mod reload;
 mod rights;
+#[cfg(feature = "full")]
+pub(crate) mod status;
 mod traces;
 mod workers;
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,8 +22,8 @@ use tracing_subscriber::EnvFilter;
 
 use self::traces::{Traces, TracesArgs};
 use crate::commands::deployment_file::read;
+use crate::commands::log;
 use crate::commands::watched::Watched;
-use crate::output::is_coloured;
 use crate::{Failure, Outcome};
 
 /// Run the sidecar of one node of a deployment file.
@@ -119,13 +122,14 @@ fn start_log(args: &Serve) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| {
         Failure::usage(format!("--log {}: {error}", args.log)).hint("write info, debug or info,bartizan_sidecar=debug")
     })?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(is_coloured(&std::io::stderr()));
     match args.log_format {
-        LogFormat::Human => log.with_target(false).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Human => log::start(filter),
+        LogFormat::Json => tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .json()
+            .flatten_event(true)
+            .init(),
     }
     Ok(())
 }
@@ -206,6 +210,7 @@ async fn serve(
             running.succeeded();
             "a successor serves"
         }
+        never = log_readiness(node, &running) => match never {},
         never = reload::keep(&running, &args.file, node, watched, hangup) => match never {},
         never = notify.keep_alive(async || running.answers().await) => match never {},
     };
@@ -316,7 +321,26 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
     if running.workers() > 1 {
         tracing::info!(workers = running.workers(), "several threads carry requests");
     }
-    tracing::info!(node, "ready");
+}
+
+/// Pause between two looks at readiness, while it is ready and while it is not.
+const LOOKS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(1)];
+
+/// Logs whether traffic may be sent here, as /ready answers, and each change of that.
+async fn log_readiness(node: &str, running: &Running) -> Infallible {
+    let mut logged = None;
+    loop {
+        let reason = running.ready().err();
+        if logged.as_ref() != Some(&reason) {
+            match &reason {
+                None => tracing::info!(node, "ready"),
+                Some(reason) => tracing::warn!(node, reason, "not ready, and /ready answers 503"),
+            }
+        }
+        let pause = LOOKS[usize::from(reason.is_some())];
+        logged = Some(reason);
+        tokio::time::sleep(pause).await;
+    }
 }
 
 fn list<T: ToString>(codes: &[T]) -> String {

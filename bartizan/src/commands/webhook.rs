@@ -16,7 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use self::identity::Identity;
 use self::server::{Phase, Server};
-use crate::output::is_coloured;
+use crate::commands::log;
 use crate::{Failure, Outcome};
 
 /// How long connections have for their last answer, once nothing new is accepted.
@@ -71,12 +71,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("info"))
-        .with_writer(std::io::stderr)
-        .with_ansi(is_coloured(&std::io::stderr()))
-        .with_target(false)
-        .init();
+    log::start(EnvFilter::new("info"));
     let identity = Identity::load(args.certificate, args.key)?;
     let settings = Settings {
         image: args.image,

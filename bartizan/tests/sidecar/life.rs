@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use bartizan_host::Finished;
+use bartizan_host::{Finished, Program};
 use tokio::sync::watch;
 
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, sidecar, until};
@@ -468,8 +468,57 @@ fn an_expired_certificate_makes_a_sidecar_unready() {
         status == 503 && body.contains("ended with ") && body.contains(&amf.certificate.display().to_string()),
         "{status} {body}"
     );
+    let said = running.amf.process.stderr();
+    let line = said.lines().find(|line| line.contains("not ready")).expect("readiness");
+    assert!(line.contains("ended with ") && !said.contains("INFO ready"), "{said}");
     assert!(running.amf.metric("bartizan_sidecar_certificate_left_seconds", &[]) < Some(0.0));
     assert_eq!(running.nrf.admin("/ready").0, 200);
+}
+
+#[test]
+fn status_of_a_node_with_a_sidecar_is_that_of_its_admin_port() {
+    let mut stage = Stage::new();
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let pair = Pair::new(By::Http2, By::Http2);
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let status = |node: &str, more: &[&str]| {
+        let program = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .argument("status")
+            .argument(&file);
+        finish(program.arguments(["--node", node]).arguments(more))
+    };
+    let absent = status("nrf", &[]);
+    assert_eq!(absent.status.code(), Some(2), "{}", stderr(&absent));
+    assert!(stderr(&absent).contains("bartizan sidecar ") && stderr(&absent).contains("--node nrf"));
+    // A link of another kind is none that the node has.
+    let none = status("nrf", &["--with", "ipsec"]);
+    assert_eq!(none.status.code(), Some(64), "{}", stderr(&none));
+
+    let running = stage.run_with(&pair, &amf, &nrf);
+    until("a connection that is dialled ahead", || {
+        let shown = status("amf", &[]);
+        shown.status.code() == Some(0)
+            && shown
+                .text()
+                .contains("nrf (SBI): 1 open connection, 1 handshake, 0 refusals")
+    });
+    let shown = status("amf", &["--json", "--with", "sidecar"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    assert_eq!(shown["well"], true, "{shown}");
+    assert_eq!(shown["peers"][0]["refused"], 0, "{shown}");
+    assert!(
+        shown["certificate"]["subject"]
+            .as_str()
+            .is_some_and(|name| name.contains("amf")),
+        "{shown}"
+    );
+    drop(running);
+    let expired = stage.issue_expired("amf");
+    let running = stage.run_with(&pair, &expired, &nrf);
+    let unready = status("amf", &[]);
+    assert_eq!(unready.status.code(), Some(1), "{}", stderr(&unready));
+    assert!(unready.text().contains("amf: NOT READY: ") && unready.text().contains("ended with "));
+    drop(running);
 }
 
 #[test]

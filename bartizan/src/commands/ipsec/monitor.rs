@@ -17,7 +17,9 @@ use super::{counting, keeping};
 use super::{messages, validity};
 use crate::Failure;
 use crate::commands::endpoint::{self, Endpoint, Serving};
-use crate::output::is_coloured;
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::log;
 
 /// Output of a watch.
 #[derive(clap::Args)]
@@ -132,22 +134,17 @@ fn is_loaded(host: &IpsecHost, expectations: &Expectations) -> bool {
 
 /// The log goes to standard error.
 pub(in crate::commands) fn start_log() {
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new("info"))
-        .with_writer(std::io::stderr)
-        .with_ansi(is_coloured(&std::io::stderr()))
-        .with_target(false)
-        .init();
+    log::start(EnvFilter::new("info"));
 }
 
 fn log(notice: &Notice<'_>) {
     match notice {
-        Notice::Connected => tracing::info!("watching charon"),
-        Notice::Away(error) => tracing::warn!(%error, "charon is away; trying on"),
+        Notice::Connected => tracing::info!("watching the SAs of the IKE daemon"),
+        Notice::Away(error) => tracing::warn!(%error, "the IKE daemon is away; trying on"),
         Notice::Stands(sighting) => {
             let reason = reason(sighting);
             tracing::info!(
-                link = %name(sighting), cause = ?sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason, "SA stands"
+                link = %name(sighting), cause = %sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason, "SA stands"
             );
         }
         Notice::Breach(sighting, breach) => {
@@ -156,7 +153,7 @@ fn log(notice: &Notice<'_>) {
                 Breach::Report => "it stays: the policy asks for a report",
             };
             tracing::error!(
-                link = %name(sighting), cause = ?sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason(sighting), then,
+                link = %name(sighting), cause = %sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason(sighting), then,
                 "SA breaks the policy"
             );
         }

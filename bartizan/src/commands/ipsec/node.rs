@@ -23,22 +23,22 @@ const RUN: &str = "/run/bartizan/ipsec";
 
 /// Arguments that every command of IPsec takes.
 #[derive(clap::Args)]
-pub(super) struct NodeArgs {
+pub(crate) struct NodeArgs {
     /// The deployment file.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The node whose links these are.
     #[arg(long, value_name = "NAME")]
-    pub(super) node: String,
+    pub(crate) node: String,
     /// The VICI socket of a charon that runs, instead of the one in the file.
     #[arg(long, value_name = "SOCKET")]
-    pub(super) vici: Option<PathBuf>,
+    pub(crate) vici: Option<PathBuf>,
     /// Directory of Bartizan's own charon [default: /run/bartizan/ipsec/NODE], or of the controller
     /// of MACsec links [default: /run/bartizan/macsec/NODE].
     #[arg(long, value_name = "DIR", conflicts_with = "vici")]
-    pub(super) directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// Which links, where the node has both.
     #[arg(long, value_name = "KIND")]
-    pub(super) with: Option<With>,
+    pub(crate) with: Option<With>,
 }
 
 impl NodeArgs {
@@ -84,12 +84,18 @@ impl IpsecHost {
                 .hint(format!("nodes are {}", known.join(", "))));
         };
         if deployment.ipsec_links(&args.node).next().is_none() {
-            return Err(Failure::usage(format!("{file}: {} has no IPsec link", args.node))
-                .hint("an interface with `with: ipsec` makes one"));
+            let failure = Failure::usage(format!("{file}: {} has no IPsec link", args.node));
+            return Err(match node.sidecar {
+                Some(_) => failure.hint(format!(
+                    "`bartizan sidecar {file} --node {}` runs its sidecar",
+                    args.node
+                )),
+                None => failure.hint("an interface with `with: ipsec` makes one"),
+            });
         }
         let Some(files) = node.ipsec.clone() else {
             return Err(Failure::usage(format!("{file}: {} has no certificate for IPsec", args.node))
-                .hint("add `ipsec: { certificate: FILE, key: FILE }` to the node; `bartizan ca issue --profile ipsec` writes them"));
+                .hint("add `ipsec: { certificate: FILE, key: FILE }` to the node; `bartizan ca issue --profile ipsec --dns NAME` writes them"));
         };
         let system = args.vici.clone().or_else(|| files.vici.clone());
         let place = match (&args.directory, system) {

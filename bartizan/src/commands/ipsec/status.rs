@@ -8,22 +8,26 @@ use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
 use crate::commands::macsec;
+use crate::commands::sidecar::status::Asked;
 use crate::output::errln;
 use crate::{Failure, Outcome};
 
-/// Show the state of a node's IPsec links.
+/// Show the state of a node's links.
 ///
-/// Asked of charon now: which connections are loaded, which IKE_SAs and CHILD_SAs are up, what keyed them, what
-/// they carried, the verdict of today's policy, and whether packets that find no SA are kept from leaving unencrypted. charon does not report whether
+/// Sidecar: asked of its admin port: readiness, certificate, peers with their connections, handshakes and refusals, lost records of the ledger.
+///
+/// IPsec links: asked of the IKE daemon now: which connections are loaded, which IKE_SAs and CHILD_SAs are up, what keyed them, what
+/// they carried, the verdict of today's policy, and whether packets that find no SA are kept from leaving unencrypted. The daemon does not report whether
 /// a peer still answers, and what was refused: the watch of the same node does (`up`, `watch`), where there is one. A link that is
 /// not up, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
 ///
 /// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is installed.
 ///
-/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
+/// Of a node with links of several kinds --with names the kind.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \
+    bartizan status core.yaml --node amf --json\n  \
     bartizan status ran.yaml --node cu --vici /run/charon.vici --json | jq .well")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -37,6 +41,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(sidecar) = Asked::meant(&args.node)? {
+        return sidecar.run(args.json);
+    }
     if let Some(host) = args.node.macsec()? {
         return macsec::status::run(&host, args.no_guard, args.json);
     }

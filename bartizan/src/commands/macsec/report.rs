@@ -130,19 +130,30 @@ impl Report {
         let mut text = String::new();
         // Writing into a String cannot fail.
         if !self.controller {
-            let _ = writeln!(
-                text,
-                "no controller of {} runs: frames pass under the keys that are installed, and these do not change; `bartizan up` starts one",
-                self.node
-            );
+            let _ = match self
+                .links
+                .iter()
+                .any(|link| link.sends.is_some() || link.receives.is_some())
+            {
+                true => writeln!(
+                    text,
+                    "no controller of {} runs: frames pass under the keys that are installed, and these do not change; `bartizan up` starts one",
+                    self.node
+                ),
+                false => writeln!(
+                    text,
+                    "no controller of {} runs, and no link has a key: nothing passes MACsec; `bartizan up` starts one",
+                    self.node
+                ),
+            };
         }
         for link in &self.links {
             let _ = writeln!(text, "{}", headline(link));
-            let _ = writeln!(
-                text,
-                "  {} -> {}, frames of up to {} octets",
-                link.device, link.port, link.mtu
-            );
+            // A device that is not there takes frames of no size.
+            let _ = match link.mtu {
+                0 => writeln!(text, "  {} -> {}: the interface is missing", link.device, link.port),
+                mtu => writeln!(text, "  {} -> {}, frames of up to {mtu} octets", link.device, link.port),
+            };
             let key = |association: &Association| {
                 let age = association
                     .age_s
@@ -254,4 +265,37 @@ pub(super) fn headline(link: &Status) -> String {
         },
         exchange.unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bartizan_deployment::Deployment;
+    use bartizan_macsec::link::Setting;
+
+    use super::*;
+
+    /// Before, frames were said to pass under keys, and up to 0 octets of them.
+    #[test]
+    fn before_any_start_nothing_is_up_and_the_interface_is_missing() {
+        let text = "trust: { roots: ca.crt.pem }\nnodes:\n  \
+                    odu: { function: O-DU, address: 10.0.0.1, certificate: odu.crt.pem, key: odu.key.pem }\n  \
+                    oru: { function: O-RU, address: 10.0.0.2, certificate: oru.crt.pem, key: oru.key.pem }\ninterfaces:\n  \
+                    - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: ens1f0, oru: eth0 } } }\n";
+        let deployment = Deployment::parse(text, "fh.yaml", Path::new("/")).unwrap();
+        let setting = &Setting::all(&deployment, "odu")[0];
+        let absent = bartizan_macsec::Error::NoInterface {
+            interface: setting.device.clone(),
+        };
+        let report = Report::new("odu", false, None, vec![Status::closed(setting, &absent)]);
+        assert!(!report.well);
+        let text = report.text();
+        assert!(
+            text.starts_with("no controller of odu runs, and no link has a key: nothing passes MACsec;"),
+            "{text}"
+        );
+        assert!(text.contains("macsec0 -> ens1f0: the interface is missing"), "{text}");
+        assert!(!text.contains("under the keys") && !text.contains("0 octets"), "{text}");
+    }
 }

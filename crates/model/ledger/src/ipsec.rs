@@ -186,6 +186,18 @@ pub enum Cause {
     Found,
 }
 
+impl std::fmt::Display for Cause {
+    /// The word of the ledger's record.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::SetUp => "set-up",
+            Self::Rekey => "rekey",
+            Self::ReAuthentication => "re-authentication",
+            Self::Found => "found",
+        })
+    }
+}
+
 /// Reason for which an SA ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

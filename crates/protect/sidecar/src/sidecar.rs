@@ -554,6 +554,14 @@ impl Running {
         self.other_workers.answer().await;
     }
 
+    /// Whether traffic may be sent here.
+    ///
+    /// # Errors
+    /// The reason where it may not, as the admin port's /ready gives it.
+    pub fn ready(&self) -> Result<(), String> {
+        self.state.ready()
+    }
+
     /// The node it serves.
     #[must_use]
     pub fn node(&self) -> &str {

@@ -11,7 +11,9 @@ use bartizan_sidecar::redirect::{Error, Installed, Plan, RuleState, RulesMonitor
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{PlanArgs, differences, failure, installed, print, words};
-use crate::output::is_coloured;
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::log;
 use crate::{Failure, Outcome};
 
 /// For how many turns of comparison the sidecar believes the last one: a busy host is late.
@@ -79,10 +81,7 @@ impl Read {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let log = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    log.with_ansi(is_coloured(&std::io::stderr())).init();
+    log::start(EnvFilter::new("info"));
     let rules = args.plan.rules(!args.no_fence, args.strict)?;
     let every = Duration::from_secs(args.every);
     let earlier = rules.install().map_err(|error| failure(&error))?;

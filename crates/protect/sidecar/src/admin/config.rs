@@ -128,7 +128,7 @@ fn policy(policy: &Policy) -> Value {
         "groups": policy.groups.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "signatures": text(&policy.signatures),
         "chain-signatures": text(&policy.chain_signatures),
-        "ciphers": policy.ciphers.iter().map(|cipher| format!("{cipher:?}")).collect::<Vec<_>>(),
+        "ciphers": policy.ciphers.iter().map(|cipher| cipher.name()).collect::<Vec<_>>(),
         "exception": policy.exception.as_ref().map(|exception| json!({
             "reason": exception.reason, "expires": exception.expires.to_string(),
         })),

@@ -188,12 +188,16 @@ pub(super) fn restrict() -> Outcome {
             Err(error) => return Outcome::Failed(error.to_string()),
         }
     }
-    let allowed =
-        NETWORK.len() + FILES.len() + PROCESS.len() + OLDER.len() + conditional().map_or(0, |rules| rules.len());
+    let [allowed, hostile] = counts();
     Outcome::Done(format!(
-        "{allowed} system calls allowed, {} end the process, the others fail with EPERM",
-        HOSTILE.len()
+        "{allowed} system calls allowed, {hostile} end the process, the others fail with EPERM"
     ))
+}
+
+/// How many system calls are allowed, and how many end the process.
+fn counts() -> [usize; 2] {
+    let always = NETWORK.len() + FILES.len() + PROCESS.len() + OLDER.len();
+    [always + conditional().map_or(0, |rules| rules.len()), HOSTILE.len()]
 }
 
 /// Of several filters the kernel takes the strictest answer.
@@ -249,4 +253,23 @@ fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::Error> 
             vec![rule(argument(2, SeccompCmpOp::MaskedEq(executable), 0)?)?],
         ),
     ]))
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::{OLDER, counts};
+
+    #[test]
+    fn the_document_has_the_numbers_of_the_log() {
+        let [allowed, hostile] = counts();
+        let words = format!(
+            "| {allowed} system calls allowed ({} on aarch64), others fail with EPERM; `execve` and {} others",
+            allowed - OLDER.len(),
+            hostile - 1
+        );
+        assert!(
+            include_str!("../../../../../docs/deploy.md").contains(&words),
+            "{words}"
+        );
+    }
 }

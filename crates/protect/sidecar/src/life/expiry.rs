@@ -32,7 +32,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
         let now = SystemTime::now();
         for own in endpoint.in_use() {
             let of_file = reported.entry(own.place().to_owned()).or_default();
-            of_file.look(own.place(), own.not_after(), now);
+            of_file.look(own, now);
         }
         drop(endpoint);
         drop(shared);
@@ -41,24 +41,25 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
 }
 
 impl Reported {
-    fn look(&mut self, file: &str, end: SystemTime, now: SystemTime) {
+    fn look(&mut self, own: &OwnCertificate, now: SystemTime) {
+        let (file, end) = (own.place(), own.not_after());
         let crossed = crossed(end, now).map(|days| (end, days));
         if let Some((_, days)) = crossed
             && self.warned != crossed
         {
-            const HINT: &str = "renew it: bartizan ca renew; the new one is read by itself";
+            let hint = format!("renew it: {}; the new one is read by itself", own.renewal());
             match end.duration_since(now) {
                 Ok(left) => {
                     let left_days = left.as_secs() / DAY.as_secs();
                     tracing::warn!(
                         file,
                         left_days,
-                        hint = HINT,
+                        hint,
                         "the certificate of this node ends within {days} days"
                     );
                 }
                 Err(_) if self.was_valid == Some(end) => {
-                    tracing::error!(file, hint = HINT, "the certificate of this node has expired");
+                    tracing::error!(file, hint, "the certificate of this node has expired");
                 }
                 Err(_) => (),
             }

@@ -1,0 +1,357 @@
+//! `bartizan status` of a sidecar: readiness and state as its admin port gives them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use bartizan_inspect::text::counted;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::commands::deployment_file::read;
+use crate::commands::ipsec::{NodeArgs, print_json};
+use crate::commands::macsec::With;
+use crate::output::print;
+use crate::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-sidecar-status/1";
+/// From connecting to the end of an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most bytes of an answer.
+const LONGEST: u64 = 16 << 20;
+/// Family of handshakes that ended well.
+const HANDSHAKES: &str = "bartizan_sidecar_handshakes_total{";
+
+/// A sidecar that is to be asked.
+pub(crate) struct Asked {
+    node: String,
+    file: String,
+    admin: SocketAddr,
+    /// Interface of each peer of the file.
+    peers: Vec<(String, &'static str)>,
+}
+
+/// State of a sidecar.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct Status {
+    schema: &'static str,
+    node: String,
+    /// Ready, and no ledger record lost.
+    well: bool,
+    /// The reason why it is not ready.
+    not_ready: Option<String>,
+    certificate: Value,
+    peers: Vec<Peer>,
+    ledger_lost: u64,
+    needs_restart: Value,
+}
+
+/// What a sidecar has with one peer.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct Peer {
+    node: String,
+    interface: String,
+    /// Open connections; of these accepted as an exception, and with a classical key exchange.
+    connections: u64,
+    excepted: u64,
+    classical: u64,
+    /// Handshakes since the start that ended well, and those refused by either end.
+    handshakes: u64,
+    refused: u64,
+    /// Reason of the last refusal.
+    reason: Option<String>,
+}
+
+impl Asked {
+    /// The node's sidecar, where the command is for it: the node has no other links, or it was
+    /// asked for.
+    pub(crate) fn meant(args: &NodeArgs) -> Result<Option<Self>, Failure> {
+        let deployment = read(&args.file)?;
+        let Some(node) = deployment.node(&args.node) else {
+            return Ok(None);
+        };
+        let others =
+            deployment.ipsec_links(&args.node).next().is_some() || deployment.macsec_links(&args.node).next().is_some();
+        let (file, name) = (args.file.display().to_string(), args.node.clone());
+        let sidecar = match (args.with, &node.sidecar) {
+            (Some(With::Sidecar), None) => {
+                return Err(Failure::usage(format!("{file}: {name} has no sidecar")).hint(format!(
+                    "add `sidecar: {{ inbound: [...], outbound: [...] }}` to nodes.{name}"
+                )));
+            }
+            (Some(With::Sidecar), Some(sidecar)) => sidecar,
+            (None, Some(sidecar)) if !others => sidecar,
+            _ => return Ok(None),
+        };
+        let Some(admin) = sidecar.admin else {
+            return Err(Failure::usage(format!(
+                "{file}: the sidecar of {name} has no admin port to be asked at"
+            ))
+            .hint(format!("add `admin: 127.0.0.1:9901` to nodes.{name}.sidecar")));
+        };
+        let peers = deployment.sidecar_peers(&name);
+        Ok(Some(Self {
+            peers: peers
+                .map(|(peer, interface)| (peer.name.to_string(), interface.kind.name()))
+                .collect(),
+            node: name,
+            file,
+            admin: reached(admin),
+        }))
+    }
+
+    /// Asks it and prints the answer.
+    pub(crate) fn run(&self, json: bool) -> Result<Outcome, Failure> {
+        let (code, ready) = self.get("/ready")?;
+        let not_ready = (code != 200).then(|| ready.trim().to_owned());
+        let status = Status::of(
+            self,
+            not_ready,
+            &self.json("/state")?,
+            &self.json("/config")?,
+            &self.get("/metrics")?.1,
+        );
+        if json {
+            print_json(&status)?;
+        } else {
+            print(&status.text())?;
+        }
+        Ok(if status.well { Outcome::Clean } else { Outcome::Finding })
+    }
+
+    fn json(&self, path: &str) -> Result<Value, Failure> {
+        let (code, text) = self.get(path)?;
+        if code != 200 {
+            return Err(self.strange(&format!("{path} gave status {code}")));
+        }
+        serde_json::from_str(&text).map_err(|error| self.strange(&format!("{path}: {error}")))
+    }
+
+    /// Status and body.
+    fn get(&self, path: &str) -> Result<(u16, String), Failure> {
+        let answer = ask(self.admin, path).map_err(|error| {
+            Failure::new(format!("the admin port of {} at {}: {error}", self.node, self.admin))
+                .hint(format!(
+                    "`bartizan sidecar {} --node {}` starts the sidecar",
+                    self.file, self.node
+                ))
+                .hint("a sidecar in a network namespace or container is asked from inside of it")
+        })?;
+        split(&answer).ok_or_else(|| self.strange("its answer is not HTTP"))
+    }
+
+    fn strange(&self, what: &str) -> Failure {
+        Failure::new(format!("{} is not the admin port of {}: {what}", self.admin, self.node))
+            .hint("`ss -ltnp` shows the program that listens there")
+    }
+}
+
+/// The address to connect to for one that is listened at.
+fn reached(admin: SocketAddr) -> SocketAddr {
+    let ip = match admin.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, admin.port())
+}
+
+/// One question in HTTP/1.1, whose answer ends with the connection.
+fn ask(admin: SocketAddr, path: &str) -> std::io::Result<Vec<u8>> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    let mut piece = [0; 16 << 10];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece)? {
+            0 => return Ok(answer),
+            read => answer.extend_from_slice(&piece[..read]),
+        }
+        if answer.len() as u64 > LONGEST {
+            return Err(std::io::Error::other("the answer is too long"));
+        }
+    }
+}
+
+/// Status and body of an answer.
+fn split(answer: &[u8]) -> Option<(u16, String)> {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let code = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((code, body.to_owned()))
+}
+
+/// Handshakes that ended well, by peer.
+fn handshakes(metrics: &str) -> BTreeMap<&str, u64> {
+    let mut counted = BTreeMap::new();
+    for line in metrics.lines() {
+        let labels = line.strip_prefix(HANDSHAKES).and_then(|rest| rest.rsplit_once("} "));
+        let Some((labels, value)) = labels else { continue };
+        let value = value.split(' ').next().and_then(|value| value.parse::<u64>().ok());
+        let peer = labels
+            .split_once("peer=\"")
+            .and_then(|(_, rest)| rest.split('"').next());
+        if let (Some(peer), Some(value)) = (peer, value) {
+            *counted.entry(peer).or_insert(0) += value;
+        }
+    }
+    counted
+}
+
+impl Status {
+    fn of(asked: &Asked, not_ready: Option<String>, state: &Value, config: &Value, metrics: &str) -> Self {
+        let done = handshakes(metrics);
+        let list = |name: &str| state[name].as_array().cloned().unwrap_or_default();
+        let (links, refused) = (list("links"), list("refused"));
+        let number = |value: &Value| value.as_u64().unwrap_or_default();
+        let peers = asked.peers.iter().map(|(node, interface)| {
+            let link = links
+                .iter()
+                .find(|link| link["peer"] == node.as_str() && link["interface"] == *interface);
+            let link = link.unwrap_or(&Value::Null);
+            let refusal = refused.iter().find(|refusal| refusal["peer"] == node.as_str());
+            let refusal = refusal.unwrap_or(&Value::Null);
+            Peer {
+                node: node.clone(),
+                interface: (*interface).to_owned(),
+                connections: number(&link["connections"]),
+                excepted: number(&link["excepted"]),
+                classical: number(&link["classical"]),
+                handshakes: done.get(node.as_str()).copied().unwrap_or_default(),
+                refused: number(&refusal["handshakes"]),
+                reason: refusal["reason"].as_str().map(str::to_owned),
+            }
+        });
+        let ledger_lost = number(&state["ledger_lost"]);
+        Self {
+            schema: SCHEMA,
+            node: asked.node.clone(),
+            well: not_ready.is_none() && ledger_lost == 0,
+            not_ready,
+            certificate: config["certificate"].clone(),
+            peers: peers.collect(),
+            ledger_lost,
+            needs_restart: config["needs_restart"].clone(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = match &self.not_ready {
+            None => format!("{}: ready\n", self.node),
+            Some(reason) => format!("{}: NOT READY: {reason}\n", self.node),
+        };
+        let of = |name: &str| self.certificate[name].as_str().unwrap_or("unknown");
+        // Writing into a String cannot fail.
+        let _ = writeln!(
+            text,
+            "  certificate {}, serial {}, until {}",
+            of("subject"),
+            of("serial"),
+            of("not_after")
+        );
+        for peer in &self.peers {
+            let _ = write!(
+                text,
+                "  {} ({}): {}, {}, {}",
+                peer.node,
+                peer.interface,
+                counted(peer.connections, "open connection"),
+                counted(peer.handshakes, "handshake"),
+                match &peer.reason {
+                    Some(reason) => format!("{} (the last: {reason})", counted(peer.refused, "refusal")),
+                    None => counted(peer.refused, "refusal"),
+                }
+            );
+            let _ = match (peer.excepted, peer.classical) {
+                (0, 0) => writeln!(text),
+                (excepted, classical) => writeln!(
+                    text,
+                    "; of the open ones {excepted} by exception, {classical} classical"
+                ),
+            };
+        }
+        if self.ledger_lost > 0 {
+            let _ = writeln!(text, "  LEDGER: {} lost", counted(self.ledger_lost, "record"));
+        }
+        for what in self
+            .needs_restart
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            let _ = writeln!(text, "  a restart applies what the file changed: {what}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked() -> Asked {
+        Asked {
+            node: "amf".to_owned(),
+            file: "core.yaml".to_owned(),
+            admin: reached("0.0.0.0:9901".parse().unwrap()),
+            peers: vec![("nrf".to_owned(), "SBI"), ("smf".to_owned(), "SBI")],
+        }
+    }
+
+    #[test]
+    fn peers_of_the_file_are_shown_with_what_the_sidecar_counted() {
+        assert_eq!(asked().admin.to_string(), "127.0.0.1:9901");
+        let state = json!({
+            "links": [{ "peer": "nrf", "interface": "SBI", "connections": 2, "excepted": 1, "classical": 1 }],
+            "refused": [{ "peer": "smf", "handshakes": 1, "reason": "expired" }],
+            "ledger_lost": 3,
+        });
+        let config = json!({
+            "certificate": { "subject": "CN=amf", "serial": "6f", "not_after": "2027-02-27T00:00:00Z" },
+            "needs_restart": ["limits"],
+        });
+        let metrics = "bartizan_sidecar_handshakes_total{side=\"outbound\",peer=\"nrf\",group=\"X\"} 4\n\
+                       bartizan_sidecar_handshakes_total{side=\"inbound\",peer=\"nrf\",group=\"X\"} 1 1.5\n\
+                       bartizan_sidecar_handshake_failures_total{peer=\"smf\"} 9\n# EOF\n";
+        let status = Status::of(&asked(), None, &state, &config, metrics);
+        assert!(!status.well, "records of the ledger were lost");
+        assert_eq!(
+            status.text(),
+            "amf: ready\n  certificate CN=amf, serial 6f, until 2027-02-27T00:00:00Z\n  \
+             nrf (SBI): 2 open connections, 5 handshakes, 0 refusals; of the open ones 1 by exception, 1 classical\n  \
+             smf (SBI): 0 open connections, 0 handshakes, 1 refusal (the last: expired)\n  \
+             LEDGER: 3 records lost\n  a restart applies what the file changed: limits\n"
+        );
+        let whole = json!({ "links": [], "refused": [], "ledger_lost": 0 });
+        let unready = Status::of(&asked(), Some("draining".to_owned()), &whole, &config, "");
+        assert!(!unready.well && unready.text().starts_with("amf: NOT READY: draining\n"));
+        assert!(Status::of(&asked(), None, &whole, &config, "").well);
+    }
+
+    #[test]
+    fn another_program_at_the_port_is_no_answer() {
+        assert_eq!(
+            split(b"HTTP/1.1 503 x\r\na: b\r\n\r\ndraining\n"),
+            Some((503, "draining\n".to_owned()))
+        );
+        for other in ["", "SSH-2.0-x\r\n\r\n", "HTTP/1.1\r\n\r\n", "HTTP/1.1 x y\r\n\r\n"] {
+            assert_eq!(split(other.as_bytes()), None, "{other:?}");
+        }
+    }
+}
