@@ -130,6 +130,96 @@ fn timeless(place: &Place, text: &str) -> String {
     text
 }
 
+/// Before, `check` said nothing, the sidecar warned, and IPsec refused where the engine was ours.
+#[test]
+fn a_key_that_every_user_can_read_is_refused_alike_by_check_sidecar_ipsec_and_macsec() {
+    let place = Place::with_files("ecdsa-p256");
+    place.works("ca issue --dir ca --name odu --dns odu --out out");
+    place.write(
+        "\
+trust: { roots: out/ca.crt.pem, crl: out/ca.crl.pem }
+policy: { profile: transition, reason: a test, expires: DAY }
+nodes:
+  nrf:
+    { function: NRF, address: 127.0.0.1, certificate: out/nrf.crt.pem, key: out/nrf.key.pem, sidecar: { inbound: [{ listen: 127.0.0.1:0, forward: 127.0.0.1:8000 }] } }
+  amf: { function: AMF, address: 127.0.0.2, ipsec: { certificate: out/amf.crt.pem, key: out/amf.key.pem } }
+  odu: { function: O-DU, address: 127.0.0.3, certificate: out/odu.crt.pem, key: out/odu.key.pem }
+  oru: { function: O-RU, address: 127.0.0.4, certificate: out/oru.crt.pem, key: out/oru.key.pem }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+  - { kind: N2, between: [amf, nrf], with: ipsec }
+  - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: lo, oru: lo } } }
+",
+    );
+    let text = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+    let day = bartizan_deployment::day_of(SystemTime::now() + Duration::from_secs(30 * 86_400));
+    let text = text.replace("DAY", &day.to_string());
+    place.write(&text);
+    // Without root `up` ends before it reads anything.
+    let is_root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    for mode in [0o644, 0o604, 0o662] {
+        for node in ["nrf", "amf", "odu"] {
+            let key = place.path(&format!("out/{node}.key.pem"));
+            std::fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let cause = format!("has mode {mode:04o}: every user of this host can use the key");
+        let commands = [
+            "check core.yaml --node nrf",
+            "sidecar core.yaml --node nrf",
+            "check core.yaml --node amf",
+            "check core.yaml --node odu",
+            "up core.yaml --node amf --no-guard",
+            "up core.yaml --node odu --no-guard",
+        ];
+        for command in commands
+            .into_iter()
+            .filter(|command| is_root || !command.starts_with("up"))
+        {
+            let said = place.bartizan(command);
+            assert_ne!(said.code, Some(0), "{command}");
+            assert!((said.out + &said.err).contains(&cause), "{command}: {}", said.err);
+        }
+    }
+    // A group is the owner's business.
+    for node in ["nrf", "amf", "odu"] {
+        let key = place.path(&format!("out/{node}.key.pem"));
+        std::fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+    }
+    assert!(
+        !place
+            .bartizan("check core.yaml")
+            .out
+            .contains("every user of this host")
+    );
+}
+
+#[test]
+fn a_cak_that_others_can_read_is_found_as_up_refuses_it() {
+    let place = Place::new(
+        "\
+nodes:
+  odu: { function: O-DU, address: 127.0.0.1 }
+  switch: { function: switch, address: 127.0.0.2 }
+interfaces:
+  - { kind: FH, between: [odu, switch], with: macsec, macsec: { port: { odu: lo }, cipher: gcm-aes-128, keying: mka, cak: { odu: fh.cak } } }
+",
+    );
+    let found = |mode: u32, text: &str| {
+        std::fs::write(place.path("fh.cak"), text).unwrap();
+        std::fs::set_permissions(place.path("fh.cak"), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        let said = place.bartizan("check core.yaml --node odu");
+        said.out + &said.err
+    };
+    let good = format!("ckn = 0a0b\ncak = {}\n", "0f".repeat(16));
+    assert!(!found(0o600, &good).contains("fh.cak:"), "{}", found(0o600, &good));
+    let open = found(0o644, &good);
+    assert!(
+        open.contains("its mode is 0644: others than its owner may use the key"),
+        "{open}"
+    );
+    assert!(found(0o600, "ckn = 0a0b\n").contains("fh.cak: it has no `cak = ...`"));
+}
+
 #[test]
 fn a_network_of_every_kind_of_link_is_shown_with_what_is_wrong() {
     let place = Place::new(

@@ -103,7 +103,7 @@ fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing
             };
             let mut parts = option.split_whitespace();
             let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-            if line.starts_with("      --") && ["out", "for", "ledger", "dir", "file", "feature"].contains(&name) {
+            if line.starts_with("      --") && ["out", "for", "ledger", "dir", "file"].contains(&name) {
                 meanings.insert((
                     name.to_owned(),
                     value.trim_end_matches(".jsonl>").trim_end_matches('>').to_owned(),
@@ -138,7 +138,6 @@ fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing
         .collect();
     let expected = [
         ("dir", "<DIR"),
-        ("feature", "<FEATURE"),
         ("file", "<FILE"),
         ("for", "<DURATION"),
         ("ledger", "<FILE"),
@@ -245,7 +244,7 @@ const PRINTING: &[&[&str]] = &[
     &["check", "core.yaml", "--json"],
     &["completions", "bash"],
     &["completions", "zsh"],
-    &["doctor", "--feature", "ca"],
+    &["doctor", "ca"],
     &["schema"],
 ];
 

@@ -146,6 +146,8 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
             findings.extend(more);
             ipsec_credentials = shown;
         }
+        #[cfg(feature = "full")]
+        findings.extend(macsec::of_files(deployment, node));
     }
     Report {
         schema: SCHEMA,

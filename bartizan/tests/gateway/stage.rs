@@ -96,7 +96,8 @@ impl Stage {
         let leaf = leaf.lifetime(Lifetime::Days(30));
         let issued = self.authority.issue(&leaf, SystemTime::now()).unwrap();
         self.write(&format!("{name}.crt.pem"), &issued.chain_pem());
-        self.write(&format!("{name}.key.pem"), &issued.key_pem().unwrap());
+        let key = issued.key_pem().unwrap();
+        bartizan_pki::write_secret_file(&self.path(&format!("{name}.key.pem")), key.as_bytes()).unwrap();
         self.write("ca.crt.pem", &issued.root_pem());
         self.serials.insert(name.to_owned(), issued.serial().to_string());
     }

@@ -461,7 +461,7 @@ fn charons_ask_the_same_child_first() {
 #[test]
 fn what_the_engine_cannot_use_is_said_before_anything_is_set_up() {
     let stage = Stage::set_up_engines(OURS, Algorithm::MlDsa65, POST_QUANTUM, &[("E2", TUNNEL)]);
-    stage.key_mode("cu", 0o640);
+    stage.key_mode("cu", 0o644);
     let refused = stage.run("up", "cu", &["--no-guard"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("chmod 600"), "{}", stderr(&refused));

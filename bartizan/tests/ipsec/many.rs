@@ -145,7 +145,11 @@ impl Field {
             let leaf = leaf.algorithm(Algorithm::EcdsaP256).lifetime(Lifetime::Days(30));
             let issued = authority.issue(&leaf, now).expect("a certificate");
             write(&format!("{name}.crt.pem"), issued.chain_pem().as_bytes());
-            write(&format!("{name}.key.pem"), issued.key_pem().expect("a key").as_bytes());
+            let (file, key) = (
+                self.at().join(format!("{name}.key.pem")),
+                issued.key_pem().expect("a key"),
+            );
+            bartizan_pki::write_secret_file(&file, key.as_bytes()).expect("a file");
             write("ca.crt.pem", issued.root_pem().as_bytes());
         }
         write("ca.crl.pem", authority.refresh_lists(7, now).expect("lists").as_bytes());

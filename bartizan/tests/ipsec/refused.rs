@@ -245,6 +245,7 @@ fn a_peer_of_another_authority_is_refused_and_reported_by_initiator_and_responde
         let write = |file: String, text: &str| std::fs::write(stage.path().join(file), text).expect("a file");
         write(format!("{node}.crt.pem"), &issued.chain_pem());
         write(format!("{node}.key.pem"), &issued.key_pem().expect("a key"));
+        stage.key_mode(node, 0o600);
         let first = std::fs::read_to_string(stage.path().join("ca.crt.pem")).expect("a file");
         write("both.crt.pem".into(), &(first + &issued.root_pem()));
     };

@@ -166,7 +166,8 @@ fn certificates_are_asked_of_an_issuer_with_the_rights_of_the_chart() {
         let folder = cluster.place.path(&name);
         fs::create_dir_all(&folder).unwrap();
         for key in ["tls.crt", "tls.key", "ca.crt"] {
-            fs::write(folder.join(key), secret(&cluster, &name, key)).unwrap();
+            let contents = secret(&cluster, &name, key);
+            bartizan_pki::write_secret_file(&folder.join(key), contents.as_ref()).unwrap();
         }
         fs::write(folder.join("deployment.yaml"), file(&cluster)).unwrap();
         cluster.script(&format!(

@@ -53,7 +53,8 @@ fn a_network_becomes_file_and_secrets_and_says_what_is_wrong_with_it() {
         let folder = cluster.place.path(&name);
         fs::create_dir_all(&folder).unwrap();
         for key in ["tls.crt", "tls.key", "ca.crt", "ca.crl"] {
-            fs::write(folder.join(key), secret(&cluster, &name, key)).unwrap();
+            let contents = secret(&cluster, &name, key);
+            bartizan_pki::write_secret_file(&folder.join(key), contents.as_ref()).unwrap();
         }
         fs::write(folder.join("deployment.yaml"), file(&cluster)).unwrap();
         cluster.script(&format!("{BINARY} check {name}/deployment.yaml --node {node}"));

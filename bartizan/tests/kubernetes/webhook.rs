@@ -56,7 +56,7 @@ pub(crate) fn write_secret(cluster: &Cluster) {
     fs::create_dir_all(&folder).unwrap();
     for (key, value) in secret["data"].as_object().unwrap() {
         let bytes = BASE64.decode(value.as_str().unwrap().as_bytes()).unwrap();
-        fs::write(folder.join(key), bytes).unwrap();
+        bartizan_pki::write_secret_file(&folder.join(key), &bytes).unwrap();
     }
 }
 

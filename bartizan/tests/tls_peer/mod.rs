@@ -92,7 +92,7 @@ impl Place {
         std::fs::create_dir(&folder).expect("a folder");
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
-            std::fs::write(&path, text).expect("a file");
+            bartizan_pki::write_secret_file(&path, text.as_bytes()).expect("a file");
             path
         };
         let chain = issued.chain_pem();

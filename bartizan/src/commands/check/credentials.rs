@@ -179,7 +179,7 @@ fn ends_soon(own: &OwnCertificate, now: SystemTime) -> Option<Finding> {
     let end = own.not_after();
     let soon = now <= end && end < now + SOON;
     let finding = format!("ends with {}", day_of(end));
-    soon.then(|| Finding::new(own.place(), finding, "renew it now: bartizan ca renew"))
+    soon.then(|| Finding::new(own.place(), finding, format!("renew it now: {}", own.renewal())))
 }
 
 pub(super) fn chain(own: &OwnCertificate, now: SystemTime) -> Vec<CertificateInEffect> {

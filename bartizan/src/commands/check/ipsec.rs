@@ -314,7 +314,11 @@ pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
     Some(Finding::new(
         format!("nodes.{}", node.name),
         finding,
-        "add `ipsec: { certificate: FILE, key: FILE }`; `bartizan ca issue --profile ipsec` makes both",
+        format!(
+            "add `ipsec: {{ certificate: FILE, key: FILE }}`; `bartizan ca issue --profile ipsec --name {}{}` makes both",
+            node.name,
+            bartizan_tls::issue_options(&node.identity)
+        ),
     ))
 }
 

@@ -1,10 +1,15 @@
 //! MACsec links as they are in effect.
 
+#[cfg(feature = "full")]
+use std::path::Path;
+
 use bartizan_deployment::{Cak, Interface, Keying, MacsecLink, Unencrypted};
 #[cfg(feature = "full")]
 use bartizan_deployment::{Deployment, Node};
 #[cfg(feature = "full")]
 use bartizan_macsec::link::{EapEnd, Setting};
+#[cfg(feature = "full")]
+use bartizan_macsec::mka::CakFile;
 use serde::Serialize;
 
 #[cfg(feature = "full")]
@@ -32,6 +37,24 @@ pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Vec<Finding> {
         )
     };
     lacks.map(finding).collect()
+}
+
+/// Files of CAKs that `up` refuses to read.
+#[cfg(feature = "full")]
+pub(super) fn of_files(deployment: &Deployment, node: &Node) -> Vec<Finding> {
+    let settings = Setting::all(deployment, node.name.as_str());
+    let files = settings
+        .iter()
+        .filter_map(|setting| setting.mka.as_ref()?.file.as_deref());
+    let refused = files.filter_map(|file| Some((file, CakFile::new(file).changed().err()?)));
+    let finding = |(file, error): (&Path, bartizan_macsec::Error)| {
+        let reason = match &error {
+            bartizan_macsec::Error::CakFile { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        };
+        Finding::new(file.display().to_string(), reason, error.hint().unwrap_or_default())
+    };
+    refused.map(finding).collect()
 }
 
 /// A MACsec link.

@@ -45,7 +45,7 @@ fn warn(end: SystemTime, warned: &mut Option<(SystemTime, u32)>) {
     if let Some((_, days)) = crossed
         && *warned != crossed
     {
-        let hint = "`bartizan ca renew` makes another; `bartizan up` loads it";
+        let hint = "`bartizan ca renew NAME` makes another; `bartizan up` loads it";
         match end.duration_since(now) {
             Ok(left) => {
                 let left_days = left.as_secs() / DAY.as_secs();

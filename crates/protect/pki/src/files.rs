@@ -44,6 +44,21 @@ impl Access {
 /// Rights of a secret that may be given.
 const NOT_EVERYBODY: u32 = 0o770;
 
+/// Flaw of a private key's file whose mode gives rights to every user of the host; none otherwise.
+///
+/// The one rule for sidecars, IPsec and MACsec: owner and group may read a key, as services that
+/// are not root need it.
+#[must_use]
+pub fn open_to_everyone(key: &fs::Metadata) -> Option<String> {
+    let mode = key.mode() & 0o7777;
+    let others = 0o777 & !NOT_EVERYBODY;
+    (mode & others != 0).then(|| format!("has mode {mode:04o}: every user of this host can use the key"))
+}
+
+/// Remedy for [`open_to_everyone`].
+pub const CLOSE_KEY: &str = "chmod 600 gives it to its owner alone, chmod 640 to a group as well; \
+     replace the key if another user may have read it";
+
 /// A file written and synced under a hidden name, waiting to take its own.
 #[derive(Debug)]
 pub(crate) struct Staged {

@@ -38,10 +38,10 @@ pub use authority::{
 };
 pub use certificate::Certificate;
 pub use error::Error;
-pub use files::Access;
+pub use files::{Access, CLOSE_KEY, open_to_everyone};
 pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
-pub use lifetime::{Lifetime, LongLife};
+pub use lifetime::{Lifetime, LongLife, no_current_root};
 pub use name::{AlternativeName, DnsName, Name, NfType};
 pub use newest::{InEffect, LARGEST_LISTS, NewestLists, Older, Unknown};
 pub use profile::Profile;

@@ -15,6 +15,38 @@ const BACKDATE: Duration = Duration::from_secs(300);
 /// TS 33.310, clause 6.1.3c, allows three years; O-RAN's security protocol specification, section 4.2, one.
 const LEAF_DAYS: u32 = 366;
 
+/// Cause and remedy where none of these roots is valid at this time; each has its first and last
+/// moment.
+///
+/// A wrong clock is as likely as an old root, so the remedy begins with it.
+#[must_use]
+pub fn no_current_root(roots: &[(SystemTime, SystemTime)], now: SystemTime) -> Option<(String, &'static str)> {
+    if roots.iter().any(|&(begins, ends)| begins <= now && now <= ends) {
+        return None;
+    }
+    let day = |moment: SystemTime| OffsetDateTime::from(moment).date();
+    let future = roots.iter().map(|&(begins, _)| begins).filter(|&begins| now < begins);
+    if let Some(begins) = future.min() {
+        let cause = format!(
+            "no root is valid yet, the next begins with {}: every peer is refused",
+            day(begins)
+        );
+        return Some((
+            cause,
+            "correct the clock of this host: it is behind that of the authority",
+        ));
+    }
+    let last = roots.iter().map(|&(_, ends)| ends).max()?;
+    let cause = format!(
+        "every root has ended, the last with {}: every peer is refused",
+        day(last)
+    );
+    Some((
+        cause,
+        "check the clock of this host; if it is right, replace the root: `bartizan ca rollover publish-root`",
+    ))
+}
+
 /// Validity of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {

@@ -272,7 +272,7 @@ impl Cause {
             E::CertExpired { not_after, .. } => Self::new(
                 Reason::Expired,
                 format!("a certificate of the peer ended {}", moment(not_after.as_secs())),
-                "renew it: bartizan ca renew",
+                "renew it: `bartizan ca renew NAME`",
             ),
             E::CertNotValidYet { not_before, .. } => Self::new(
                 Reason::NotYetValid,
@@ -282,12 +282,12 @@ impl Cause {
             E::CertRevoked => Self::new(
                 Reason::Revoked,
                 "a certificate of the peer is on the revocation list",
-                "if the peer is to be trusted again, issue it a new key and certificate: bartizan ca issue",
+                "if the peer is to be trusted again, issue it a new key and certificate: `bartizan ca issue --dns NAME`",
             ),
             E::UnknownRevocationStatus => Self::new(
                 Reason::RevocationUnknown,
                 "no revocation list covers a certificate of the peer, and the policy requires one",
-                "give `trust: { crl: FILE }` the lists of the root and of every intermediate: bartizan ca crl",
+                "give `trust: { crl: FILE }` the lists of the root and of every intermediate: `bartizan ca crl`",
             ),
             E::CrlExpired { next_update, .. } => Self::new(
                 Reason::RevocationUnknown,
@@ -295,7 +295,7 @@ impl Cause {
                     "the revocation list was due to be replaced {}",
                     moment(next_update.as_secs())
                 ),
-                "publish a new one: bartizan ca crl",
+                "publish a new one: `bartizan ca crl`",
             ),
             E::InvalidCrlSignatureForPublicKey
             | E::IssuerNotCrlSigner
@@ -306,7 +306,7 @@ impl Cause {
             | E::UnsupportedIndirectCrl => Self::new(
                 Reason::RevocationUnknown,
                 format!("the revocation list of the peer's issuer cannot be trusted: {error}"),
-                "it must be signed by that issuer in a scheme of chain-signatures: bartizan ca crl",
+                "it must be signed by that issuer in a scheme of chain-signatures: `bartizan ca crl`",
             ),
             E::UnsupportedSignatureAlgorithmContext(_) => Self::new(
                 Reason::Policy,
@@ -328,7 +328,7 @@ impl Cause {
             other => Self::new(
                 Reason::BadCertificate,
                 format!("the peer's chain cannot be accepted: {other}"),
-                "reissue it: bartizan ca issue",
+                "reissue it: `bartizan ca issue --dns NAME`",
             ),
         }
     }
@@ -383,8 +383,7 @@ fn moment(seconds: u64) -> String {
 
 /// An alert by the name of RFC 9846, section 6.2, and what it asks of us.
 fn described(alert: AlertDescription) -> (String, &'static str) {
-    const OUR_CERTIFICATE: &str =
-        "our certificate does not suit the peer: see it with `bartizan ca show`, reissue it with `bartizan ca issue`";
+    const OUR_CERTIFICATE: &str = "our certificate does not suit the peer: see it with `bartizan ca show`, reissue it with `bartizan ca issue --dns NAME`";
     let (name, hint) = match alert {
         AlertDescription::HandshakeFailure => ("handshake_failure", "nothing in common"),
         AlertDescription::ProtocolVersion => ("protocol_version", "the peer does not accept TLS 1.3"),
@@ -396,11 +395,11 @@ fn described(alert: AlertDescription) -> (String, &'static str) {
         AlertDescription::UnsupportedCertificate => ("unsupported_certificate", OUR_CERTIFICATE),
         AlertDescription::CertificateRevoked => (
             "certificate_revoked",
-            "our certificate is on the peer's revocation list: issue a new one with `bartizan ca issue`",
+            "our certificate is on the peer's revocation list: issue a new one with `bartizan ca issue --dns NAME`",
         ),
         AlertDescription::CertificateExpired => (
             "certificate_expired",
-            "renew our certificate with `bartizan ca renew`, and compare the clocks of both nodes",
+            "renew our certificate with `bartizan ca renew NAME`, and compare the clocks of both nodes",
         ),
         AlertDescription::CertificateUnknown => ("certificate_unknown", OUR_CERTIFICATE),
         AlertDescription::UnknownCA => (

@@ -18,7 +18,7 @@ use rustls::DistinguishedName;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-use self::file::{read, warn_if_others_read};
+use self::file::{read, read_key};
 pub use self::flaws::{Flaw, Weight};
 use self::lists::Lists;
 pub(crate) use self::lists::RevocationList;
@@ -183,7 +183,7 @@ impl Credentials {
             identity::wanted(identity)
         );
         let hint = format!(
-            "issue one that has them: bartizan ca issue{}",
+            "issue one that has them: `bartizan ca issue{}`",
             identity::issue_options(identity)
         );
         Err(fault(own.place(), cause, hint))
@@ -268,6 +268,11 @@ impl Credentials {
 }
 
 impl Root {
+    fn validity(&self) -> (SystemTime, SystemTime) {
+        let moment = |seconds: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        (moment(self.not_before), moment(self.not_after))
+    }
+
     fn is_current(&self, now: i64) -> bool {
         (self.not_before..=self.not_after).contains(&now)
     }
@@ -284,8 +289,7 @@ pub(crate) fn server(certificate: &Path, key: &Path) -> Result<OwnCertificate, E
 
 /// Reads a certificate and its key.
 fn own_pair(files: &CertificateFiles) -> Result<(OwnCertificate, hmac::Key), Error> {
-    let (certificate, key) = (read(&files.certificate)?, read(&files.key)?);
-    warn_if_others_read(&files.key);
+    let (certificate, key) = (read(&files.certificate)?, read_key(&files.key)?);
     let own = OwnCertificate::read(&Pair {
         certificate: &certificate,
         key: &key,

@@ -483,7 +483,8 @@ fn unsuitable(own: &OwnCertificate, peer: &Peer, terms: &Terms) -> Error {
             terms.profile
         ),
         hint: format!(
-            "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
+            "issue one by a CA of that algorithm: `bartizan ca init --dir NEW --algorithm {algorithm}`, then \
+             `bartizan ca issue --dir NEW --dns NAME`"
         ),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Presented<'a> {
 /// Reads the leaf, and refuses one that must not sign.
 pub(crate) fn leaf(chain: &Chain) -> Result<&Leaf, Cause> {
     let unusable = |cause: &str| {
-        let hint = "reissue the peer's certificate: bartizan ca issue";
+        let hint = "reissue the peer's certificate: `bartizan ca issue --dns NAME`";
         Cause::new(Reason::BadCertificate, format!("the peer's certificate {cause}"), hint)
     };
     let leaf = chain.leaf().map_err(unusable)?;
@@ -96,7 +96,7 @@ pub(crate) fn chain(
         Err(Cause::new(
             Reason::Expired,
             "the root behind the peer's chain is outside its dates",
-            "roll the root over: trust the new one in parallel with it, then reissue",
+            "check the clock of this host; if it is right, replace the root: `bartizan ca rollover publish-root`",
         ))
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: Interface
                 identity::wanted(&peer.identity)
             ),
             format!(
-                "check cable and address if it is another node's; otherwise issue {} a certificate that has them: bartizan ca issue --name {}{}",
+                "check cable and address if it is another node's; otherwise issue {} a certificate that has them: `bartizan ca issue --name {}{}`",
                 peer.node,
                 peer.node,
                 identity::issue_options(&peer.identity)

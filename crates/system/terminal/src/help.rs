@@ -39,3 +39,50 @@ fn within(command: Command, words: &[&str], findings: &Findings) -> Command {
     ));
     command
 }
+
+/// Every example line of every help page, as the words that a shell hands over; what stands behind
+/// a pipe, a redirection or a remark is left out. For tests, which parse them.
+#[must_use]
+pub fn examples(command: &Command) -> Vec<Vec<String>> {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    // A continued line is one line.
+    let mut parts = text.split("\\\n");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let text = parts.fold(first, |text, part| text + part.trim_start());
+    let typed = text
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| line.starts_with("bartizan "));
+    let mut found: Vec<_> = typed.map(|line| words(line)).collect();
+    found.extend(command.get_subcommands().flat_map(examples));
+    found
+}
+
+/// Words of a command line up to its end: an operator of the shell, or a remark behind two blanks.
+#[must_use]
+pub fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut blanks) = (Vec::new(), None::<String>, None, 0);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                word.get_or_insert_default();
+                quote = Some(c);
+            }
+            (None, ' ') => {
+                blanks += 1;
+                words.extend(word.take());
+                if blanks > 1 {
+                    break;
+                }
+                continue;
+            }
+            (None, '|' | '>' | ';' | '&' | '#') if word.is_none() => break,
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+        blanks = 0;
+    }
+    words.extend(word);
+    words
+}

@@ -118,7 +118,7 @@ const KNOWN: [(Cause, &str, &str); 20] = [
     (
         Cause::Revoked,
         "certificate was revoked",
-        "the peer needs a new certificate: `bartizan ca issue`",
+        "the peer needs a new certificate: `bartizan ca issue --dns NAME`",
     ),
     (
         Cause::RevocationUnknown,
@@ -128,7 +128,7 @@ const KNOWN: [(Cause, &str, &str); 20] = [
     (
         Cause::Expired,
         "certificate invalid (valid from",
-        "renew it with `bartizan ca issue`, and compare the clocks of both hosts",
+        "renew it with `bartizan ca issue --dns NAME`, and compare the clocks of both hosts",
     ),
     (
         Cause::UnknownCa,

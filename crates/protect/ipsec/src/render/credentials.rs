@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
-use bartizan_pki::{Certificate, InEffect, LARGEST_LISTS, NewestLists, Older};
+use bartizan_pki::{CLOSE_KEY, Certificate, InEffect, LARGEST_LISTS, NewestLists, Older, open_to_everyone};
 use pem::Pem;
 use zeroize::Zeroizing;
 
@@ -110,14 +110,18 @@ impl Credentials {
         let certificate = Certificate::from_der(&leaf, &place).map_err(|error| unusable(&files.certificate, error))?;
         if certificate.algorithm().is_quantum_safe() && files.engine == IkeEngine::Strongswan {
             let cause = format!(
-                "its key is {}, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can, and `engine: \
+                "its key is {}, which no released strongSwan can use: `bartizan ca issue --profile ipsec --dns NAME` makes one it can, and `engine: \
                  bartizan` can use this one where both ends have it",
                 certificate.algorithm()
             );
             return Err(unusable(&files.certificate, cause));
         }
-        if files.engine == IkeEngine::Bartizan {
-            readable_by_owner_alone(&files.key)?;
+        let known = std::fs::metadata(&files.key).map_err(|source| CredentialsError::Read {
+            path: files.key.clone(),
+            source,
+        })?;
+        if let Some(cause) = open_to_everyone(&known) {
+            return Err(unusable(&files.key, format!("{cause}; {CLOSE_KEY}")));
         }
         let key = blocks(&files.key, |tag| tag.ends_with("PRIVATE KEY"), "private key")?;
         if key[0].tag() == "ENCRYPTED PRIVATE KEY" {
@@ -251,7 +255,7 @@ impl Credentials {
     }
 }
 
-/// Of a private key: charon reads whatever it is given, the engine of ours does not. Of a pre-shared key in any case.
+/// Refusal of a pre-shared key that another user than its owner can use.
 fn readable_by_owner_alone(path: &Path) -> Result<(), CredentialsError> {
     let known = std::fs::metadata(path).map_err(|source| CredentialsError::Read {
         path: path.to_owned(),

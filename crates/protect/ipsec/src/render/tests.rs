@@ -27,7 +27,9 @@ fn files(algorithm: Algorithm) -> tempfile::TempDir {
     let leaf = Leaf::new("cu").unwrap().dns("cu").unwrap().algorithm(algorithm);
     let issued = authority.issue(&leaf, now).unwrap();
     std::fs::write(directory.path().join("cu.crt.pem"), issued.chain_pem()).unwrap();
-    std::fs::write(directory.path().join("cu.key.pem"), issued.key_pem().unwrap()).unwrap();
+    let key = directory.path().join("cu.key.pem");
+    std::fs::write(&key, issued.key_pem().unwrap()).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
     std::fs::write(directory.path().join("ca.crt.pem"), issued.root_pem()).unwrap();
     std::fs::copy(directory.path().join("ca/crl.pem"), directory.path().join("ca.crl.pem")).unwrap();
     directory
@@ -414,7 +416,7 @@ fn files_that_charon_cannot_use_are_refused_by_name() {
     let write = |name: &'static str, text: &'static str| move |at: &Path| std::fs::write(at.join(name), text).unwrap();
     assert_eq!(
         refused(Algorithm::MlDsa65, &|_| ()),
-        "cu.crt.pem: its key is ml-dsa-65, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can, and `engine: bartizan` can use this one where both ends have it"
+        "cu.crt.pem: its key is ml-dsa-65, which no released strongSwan can use: `bartizan ca issue --profile ipsec --dns NAME` makes one it can, and `engine: bartizan` can use this one where both ends have it"
     );
     assert_eq!(
         refused(p256, &write("cu.crt.pem", "")),

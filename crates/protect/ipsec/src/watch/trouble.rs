@@ -19,12 +19,12 @@ const REFUSALS: [(&str, Cause, &str); 15] = [
     (
         "cert-revoked",
         Cause::Revoked,
-        "the peer needs a new certificate: `bartizan ca issue`",
+        "the peer needs a new certificate: `bartizan ca issue --dns NAME`",
     ),
     (
         "cert-expired",
         Cause::Expired,
-        "renew it with `bartizan ca issue`, and compare the clocks of both hosts",
+        "renew it with `bartizan ca issue --dns NAME`, and compare the clocks of both hosts",
     ),
     (
         "cert-validation-failed",

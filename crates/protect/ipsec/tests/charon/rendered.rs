@@ -69,7 +69,11 @@ impl Network {
             .expect("a certificate");
         let write = |file: String, text: &str| std::fs::write(self.path().join(file), text).expect("a file");
         write(format!("{name}.crt.pem"), &issued.chain_pem());
-        write(format!("{name}.key.pem"), &issued.key_pem().expect("a key"));
+        let (file, key) = (
+            self.path().join(format!("{name}.key.pem")),
+            issued.key_pem().expect("a key"),
+        );
+        bartizan_pki::write_secret_file(&file, key.as_bytes()).expect("a file");
         write("ca.crt.pem".into(), &issued.root_pem());
         std::fs::copy(self.path().join("ca/crl.pem"), self.path().join("ca.crl.pem")).expect("lists");
     }

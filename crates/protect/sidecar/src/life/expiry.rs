@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::sleep;
 
+use bartizan_tls::OwnCertificate;
+
 use crate::shared::Shared;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -1,18 +1,31 @@
 //! Reading a node's files: whole, bounded, and a key without copies left behind.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use bartizan_pki::{CLOSE_KEY, open_to_everyone};
 use zeroize::Zeroizing;
 
+use super::fault;
 use crate::Error;
 
 /// No file of certificates, keys or revocation lists is longer: 16 MiB hold the serials of 400,000 revoked certificates.
 const LONGEST_FILE: u64 = bartizan_pki::LARGEST_LISTS;
 
 pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    read_if(path, |_| Ok(()))
+}
+
+/// A private key's file; refused where every user of the host may read it.
+pub(super) fn read_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    read_if(path, |known| match open_to_everyone(known) {
+        Some(cause) => Err(fault(&path.display().to_string(), cause, CLOSE_KEY)),
+        None => Ok(()),
+    })
+}
+
+fn read_if(path: &Path, accepted: impl FnOnce(&Metadata) -> Result<(), Error>) -> Result<Zeroizing<Vec<u8>>, Error> {
     let unreadable = |source| Error::Unreadable {
         file: path.to_owned(),
         source,
@@ -22,6 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     if !metadata.is_file() {
         return Err(unreadable(std::io::Error::other("not a file")));
     }
+    accepted(&metadata)?;
     // Reserving all of it at once keeps a key from being copied about while the vector grows.
     let length = usize::try_from(metadata.len().min(LONGEST_FILE)).unwrap_or_default();
     let mut text = Zeroizing::new(Vec::with_capacity(length + 1));
@@ -30,14 +44,4 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
         return Err(unreadable(std::io::Error::other("longer than 16 MiB")));
     }
     Ok(text)
-}
-
-pub(super) fn warn_if_others_read(key: &Path) {
-    if let Ok(metadata) = key.metadata() {
-        let mode = metadata.permissions().mode();
-        if mode & 0o007 != 0 {
-            let mode = format!("{:04o}", mode & 0o7777);
-            tracing::warn!(key = %key.display(), %mode, hint = "chmod 600", "everyone on this machine can read the key");
-        }
-    }
 }

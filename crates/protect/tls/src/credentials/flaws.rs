@@ -3,11 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Revocation, day_of};
-use bartizan_pki::Unknown;
+use bartizan_pki::{Unknown, no_current_root};
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
 
-use super::{Credentials, OwnCertificate, RevocationList};
+use super::{Credentials, OwnCertificate, RevocationList, Root};
 use crate::proven::{Proven, Remembering};
 use crate::terms::names;
 use crate::{Peer, verify};
@@ -48,9 +48,8 @@ impl Credentials {
     /// The same with signatures that need not be verified again.
     pub(crate) fn flaws_remembering(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
         let mut flaws = Vec::new();
-        if self.roots.iter().all(|root| !root.is_current(seconds(now))) {
-            let hint = "roll the roots over: trust the new one in parallel with the old, then reissue";
-            let cause = "every root is outside its dates: every peer is refused".to_owned();
+        let roots: Vec<_> = self.roots.iter().map(Root::validity).collect();
+        if let Some((cause, hint)) = no_current_root(&roots, now) {
             flaws.push(flaw(&self.roots_place, Weight::Fatal, cause, hint));
         }
         flaws.extend(self.of_own(peers, now, proven));
@@ -70,7 +69,7 @@ impl Credentials {
         let unknown = self.lists.unknown.iter().filter(|_| self.lists.unknown.len() < given);
         flaws.extend(unknown.map(|unknown| flaw(&self.crl_place, Weight::Warning, unknown.to_string(), Unknown::HINT)));
         flaws.extend(self.lists.older.iter().map(|older| {
-            let hint = "put the newest list there: bartizan ca crl; an authority that was restored from a backup has to count on from its \
+            let hint = "put the newest list there: `bartizan ca crl`; an authority that was restored from a backup has to count on from its \
                         last number";
             flaw(&self.crl_place, Weight::Warning, older.to_string(), hint)
         }));
@@ -106,11 +105,15 @@ impl Credentials {
         let (begins, ends) = (own.not_before(), own.not_after());
         if ends < now {
             let cause = format!("ended with {}: every peer refuses it", day_of(ends));
-            flaws.push(flaw(own.place(), Weight::Fatal, cause, "renew it: bartizan ca renew"));
+            let hint = format!("compare the clocks of this host and of its peers, then renew it: {}", own.renewal());
+            flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
         } else if now < begins {
             let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
-            let hint = "compare the clocks of this host and of its authority's, or issue one that has begun: bartizan ca renew";
-            flaws.push(flaw(own.place(), Weight::Fatal, cause, hint));
+            let hint = format!(
+                "compare the clocks of this host and of its authority's, or issue one that has begun: {}",
+                own.renewal()
+            );
+            flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
         }
         flaws.extend(self.own_path(own, now.min(ends).max(begins), proven));
         flaws
@@ -132,13 +135,13 @@ impl Credentials {
                     "has revoked this node's own certificate, in {}: every peer that has the list refuses it",
                     own.place()
                 ),
-                "issue a new key and certificate: bartizan ca issue",
+                "issue a new key and certificate: `bartizan ca issue --dns NAME`",
             ),
             webpki::Error::InvalidCrlSignatureForPublicKey | webpki::Error::IssuerNotCrlSigner => flaw(
                 &self.crl_place,
                 Weight::Fatal,
                 format!("holds a list in the name of this node's own authority that it has not signed: {error}"),
-                "give the list as its authority wrote it: bartizan ca crl",
+                "give the list as its authority wrote it: `bartizan ca crl`",
             ),
             _ => flaw(
                 &self.roots_place,
@@ -211,13 +214,13 @@ impl Credentials {
                 issuers.join(" and "),
                 follows("it says nothing")
             );
-            let hint = "give the lists of the authorities that issue this network's certificates: bartizan ca crl";
+            let hint = "give the lists of the authorities that issue this network's certificates: `bartizan ca crl`";
             return flaw(&self.crl_place, weight, cause, hint);
         }
         // Those of issuers of before too: their certificates are valid until they end.
         let is_late = |list: &&&RevocationList| list.list.is_overdue(now) || list.list.is_of_the_future(now);
         let late = given.iter().copied().find(|list| is_late(&list))?;
-        let (issuer, hint) = (late.list.issuer(), "publish a new one: bartizan ca crl");
+        let (issuer, hint) = (late.list.issuer(), "publish a new one: `bartizan ca crl`");
         let weight = match known.iter().all(|list| is_late(&list)) {
             true => weight,
             false => Weight::Warning,
@@ -238,7 +241,7 @@ impl Credentials {
                 &self.crl_place,
                 weight,
                 cause,
-                "compare the clocks of this host and of its authority's; then bartizan ca crl",
+                "compare the clocks of this host and of its authority's; then `bartizan ca crl`",
             );
         }
         let due = late.list.next_update().map(|due| day_of(due).to_string());
@@ -273,9 +276,4 @@ fn flaw(place: &str, weight: Weight, cause: String, hint: &str) -> Flaw {
         hint: hint.to_owned(),
         weight,
     }
-}
-
-fn seconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

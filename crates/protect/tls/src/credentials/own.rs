@@ -1,5 +1,6 @@
 //! One certificate of a node: chain, private key, and the policies it suits.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +36,7 @@ impl OwnCertificate {
             .map_err(|cause| fault(place, format!("the first certificate {cause}"), "put the leaf first"))?;
         let Some(scheme) = leaf.scheme else {
             let cause = format!("a key of the kind {} cannot sign here", leaf.key);
-            let hint = "issue one with `bartizan ca issue`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519";
+            let hint = "issue one with `bartizan ca issue --dns NAME`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519";
             return Err(fault(place, cause, hint));
         };
         let certified = certified(chain, scheme, pair)?;
@@ -67,6 +68,18 @@ impl OwnCertificate {
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Command that renews it, as it is typed next to the authority.
+    #[must_use]
+    pub fn renewal(&self) -> String {
+        let serial = self.chain.first().map_or("NAME", |leaf| leaf.serial.as_str());
+        let folder = Path::new(&self.place).parent();
+        let out = match folder.filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) => format!(" --out {}", folder.display()),
+            None => String::new(),
+        };
+        format!("`bartizan ca renew {serial}{out}`")
     }
 
     /// The scheme its key signs CertificateVerify in.

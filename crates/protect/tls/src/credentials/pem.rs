@@ -72,7 +72,7 @@ pub(super) fn certified(
                 "the key is not the one of the certificate in {}",
                 pair.certificate_place
             ),
-            "both are written together by `bartizan ca issue`",
+            "both are written together by `bartizan ca issue --dns NAME`",
         )
     };
     // A signature made and verified proves the pair for every kind of key.
@@ -134,7 +134,7 @@ pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
         trusted.certificates.push(der.clone());
     }
     if trusted.anchors.is_empty() {
-        let hint = "put the root's certificate there: `bartizan ca issue` writes it as ca.crt.pem";
+        let hint = "put the root's certificate there: `bartizan ca issue --dns NAME` writes it as ca.crt.pem";
         let cause = match &trusted.not_authorities[..] {
             [] => "holds no certificate".to_owned(),
             others => format!("holds no certificate of an authority, only {}", others.join(" and ")),

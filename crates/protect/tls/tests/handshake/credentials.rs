@@ -27,7 +27,7 @@ fn laid() -> Laid {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = directory.path().join(name);
-        fs::write(&path, text).unwrap();
+        bartizan_pki::write_secret_file(&path, text.as_bytes()).unwrap();
         path
     };
     let list = authority.list(&[], OffsetDateTime::from_unix_timestamp(2_000_000_000).unwrap());

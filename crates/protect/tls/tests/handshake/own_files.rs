@@ -195,10 +195,21 @@ fn dates_are_judged_on_both_sides_and_those_of_roots() {
     assert!(cause.starts_with("begins with "), "{cause}");
     assert_eq!(at(2), []);
     assert!(one(at(301)).2.starts_with("ended with "));
-    let both = at(500);
+    let of_roots = |days: i64| {
+        let found = at(days).into_iter().find(|flaw| flaw.place == "roots");
+        found.map(|flaw| (flaw.cause, flaw.hint)).unwrap_or_default()
+    };
+    let (cause, hint) = of_roots(500);
+    assert!(cause.starts_with("every root has ended, the last with "), "{cause}");
+    assert!(hint.starts_with("check the clock of this host; "), "{hint}");
+    // A clock that is behind is no reason to roll the roots over.
+    let (cause, hint) = of_roots(-20 * 365);
     assert!(
-        both.iter()
-            .any(|flaw| flaw.cause.contains("every root is outside its dates")),
-        "{both:?}"
+        cause.starts_with("no root is valid yet, the next begins with "),
+        "{cause}"
+    );
+    assert_eq!(
+        hint,
+        "correct the clock of this host: it is behind that of the authority"
     );
 }

@@ -1,10 +1,11 @@
 //! What is wrong with a node's files although each can be read: what peers, or charon itself, would find later.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode, Node, Revocation, day_of};
-use bartizan_pki::{Algorithm, Certificate, PrivateKey, RevocationList, Signed, Unknown, signed_by};
+use bartizan_pki::{Algorithm, Certificate, PrivateKey, RevocationList, Signed, Unknown, no_current_root, signed_by};
 use bartizan_registry::SignatureScheme;
 
 use super::Credentials;
@@ -69,7 +70,12 @@ impl Credentials {
         };
         let (links, name) = (asked(deployment, node.name.as_str(), now), &node.name);
         let identity = super::super::identity(node);
-        let issue = format!("`bartizan ca issue --profile ipsec --name {name}` makes both");
+        let kind = if identity.parse::<IpAddr>().is_ok() {
+            "ip"
+        } else {
+            "dns"
+        };
+        let issue = format!("`bartizan ca issue --profile ipsec --name {name} --{kind} {identity}` makes both");
         let flaw = |file: &Path, weight: Weight, cause: String, hint: &str| Flaw {
             file: file.to_owned(),
             cause,
@@ -92,6 +98,11 @@ impl Credentials {
             flaws.push(flaw(&files.certificate, Weight::Fatal, cause, &issue));
         }
         flaws.extend(dates(&leaf, &files.certificate, now));
+        let roots = self.roots.iter().filter_map(|der| Certificate::from_der(der, "").ok());
+        let roots: Vec<_> = roots.map(|root| (root.not_before(), root.not_after())).collect();
+        if let Some((cause, hint)) = no_current_root(&roots, now).filter(|_| !roots.is_empty()) {
+            flaws.push(flaw(&files.roots, Weight::Warning, cause, hint));
+        }
         for Asked { link, signatures, .. } in &links {
             if !signatures
                 .iter()
@@ -99,7 +110,7 @@ impl Credentials {
             {
                 let names: Vec<_> = signatures.iter().map(ToString::to_string).collect();
                 let cause = format!("signs by {}; {link} accepts {}", leaf.algorithm(), names.join(", "));
-                let hint = "issue one of a kind that the policy accepts: `bartizan ca issue --algorithm`";
+                let hint = "issue one of a kind that the policy accepts: `bartizan ca issue --profile ipsec --key-algorithm ecdsa-p256 --dns NAME`";
                 flaws.push(flaw(&files.certificate, Weight::Warning, cause, hint));
             }
         }
@@ -249,7 +260,7 @@ impl Credentials {
                 "has revoked {}, which is in {place}: peers refuse this node",
                 subject.unwrap_or_default()
             );
-            reported(cause, "`bartizan ca issue --profile ipsec` makes a new one");
+            reported(cause, "`bartizan ca issue --profile ipsec --dns NAME` makes a new one");
         }
         flaws
     }
@@ -269,7 +280,10 @@ fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
     vec![Flaw {
         file: file.to_owned(),
         cause,
-        hint: "renew it: `bartizan ca renew`, and compare the clocks of the hosts".to_owned(),
+        hint: format!(
+            "renew it: `bartizan ca renew {}`, and compare the clocks of the hosts",
+            leaf.serial_number()
+        ),
         weight: Weight::Warning,
     }]
 }

@@ -42,7 +42,8 @@ impl Place {
         let leaf = Leaf::new(name).unwrap().dns(dns).unwrap().algorithm(algorithm);
         let issued = self.authority.issue(&leaf.lifetime(Lifetime::Days(30)), then).unwrap();
         self.write("cu.crt.pem", &issued.chain_pem());
-        self.write("cu.key.pem", &issued.key_pem().unwrap());
+        let key = issued.key_pem().unwrap();
+        bartizan_pki::write_secret_file(&self.directory.path().join("cu.key.pem"), key.as_bytes()).unwrap();
     }
 
     fn publish(&mut self) {
@@ -50,8 +51,7 @@ impl Place {
         self.write("ca.crl.pem", &lists);
     }
 
-    /// What is found, with `crl` naming the list, by this policy.
-    fn flaws_with(&self, policy: &str, crl: &str) -> Vec<Flaw> {
+    fn deployment(&self, policy: &str, crl: &str) -> Deployment {
         let text = format!(
             "policy: {policy}\ntrust: {{ roots: ca.crt.pem{crl} }}\nnodes:\n  \
              cu: {{ function: O-CU-CP, address: 10.0.0.1, names: {{ dns: [cu.test] }}, \
@@ -59,7 +59,12 @@ impl Place {
              ric: {{ function: near-RT RIC, address: 10.0.0.2 }}\ninterfaces:\n  \
              - {{ kind: E2, between: [cu, ric], with: ipsec }}\n"
         );
-        let deployment = Deployment::parse(&text, "e2.yaml", self.directory.path()).unwrap();
+        Deployment::parse(&text, "e2.yaml", self.directory.path()).unwrap()
+    }
+
+    /// What is found, with `crl` naming the list, by this policy.
+    fn flaws_with(&self, policy: &str, crl: &str) -> Vec<Flaw> {
+        let deployment = self.deployment(policy, crl);
         let node = deployment.node("cu").unwrap();
         let files = node.ipsec.as_ref().unwrap();
         let credentials = Credentials::read(files).unwrap();
@@ -120,6 +125,27 @@ fn dates_are_reported_before_they_pass_and_after() {
     place.issue("cu", "cu.test", now + DAY * 2, Algorithm::EcdsaP256);
     let flaws = place.flaws();
     assert!(one(&flaws).2.starts_with("begins with "), "{flaws:?}");
+}
+
+#[test]
+fn roots_outside_their_dates_point_to_the_clock_first() {
+    let place = Place::new();
+    let deployment = place.deployment("hybrid", ", crl: ca.crl.pem");
+    let node = deployment.node("cu").unwrap();
+    let files = node.ipsec.as_ref().unwrap();
+    let credentials = Credentials::read(files).unwrap();
+    let at = |now: SystemTime| {
+        let flaws = credentials.flaws(files, &deployment, node, now);
+        let of_roots = flaws.into_iter().find(|flaw| flaw.file.ends_with("ca.crt.pem"));
+        of_roots.map(|flaw| (flaw.cause, flaw.hint))
+    };
+    assert_eq!(at(SystemTime::now()), None);
+    let (cause, hint) = at(SystemTime::now() - DAY * 365).unwrap();
+    assert!(cause.starts_with("no root is valid yet"), "{cause}");
+    assert!(hint.starts_with("correct the clock"), "{hint}");
+    let (cause, hint) = at(SystemTime::now() + DAY * 20 * 365).unwrap();
+    assert!(cause.starts_with("every root has ended"), "{cause}");
+    assert!(hint.starts_with("check the clock"), "{hint}");
 }
 
 #[test]
