@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use bartizan_host::{Finished, Program};
 use tokio::sync::watch;
 
-use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, sidecar, until};
+use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, get, sidecar, until};
 
 /// Answers requests in HTTP/2 without TLS, none before what this gives is set to true.
 pub(crate) fn waiting_producer(address: SocketAddr) -> watch::Sender<bool> {
@@ -479,7 +479,7 @@ fn an_expired_certificate_makes_a_sidecar_unready() {
 fn status_of_a_node_with_a_sidecar_is_that_of_its_admin_port() {
     let mut stage = Stage::new();
     let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
-    let pair = Pair::new(By::Http2, By::Http2);
+    let pair = Pair::new(By::Splice, By::Splice);
     let file = stage.deployment("pair", &pair, &amf, &nrf);
     let status = |node: &str, more: &[&str]| {
         let program = Program::new(env!("CARGO_BIN_EXE_bartizan"))
@@ -497,15 +497,16 @@ fn status_of_a_node_with_a_sidecar_is_that_of_its_admin_port() {
     let running = stage.run_with(&pair, &amf, &nrf);
     until("a connection that is dialled ahead", || {
         let shown = status("amf", &[]);
-        shown.status.code() == Some(0)
-            && shown
-                .text()
-                .contains("nrf (SBI): 1 open connection, 1 handshake, 0 refusals")
+        shown.status.code() == Some(0) && shown.text().contains("nrf (SBI): 1 open connection, ")
     });
+    // A connection that is kept ready counts once the peer has answered by it.
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    get(&format!("http://{}/", pair.ports.outbound));
     let shown = status("amf", &["--json", "--with", "sidecar"]);
     let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
     assert_eq!(shown["well"], true, "{shown}");
     assert_eq!(shown["peers"][0]["refused"], 0, "{shown}");
+    assert!(shown["peers"][0]["handshakes"].as_u64() > Some(0), "{shown}");
     assert!(
         shown["certificate"]["subject"]
             .as_str()

@@ -103,7 +103,7 @@ fn a_storm_names_records_and_papers_and_draws_a_page_that_is_xml() {
         // What was run, and what limits it.
         "seeds 0..2, ranges from the least to the greatest of 2 seeds",
         "99 of 100 sites are back after ",
-        "within which sites begin (--window)",
+        "Sites begin within 1 s (--window); ",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }

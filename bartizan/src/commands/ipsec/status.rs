@@ -23,7 +23,7 @@ use crate::{Failure, Outcome};
 ///
 /// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is installed.
 ///
-/// Of a node with links of several kinds --with names the kind.
+/// --with names the kind where a node has links of several kinds.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \

@@ -151,14 +151,16 @@ impl InterfaceKind {
         ];
         let name = text.to_ascii_uppercase().replace(['-', '_', ' '], "");
         let point = name.strip_prefix('N').and_then(|number| number.parse::<u16>().ok());
-        if name.starts_with('N') && name.len() > 2 && name[1..].chars().all(char::is_alphabetic) {
+        // Nnrf, Namf: a service is a letter and the function in small letters.
+        let service = text.strip_prefix('N').and_then(|rest| rest.split('_').next());
+        if service.is_some_and(|name| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase())) {
             return Some(format!("{text} is a service-based interface: kind: SBI"));
         }
         match (name.as_str(), point) {
             (_, Some(point)) if SBI.contains(&point) => {
                 Some(format!("N{point} is a reference point of the SBI: kind: SBI"))
             }
-            ("F1", _) => Some("F1-C (control plane, SCTP) or F1-U (user plane, GTP-U)?".to_owned()),
+            ("F1", _) => Some("F1 is F1-C (control plane, SCTP) and F1-U (user plane, GTP-U)".to_owned()),
             ("F1AP", _) => Some("F1AP runs on F1-C: kind: F1-C".to_owned()),
             ("NG" | "NGC" | "NGAP", _) => Some("the control plane of NG is N2: kind: N2".to_owned()),
             ("NGU", _) => Some("the user plane of NG is N3: kind: N3".to_owned()),
