@@ -8,7 +8,7 @@ mod pem;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
 use bartizan_deployment::{CertificateFiles, Files, Identity, Policy, day_of};

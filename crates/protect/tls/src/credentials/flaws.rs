@@ -105,7 +105,10 @@ impl Credentials {
         let (begins, ends) = (own.not_before(), own.not_after());
         if ends < now {
             let cause = format!("ended with {}: every peer refuses it", day_of(ends));
-            let hint = format!("compare the clocks of this host and of its peers, then renew it: {}", own.renewal());
+            let hint = format!(
+                "compare the clocks of this host and of its peers, then renew it: {}",
+                own.renewal()
+            );
             flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
         } else if now < begins {
             let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));

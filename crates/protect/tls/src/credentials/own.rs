@@ -36,7 +36,8 @@ impl OwnCertificate {
             .map_err(|cause| fault(place, format!("the first certificate {cause}"), "put the leaf first"))?;
         let Some(scheme) = leaf.scheme else {
             let cause = format!("a key of the kind {} cannot sign here", leaf.key);
-            let hint = "issue one with `bartizan ca issue --dns NAME`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519";
+            let hint =
+                "issue one with `bartizan ca issue --dns NAME`: ML-DSA-44/65/87, ECDSA on P-256 or P-384, or Ed25519";
             return Err(fault(place, cause, hint));
         };
         let certified = certified(chain, scheme, pair)?;
