@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "documents/comments.rs"]
+mod comments;
 #[path = "documents/deployments.rs"]
 mod deployments;
 #[path = "documents/links.rs"]

@@ -30,7 +30,7 @@ const EXCEPTIONS: [(&str, &str, &str); 3] = [
 ];
 
 /// Every Rust source, by its path within the repository.
-fn sources() -> Vec<(String, String)> {
+pub(super) fn sources() -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
