@@ -1,4 +1,4 @@
-//! What a charon that runs can do: asked of it, not guessed from its version.
+//! Abilities of a running charon, taken from its answers and not guessed from its version.
 
 use bartizan_deployment::{IkeAlgorithm, IkeEngine, KeyExchange};
 use bartizan_registry::{TransformKind, transform_named};
@@ -7,10 +7,10 @@ use crate::Kernel;
 use crate::render::Means;
 use crate::vici::{Client, Error, Message, Section};
 
-/// What the daemon of Bartizan has in the place of a plugin for the kernel's ESP where it does ESP itself.
+/// Name that Bartizan's daemon reports in place of a kernel plugin when it does ESP itself.
 pub(crate) const USERSPACE: &str = "userspace";
 
-/// What the daemon of Bartizan answers to `version`.
+/// Bartizan's daemon name in the answer to `version`.
 pub(crate) const BARTIZAN: &str = "bartizan";
 
 /// A charon, or the daemon of Bartizan in its place, and what it can do.
@@ -22,7 +22,7 @@ pub struct Charon {
     pub version: String,
     /// Plugins it has loaded.
     pub plugins: Vec<String>,
-    /// What it does ESP with itself; none where that is the kernel, or a plugin of charon.
+    /// The engine's own ESP. None if the kernel or a charon plugin does ESP.
     pub userspace: Option<OwnEsp>,
     /// Algorithms by kind and by their numbers on the wire, each with the plugin that has it.
     algorithms: Vec<(TransformKind, u16, String)>,
@@ -37,7 +37,7 @@ pub struct OwnEsp {
     pub mtu: u16,
     /// Packets that it dropped, by why.
     pub dropped: Vec<(String, u64)>,
-    /// What it has done, and how much of it at once: packets and calls, by name.
+    /// Work done and its batch sizes: packets and calls, by name.
     pub work: Vec<(String, u64)>,
     /// Times that rules, routes or the device itself were lost and were installed again.
     pub restored: u64,
@@ -48,11 +48,11 @@ pub struct OwnEsp {
 }
 
 impl OwnEsp {
-    /// Of the engine behind this connection; none where something else does ESP.
+    /// Statistics of the engine behind this connection. None if something else does ESP.
     ///
     /// # Errors
     ///
-    /// Where it does not answer.
+    /// Fails if it does not answer.
     pub fn ask(client: &mut Client) -> Result<Option<Self>, Error> {
         let stats = client.request("stats", Section::new())?;
         Ok(stats.section("data-path").and_then(Self::read))
@@ -96,7 +96,7 @@ impl Charon {
     ///
     /// # Errors
     ///
-    /// Where it does not answer.
+    /// Fails if it does not answer.
     pub fn ask(client: &mut Client) -> Result<Self, Error> {
         let version = client.request("version", Section::new())?;
         let stats = client.request("stats", Section::new())?;
@@ -104,7 +104,7 @@ impl Charon {
         Ok(Self::of(&version, &stats, &algorithms))
     }
 
-    /// What the answers to `version`, `stats` and `get-algorithms` say.
+    /// Parses the answers to `version`, `stats` and `get-algorithms`.
     pub(crate) fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
         let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
             algorithms.section(section).into_iter().flat_map(move |named| {
@@ -126,7 +126,7 @@ impl Charon {
         }
     }
 
-    /// Whether it does ESP itself, not the kernel.
+    /// Returns true if charon does ESP itself, instead of the kernel.
     #[must_use]
     pub fn has_libipsec(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
@@ -141,7 +141,7 @@ impl Charon {
         }
     }
 
-    /// Who does ESP for it.
+    /// The ESP implementation that charon uses.
     #[must_use]
     pub fn esp(&self) -> Kernel {
         if self.has_libipsec() {
@@ -153,7 +153,7 @@ impl Charon {
         }
     }
 
-    /// What links are rendered for.
+    /// Target that links are rendered for.
     #[must_use]
     pub fn means(&self) -> Means {
         match self.esp() {
@@ -170,19 +170,19 @@ impl Charon {
         found.map(|(_, _, plugin)| plugin.as_str())
     }
 
-    /// Whether a plugin that is loaded has the algorithm.
+    /// Returns true if a loaded plugin implements the algorithm.
     #[must_use]
     pub fn has(&self, algorithm: IkeAlgorithm) -> bool {
         self.plugin_of(algorithm).is_some()
     }
 
-    /// Whether it can do every method of a key exchange.
+    /// Returns true if charon implements every method of a key exchange.
     #[must_use]
     pub fn can(&self, exchange: &KeyExchange) -> bool {
         exchange.methods().iter().all(|method| self.has(*method))
     }
 
-    /// Whether it knows additional key exchanges (RFC 9370), which came with 6.0.0.
+    /// Returns true if charon knows additional key exchanges (RFC 9370), which came with 6.0.0.
     pub(crate) fn has_additional_exchanges(&self) -> bool {
         let major = self
             .version
@@ -197,7 +197,7 @@ impl Charon {
 mod tests {
     use super::*;
 
-    /// What 5.9.8 and 6.1.0 answer, cut to a line of each kind.
+    /// Answers of 5.9.8 and 6.1.0, cut to one line of each kind.
     #[test]
     fn groups_are_found_under_the_name_that_5_9_gives_them_and_under_that_of_6() {
         let x25519 = IkeAlgorithm::named(TransformKind::KeyExchange, "x25519").expect("known");

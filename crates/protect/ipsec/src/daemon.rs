@@ -42,20 +42,20 @@ use sockets::Sockets;
 use crate::userspace::Userspace;
 use crate::xfrm::{Associations, Installed};
 
-/// How often it is looked at whether the daemon is to end, where nothing happens.
+/// Interval between checks of the stop condition while nothing happens.
 const TURN: Duration = Duration::from_millis(100);
-/// How long peers may take to answer that their IKE_SAs end, when the daemon does.
+/// Time that peers get to answer the deletion of their IKE_SAs when the daemon ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Half-open IKE_SAs at most, or twice the number of peers where that is more, so that all of them may begin at once: further first requests are dropped,
 /// and their senders try again. From half of this number on each of them has brought a cookie.
 const HALF_OPEN: usize = 1024;
-/// How often what SAs have carried and how old they are is compared with their limits.
+/// Interval between comparisons of SAs' traffic and age with their limits.
 const UPKEEP: Duration = Duration::from_secs(1);
 
-/// What a daemon is started with.
+/// Start options of a daemon.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where its socket and its log are, as those of a charon of ours.
+    /// Directory of its socket and log, as for a charon that Bartizan runs.
     pub directory: PathBuf,
     /// Peers that may begin at the same time without a cookie.
     pub peers: u32,
@@ -71,9 +71,9 @@ pub enum Error {
     /// The environment.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// ESP in user space.
@@ -96,7 +96,7 @@ struct Daemon {
     sas: BTreeMap<SaId, Sa>,
     children: Vec<ChildSa>,
     data_path: DataPath,
-    /// What is installed in it, by connection and CHILD_SA.
+    /// Installed CHILD_SAs, by connection and CHILD_SA.
     installed: BTreeMap<(String, String), Installed<Box<dyn Associations>>>,
     /// The same of connections that are gone, with SAs whose deletion has failed.
     retired: Vec<(String, Installed<Box<dyn Associations>>)>,
@@ -110,7 +110,7 @@ struct Daemon {
     kept_alive: Instant,
 }
 
-/// What the engine draws SPIs and nonces from.
+/// Random source of the engine's SPIs and nonces.
 fn random(bytes: &mut [u8]) {
     if rand::fill(bytes).is_err() {
         // Without chance nothing that is negotiated is secret.
@@ -123,7 +123,7 @@ fn random(bytes: &mut [u8]) {
 ///
 /// # Errors
 ///
-/// Where its socket or log cannot be made, or the kernel does not wait for sockets.
+/// Fails if its socket or log cannot be made, or the kernel does not wait for sockets.
 pub fn run(options: Options, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let mut daemon = Daemon::start(options)?;
     while !stop() {
@@ -223,7 +223,8 @@ impl Daemon {
         }
     }
 
-    /// Passes a datagram on, and logs it where it was the peer's: whoever knows the SPIs can send any number of others.
+    /// Passes a datagram on, and logs it if the peer sent it: any host that knows the SPIs can send
+    /// any number of others.
     fn received(&mut self, ends: Ends, message: &[u8]) {
         let id = self.of_datagram(message);
         let taken = |endpoint: &Endpoint| id.and_then(|id| endpoint.sa(id)).map(IkeSa::taken);

@@ -19,17 +19,18 @@ pub use status::{ChildStatus, LinkStatus, status};
 use crate::sa::IkeSa;
 use crate::vici::{Client, Error, Section};
 
-/// How much longer than a peer may take charon is waited for.
+/// Extra time that charon gets beyond the peer's time limit.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How often SAs are looked at while a rekey is waited for: it takes round trips, and charon's answer comes before them.
+/// Interval between looks at the SAs while a rekey is pending: it takes round trips, and charon's
+/// answer comes before them.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The IKE_SAs of a charon.
 ///
 /// # Errors
 ///
-/// Where charon does not answer.
+/// Fails if charon does not answer.
 pub fn list_sas(client: &mut Client) -> Result<Vec<IkeSa>, Error> {
     let rows = client.streamed("list-sas", "list-sa", Section::new())?;
     Ok(rows.iter().flat_map(IkeSa::of_row).collect())
@@ -39,7 +40,7 @@ pub fn list_sas(client: &mut Client) -> Result<Vec<IkeSa>, Error> {
 ///
 /// # Errors
 ///
-/// Where charon does not answer.
+/// Fails if charon does not answer.
 pub fn list_connections(client: &mut Client) -> Result<Vec<String>, Error> {
     let rows = client.streamed("list-conns", "list-conn", Section::new())?;
     let names = rows
@@ -54,7 +55,7 @@ pub fn list_connections(client: &mut Client) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 ///
-/// Where charon does not answer, refuses, or still has one of the SAs.
+/// Fails if charon does not answer, refuses, or still has one of the SAs.
 pub fn take_down(client: &mut Client, connections: &[String], patience: Duration) -> Result<usize, Error> {
     let loaded = list_connections(client)?;
     for name in connections.iter().filter(|name| loaded.contains(name)) {
@@ -94,7 +95,7 @@ pub fn take_down(client: &mut Client, connections: &[String], patience: Duration
 ///
 /// # Errors
 ///
-/// Where charon does not answer.
+/// Fails if charon does not answer.
 pub fn reauthenticate(client: &mut Client, connections: &[String]) -> Result<(), Error> {
     for sa in list_sas(client)? {
         if !sa.stands() || !connections.contains(&sa.connection) {
@@ -114,7 +115,7 @@ fn still_listed(client: &mut Client, sas: &[IkeSa]) -> Result<bool, Error> {
     Ok(sas.iter().any(|sa| now.iter().any(|now| now.id == sa.id)))
 }
 
-/// What is to be rekeyed.
+/// SAs to be rekeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rekey {
     /// The CHILD_SAs.
@@ -145,7 +146,7 @@ impl Awaited {
 ///
 /// # Errors
 ///
-/// Where charon does not answer.
+/// Fails if charon does not answer.
 pub fn rekey(
     client: &mut Client,
     connections: &[String],
@@ -190,7 +191,8 @@ pub fn rekey(
             let mut of_it = sas.iter().filter(|sa| sa.connection == old.connection);
             let newer = of_it.any(|sa| match &old.child {
                 None => sa.id > old.id,
-                // Of the same name: one whose rekey is done says nothing of its neighbours.
+                // Only CHILD_SAs of the same name count: a finished rekey says nothing of its
+                // neighbours.
                 Some(name) => {
                     let mut children = sa.children.iter().filter(|child| child.name == *name);
                     children.any(|child| child.stands() && child.id > old.id)

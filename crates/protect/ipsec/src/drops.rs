@@ -1,4 +1,5 @@
-//! What the kernel's ESP drops of what arrives: of each SA, of each link over the lives of its SAs, and of the whole host.
+//! Inbound packets that the kernel's ESP drops: of each SA, of each link over the lives of its SAs,
+//! and of the whole host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -14,10 +15,10 @@ use serde::Serialize;
 use crate::reqid;
 use crate::traffic::pairs;
 
-/// How long `ip` may take.
+/// Time limit of `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the kernel counts of this network namespace, of whatever SA, policy or none.
+/// The kernel's counters of this network namespace, for every SA, policy or none.
 const OF_HOST: &str = "/proc/thread-self/net/xfrm_stat";
 
 /// Packets that an SA received and did not let through.
@@ -32,7 +33,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
@@ -86,7 +87,7 @@ pub struct State {
 ///
 /// # Errors
 ///
-/// Where `ip` is missing or may not.
+/// Fails if `ip` is missing or lacks the permission.
 pub fn of_sas() -> Result<Option<Vec<State>>, Error> {
     let listed = Program::new("ip")
         .package("iproute2")
@@ -100,7 +101,7 @@ pub fn of_sas() -> Result<Option<Vec<State>>, Error> {
     }
 }
 
-/// What was dropped of the SA of this SPI, where it is among them.
+/// Drops of the SA of this SPI. None if it is not among the states.
 #[must_use]
 pub fn of_spi(states: &[State], spi: EspSpi) -> Option<Drops> {
     // The peer chooses the SPIs of what leaves, and may choose the same: such an SA receives nothing.
@@ -119,10 +120,11 @@ pub fn of_host() -> Option<BTreeMap<String, u64>> {
     Some(counts.filter(|(_, count)| *count > 0).collect())
 }
 
-/// What `ip -s xfrm state` prints: of each SA a line of its ends, one of its SPI, and `stats:` with its counts below.
+/// Parses `ip -s xfrm state`: for each SA a line of its ends, one of its SPI, and `stats:` with its
+/// counters below.
 fn read(text: &str) -> Vec<State> {
     let mut states: Vec<State> = Vec::new();
-    // Of the SA that is being read: where it goes, and whether it is one of ESP.
+    // The current SA's destination, and true if it is an ESP SA.
     let (mut destination, mut is_esp) = (None, false);
     for line in text.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -163,7 +165,8 @@ fn read(text: &str) -> Vec<State> {
     states
 }
 
-/// What was dropped of a node's links over the lives of their SAs, as far as it was looked at: an SA takes its counts along when it goes.
+/// Drops of a node's links over the lives of their SAs, as far as they were read: an SA's counters
+/// vanish with it.
 #[derive(Debug)]
 pub struct Counted {
     links: Vec<Link>,
@@ -177,9 +180,9 @@ pub struct Link {
     pub peer: String,
     /// Its interface.
     pub interface: &'static str,
-    /// What was dropped.
+    /// Dropped packets.
     pub drops: Drops,
-    /// What its CHILD_SAs are known by in the kernel.
+    /// Kernel reqids of its CHILD_SAs.
     reqids: Vec<u32>,
 }
 
@@ -256,7 +259,7 @@ mod tests {
         assert_eq!(counted.look(&first)[0].drops, drops, "nothing is counted twice");
         let more = read(&listing(ours, [1, 5, 3]));
         assert_eq!(counted.look(&more)[0].drops.replayed, 5);
-        // A rekey, and another that begins anew; one of somebody else.
+        // A rekey, a counter that begins anew, and an SA of another link.
         assert_eq!(counted.look(&[])[0].drops.replayed, 5);
         assert_eq!(counted.look(&first)[0].drops.replayed, 7);
         assert_eq!(counted.look(&read(&listing(7, [9, 9, 9])))[0].drops.replayed, 7);

@@ -1,4 +1,4 @@
-//! What the daemon knows of an IKE_SA and of a CHILD_SA besides what the engine holds.
+//! The daemon's own state of an IKE_SA and a CHILD_SA, in addition to the engine's.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) struct Sa {
     pub(super) first: usize,
     pub(super) initiator: bool,
     pub(super) ends: Ends,
-    /// Of initiator and responder; the latter is zero until it is known.
+    /// SPIs of initiator and responder. The latter is zero until it is known.
     pub(super) spis: (u64, u64),
     pub(super) agreed: Option<Agreed>,
     pub(super) established: Option<Instant>,
@@ -45,7 +45,7 @@ pub(super) struct Sa {
     pub(super) proven: Arc<[Vec<u8>]>,
 }
 
-/// Where in its life it is, as far as the engine has not said.
+/// Stage of an SA's life, as far as the engine does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Current,
@@ -86,7 +86,7 @@ impl Sa {
 pub(super) struct ChildSa {
     pub(super) number: u32,
     pub(super) connection: String,
-    /// What it is to protect, as it was configured.
+    /// The configured traffic to protect.
     pub(super) of: Arc<Protected>,
     pub(super) transforms: Vec<Transform>,
     pub(super) numbers: SequenceNumbers,

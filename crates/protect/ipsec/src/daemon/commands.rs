@@ -47,11 +47,11 @@ pub(super) struct Initiate {
 #[derive(Debug)]
 pub(super) struct Terminate {
     client: ClientId,
-    /// What is to be gone: IKE_SAs, or CHILD_SAs by the SPIs by which this end receives.
+    /// SAs to be gone: IKE_SAs, or CHILD_SAs by the SPIs by which this end receives.
     sas: Vec<SaId>,
     children: Vec<u32>,
     deadline: Instant,
-    /// Whether they go without the peer where it does not answer in time.
+    /// True if they go without the peer when it does not answer in time.
     forced: bool,
 }
 
@@ -178,7 +178,7 @@ impl Daemon {
                         .retain(|child| read.children.iter().any(|one| one.name == *child));
                     read.allowance = known.allowance;
                     let before = std::mem::replace(known, read);
-                    // What it was for, and is not any more.
+                    // Releases traffic that only the earlier configuration covered.
                     self.release(&before);
                 }
                 None => self.connections.push(read),
@@ -232,7 +232,7 @@ impl Daemon {
         }
     }
 
-    /// Of the traffic that it is for, that of no connection that is here.
+    /// Traffic of a CHILD_SA that no loaded connection covers.
     pub(super) fn unneeded(&self, child: &Protected) -> Vec<(Selector, Selector)> {
         let is_needed = |pair: &(&Selector, &Selector)| {
             let mut all = self.connections.iter().flat_map(Connection::pairs);
@@ -320,7 +320,7 @@ impl Daemon {
         Section::new()
     }
 
-    /// Whether a connection has this CHILD_SA.
+    /// Returns true if a connection has this CHILD_SA.
     pub(super) fn has_child(&self, connection: &str, child: &str) -> bool {
         let mut children = self.children.iter();
         children.any(|known| known.connection == connection && known.of.name == child && !known.superseded)
@@ -347,7 +347,7 @@ impl Daemon {
             .find(|(_, sa)| sa.is_of(&name) && sa.is_open())
             .map(|(id, _)| *id);
         let is_under_way = self.sas.values().any(|sa| sa.is_of(&name) && sa.established.is_none());
-        // Before it begins: what is logged of it is for whoever waits.
+        // Taken before the initiation begins: its log lines are for the waiting client.
         let patience = message
             .text("timeout")
             .and_then(|timeout| timeout.parse::<i64>().ok())
@@ -420,7 +420,8 @@ impl Daemon {
             }
         }
         let waits = patience >= 0;
-        // One that nobody waits for goes without the peer where it does not answer soon.
+        // An initiation without a waiting client goes on without the peer if that does not answer
+        // soon.
         let patience = if waits {
             milliseconds(patience)
         } else {
@@ -474,7 +475,7 @@ impl Daemon {
         self.answer_initiate(connection, child, &answer);
     }
 
-    /// Whether a command waits for any CHILD_SA of a connection.
+    /// Returns true if a command waits for any CHILD_SA of a connection.
     pub(super) fn is_waited_for(&self, connection: &str) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|waiting| matches!(waiting, Waiting::Initiate(initiate) if initiate.connection == connection))
@@ -506,7 +507,7 @@ impl Daemon {
         }
     }
 
-    /// Answers what is done, or takes too long; forgets what nobody waits for any more.
+    /// Answers commands that are done or out of time, and forgets those without a waiting client.
     pub(super) fn expire_waiting(&mut self, now: Instant) {
         let control = &self.control;
         self.waiting.retain(|waiting| control.is_connected(waiting.client()));
@@ -561,11 +562,11 @@ impl Waiting {
 }
 
 fn milliseconds(number: i64) -> Duration {
-    // An hour at most: whoever waits ends sooner.
+    // An hour at most: a waiting client ends sooner.
     Duration::from_millis(u64::try_from(number).unwrap_or(0).min(3_600_000))
 }
 
-/// What is implemented, by IANA's names without what charon leaves out of them.
+/// Implemented algorithms, by IANA's names without the parts that charon leaves out.
 fn algorithms() -> Message {
     let plugin = "aws-lc-rs";
     let short = |name: &'static str| {

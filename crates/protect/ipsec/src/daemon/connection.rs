@@ -30,10 +30,12 @@ const ATTEMPTS: u32 = 6;
 const WHOLE: usize = 65_000;
 /// CHILD_SAs of an IKE_SA at most.
 const CHILDREN: usize = 64;
-/// How often a peer may ask for SAs at once, and for each CHILD_SA more: to set it up, and to replace it a few times.
+/// SA requests that a peer may make at once, and more for each CHILD_SA: to set it up, and to
+/// replace it a few times.
 const ASKED: u32 = 24;
 const ASKED_OF_EACH: u32 = 8;
-/// How often this end begins anew what its peer deletes: a peer that deletes whatever is set up would have it work without end.
+/// Pace at which this end begins anew after deletions by the peer. A peer that deletes every SA
+/// would otherwise cause endless work.
 const AGAIN: Pace = Pace {
     at_once: 4,
     each: Duration::from_secs(5),
@@ -44,38 +46,39 @@ pub(super) struct Connection {
     pub(super) name: String,
     pub(super) config: Arc<Config>,
     pub(super) ends: Ends,
-    /// Who the two ends are, as `load-conn` has it.
+    /// Identities of the two ends, as in `load-conn`.
     pub(super) identities: [String; 2],
     /// Its CHILD_SAs, in the order of `config`.
     pub(super) children: Vec<Arc<Protected>>,
     /// Names of those that this end has been asked to set up: they are set up again with the next IKE_SA.
     pub(super) wanted: BTreeSet<String>,
-    /// How often what the peer deletes is begun anew, and whether it is to be as soon as that may be.
+    /// Allowance for beginning anew after the peer's deletions, and true if one is overdue.
     pub(super) allowance: Allowance,
     pub(super) overdue: bool,
     /// No `unload-conn` has come since.
     pub(super) loaded: bool,
 }
 
-/// What a CHILD_SA protects, and how it is kept.
+/// Traffic that a CHILD_SA protects, and its upkeep.
 #[derive(Debug)]
 pub(super) struct Protected {
-    /// What VICI calls it.
+    /// Its VICI name.
     pub(super) name: String,
     pub(super) path: Path,
     pub(super) mode: Mode,
     pub(super) local: Vec<Selector>,
     pub(super) remote: Vec<Selector>,
     pub(super) limits: Limits,
-    /// Whether it is made again where the peer has deleted it, and where the peer is lost.
+    /// True if it is made again after the peer's deletion, and after the loss of the peer.
     pub(super) again: [bool; 2],
-    /// Whether it is set up when a packet asks for it.
+    /// True if it is set up when a packet asks for it.
     pub(super) trap: bool,
     /// The suites that may protect it.
     pub(super) suites: Vec<Suite>,
 }
 
-/// What an SA may carry: bytes and packets after which it is replaced, and after which it is deleted.
+/// Limits of an SA's traffic: bytes and packets after which it is replaced, and after which it is
+/// deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) rekey: (Option<u64>, Option<u64>),
@@ -275,7 +278,7 @@ impl Protected {
         self.local.iter().flat_map(with)
     }
 
-    /// Whether these selectors have all of its traffic.
+    /// Returns true if these selectors cover all of its traffic.
     pub(super) fn is_covered(&self, selectors: [&[Selector]; 2]) -> bool {
         let mut both = [&self.local, &self.remote].into_iter().zip(selectors);
         both.all(|(wanted, agreed)| {

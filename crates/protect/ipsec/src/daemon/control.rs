@@ -40,7 +40,7 @@ pub(super) struct Control {
     next: u64,
 }
 
-/// What one client has sent.
+/// A request from one client.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) client: ClientId,
@@ -60,7 +60,7 @@ impl Control {
         })
     }
 
-    /// What is to be waited for: the listener, then the clients.
+    /// Sockets to wait for: the listener, then the clients.
     pub(super) fn sockets(&self) -> Vec<(BorrowedFd<'_>, Interest)> {
         let clients = self.clients.values().map(|client| {
             let interest = match client.waiting.is_empty() {
@@ -139,7 +139,7 @@ impl Control {
         }
     }
 
-    /// Whether anybody has registered for this event.
+    /// Returns true if a client has registered for this event.
     pub(super) fn is_heard(&self, name: &str) -> bool {
         self.clients.values().any(|client| client.registered.contains(name))
     }

@@ -17,7 +17,7 @@ const KEPT: usize = 64;
 /// Certificates between a node's own and its root, at most.
 const BETWEEN: usize = 7;
 
-/// What the daemon was given. It says nothing of keys, and wipes them.
+/// The loaded credentials. Its output never contains keys, and it wipes them.
 #[derive(Default)]
 pub(super) struct Store {
     /// In DER, the newest first.

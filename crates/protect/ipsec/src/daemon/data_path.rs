@@ -1,4 +1,4 @@
-//! Who does ESP for the daemon: the kernel, or this process.
+//! The daemon's ESP data path: the kernel, or this process.
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -24,7 +24,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Who does ESP.
+/// An ESP data path.
 #[derive(Debug)]
 pub(super) enum DataPath {
     /// The kernel, which says what packets ask for from when a connection is loaded that is set up by such a one.
@@ -88,7 +88,7 @@ impl DataPath {
         }
     }
 
-    /// Whether this process, and no thread of the data path, reads port 4500.
+    /// Returns true if this process, and no thread of the data path, reads port 4500.
     pub(super) fn leaves_nat_port(&self) -> bool {
         matches!(self, Self::Kernel(_))
     }
@@ -101,7 +101,7 @@ impl DataPath {
         }
     }
 
-    /// Whether it can still be used.
+    /// Returns an error if the data path is no longer usable.
     pub(super) fn stands(&self) -> Result<(), Error> {
         match self {
             Self::Kernel(_) => Ok(()),
@@ -120,7 +120,7 @@ impl DataPath {
         })
     }
 
-    /// What it is, for the log; nothing where it is the kernel.
+    /// Description for the log. None for the kernel.
     pub(super) fn shown(&self) -> Option<String> {
         let Self::Userspace(userspace) = self else { return None };
         Some(format!(
@@ -130,7 +130,7 @@ impl DataPath {
         ))
     }
 
-    /// What the daemon waits for besides its sockets.
+    /// Descriptor that the daemon waits for in addition to its sockets.
     pub(super) fn waits_for(&self) -> Option<(BorrowedFd<'_>, Interest)> {
         match self {
             Self::Kernel(asked) => asked.as_ref().map(|asked| (asked.as_fd(), Interest::Read)),
@@ -149,7 +149,7 @@ impl DataPath {
     /// The numbers of the links whose packets have found no SA since.
     pub(super) fn asked(&self) -> Vec<u32> {
         match self {
-            // What could not be heard is asked again.
+            // Lost acquire events are sent again by the kernel.
             Self::Kernel(asked) => asked
                 .as_ref()
                 .and_then(|asked| asked.numbers().ok())
@@ -185,7 +185,7 @@ impl DataPath {
         }
     }
 
-    /// Where the SAs of a CHILD_SA are installed.
+    /// Place where the SAs of a CHILD_SA are installed.
     pub(super) fn associations(&self, path: Path) -> Result<Box<dyn Associations>, Error> {
         Ok(match self {
             Self::Kernel(_) => Box::new(path),
@@ -193,7 +193,7 @@ impl DataPath {
         })
     }
 
-    /// What an SA has done.
+    /// Traffic counters of an SA.
     pub(super) fn counted(&self, path: Path, spi: u32, direction: Direction) -> Option<Counted> {
         match self {
             Self::Kernel(_) => path.counted(spi, direction).ok().flatten(),

@@ -11,7 +11,8 @@ use super::association::{Sa, Stage};
 use super::reports::up;
 use crate::watch::NOT_ANEW;
 
-/// What a refusal of a certificate or a proof is in charon's alerts and log, by the words of `bartizan_ike::Anchors`.
+/// Refusals of a certificate or a proof, from the words of `bartizan_ike::Anchors` to charon's
+/// alerts and log.
 const REFUSALS: [(&str, &str, &str); 6] = [
     ("was revoked", "cert-revoked", "certificate was revoked"),
     (
@@ -129,15 +130,16 @@ impl Daemon {
             (Some(_), _) => false,
         };
         let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
-        // What this end has lost, or has not reached, has taken its time already.
+        // A lost or unreached peer has already taken its time.
         let is_slow = *failure == Failure::Unanswered;
         if wanted && (is_slow || self.may_begin_again(sa.connection(), Instant::now())) {
-            // One that cannot begin now is begun by whoever keeps the links.
+            // A connection that cannot begin now is begun by the keeper of the links.
             let _ = self.begin(sa.connection(), None, None);
         }
     }
 
-    /// Whether what the peer has deleted may be begun anew now; where it may not, it is as soon as it may.
+    /// Returns true if a connection that the peer has deleted may begin anew now. Otherwise it
+    /// begins as soon as it may.
     pub(super) fn may_begin_again(&mut self, connection: &str, now: Instant) -> bool {
         let mut connections = self.connections.iter_mut();
         let Some(connection) = connections.find(|known| known.name == connection) else {
@@ -199,7 +201,7 @@ impl Daemon {
                     }
                 }
                 Some((_, false)) => {}
-                // Where it cannot begin, the next packets ask again.
+                // If it cannot begin, the next packets ask again.
                 None => _ = self.begin(&connection, Some(&child), None),
             }
             self.settle();

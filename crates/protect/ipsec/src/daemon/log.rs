@@ -1,4 +1,5 @@
-//! The daemon's log: charon's words, since whoever monitors a charon reads them. Into a file, and to clients that listen.
+//! The daemon's log in charon's words, which tools that monitor a charon read. It goes into a file,
+//! and to clients that listen.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -42,7 +43,7 @@ impl Log {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]");
         let time = OffsetDateTime::now_utc().format(&format).unwrap_or_default();
         let text = format!("{time} <{connection}|{number}> {line}\n");
-        // A log that cannot be written keeps nobody from the network.
+        // A failed log write does not stop the daemon.
         if self.file.write_all(text.as_bytes()).is_ok() {
             self.written += text.len() as u64;
         }
@@ -67,7 +68,7 @@ impl Daemon {
             .with("ikesa-uniqueid", number.to_string())
             .with("msg", line);
         self.control.event("log", &message);
-        // What is logged while a command waits is its own.
+        // Log lines of a connection go to the command that waits for it.
         let listening = self.waiting.iter().filter_map(|waiting| match waiting {
             Waiting::Initiate(initiate) if initiate.connection == connection => Some(initiate.client),
             _ => None,

@@ -1,4 +1,4 @@
-//! What the engine reports: into the kernel, and to whoever listens.
+//! The engine's reports: applied to the kernel, and sent to listening clients.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
@@ -142,7 +142,7 @@ impl Daemon {
         let places = wanted.filter_map(|child| self.place_in(id, child));
         let places: Vec<usize> = places.filter(|place| Some(*place) != except).collect();
         for place in places {
-            // What it has it does not make twice.
+            // Existing CHILD_SAs are not made twice.
             self.endpoint.with(id, |sa| sa.make_child(now, place));
         }
     }
@@ -161,7 +161,7 @@ impl Daemon {
         };
         let (name, ends, attempted) = (before.connection().to_owned(), before.ends, before.attempted);
         let (children, proven) = (before.children.clone(), Arc::clone(&before.proven));
-        // Where both ends have replaced it at once, one of the two was made in vain and is about to end.
+        // After a simultaneous rekey one of the two new SAs is redundant and is about to end.
         let made = self.endpoint.sa(new).map(|sa| (sa.is_established(), sa.is_initiator()));
         let (is_current, initiator) = made.unwrap_or((false, false));
         self.track(new, (&name, children), initiator, ends);
@@ -202,7 +202,8 @@ impl Daemon {
         let Some(peer) = self.connection(&name).map(|known| known.identities[1].clone()) else {
             return;
         };
-        // Where both ends have begun at once, each says so of the other's; what was set up this moment is not forgotten.
+        // After a simultaneous start each end reports the other's as gone; a just established SA is
+        // not forgotten.
         let is_old = |sa: &Sa| {
             let age = sa.established.map(|since| now.saturating_duration_since(since));
             age.is_some_and(|age| age >= YOUNG)
@@ -317,7 +318,7 @@ impl Daemon {
     }
 
     fn child_made(&mut self, now: Instant, id: SaId, child: &Child) {
-        // What comes with an IKE_SA that is not wanted goes with it.
+        // CHILD_SAs of an unwanted IKE_SA go with it.
         let Some((name, of)) = self.sas.get(&id).filter(|sa| sa.stage != Stage::Ending).and_then(|sa| {
             let of = sa.children.get(child.place)?;
             Some((sa.connection().to_owned(), Arc::clone(of)))

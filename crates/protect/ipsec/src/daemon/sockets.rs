@@ -43,7 +43,7 @@ impl Sockets {
         self.0.retain(|address, _| needed(address));
     }
 
-    /// Those that are read here: of port 4500 where nobody else does.
+    /// Sockets that are read here. Port 4500 is included only if no data path thread reads it.
     pub(super) fn all(&self, with_nat: bool) -> impl Iterator<Item = (BorrowedFd<'_>, Interest)> {
         let sockets = self
             .0
@@ -80,7 +80,7 @@ impl Sockets {
     /// Has a NAT before this end remember it.
     pub(super) fn keep_alive(&self, ends: Ends) {
         if let Some([_, nat]) = self.0.get(&ends.local.ip()) {
-            // What is lost is sent again soon.
+            // A lost keepalive is replaced by the next one soon.
             let _ = nat.send_to(&KEEPALIVE, ends.to(Port::Nat));
         }
     }

@@ -281,7 +281,7 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
         ended.store(true, Ordering::Relaxed);
         daemon.join().expect("no panic").unwrap();
     });
-    // What it wrote of all this has no key in it.
+    // The log has no key in it.
     let log = std::fs::read(rendered.directory.path().join("charon.log")).unwrap();
     assert!(!log.windows(11).any(|window| window == b"PRIVATE KEY"));
 }
@@ -369,7 +369,7 @@ fn a_peer_has_a_bounded_number_of_ike_sas_and_the_oldest_go() {
     let left: Vec<SaId> = daemon.sas.keys().copied().collect();
     assert_eq!(left, begun[22..]);
     assert_eq!(daemon.endpoint.count().0, 8);
-    // Of another connection none goes.
+    // SAs of another connection stay.
     daemon.bound("other", begun[29]);
     assert_eq!(daemon.sas.len(), 8);
 }
@@ -403,7 +403,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
     assert_eq!(daemon.unneeded(gone).len(), gone.pairs().count());
     let held = Connection::read("held", section, &daemon.store, &rendered.options());
     daemon.connections.push(held.unwrap_or_else(|error| panic!("{error}")));
-    // What both are for stays where one of them goes; what only that one was for does not.
+    // Traffic of both stays when one of them goes; traffic of that one alone does not.
     assert!(daemon.unneeded(gone).is_empty());
     assert_eq!(daemon.unneeded(&connection.children[1]).len(), 1);
     // Under another name, and from another address, it is refused: the kernel would have one policy for both.

@@ -1,4 +1,5 @@
-//! Whom a connection believes: its roots and lists at the time of day, and signatures of its policy alone.
+//! Trust of a connection: its roots and lists at the time of day, and only signatures that its
+//! policy allows.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) fn name(identifier: &[u8]) -> &'static str {
     known.map_or("a signature of another kind", |(.., name)| name)
 }
 
-/// How certificates are signed, by the registry's names of the algorithms.
+/// Signature algorithms of certificates, by their names in the registry.
 pub(super) fn signed(certificates: &[Vec<u8>]) -> String {
     let name = |der: &Vec<u8>| {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
@@ -44,7 +45,7 @@ pub(super) fn signed(certificates: &[Vec<u8>]) -> String {
     names.join(", ")
 }
 
-/// What a connection believes.
+/// Trust anchors of a connection.
 pub(super) struct Believed(Anchors);
 
 impl Believed {

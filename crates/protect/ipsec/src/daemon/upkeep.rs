@@ -1,4 +1,5 @@
-//! What is due without a message: limits of what SAs carry, authentication anew, peers that give no answer.
+//! Work that is due without a message: traffic limits of SAs, reauthentication, peers that do not
+//! answer.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,11 +10,11 @@ use super::Daemon;
 use super::association::{ChildSa, Sa};
 use crate::xfrm::{Counted, Direction};
 
-/// How often a NAT before this end is reminded of it (RFC 3948, section 4).
+/// Interval of NAT keepalives (RFC 3948, section 4).
 const KEEPALIVE: Duration = Duration::from_secs(20);
 /// Time between two attempts to authenticate a peer anew, at least.
 const ATTEMPTS: Duration = Duration::from_secs(5);
-/// How long a CHILD_SA that has carried what it may is given to be replaced before it is deleted.
+/// Time that a CHILD_SA at its limit gets to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
 
 impl Daemon {
@@ -47,7 +48,7 @@ impl Daemon {
                 sa.attempted = Some(now);
             }
             let child = self.names_in(old).first().map(|&child| child.to_owned());
-            // Where it cannot begin now, it is tried again.
+            // A connection that cannot begin now is tried again.
             let _ = self.begin(&name, child.as_deref(), Some(old));
         }
     }

@@ -125,7 +125,8 @@ pub(super) fn selector(selector: &Selector) -> String {
     }
 }
 
-/// Of how many bits of `width` the network from the first to the last address is; none where they are no network.
+/// Prefix length, of `width` bits, of the network from the first to the last address. None if they
+/// are no network.
 fn prefix(first: u128, last: u128, width: u32) -> Option<u32> {
     let open = first ^ last;
     let is_network = open.checked_add(1).is_none_or(u128::is_power_of_two) && first & open == 0;

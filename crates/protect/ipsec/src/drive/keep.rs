@@ -1,4 +1,4 @@
-//! Links that are down are set up again, for as long as somebody stays.
+//! Sets links that are down up again, for as long as the keeper runs.
 //!
 //! charon alone does so when a peer that stood gives no answer, and sends its first message again without end. It does not when it was refused, as
 //! by a peer whose charon runs and has loaded nothing yet; and at the end that waits for the peer to begin, nothing is done at all, though it is
@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use super::{GRACE, Link, list_connections, list_sas};
 use crate::vici::{Client, Error, Section};
 
-/// How often it is looked at which links stand.
+/// Interval between looks at the links.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long the end that the file names as initiator waits before each attempt: it doubles, up to what a link may be down for when its peer
+/// Wait of the end that the file names as initiator before each attempt: it doubles, up to what a
+/// link may be down for when its peer
 /// is back, with time left for the set-up itself.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ const LONGEST_OF_OTHER: Duration = Duration::from_secs(60);
 /// Attempts of links that went down together are spread over a tenth of their wait.
 const SPREAD: u32 = 10;
 
-/// What has become of a link.
+/// State of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept<'a> {
     /// It is down, and is set up again from now on.
@@ -56,7 +57,8 @@ struct Down {
 }
 
 impl Keeper {
-    /// Of these links of the charon behind `socket`. Those that wait for a packet are counted and left to it.
+    /// Keeps these links of the charon behind `socket`. Those that wait for a packet are counted
+    /// and left to it.
     #[must_use]
     pub fn new(socket: &Path, links: &[Link]) -> Self {
         Self {
@@ -122,7 +124,7 @@ impl Keeper {
             let longest = if link.initiates { LONGEST } else { LONGEST_OF_OTHER };
             down.wait = (down.wait * 2).min(longest);
             down.next = Instant::now() + spread(down.wait, &link.name);
-            // What is being set up, or taken down, has its own time.
+            // A connection in set-up or deletion has its own time limit.
             if of_it().any(|sa| sa.state != "ESTABLISHED") {
                 continue;
             }

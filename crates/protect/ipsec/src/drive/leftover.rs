@@ -1,4 +1,4 @@
-//! What a charon that was killed has left in the kernel.
+//! Kernel states that a killed charon has left.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use bartizan_host::{Error, Program};
 use crate::reqid;
 use crate::traffic::pairs;
 
-/// How often `ip` is run anew for one selection of states.
+/// Repeats of `ip` for one selection of states.
 const TRIES: u32 = 20;
 
-/// How long `ip` may take.
+/// Time limit of `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Removes the kernel's ESP states of a node's links. A charon that ends by itself removes its own; one that was killed
@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// Where `ip` is missing or may not. A kernel that has no such states has none to remove.
+/// Fails if `ip` is missing or lacks the permission. A kernel that has no such states has none to
+/// remove.
 pub fn remove_leftover(deployment: &Deployment, node: &str) -> Result<(), Error> {
     let all = selections(deployment, node);
     for _ in 0..TRIES {
@@ -40,7 +41,7 @@ pub fn remove_leftover(deployment: &Deployment, node: &str) -> Result<(), Error>
     Ok(())
 }
 
-/// Between whom a state is.
+/// The two ends of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
     from: IpAddr,
@@ -106,7 +107,8 @@ fn selections(deployment: &Deployment, node: &str) -> BTreeSet<Selection> {
     selections
 }
 
-/// Between whom the kernel has ESP states: one question for all links, of which a node may have hundreds.
+/// Address pairs of the kernel's ESP states: one query for all links, of which a node may have
+/// hundreds.
 fn established() -> Result<BTreeSet<State>, Error> {
     let listed = Program::new("ip")
         .package("iproute2")

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bartizan_host::{Error, FileLock};
 
-/// Where the lock files are: a directory of root, whoever may read that of the socket.
+/// Directory of the lock files. It belongs to root, with the read access of the socket's directory.
 const PLACE: &str = "/run/bartizan/ipsec/locks";
 
 /// The right to change a charon's configuration; it goes with the value, and with the process.
@@ -21,7 +21,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// What the kernel says when the directory of the socket or that of the locks cannot be used.
+    /// The kernel's error if the directory of the socket or that of the locks cannot be used.
     pub fn take(socket: &Path, patience: Duration, waiting: impl FnOnce()) -> Result<Option<Self>, Error> {
         let file = Self::place(socket)?;
         Ok(FileLock::take(&file, patience, waiting)?.map(|file| Self { _file: file }))

@@ -109,7 +109,7 @@ pub struct Reason {
     pub cause: Cause,
     /// For people.
     pub sentence: String,
-    /// What to do next.
+    /// The next step for the operator.
     pub hint: &'static str,
 }
 
@@ -205,11 +205,11 @@ const KNOWN: [(Cause, &str, &str); 20] = [
 
 const UNREACHABLE: &str = "UDP ports 500 and 4500 must pass in both directions, and a charon must run there";
 
-/// What RFC 7296, section 2.25, has for exchanges that cross.
+/// Explanation of crossing exchanges (RFC 7296, section 2.25).
 const BUSY: &str = "an exchange of the other end was under way; charon asks again within 30 s. Where none succeeds before the SA's \
                     lifetime is over, messages are lost in one direction: compare both logs";
 
-/// Whether a line of charon's log tells something that a reason is made of.
+/// Returns true if a line of charon's log contains a sign of a reason.
 pub(crate) fn tells(line: &str) -> bool {
     KNOWN.iter().any(|(_, sign, _)| line.contains(sign))
 }

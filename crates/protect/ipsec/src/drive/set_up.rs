@@ -22,17 +22,17 @@ pub struct Link {
     pub name: String,
     /// The message of `load-conn`.
     pub load: Message,
-    /// Whether this end sets it up.
+    /// True if this end sets it up.
     pub initiates: bool,
-    /// Whether this end can begin at all: it knows where the peer is.
+    /// True if this end can begin at all: it knows the peer's address.
     pub can_begin: bool,
-    /// Whether it is to stand at once, not when a packet asks for it.
+    /// True if it is set up at once, not when a packet asks for it.
     pub at_once: bool,
     /// The names of its CHILD_SAs.
     pub children: Vec<String>,
 }
 
-/// How far it is.
+/// Progress of a set-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -44,18 +44,18 @@ pub enum Step {
     Ended(Attempt),
 }
 
-/// What came of one CHILD_SA.
+/// Result of one CHILD_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// The connection.
     pub connection: String,
     /// The CHILD_SA.
     pub child: String,
-    /// How it ended.
+    /// Outcome of the attempt.
     pub outcome: SetUp,
 }
 
-/// How a set-up ended.
+/// Outcome of a set-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetUp {
     /// It stands; charon took this long.
@@ -75,7 +75,8 @@ pub enum SetUp {
 ///
 /// # Errors
 ///
-/// Where charon does not answer, or refuses credentials or a connection. A link that does not come up is no error: its attempt says.
+/// Fails if charon does not answer, or refuses credentials or a connection. A link that does not
+/// come up is no error: its attempt says.
 pub fn bring_up(
     socket: &Path,
     credentials: Vec<(&str, Message)>,
@@ -144,7 +145,7 @@ pub fn bring_up(
 ///
 /// # Errors
 ///
-/// Where charon does not answer, or refuses one of them.
+/// Fails if charon does not answer, or refuses one of them.
 pub fn load(
     client: &mut Client,
     credentials: Vec<(&str, Message)>,

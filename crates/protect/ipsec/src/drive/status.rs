@@ -34,12 +34,13 @@ pub struct ChildStatus {
     pub name: String,
     /// The interface it protects.
     pub interface: &'static str,
-    /// What stands of it, with what the policy says of each.
+    /// Its established CHILD_SAs, with the policy's verdict on each.
     pub sas: Vec<(ChildSa, Verdict)>,
 }
 
 impl LinkStatus {
-    /// Whether charon has it, every CHILD_SA stands and nothing that stands breaks the policy. SAs of a connection that is not loaded
+    /// Returns true if charon has it, every CHILD_SA stands and nothing that stands breaks the
+    /// policy. SAs of a connection that is not loaded
     /// any more, as a `down` that was interrupted leaves them, are not taken up again when they end.
     #[must_use]
     pub fn is_well(&self) -> bool {
@@ -59,7 +60,7 @@ impl LinkStatus {
 ///
 /// # Errors
 ///
-/// Where charon does not answer.
+/// Fails if charon does not answer.
 pub fn status(client: &mut Client, expectations: &Expectations) -> Result<Vec<LinkStatus>, Error> {
     let loaded = list_connections(client)?;
     let sas = list_sas(client)?;
