@@ -1,4 +1,5 @@
-//! What keeps the packets of a node's links off the wire unprotected, whatever becomes of charon.
+//! Rules that keep the unprotected packets of a node's links off the wire, whatever becomes of
+//! charon.
 //!
 //! charon's own traps hold only while it runs, and under `kernel-libipsec` not even then: what finds no SA takes the host's route.
 //! So rules are installed before anything else is done: a packet of a link leaves encrypted or not at all, and arrives so. They
@@ -24,13 +25,13 @@ use xfrm::Xfrm;
 #[derive(Debug)]
 pub struct Guard {
     node: String,
-    /// Whether the node does ESP itself, whoever is asked.
+    /// True if the node does ESP itself, as the file or the caller says.
     userspace: bool,
     nftables: Nftables,
     xfrm: Xfrm,
 }
 
-/// What drops packets.
+/// Mechanism that drops packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A table of nftables.
@@ -63,7 +64,7 @@ pub struct Dropped {
     pub links: Vec<OfLink>,
 }
 
-/// What was dropped of one link; none where the kernel does not count it by link.
+/// Drops of one link. None if the kernel does not count them by link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfLink {
     /// Peer and interface, `ric-E2`.
@@ -76,14 +77,15 @@ pub struct OfLink {
     pub arriving: Option<u64>,
 }
 
-/// What is installed of a node's rules.
+/// Installation state of a node's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardState {
     /// All of them, as the file asks today, and nothing else.
     Installed(By, Dropped),
     /// Ours, and something of them is missing or changed, or there is more: each difference as a sentence.
     Damaged(Vec<String>),
-    /// Others under their name: of another state of the file, of another version, or somebody else's.
+    /// Other rules under their name: from another state of the file, another version, or another
+    /// program.
     Other,
     /// None: packets that find no SA leave unprotected, unless something else keeps them.
     Absent,
@@ -106,7 +108,8 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where `nft` is missing, may not, or the kernel does not take the rules, and the kernel does not do ESP or refuses policies too:
+    /// Fails if `nft` is missing or lacks the permission, or the kernel does not take the rules,
+    /// and the kernel does not do ESP or refuses policies too:
     /// what was installed before then stays.
     pub fn close(&self, esp: Kernel) -> Result<(), Error> {
         let esp = if self.userspace { Kernel::Userspace } else { esp };
@@ -125,7 +128,7 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where `nft` or `ip` is missing or may not.
+    /// Fails if `nft` or `ip` is missing or lacks the permission.
     pub fn open(&self) -> Result<(), Error> {
         Self::remove(&self.node)
     }
@@ -143,12 +146,12 @@ impl Guard {
         }
     }
 
-    /// Removes policies of the kernel's ESP for packets of these links that a charon which was killed has left: they hold packets for
-    /// SAs that nobody sets up any more.
+    /// Removes policies of the kernel's ESP for packets of these links that a killed charon has
+    /// left. They hold packets for SAs that no daemon sets up any more.
     ///
     /// # Errors
     ///
-    /// Where `ip` is missing or may not.
+    /// Fails if `ip` is missing or lacks the permission.
     pub fn remove_leftover(&self) -> Result<(), Error> {
         self.xfrm.remove_leftover()
     }
@@ -159,11 +162,13 @@ impl Guard {
         GuardMonitor::new(self)
     }
 
-    /// What is installed of them in this network namespace, compared rule by rule with what should be.
+    /// Compares the rules that are installed in this network namespace with the wanted ones, rule
+    /// by rule.
     ///
     /// # Errors
     ///
-    /// Where neither `nft` nor `ip` says that they are installed, and one of them is missing or may not.
+    /// Fails if neither `nft` nor `ip` finds them installed, and one of them is missing or lacks
+    /// the permission.
     pub fn state(&self) -> Result<GuardState, Error> {
         let by_nftables = self.nftables.state();
         if let Ok(state @ GuardState::Installed(..)) = by_nftables {
@@ -178,18 +183,18 @@ impl Guard {
     }
 }
 
-/// Whether a node does ESP in user space.
+/// Returns true if a node does ESP in user space.
 fn does_esp(deployment: &Deployment, node: &str) -> bool {
     let own = deployment.node(node).and_then(|node| node.ipsec.as_ref());
     own.is_some_and(|own| own.data_path == DataPath::Userspace)
 }
 
-/// Whether the kernel itself says that it has no nftables.
+/// Returns true if the kernel itself reports that it has no nftables.
 fn lacks_nftables() -> bool {
     matches!(Feature::Nftables.tried(), Support::Absent(_))
 }
 
-/// FNV-1a, 64 bits: it tells one state of the rules from another, and guards against nobody.
+/// FNV-1a, 64 bits. Distinguishes states of the rules, and is no protection against an attacker.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

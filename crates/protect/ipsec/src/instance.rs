@@ -19,20 +19,20 @@ pub use settings::Settings;
 
 use crate::vici::{self, Client, Section};
 
-/// How long charon may take from its start to its first answer: 50 ms on an idle machine.
+/// Time limit from charon's start to its first answer: 50 ms on an idle machine.
 const START: Duration = Duration::from_secs(60);
 
-/// How often a charon that is starting is asked.
+/// Interval between requests to a charon that is starting.
 const POLL: Duration = Duration::from_millis(5);
 
-/// How long charon may take to delete its SAs and end.
+/// Time limit for charon to delete its SAs and end.
 const GRACE: Duration = Duration::from_secs(10);
 
 const SOCKET: &str = "charon.vici";
 const CONFIGURATION: &str = "strongswan.conf";
 const LOG: &str = "charon.log";
 
-/// What the file says whose lock an engine of Bartizan has.
+/// Content of the file that a Bartizan engine locks.
 const WITHOUT: &str = "# The engine of Bartizan is configured through its socket.\n";
 
 /// Why an instance did not start.
@@ -45,9 +45,9 @@ pub enum StartError {
     /// The environment: a file or directory.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It runs and does not answer.
@@ -56,7 +56,7 @@ pub enum StartError {
     /// It ended instead; these are its last lines.
     #[error("charon ended when it started: {tail}")]
     Ended {
-        /// What it wrote last.
+        /// The last lines of its log.
         tail: String,
     },
     /// The environment: another instance has this directory.
@@ -95,7 +95,7 @@ impl Instance {
             move |source| StartError::Io { action, source }
         };
         private_directory(directory)?;
-        // Whoever can read it could lock it.
+        // Any process that can read the file could lock it.
         let configuration = File::options()
             .create(true)
             .append(true)
@@ -183,7 +183,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// Where it does not listen any more.
+    /// Fails if it does not listen any more.
     pub fn client(&self, patience: Duration) -> Result<Client, vici::Error> {
         Client::connect(&self.socket(), patience)
     }

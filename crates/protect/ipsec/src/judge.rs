@@ -1,4 +1,4 @@
-//! What a policy says of an SA.
+//! A policy's verdict on an SA.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::TrafficSelector;
 use crate::sa::{ChildSa, IkeSa};
 use crate::watch::{Ends, Form};
 
-/// What an SA breaks, as ledger and metrics have it. docs/ledger.md lists them.
+/// Policy violations of an SA, by their names in ledger and metrics. docs/ledger.md lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Violation {
-    /// Of no link in the deployment file.
+    /// The connection belongs to no link in the deployment file.
     UnknownConnection,
     /// A rekey without a key exchange of its own.
     NoFreshKeys,
@@ -82,7 +82,8 @@ fn refused(violation: Violation, detail: String) -> Verdict {
     }
 }
 
-/// What the policy in effect says of an IKE_SA's keys. None of a connection that no interface of the deployment file has.
+/// The verdict of the policy in effect on an IKE_SA's keys. `policy` is none for a connection that
+/// no interface of the deployment file has.
 #[must_use]
 pub fn of_ike(sa: &IkeSa, policy: Option<&Policy>) -> Verdict {
     let Some(policy) = policy else {
@@ -93,7 +94,8 @@ pub fn of_ike(sa: &IkeSa, policy: Option<&Policy>) -> Verdict {
     with_cipher(verdict, sa.encryption.as_ref(), policy)
 }
 
-/// What the policy in effect says of a CHILD_SA's keys, `ike` being what it says of its IKE_SA's. `rekeyed` where it took the place
+/// The verdict of the policy in effect on a CHILD_SA's keys, `ike` being the verdict on its IKE_SA.
+/// `rekeyed` if it took the place
 /// of another, which asks for key exchanges of its own.
 #[must_use]
 pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&Policy>) -> Verdict {
@@ -193,7 +195,7 @@ fn ciphers(policy: &Policy) -> String {
 }
 
 /// The verdict, or that the cipher is none of the policy's. An SA without a cipher is one of AH (RFC 4302): whatever key exchange keyed
-/// it, anybody on the path reads its packets.
+/// it, any attacker on the path reads its packets.
 fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy) -> Verdict {
     let Some(encryption) = encryption else {
         return if is_refused(&verdict) {
@@ -242,7 +244,7 @@ fn of_key_exchanges(negotiated: &[Algorithm], policy: &Policy) -> Verdict {
     }
 }
 
-/// Whether the same methods were done; their order decides nothing.
+/// Returns true if the same methods were done. Their order decides nothing.
 fn same(wanted: &KeyExchange, negotiated: &[Algorithm]) -> bool {
     let done = |method: &IkeAlgorithm| negotiated.iter().any(|known| known.code == Some(method.id()));
     wanted.methods().len() == negotiated.len() && wanted.methods().iter().all(done)
@@ -272,7 +274,8 @@ fn wanted(policy: &Policy) -> String {
     names.join(" or ")
 }
 
-/// What charon says of how both ends proved themselves, and whether a future quantum computer could forge it.
+/// Both ends' authentication as charon reports it, and the verdict on a future quantum computer's
+/// ability to forge it.
 #[must_use]
 pub fn authentication(
     local: Option<String>,

@@ -1,4 +1,4 @@
-//! What is wrong with proposals and links, reported before charon receives them.
+//! Flaws of proposals and links, reported before charon receives them.
 
 mod ability;
 mod file;
@@ -17,7 +17,7 @@ pub use link::link;
 
 use crate::proposal::Proposal;
 
-/// What follows from a remark.
+/// Consequence of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// It is not loaded.
@@ -29,13 +29,13 @@ pub enum Severity {
 /// Something the linter has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// What follows.
+    /// Consequence of the remark.
     pub severity: Severity,
-    /// What it is about: a proposal, or a link.
+    /// Subject: a proposal, or a link.
     pub about: String,
-    /// What is wrong.
+    /// The flaw.
     pub cause: String,
-    /// What to do.
+    /// Advice to the operator.
     pub hint: String,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Remark {
     }
 }
 
-/// What proposals are for.
+/// Kind of SA that proposals are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// IKE_SAs.
@@ -65,7 +65,7 @@ pub enum Protocol {
     Esp,
 }
 
-/// Whether a classical key exchange may come out.
+/// Policy on a classical key exchange as the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Classical {
     /// No: the policy has no exception that holds.
@@ -74,7 +74,8 @@ pub enum Classical {
     Admitted,
 }
 
-/// What is to be said of a list of proposals. The peer chooses one of them, and one algorithm of each kind in it: a list is as
+/// Remarks on a list of proposals. The peer chooses one of them, and one algorithm of each kind in
+/// it: a list is as
 /// strong as the weakest choice.
 #[must_use]
 pub fn proposals(protocol: Protocol, texts: &[&str], classical: Classical) -> Vec<Remark> {

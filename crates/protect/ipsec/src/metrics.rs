@@ -1,4 +1,4 @@
-//! What the watch counts, as Prometheus reads it.
+//! Metrics of the watch in Prometheus' format.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -255,12 +255,12 @@ impl Metrics {
         self.guard_restored.inc();
     }
 
-    /// Whether packets of the links that no SA protects are dropped.
+    /// Sets the state of the guard: true if packets of the links that no SA protects are dropped.
     pub fn guarded(&self, is: bool) {
         self.guarded.set(is.into());
     }
 
-    /// What the guard has dropped of each link, where the kernel counts so.
+    /// Sets the guard's drops of each link, if the kernel counts them so.
     pub fn guard_dropped(&self, dropped: &Dropped) {
         for of in &dropped.links {
             for (direction, count) in [
@@ -276,7 +276,7 @@ impl Metrics {
         }
     }
 
-    /// What the kernel has dropped of the ESP of each link.
+    /// Sets the kernel's ESP drops of each link.
     pub fn esp_dropped(&self, links: &[drops::Link]) {
         for link in links {
             for (reason, count) in link.drops.named() {
@@ -290,7 +290,7 @@ impl Metrics {
         }
     }
 
-    /// What the kernel counts of the whole network namespace.
+    /// Sets the kernel's counters of the whole network namespace.
     pub fn host_xfrm(&self, counters: &BTreeMap<String, u64>) {
         for (counter, count) in counters {
             let labels = Named {
@@ -405,7 +405,7 @@ impl Metrics {
     }
 }
 
-/// A counter that somebody else counts: it begins anew where that does.
+/// Sets a counter to an external count. It begins anew when that does.
 fn set(counter: &Counter<u64, AtomicU64>, count: u64) {
     counter.inner().store(count, Ordering::Relaxed);
 }

@@ -34,7 +34,7 @@ pub struct Proposal {
     pub key_exchanges: [Vec<Choice>; ADDITIONAL + 1],
     /// Words that no algorithm of the registry has.
     pub unknown: Vec<String>,
-    /// Whether it is `default`: whatever this strongSwan offers by itself.
+    /// True for `default`, the strongSwan version's own proposal.
     pub is_default: bool,
 }
 
@@ -93,7 +93,8 @@ impl Proposal {
         self.unknown.push(word.to_owned());
     }
 
-    /// Whether it has a key exchange at all. An ESP proposal without one takes its keys from the IKE_SA, at every rekey too.
+    /// Returns true if it has a key exchange at all. An ESP proposal without one takes its keys
+    /// from the IKE_SA, at every rekey too.
     #[must_use]
     pub fn has_key_exchange(&self) -> bool {
         self.key_exchanges.iter().any(|choices| !choices.is_empty())
@@ -119,7 +120,7 @@ impl Proposal {
         Some(chosen)
     }
 
-    /// Whether a peer can choose a quantum-safe method from it.
+    /// Returns true if a peer can choose a quantum-safe method from it.
     #[must_use]
     pub fn offers_quantum_safe(&self) -> bool {
         self.methods().any(|method| method.is_quantum_safe())

@@ -20,15 +20,17 @@ use crate::vici::{Message, Section, Value};
 
 pub use credentials::{Credentials, CredentialsError, Flaw, Weight};
 
-/// What the charon that receives them can do, and the file cannot know.
+/// Abilities of the charon that receives them, which the file cannot know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Means {
     /// Which daemon it is.
     pub engine: IkeEngine,
-    /// Whether who does ESP for it counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec` refuses such SAs, so links
+    /// True if its ESP counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec`
+    /// refuses such SAs, so links
     /// are rendered without, and with the bound of packets that this needs.
     pub extended_sequence_numbers: bool,
-    /// Whether it finds the ports of SCTP. `kernel-libipsec` 6.1.0 reads those of TCP and UDP alone: an SA for a port of SCTP comes up
+    /// True if it finds the ports of SCTP. `kernel-libipsec` 6.1.0 reads those of TCP and UDP
+    /// alone: an SA for a port of SCTP comes up
     /// under it and carries nothing, so links are rendered for all of SCTP between their addresses.
     pub sctp_ports: bool,
 }
@@ -64,13 +66,13 @@ pub enum RenderError {
     Authentication {
         /// The link: `E2 cu -- ric`.
         link: String,
-        /// What the policy accepts.
+        /// Values that the policy accepts.
         accepted: String,
     },
 }
 
 impl RenderError {
-    /// What to do next.
+    /// The next step for the operator.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -84,45 +86,47 @@ impl RenderError {
 /// An IKE connection: everything between this node and one peer over one pair of addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// What charon calls it, the same at both ends.
+    /// Its name in charon, the same at both ends.
     pub name: String,
     /// The node at the other end.
     pub peer: NodeName,
-    /// Whether this end sets SAs up without being asked by a packet.
+    /// True if this end sets SAs up without being asked by a packet.
     pub initiates: bool,
-    /// Whether it is to stand at once, whichever end sets it up.
+    /// True if it is set up at once, whichever end does so.
     pub at_once: bool,
-    /// Whether this end is the one that the file names as the initiator: of two IKE_SAs that stand side by side it decides.
+    /// True if this end is the one that the file names as the initiator: of two IKE_SAs that stand
+    /// side by side it decides.
     pub decides: bool,
     /// Its CHILD_SAs.
     pub children: Vec<Child>,
     /// This end's own address.
     pub local: IpAddr,
-    /// Where the other end is reached and heard from; none where a NAT hides it, so that it alone can begin.
+    /// Address at which the other end is reached and heard from. None if a NAT hides it, so that it
+    /// alone can begin.
     pub remote: Option<IpAddr>,
-    /// What the peer must prove to be.
+    /// Identity that the peer must prove.
     pub identity: String,
-    /// What its IKE_SA is made from.
+    /// Settings of its IKE_SA.
     ike: Section,
-    /// What its CHILD_SAs are made from, by name.
+    /// Settings of its CHILD_SAs, by name.
     child: Section,
 }
 
 /// A CHILD_SA of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
-    /// What charon calls it, the same at both ends.
+    /// Its name in charon, the same at both ends.
     pub name: String,
     /// The interface it protects.
     pub interface: InterfaceKind,
-    /// How its packets are wrapped.
+    /// IPsec mode of its packets.
     pub mode: Mode,
     /// Which packets it is for by their end here and there, in strongSwan's words.
     pub traffic: [Vec<String>; 2],
 }
 
 impl Connection {
-    /// Whether this end can begin: it knows where the other is.
+    /// Returns true if this end can begin: it knows the other's address.
     #[must_use]
     pub fn can_begin(&self) -> bool {
         self.remote.is_some()
@@ -232,7 +236,8 @@ pub fn connections(
     Ok(connections)
 }
 
-/// What becomes of other IKE_SAs with the peer when one is set up. `alone` where it has no other connection from here.
+/// Treatment of other IKE_SAs with the peer when one is set up. `alone` if the peer has no other
+/// connection from here.
 ///
 /// A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT, which `no` sends and obeys. `replace`
 /// would also delete, after 10 s, other IKE_SAs of the peer; where both ends had begun at once each deleted the other's, `close_action` began
@@ -245,7 +250,7 @@ fn unique(alone: bool) -> &'static str {
     if alone { "no" } else { "never" }
 }
 
-/// What the IKE_SA is made from; the node and its address come before those of the peer.
+/// Settings of the IKE_SA. The node and its address come before those of the peer.
 fn of_ike(
     [own, peer]: [&Node; 2],
     here: IpAddr,
@@ -333,14 +338,16 @@ fn seconds(period: Option<Duration>) -> String {
     period.map_or(0, |period| period.as_secs()).to_string()
 }
 
-/// How a node names itself: by its first DNS name, else its first address. The deployment has seen to it that there is one.
+/// A node's identity: its first DNS name, else its first address. The deployment ensures that there
+/// is one.
 fn identity(node: &Node) -> String {
     let dns = node.identity.dns().first().cloned();
     let ip = || node.identity.ip().first().map(ToString::to_string);
     dns.or_else(ip).unwrap_or_else(|| node.name.to_string())
 }
 
-/// What a peer may prove itself by, as `remote.auth` has it; none where charon has none of it. A text of
+/// Accepted authentication of a peer, as `remote.auth` has it. None if charon has none of it. A
+/// text of
 /// 85 octets lost its end in charon 6.1.0 without a word, so it stays under 64: of classical schemes all fit, and post-quantum ones
 /// no release knows.
 fn authentication(schemes: &[SignatureScheme]) -> Option<String> {

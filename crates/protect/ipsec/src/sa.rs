@@ -36,11 +36,11 @@ pub struct IkeSa {
     pub key_exchanges: Vec<Algorithm>,
     /// A pre-shared post-quantum key went into it.
     pub ppk: bool,
-    /// What encrypts.
+    /// Encryption algorithm.
     pub encryption: Option<Algorithm>,
-    /// What authenticates, where the cipher does not.
+    /// Integrity algorithm. None if the cipher authenticates.
     pub integrity: Option<Algorithm>,
-    /// What derives keys.
+    /// Pseudorandom function for key derivation.
     pub prf: Option<Algorithm>,
     /// Seconds since it was established.
     pub established_s: u64,
@@ -75,9 +75,9 @@ pub struct ChildSa {
     pub extended_sequence_numbers: bool,
     /// Key exchanges of its own; none for one that is keyed from its IKE_SA.
     pub key_exchanges: Vec<Algorithm>,
-    /// What encrypts.
+    /// Encryption algorithm.
     pub encryption: Option<Algorithm>,
-    /// What authenticates, where the cipher does not.
+    /// Integrity algorithm. None if the cipher authenticates.
     pub integrity: Option<Algorithm>,
     /// Plain text carried.
     pub bytes: Bytes,
@@ -87,9 +87,9 @@ pub struct ChildSa {
     pub installed_s: u64,
     /// Seconds until it is rekeyed, where it will be.
     pub rekey_in_s: Option<u64>,
-    /// What it protects at our end.
+    /// Protected traffic of our end.
     pub local: Vec<String>,
-    /// What it protects at theirs.
+    /// Protected traffic of the peer's end.
     pub remote: Vec<String>,
 }
 
@@ -135,7 +135,8 @@ impl IkeSa {
         row.sections().filter_map(|(connection, sa)| Self::read(connection, sa))
     }
 
-    /// Whether this CHILD_SA of it was made by an exchange of its own, after the IKE_SA was set up: only the first is keyed together
+    /// Returns true if this CHILD_SA of it was made by an exchange of its own, after the IKE_SA was
+    /// set up: only the first is keyed together
     /// with it (RFC 7296, section 1.2). By charon's clock: one made within [`TOGETHER_S`] counts as the first, and so does
     /// every one that is older than an IKE_SA which was itself rekeyed.
     #[must_use]
@@ -149,7 +150,7 @@ impl IkeSa {
         matches!(self.state.as_str(), "CREATED" | "CONNECTING")
     }
 
-    /// Whether it stands: packets of its CHILD_SAs flow.
+    /// Returns true if it stands: packets of its CHILD_SAs flow.
     #[must_use]
     pub fn stands(&self) -> bool {
         matches!(self.state.as_str(), "ESTABLISHED" | "REKEYING")
@@ -191,7 +192,8 @@ impl ChildSa {
         })
     }
 
-    /// Whether packets flow in it: one that was rekeyed lives on for a moment for what is on its way.
+    /// Returns true if packets flow in it. A rekeyed one lives on for a moment for packets in
+    /// flight.
     #[must_use]
     pub fn stands(&self) -> bool {
         matches!(self.state.as_str(), "INSTALLED" | "REKEYING")

@@ -53,7 +53,7 @@ impl TrafficSelector {
         }
     }
 
-    /// Whether every packet of the other is of this one too.
+    /// Returns true if every packet of the other is of this one too.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let [first, last] = self.addresses;

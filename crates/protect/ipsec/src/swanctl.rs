@@ -11,7 +11,7 @@ use std::fmt;
 
 pub use parse::{Include, parse};
 
-/// Where something stands.
+/// Position in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The file as it was named.
@@ -30,9 +30,9 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {cause}")]
 pub struct SyntaxError {
-    /// Where reading stopped.
+    /// Place at which reading stopped.
     pub place: Place,
-    /// What is wrong there.
+    /// The syntax error.
     pub cause: String,
 }
 

@@ -9,7 +9,7 @@ use crate::render::Means;
 /// The packets of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traffic<'a> {
-    /// Where they come from or go to.
+    /// Networks of their source or destination.
     pub(crate) networks: &'a [Network],
     /// Their protocol's number; none for all of them.
     pub(crate) protocol: Option<u8>,
@@ -44,13 +44,15 @@ impl Traffic<'_> {
     }
 }
 
-/// Whether packets are of both pairs, and these as narrow: from a port to the same port, where each end has one of its own.
+/// True if packets match both pairs, and these are equally narrow: from a port to the same port,
+/// where each end has one of its own.
 pub(crate) fn are_crossed(one: &[Traffic<'_>; 2], other: &[Traffic<'_>; 2]) -> bool {
     let [here, there] = one.map(|end| (end.protocol, end.port));
     here != there && [there, here] == other.map(|end| (end.protocol, end.port))
 }
 
-/// What each CHILD_SA of a link is for, the traffic of `node` and that of its peer, in the same order at both ends.
+/// Traffic of each CHILD_SA of a link, that of `node` and that of its peer, in the same order at
+/// both ends.
 pub(crate) fn pairs<'a>(node: &str, link: &'a IpsecLink) -> Vec<[Traffic<'a>; 2]> {
     let Some((here, there)) = link.ends_from(node) else {
         return Vec::new();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bartizan_host::Program;
 
-/// How long `ip` may take.
+/// Time limit of `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A policy between two addresses for documents (RFC 5737), which no packet has.
@@ -22,7 +22,7 @@ pub(super) fn look_again() {
         ))
         .and_then(|program| program.run(PATIENCE));
     if done.is_err() {
-        // Where not even this can be done, a connection that a flowtable has goes on until it ends.
+        // If even this fails, a connection in a flowtable goes on until it ends.
         let _ = Program::new("ip").arguments(["route", "flush", "cache"]).run(PATIENCE);
     }
 }

@@ -6,10 +6,10 @@ use bartizan_host::{Error, nftables};
 
 use super::{By, Guard, GuardState, Known};
 
-/// How often all is compared whatever the kernel says.
+/// Interval of full comparisons, whatever the kernel reports.
 const IN_FULL: Duration = Duration::from_secs(60);
 
-/// Somebody who looks at a guard again and again.
+/// Periodic check of a guard.
 #[derive(Debug)]
 pub struct GuardMonitor<'a> {
     guard: &'a Guard,
@@ -19,7 +19,7 @@ pub struct GuardMonitor<'a> {
 /// A guard that was compared in full, and was installed.
 #[derive(Debug, Clone, Copy)]
 struct Installed {
-    /// Of which generation the rules were when it was begun to compare them.
+    /// Generation of the rules when their comparison began.
     generation: u32,
     known: Known,
     since: Instant,
@@ -30,7 +30,8 @@ impl<'a> GuardMonitor<'a> {
         Self { guard, installed: None }
     }
 
-    /// What is installed, as [`Guard::state`] has it. That lists and compares 9 kB for each link; the generation is one number.
+    /// The guard's state, as in [`Guard::state`]. That lists and compares 9 kB for each link; the
+    /// generation is one number.
     ///
     /// # Errors
     ///

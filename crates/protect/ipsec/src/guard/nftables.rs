@@ -45,7 +45,7 @@ impl Nftables {
             Kernel::Libipsec => Devices::Tun,
             Kernel::Userspace => Devices::Own,
         };
-        // What cannot be read may still be written.
+        // An unreadable table may still be writable.
         let here = Table::listed(&self.name).ok().flatten();
         let mut refused = None;
         for (written, wanted) in self.written.iter().filter(|(written, _)| written.devices == devices) {
@@ -74,7 +74,7 @@ impl Nftables {
         if ours.is_none() && here.comments().any(|comment| comment.starts_with(rules::MARK)) {
             return Ok(GuardState::Other);
         }
-        // Without any mark: flushed, or somebody else's under our name.
+        // No fingerprint: flushed, or another program's table under our name.
         let Some((written, wanted)) = ours.or(self.written.first()) else {
             return Ok(GuardState::Other);
         };
@@ -89,7 +89,8 @@ impl Nftables {
         })
     }
 
-    /// What its counters have counted; none where one of them is missing, or the rules are of another generation.
+    /// Counts of its counters. None if one of them is missing, or the rules are of another
+    /// generation.
     pub(super) fn counted(&self, generation: u32) -> Option<Dropped> {
         let counters = nftables::counters(&self.name, generation).ok()??;
         let dropped = self.dropped(&|counter| counters.get(counter).copied());
@@ -117,7 +118,7 @@ fn has(listing: &Listing, mark: &str) -> bool {
     listing.comments().any(|comment| comment == mark)
 }
 
-/// Of the table, in the family `inet`.
+/// Name of the table, in the family `inet`.
 fn name(node: &str) -> String {
     format!("bartizan-ipsec-{node}")
 }
@@ -127,7 +128,7 @@ pub(super) fn remove(node: &str) -> Result<(), Error> {
     Table::remove(&name(node))
 }
 
-/// How what is installed differs from a way to write it, which is asked for once.
+/// Differences between the installed rules and a way to write them, which is listed once.
 fn differences(here: &Listing, written: &Written, wanted: &OnceLock<Listing>) -> Result<Vec<Difference>, Error> {
     if let Some(wanted) = wanted.get() {
         return Ok(here.differences(wanted));

@@ -33,7 +33,8 @@ const NEIGHBOURS: &str =
 pub enum Known {
     /// That an SA of its own link protects it: by the number that the link's CHILD_SAs have in the kernel (`ipsec out reqid`, Linux 5.0).
     ByLink,
-    /// That some SA does, whoever set it up: all that a kernel without `nft_xfrm` tells.
+    /// Protection by any SA, whichever link it belongs to: a kernel without `nft_xfrm` reports no
+    /// more.
     ByAnySa,
 }
 
@@ -169,7 +170,8 @@ struct Side {
 
 impl Side {
     /// IKE and ESP themselves, which a link for everything between two hosts would otherwise cover.
-    /// One whose address a NAT hides is called by nobody, and what it sends comes from no address of the link.
+    /// A peer behind a NAT is never addressed directly, and its packets come from no address of the
+    /// link.
     fn pass(&mut self, [from, to]: [Option<IpAddr>; 2], ours: &str) {
         let (Some(from), Some(to)) = (from.map(Network::of_host), to.map(Network::of_host)) else {
             return;
@@ -189,7 +191,7 @@ impl Side {
         }
     }
 
-    /// What a CHILD_SA is for is judged by `chain`.
+    /// Sends the traffic of a CHILD_SA to `chain` for judgement.
     fn keep(&mut self, from: &Traffic<'_>, to: &Traffic<'_>, chain: &str) {
         for (v4, addresses) in addresses(from.networks, to.networks, "") {
             let of_protocol = of_protocol(from);

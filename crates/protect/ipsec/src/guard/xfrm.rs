@@ -20,10 +20,10 @@ use self::policy::Policy;
 use super::{By, Dropped, GuardState};
 use crate::reqid::fingerprint;
 
-/// How long `ip` may take.
+/// Time limit of `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the kernel counts of this network namespace.
+/// The kernel's counters of this network namespace.
 const COUNTS: &str = "/proc/thread-self/net/xfrm_stat";
 
 /// The policies of one node. They have no names: their priority tells whose they are.
@@ -180,7 +180,8 @@ fn number(node: &str) -> u32 {
     (hash >> 29) ^ (hash & 0x1fff_ffff)
 }
 
-/// What the kernel counts of packets that a policy dropped: routes that found no SA, and packets that were blocked.
+/// Packets that a policy dropped, by the kernel's counters: routes that found no SA, and packets
+/// that were blocked.
 fn dropped(counts: &str) -> Dropped {
     let count = |wanted: &str| {
         let mut lines = counts.lines().filter_map(|line| line.split_once(char::is_whitespace));
@@ -202,7 +203,7 @@ fn none_without_xfrm<T: Default>(done: Result<T, Error>) -> Result<T, Error> {
     }
 }
 
-/// What `ip -force -batch` says of a policy that is not there.
+/// Returns true for the message of `ip -force -batch` about an absent policy.
 fn is_of_absence(line: &str) -> bool {
     line.contains("No such file or directory") || line.starts_with("Command failed")
 }
@@ -229,7 +230,7 @@ fn batch(lines: &str, options: &[&str]) -> Result<(), Error> {
         source,
     })?;
     thread::scope(|scope| {
-        // Where `ip` ends before it has read them all, it says why.
+        // If `ip` ends before it has read them all, its own error gives the reason.
         scope.spawn(move || drop(writer.write_all(lines.as_bytes())));
         Program::new("ip")
             .package("iproute2")

@@ -1,4 +1,4 @@
-//! Where charon comes from.
+//! Location of charon's executable.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use bartizan_host::{Error, LabRoot, Program};
 
 use super::Settings;
 
-/// Where Debian, Fedora and builds from source put the daemon that needs no pid file, so that two can run side by side.
+/// Paths at which Debian, Fedora and builds from source install the daemon that needs no pid file,
+/// so that two can run side by side.
 const PLACES: [&str; 5] = [
     "/usr/sbin/charon-systemd",
     "/usr/local/sbin/charon-systemd",
@@ -50,7 +51,7 @@ impl Engine {
             .map(Self::Installed)
     }
 
-    /// Where charon sees its directory.
+    /// Path of its directory as charon sees it.
     pub(super) fn sees(&self, directory: &Path) -> PathBuf {
         match self {
             Self::Installed(_) | Self::Bartizan(_) => directory.to_owned(),

@@ -1,13 +1,13 @@
-//! Who encrypts: the kernel, or the IKE daemon itself.
+//! ESP implementations: the kernel, or the IKE daemon itself.
 
 use std::time::Duration;
 
 use bartizan_host::{Error, Namespace, Program};
 
-/// How long a question to `ip` may take.
+/// Time limit of a query by `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who does ESP for an IKE daemon.
+/// ESP implementation of an IKE daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// The kernel's XFRM, through the plugin `kernel-netlink`.
@@ -19,7 +19,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// What this machine's kernel can do: an SA is installed in a namespace of its own, which goes away with it. That loads the
+    /// Abilities of this machine's kernel: an SA is installed in a namespace of its own, which goes
+    /// away with it. That loads the
     /// module where it is one.
     ///
     /// # Errors

@@ -10,14 +10,15 @@ use super::Kernel;
 const PLUGINS: &str = "random nonce drbg openssl curve25519 aes sha1 sha2 mgf1 hmac kdf gcm ccm chapoly \
                        pem pkcs1 pkcs8 x509 pubkey constraints revocation";
 
-/// What differs from one charon to another.
+/// Settings that differ between charons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Who does ESP.
+    /// The ESP implementation.
     pub kernel: Kernel,
     /// Peers that may begin at the same time, as after a power cut: they must not meet cookies.
     pub peers: u32,
-    /// How many of them may come from one address: those that a NAT hides, all from that of the NAT.
+    /// Peers of those that may come from one address: all peers behind a NAT come from the NAT's
+    /// address.
     pub peers_per_address: u32,
     /// Largest IP datagram of an IKE fragment, in bytes.
     pub fragment_size: u16,
@@ -25,11 +26,12 @@ pub struct Settings {
     pub userspace: Option<(String, u16)>,
     /// strongSwan's own values where it has its own: for comparisons.
     pub defaults: bool,
-    /// How much is written into the log, in strongSwan's levels: 1 is control flow, 2 is more of it, 3 dumps, 4 has secrets too.
+    /// Log level, as in strongSwan: 1 is control flow, 2 is more of it, 3 dumps, 4 has secrets too.
     pub log_level: u8,
     /// A plugin that is asked before all others, such as `ml` for its ML-KEM: for comparisons.
     pub asked_first: Option<&'static str>,
-    /// Whether a CHILD_SA goes into an IKE_SA that its connection has already, as strongSwan does by itself; without, one end sets up as many
+    /// True if a CHILD_SA goes into an IKE_SA that its connection has already, as strongSwan does
+    /// by itself; without, one end sets up as many
     /// IKE_SAs as a country has sites: for measurements.
     pub reuse_ike_sas: bool,
 }
@@ -60,7 +62,7 @@ impl Settings {
         let kernel = match self.kernel {
             // The second one keeps routes and addresses where the first does ESP.
             Kernel::Libipsec => "kernel-libipsec kernel-netlink",
-            // What does ESP for the engine of Bartizan is no charon's.
+            // The ESP plugin of Bartizan's engine is never a charon's.
             Kernel::Netlink | Kernel::Userspace => "kernel-netlink",
         };
         let first = self.asked_first.map(|plugin| format!("{plugin} ")).unwrap_or_default();

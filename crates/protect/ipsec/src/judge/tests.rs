@@ -126,7 +126,7 @@ fn an_sa_of_ah_or_without_a_cipher_is_not_protection_whatever_keyed_it() {
     // Were one to name a cipher, what wraps its packets would still be AH.
     sa.encryption = child(&[], "AES_GCM_16", "256").encryption;
     assert_eq!(word(&judge(&sa)), "not-encrypted");
-    // What was wrong before is said first.
+    // An earlier violation is reported first.
     let classical = refused(Violation::Classical, String::new());
     sa.key_exchanges.clear();
     assert_eq!(word(&of_child(&sa, false, &classical, Some(&policy))), "classical");

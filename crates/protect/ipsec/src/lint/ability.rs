@@ -1,11 +1,11 @@
-//! What one charon has no means for.
+//! Limits of one charon.
 
 use bartizan_deployment::{IkeAlgorithm, IkeEngine};
 use bartizan_registry::TransformKind;
 
 use crate::Charon;
 
-/// Octets of a message that charon takes where nobody set `max_packet` (strongswan.conf).
+/// Octets of a message that charon takes by default, without `max_packet` (strongswan.conf).
 pub(super) const MAX_PACKET: u16 = 10_000;
 
 /// That it lacks an algorithm, and what to do; none where it has it.

@@ -1,4 +1,4 @@
-//! What is wrong with the connections of a `swanctl.conf`.
+//! Flaws in the connections of a `swanctl.conf`.
 
 use super::ability::{self, MAX_PACKET};
 use super::{Classical, Protocol, Remark, Severity, proposals};
@@ -9,17 +9,17 @@ use crate::swanctl::{Place, Settings};
 /// A remark and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// Where it stands; of something that is missing, where its section begins.
+    /// Place of the flaw. For a missing setting, the start of its section.
     pub place: Place,
     /// The connection.
     pub connection: String,
     /// The CHILD_SA; none where it is about the IKE_SA.
     pub child: Option<String>,
-    /// What there is to say.
+    /// The remark.
     pub remark: Remark,
 }
 
-/// What is to be said of every connection, and what of it `charon` cannot do, where one was asked.
+/// Remarks on every connection, including the limits of `charon` if one was asked.
 #[must_use]
 pub fn file(settings: &Settings, charon: Option<&Charon>) -> Vec<Located> {
     let mut located = Vec::new();

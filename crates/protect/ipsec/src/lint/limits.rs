@@ -1,4 +1,5 @@
-//! What of a node's links the engine of Bartizan cannot do, known from the file alone.
+//! Requirements of a node's links beyond the abilities of Bartizan's engine, known from the file
+//! alone.
 
 use bartizan_deployment::{CopyDscp, DataPath, Deployment, External, IkeEngine, Interface, IpsecLink, Mode};
 
@@ -54,7 +55,7 @@ fn of_link(interface: &Interface, link: &IpsecLink, say: &mut dyn FnMut(Severity
             "leave `ike-dscp` out, or mark UDP 500 and 4500 by nftables",
         );
     }
-    // Whatever the policy of the day is: the key exchanges of the profile are what is asked for.
+    // The profile's key exchanges are checked, whatever policy is in effect on the day.
     let lacking = interface.policy.ipsec.key_exchanges.iter().filter(|exchange| {
         let mut methods = exchange.methods().iter();
         methods.any(|method| bartizan_ike::key_exchange(bartizan_wire::ike::KeyExchangeMethod(method.id())).is_none())

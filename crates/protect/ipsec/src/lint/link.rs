@@ -1,4 +1,4 @@
-//! What of a link one charon cannot do.
+//! Requirements of a link beyond the abilities of one charon.
 
 use bartizan_deployment::{IkeEngine, Interface, IpsecLink, KeyExchange, Mode, Selector, TrafficProtocol};
 use bartizan_registry::{Safety, signature};
@@ -9,7 +9,7 @@ use super::{Classical, Protocol, Remark, Severity, proposals};
 use crate::Charon;
 use crate::proposal;
 
-/// What is wrong with a link of the file, before this charon receives it.
+/// Flaws of a link of the file, before this charon receives it.
 #[must_use]
 pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Date) -> Vec<Remark> {
     let [one, other] = &interface.between;

@@ -13,7 +13,8 @@ use crate::xfrm::policy;
 /// Packets after which an SA with sequence numbers of 32 bits is rekeyed at the latest (RFC 4303, section 3.3.3).
 const PACKETS_OF_32_BITS: u64 = 1 << 31;
 
-/// How much of its life a CHILD_SA has left when its rekey begins, as a divisor: a tenth, as strongSwan has it for time.
+/// Remaining part of a CHILD_SA's life when its rekey begins, as a divisor: a tenth, as in
+/// strongSwan for time.
 const LEFT_FOR_REKEY: u64 = 10;
 
 /// Each child of a link with its name, seen from `node`.
@@ -56,7 +57,7 @@ pub(super) fn children(
     children.collect()
 }
 
-/// What all children of a link have in common.
+/// Common settings of all children of a link.
 fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, today: Date) -> Section {
     let policy = interface.policy.in_effect(today).ipsec;
     let long_numbers = link.extended_sequence_numbers && means.extended_sequence_numbers;

@@ -36,7 +36,7 @@ pub enum CredentialsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The configuration: a file does not hold what it should.
@@ -44,7 +44,7 @@ pub enum CredentialsError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw.
         cause: String,
     },
 }
@@ -60,7 +60,7 @@ impl CredentialsError {
     }
 }
 
-/// What a node proves itself with and what it trusts, DER. The key is wiped when dropped.
+/// A node's credentials and trust anchors, DER. The key is wiped when dropped.
 pub struct Credentials {
     leaf: Vec<u8>,
     between: Vec<Vec<u8>>,
@@ -209,7 +209,7 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// Where it cannot be written: an older list is accepted after the next restart then.
+    /// Fails if it cannot be written: an older list is accepted after the next restart then.
     pub fn remember_lists(&self) -> Result<(), CredentialsError> {
         let path = self.known_lists().unwrap_or(Path::new(""));
         self.newest.save().map_err(|error| unusable(path, error))

@@ -213,12 +213,12 @@ fn behind_nat_each_end_receives_its_own_address_and_where_it_reaches_the_other()
         ric.contains(&"# ric--mu to mu, waits: F1-C F1-C-2".to_owned()),
         "{ric:?}"
     );
-    // Where a NAT is before one end alone, the other follows what it hears.
+    // If a NAT is before one end alone, the other follows the addresses that it hears.
     let one = BEHIND_NAT.replace(", ric: 203.0.113.7", "");
     assert!(rendered("cu", "hybrid", &one, KERNEL).contains("mobike = no\n"));
 }
 
-/// What one end sends by a CHILD_SA the kernel of the other expects by it.
+/// Each CHILD_SA's outbound selectors match the inbound ones of the other end's kernel.
 #[test]
 fn of_children_that_are_of_the_same_packet_both_ends_ask_the_same_first() {
     let interfaces = "  - { kind: N4, between: [ric, cu], with: ipsec }\n";

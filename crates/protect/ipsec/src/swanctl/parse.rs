@@ -9,14 +9,16 @@ const DEEPEST: usize = 10;
 /// Values and sections of all files together.
 const MOST: usize = 100_000;
 
-/// What is included: the pattern as it is written and the file it stands in give the names and texts of the files that match.
+/// Resolver of includes: takes the pattern as written and the including file, and returns names and
+/// texts of the matching files.
 pub type Include<'a> = dyn FnMut(&str, &str) -> Result<Vec<(String, String)>, String> + 'a;
 
 /// Reads a configuration. `file` names it in places; `include` brings the text of what it includes.
 ///
 /// # Errors
 ///
-/// Where the text is not of the format, a reference leads nowhere or in a circle, or a bound is passed.
+/// Fails if the text is not of the format, a reference leads nowhere or in a circle, or a bound is
+/// passed.
 pub fn parse(file: &str, text: &str, include: &mut Include<'_>) -> Result<Settings, SyntaxError> {
     let mut root = Raw::default();
     let mut budget = MOST;
@@ -28,7 +30,7 @@ struct Reader<'a, 'b> {
     file: &'a str,
     rest: &'a str,
     line: u32,
-    /// How many files include this one.
+    /// Number of nested includes.
     depth: usize,
     budget: &'a mut usize,
     include: &'a mut Include<'b>,
@@ -72,7 +74,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
     }
 
-    /// What stands in a section, up to its `}`, which is left, or the end.
+    /// Reads the content of a section, up to its `}`, which is left, or the end.
     fn content(&mut self, section: &mut Raw, depth: usize) -> Result<(), SyntaxError> {
         loop {
             self.blank(true);

@@ -45,7 +45,8 @@ fn behind_nat_ike_passes_to_the_address_that_the_peer_is_reached_at_and_from_now
     ] {
         assert!(cu.contains(rule), "{rule}: {cu}");
     }
-    // What the RIC sends to a NAT's address is for none of the link's own, and so is not asked about.
+    // The RIC's packets to a NAT's address match no traffic of the link, and so are not asked
+    // about.
     let ric = script("ric");
     assert!(
         !ric.contains("udp sport") && ric.contains("goto leaving-cu-E2"),

@@ -21,7 +21,7 @@ const MARK: u32 = 1 << 31;
 /// and advertisement.
 const NEIGHBOURS: [u16; 4] = [133, 134, 135, 136];
 
-/// What a policy does with its packets.
+/// A policy's action on its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Does {
     Pass,
@@ -75,7 +75,7 @@ impl Policy {
         for line in text.lines() {
             let words = line.split_whitespace();
             match policies.last_mut() {
-                // What belongs to a policy is indented.
+                // Details of a policy are indented.
                 Some(last) if line.starts_with(char::is_whitespace) => last.extend(words),
                 _ => policies.push(words.collect()),
             }

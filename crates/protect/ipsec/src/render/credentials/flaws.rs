@@ -1,4 +1,4 @@
-//! What is wrong with a node's files although each can be read: what peers, or charon itself, would find later.
+//! Flaws of a node's readable files, which peers, or charon itself, would find later.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ const LONGEST: usize = 7;
 pub struct Flaw {
     /// The file it is in.
     pub file: PathBuf,
-    /// What is wrong.
+    /// The flaw.
     pub cause: String,
-    /// What to do.
+    /// Advice to the operator.
     pub hint: String,
-    /// What follows.
+    /// Consequence of the flaw.
     pub weight: Weight,
 }
 
-/// What follows from a flaw.
+/// Consequence of a flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// No link can come up by it: nothing is loaded.
@@ -38,7 +38,7 @@ pub enum Weight {
     Warning,
 }
 
-/// What a link asks of the files of its ends.
+/// Requirements of a link on the files of its ends.
 struct Asked {
     /// `E2 cu -- ric`.
     link: String,
@@ -60,7 +60,7 @@ fn asked(deployment: &Deployment, node: &str, now: SystemTime) -> Vec<Asked> {
 }
 
 impl Credentials {
-    /// What is wrong with these files of a node, read before, for its links at this time.
+    /// Flaws of a node's loaded files, for its links at this time.
     #[must_use]
     pub fn flaws(&self, files: &IpsecNode, deployment: &Deployment, node: &Node, now: SystemTime) -> Vec<Flaw> {
         let place = files.certificate.display().to_string();
@@ -160,7 +160,8 @@ impl Credentials {
         self.lists.lists.iter().filter(move |list| !is_absent(list))
     }
 
-    /// Whether the leaf leads to one of the roots by the certificates between. What is signed in a way that is not verified here is believed.
+    /// Returns true if the leaf leads to one of the roots by the certificates between. A signature
+    /// that cannot be verified here is believed.
     fn leads_to_a_root(&self) -> bool {
         let mut reached = vec![self.leaf.as_slice()];
         for _ in 0..LONGEST {
@@ -288,7 +289,8 @@ fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
     }]
 }
 
-/// Whether charon finds the identity in the certificate: DNS names without regard to case, addresses as such (RFC 4945, section 3.1).
+/// Returns true if charon finds the identity in the certificate: DNS names without regard to case,
+/// addresses as such (RFC 4945, section 3.1).
 fn carries(leaf: &Certificate, identity: &str) -> bool {
     leaf.names().iter().any(|name| {
         let value = name.strip_prefix("DNS:").or_else(|| name.strip_prefix("IP:"));

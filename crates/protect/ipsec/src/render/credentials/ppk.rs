@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, CredentialsError> 
     }
     text.retain(|byte| !byte.is_ascii_whitespace());
     let secret = HEXLOWER_PERMISSIVE.decode(&text).map(Zeroizing::new);
-    // What is wrong with a digit would show it.
+    // The cause of a wrong digit would show the digit.
     let secret = secret.map_err(|_| {
         unusable(
             path,

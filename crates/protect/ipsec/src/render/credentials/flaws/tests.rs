@@ -62,7 +62,7 @@ impl Place {
         Deployment::parse(&text, "e2.yaml", self.directory.path()).unwrap()
     }
 
-    /// What is found, with `crl` naming the list, by this policy.
+    /// Flaws under this policy, with `crl` naming the list.
     fn flaws_with(&self, policy: &str, crl: &str) -> Vec<Flaw> {
         let deployment = self.deployment(policy, crl);
         let node = deployment.node("cu").unwrap();
