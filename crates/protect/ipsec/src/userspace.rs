@@ -35,7 +35,7 @@ const MARK: u32 = 0x0200_0000;
 /// Messages of IKE that wait for the engine; further ones are lost as on the way, and sent again.
 const WAITING: usize = 256;
 
-/// What a node's device has carried and dropped, besides what its SAs count.
+/// Packets that a node's device has carried and dropped, in addition to its SAs' counts.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Packets that were routed to the device and are of no link.
@@ -60,7 +60,7 @@ pub(crate) struct Counters {
     pub(crate) written: AtomicU64,
 }
 
-/// How the ESP packets of a link travel.
+/// Path of a link's ESP packets.
 #[derive(Debug)]
 struct Way {
     socket: Arc<UdpSocket>,
@@ -68,7 +68,7 @@ struct Way {
     number: u32,
 }
 
-/// What the threads and the engine share.
+/// State that the threads and the engine share.
 #[derive(Debug)]
 struct Shared {
     tun: Tun,
@@ -80,11 +80,12 @@ struct Shared {
     /// Wakes the engine.
     wake: UnixStream,
     stop: AtomicBool,
-    /// The device was deleted by somebody else.
+    /// True once another process has deleted the device.
     gone: AtomicBool,
 }
 
-/// What was locked by a thread that panicked ends with the process; the engine reads it all the same.
+/// Locks a mutex. A panic of another thread ends the process, so a poisoned lock is read all the
+/// same.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -118,7 +119,7 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says, with what was tried.
+    /// The kernel's error, with the attempted action.
     pub fn start(device: &str, path_mtu: u16) -> Result<Self, Error> {
         let failed = |doing: &str| {
             let doing = doing.to_owned();
@@ -170,11 +171,11 @@ impl Userspace {
         self.shared.tun.name()
     }
 
-    /// Whether the device is still there.
+    /// Checks that the device is still there.
     ///
     /// # Errors
     ///
-    /// That somebody has deleted it: nothing passes any more.
+    /// An error if another process has deleted it: nothing passes any more.
     pub fn stands(&self) -> Result<(), Error> {
         match self.shared.gone.load(Ordering::Relaxed) {
             false => Ok(()),
@@ -182,7 +183,7 @@ impl Userspace {
         }
     }
 
-    /// What was dropped, each kind by its name.
+    /// Dropped packets, each kind by its name.
     #[must_use]
     pub fn dropped(&self) -> [(&'static str, u64); 6] {
         let Counters {
@@ -205,8 +206,8 @@ impl Userspace {
         .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
     }
 
-    /// How much was done at once, each number by its name: packets of the device, ESP packets and calls that sent them; calls that received,
-    /// datagrams, and packets that the device was given.
+    /// Batch sizes, each number by its name: packets of the device, ESP packets and calls that sent
+    /// them; calls that received, datagrams, and packets that the device was given.
     #[must_use]
     pub fn work(&self) -> [(&'static str, u64); 6] {
         let counters = &self.shared.counters;
@@ -225,7 +226,7 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn attach(&mut self, address: IpAddr, [ike, nat]: [&UdpSocket; 2]) -> io::Result<()> {
         mark_packets(ike, MARK)?;
         carry_tunnel(nat, MARK)?;
@@ -265,7 +266,7 @@ impl Userspace {
         std::mem::take(&mut *locked(&self.shared.asked)).into_iter().collect()
     }
 
-    /// What is readable when there is something to ask for.
+    /// Descriptor that becomes readable when there is something to ask for.
     #[must_use]
     pub fn woken(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
@@ -280,7 +281,7 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn require(&mut self, number: u32, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         self.routes.add(local, remote)?;
         locked(&self.shared.outgoing).require(number, traffic(local, remote));
@@ -291,17 +292,17 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn release(&mut self, number: u32, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         locked(&self.shared.outgoing).release(number, &traffic(local, remote));
         self.routes.remove(local, remote)
     }
 
-    /// Where the SAs of a link are installed.
+    /// Place where the SAs of a link are installed.
     ///
     /// # Errors
     ///
-    /// Where its address was not attached.
+    /// Fails if its address was not attached.
     pub fn associations(&self, path: xfrm::Path) -> Result<Of, Error> {
         let mut all = self.receiving.iter();
         let receiving = all
@@ -318,7 +319,7 @@ impl Userspace {
         })
     }
 
-    /// What an SA has done.
+    /// Traffic counters of an SA.
     #[must_use]
     pub fn counted(&self, number: u32, spi: u32, direction: Direction) -> Option<xfrm::Counted> {
         let counted = match direction {
@@ -343,7 +344,7 @@ impl Userspace {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn fit(&mut self, longest: impl Iterator<Item = u16>) -> Result<(), Error> {
         let Some(mtu) = longest.min() else { return Ok(()) };
         if mtu != self.mtu.swap(mtu, Ordering::Relaxed) {
@@ -437,7 +438,7 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // Where it is full the engine wakes in any case.
+        // A full pipe wakes the engine in any case.
         let _ = (&self.wake).write(&[0]);
     }
 }

@@ -43,22 +43,24 @@ const ALERT: &str = "alert";
 /// charon's log: the only place that says how peers proved themselves and how IKE messages went.
 const LOG: &str = "log";
 
-/// How long charon may take to answer the watch.
+/// Time limit of charon's answers to the watch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long events are waited for before the rest is seen to.
+/// Wait for events before the other work is done.
 const TURN: Duration = Duration::from_millis(200);
 
-/// How often all SAs are looked at anew: exceptions expire while SAs stand, and what was missed is found.
+/// Interval between checks of all SAs: exceptions expire while SAs stand, and missed events are
+/// found.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// How long the record of an IKE_SA waits for what charon's log tells of it: the log comes a moment after the event.
+/// Time that the record of an IKE_SA waits for charon's log: the log comes a moment after the
+/// event.
 const TELL: Duration = Duration::from_millis(500);
 
-/// How long the watch waits between attempts to reach a charon that is away.
+/// Wait between attempts to reach a charon that is away.
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// What the watch has to say while it runs.
+/// Reports of the running watch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice<'a> {
@@ -82,7 +84,7 @@ pub enum Notice<'a> {
     Silent(&'a Silence),
     /// It does again.
     Answers(&'a Silence),
-    /// Of several IKE_SAs of this connection that stood side by side all but one are deleted.
+    /// Several IKE_SAs of this connection stood side by side, and all but one are deleted.
     Converges(&'a str),
 }
 
@@ -110,7 +112,7 @@ pub struct Silence {
     pub peer: String,
     /// The first retransmission.
     pub since: SystemTime,
-    /// How often charon has sent the same again.
+    /// Number of charon's retransmissions of the same message.
     pub retransmissions: u32,
     /// Its IKE_SA stands; else it is being set up.
     pub stands: bool,
@@ -125,11 +127,11 @@ pub struct Sighting {
     pub child: Option<String>,
     /// The node at the other end.
     pub peer: Option<String>,
-    /// How it came about.
+    /// Cause of the SA.
     pub cause: Cause,
     /// Its key exchanges in a sentence.
     pub keyed_by: String,
-    /// What the policy says.
+    /// The policy's verdict.
     pub verdict: Verdict,
 }
 
@@ -144,15 +146,15 @@ pub struct Watch<'a> {
     logged: Logged,
     /// Records that wait for charon's log.
     unreported: Vec<Unreported>,
-    /// What is to be gone, and since when.
+    /// SAs to be deleted, and since when.
     condemned: Vec<Condemned>,
-    /// What was refused and waits for charon's log.
+    /// Refusals that wait for charon's log.
     troubles: Vec<Trouble>,
-    /// What a notice was given of.
+    /// Subjects of earlier notices.
     said: Said,
-    /// What ended and waits for charon's log.
+    /// Ended SAs that wait for charon's log.
     partings: Vec<Parting>,
-    /// Who does not answer.
+    /// Peers that do not answer.
     silences: DeadPeers,
     /// Which stand side by side.
     doubled: Doubled,
@@ -168,7 +170,7 @@ struct Unreported {
     id: u32,
     since: Instant,
     record: bartizan_ledger::IkeSa,
-    /// What ended of it in the meantime: it is written after it.
+    /// Its SAs that ended in the meantime: they are written after it.
     closed: Vec<SaClosed>,
 }
 

@@ -24,7 +24,7 @@ pub use policy::is_same;
 use codes::{ANY_VERSION, ESP, EXTENDED};
 use layout::{COUNTED, FAILED, Layout, REQID, STATE, family, mode};
 
-/// What the kernel does not do.
+/// Failures of the kernel's IPsec.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot, or this does not ask it to.
@@ -36,7 +36,7 @@ pub enum Error {
     /// It refuses.
     #[error("{doing}: {source}")]
     Refused {
-        /// What was asked.
+        /// The attempted action.
         doing: &'static str,
         /// Why not.
         #[source]
@@ -60,9 +60,9 @@ pub enum Direction {
 /// The ends of a link, and what its SAs and policies have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
-    /// Where ESP packets come from that this end sends.
+    /// Source address of the ESP packets that this end sends.
     pub local: IpAddr,
-    /// Where they go.
+    /// Their destination address.
     pub remote: IpAddr,
     /// The peer's UDP port where ESP is carried in UDP.
     pub remote_port: u16,
@@ -70,11 +70,12 @@ pub struct Path {
     pub reqid: u32,
     /// Packets that may arrive out of order; a multiple of 32.
     pub window: u16,
-    /// Whether the network card with the local address may encrypt and decrypt. One that cannot leaves it to the kernel.
+    /// True if the network card with the local address may encrypt and decrypt. One that cannot
+    /// leaves it to the kernel.
     pub offload: bool,
 }
 
-/// What an SA has done.
+/// Traffic counters of an SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     /// Bytes of the packets that it protects.
@@ -101,7 +102,7 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// What the kernel says, and where it has no such algorithm.
+    /// The kernel's error, and an error if it has no such algorithm.
     pub fn install(&self, child: &Child, direction: Direction) -> Result<(), Error> {
         let (source, destination) = self.ends(direction);
         let (spi, keys) = match direction {
@@ -163,7 +164,7 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove(&self, spi: u32, direction: Direction) -> Result<(), Error> {
         let request = Request::new(Family::Xfrm, codes::DELETE_STATE, &self.named(spi, direction));
         match request.order(0) {
@@ -173,11 +174,11 @@ impl Path {
         }
     }
 
-    /// What an SA has done; none where the kernel has no such SA.
+    /// Traffic counters of an SA. None if the kernel has no such SA.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn counted(&self, spi: u32, direction: Direction) -> Result<Option<Counted>, Error> {
         let request = Request::new(Family::Xfrm, codes::GET_STATE, &self.named(spi, direction));
         let mut counted = None;
@@ -259,7 +260,7 @@ fn algorithm(name: &str, icv: Option<u8>, key: &[u8]) -> Zeroizing<Vec<u8>> {
     whole
 }
 
-/// What `xfrm_usersa_info` counts.
+/// Parses the counters of `xfrm_usersa_info`.
 fn read(state: &[u8]) -> Option<Counted> {
     let long = |at: usize| Some(u64::from_ne_bytes(*state.get(at..)?.first_chunk()?));
     let word = |at: usize| Some(u32::from_ne_bytes(*state.get(at..)?.first_chunk()?));

@@ -218,7 +218,7 @@ fn behind_nat_each_end_receives_its_own_address_and_where_it_reaches_the_other()
     assert!(rendered("cu", "hybrid", &one, KERNEL).contains("mobike = no\n"));
 }
 
-/// Each CHILD_SA's outbound selectors match the inbound ones of the other end's kernel.
+/// The peer's kernel accepts a packet only in the CHILD_SA in which this end sends it.
 #[test]
 fn of_children_that_are_of_the_same_packet_both_ends_ask_the_same_first() {
     let interfaces = "  - { kind: N4, between: [ric, cu], with: ipsec }\n";

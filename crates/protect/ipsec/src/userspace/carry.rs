@@ -16,9 +16,10 @@ use bartizan_wire::udp::{Encapsulated, encapsulated};
 
 use super::{Shared, Way, locked};
 
-/// How often it is looked at whether a thread is to end.
+/// Interval between checks of a thread's stop condition.
 const TURN: Duration = Duration::from_millis(100);
-/// How often a thread that finds nothing to read lets others run and looks again, before it sleeps. Being woken takes longer than most packets take to
+/// Times that a thread that finds nothing to read lets others run and looks again, before it
+/// sleeps. Being woken takes longer than most packets take to
 /// come, on a virtual processor above all; a thread that sleeps only then answers within them.
 const AWAKE: u32 = 32;
 /// Packets that are read before the end is looked for.
@@ -34,7 +35,7 @@ fn add(counter: &AtomicU64, more: usize) {
     counter.fetch_add(more as u64, Ordering::Relaxed);
 }
 
-/// How a thread waits for what it reads.
+/// A thread's wait for its input.
 struct Wait {
     /// Times that it has looked in vain.
     vain: u32,
@@ -146,7 +147,7 @@ impl Shared {
     }
 
     fn write(&self, parts: [&[u8]; 2]) {
-        // What the kernel does not take is lost as on the way.
+        // A packet that the kernel refuses counts as lost on the way.
         if self.tun.write(parts).is_ok() {
             count(&self.counters.written);
         }
@@ -200,7 +201,7 @@ impl Receiver {
                     local: self.local,
                     remote: from,
                 };
-                // Where too many wait it is lost, and sent again.
+                // If too many wait, the message is lost, and sent again.
                 if self.messages.try_send((ends, message.to_vec())).is_ok() {
                     self.shared.wake();
                 }

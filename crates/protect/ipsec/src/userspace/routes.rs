@@ -1,4 +1,5 @@
-//! What leads packets of the links to the device: a routing table of its own, and rules that lead to that.
+//! Routes of the links' packets to the device: a routing table of its own, and rules that lead to
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +16,7 @@ use super::rule::{Network, Rule, rules};
 use crate::reqid::fingerprint;
 use crate::xfrm::Error;
 
-/// How long `ip` may take.
+/// Time limit of `ip`.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// From linux/rtnetlink.h: the maker of routes that no daemon has made; the attribute with an
 /// interface's own address, and bytes in front of the attributes of an address.
@@ -193,7 +194,8 @@ impl Routes {
     /// get the address of this host that the rule is for, where there is one. Rules of IPv6 have a flag for that.
     fn lead_unbound(&mut self, rule: &Rule) -> Result<(), Error> {
         let unbound = rule.unbound();
-        // Where all of the world is behind the peer, what has no sender yet is not the link's alone.
+        // If the peer's side is the whole address space, packets without a source address are not
+        // the link's alone.
         if rule.to.bits == 0 || self.rules.contains(&unbound) {
             return Ok(());
         }
@@ -308,7 +310,7 @@ impl Drop for Routes {
     fn drop(&mut self) {
         let table = self.table();
         for rule in &self.rules {
-            // Where it fails, it leads to a device that is gone.
+            // A rule that cannot be removed leads to a device that is gone.
             let _ = rule.of_kernel(table).remove();
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Rule {
     pub(super) to: Network,
     /// Zero for all.
     protocol: u8,
-    /// Of sender and receiver.
+    /// Ports of sender and receiver.
     ports: [(u16, u16); 2],
 }
 

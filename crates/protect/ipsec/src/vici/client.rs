@@ -24,7 +24,7 @@ const READ: usize = 16 * 1024;
 pub struct Event {
     /// Its name, `child-rekey`.
     pub name: String,
-    /// What it tells.
+    /// Its content.
     pub message: Message,
 }
 
@@ -46,7 +46,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Error::Absent`] where nobody listens, [`Error::Socket`] where this user may not connect, [`Error::Stalled`] where charon takes
+    /// [`Error::Absent`] if no process listens, [`Error::Socket`] if this user may not connect,
+    /// [`Error::Stalled`] if charon takes
     /// no more connections, as one that is stopped after a handful.
     pub fn connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
         let stream = connect_unix(socket, patience).map_err(|source| match source.kind() {
@@ -282,7 +283,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// What is left of it; never zero, which a socket would take for no bound.
+    /// Remaining time. Never zero, which a socket would take for no bound.
     fn left(&self) -> Result<Duration, Error> {
         let left = self.at.saturating_duration_since(Instant::now());
         if left.is_zero() {

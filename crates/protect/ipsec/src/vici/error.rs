@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::message::{Malformed, TooLong};
 
-/// What can go wrong between us and charon.
+/// Failures between this process and charon.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The environment: nobody listens on the socket.
+    /// The environment: no process listens on the socket.
     #[error("no charon answers on {}", socket.display())]
     Absent {
         /// The socket that was tried.
@@ -21,7 +21,7 @@ pub enum Error {
     Socket {
         /// The socket that was tried.
         socket: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// charon understood and said no.
@@ -43,15 +43,15 @@ pub enum Error {
     Stalled {
         /// The command.
         command: String,
-        /// How long it was waited for.
+        /// Time limit of the answer.
         within: Duration,
     },
-    /// What came is not VICI, or not an answer.
+    /// The bytes are not VICI, or not an answer.
     #[error("what answers {command} is no charon: {cause}")]
     Nonsense {
         /// The command.
         command: String,
-        /// What was wrong.
+        /// The flaw.
         cause: Malformed,
     },
     /// charon closed the connection before it answered.
@@ -66,7 +66,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether another connection to the same socket may do better: charon was away, not of another mind.
+    /// Returns true if another connection to the same socket may do better: charon was away, and
+    /// did not refuse.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Died { .. } | Self::Stalled { .. })

@@ -47,7 +47,7 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// Where a length is out of bounds or the bytes are no packet.
+    /// Fails if a length is out of bounds or the bytes are no packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet>, Malformed> {
         let Some((length, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Frames {
             });
         }
         let Some(packet) = rest.get(..length) else {
-            // What was read is not kept besides what is waited for.
+            // Consumed bytes are dropped while more are awaited.
             self.bytes.drain(..self.at);
             self.at = 0;
             return Ok(None);

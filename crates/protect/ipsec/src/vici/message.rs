@@ -20,7 +20,7 @@ const DEEPEST: usize = 16;
 pub struct Malformed {
     /// Offset in the message or packet.
     pub at: usize,
-    /// What is wrong there.
+    /// The flaw.
     pub reason: &'static str,
 }
 
@@ -137,7 +137,7 @@ impl Section {
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// Where `bytes` begins in what errors count in.
+    /// Offset of `bytes` in the input that errors count in.
     pub(super) start: usize,
 }
 

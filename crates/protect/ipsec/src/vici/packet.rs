@@ -39,7 +39,7 @@ pub enum Packet {
     Event {
         /// Its name, `child-rekey`.
         name: String,
-        /// What it tells.
+        /// Its content.
         message: Section,
     },
 }
@@ -80,7 +80,7 @@ impl Packet {
     ///
     /// # Errors
     ///
-    /// Where the bytes are no packet.
+    /// Fails if the bytes are no packet.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader { bytes, at: 0, start: 0 };
         let Some(number) = reader.byte() else {
@@ -107,7 +107,7 @@ impl Packet {
                 return Err(reader.malformed("no packet has this number"));
             }
         };
-        // What carries no message ends where it ends.
+        // Packets without a message must end here.
         match packet {
             Self::Request { .. } | Self::Response(_) | Self::Event { .. } => Ok(packet),
             _ if reader.at == bytes.len() => Ok(packet),

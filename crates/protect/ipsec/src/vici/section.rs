@@ -15,7 +15,7 @@ pub struct Section {
     entries: Vec<(String, Value)>,
 }
 
-/// What stands behind a name.
+/// Value of a name.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
     /// Bytes, mostly text. Wiped when dropped: a private key is one of them.
@@ -65,7 +65,7 @@ impl Section {
         self.entries.push((name.into(), value));
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if it has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -97,7 +97,7 @@ impl Section {
         std::str::from_utf8(self.data(name)?).ok()
     }
 
-    /// Whether the value of this name is `yes`, as charon writes it.
+    /// Returns true if the value of this name is `yes`, as charon writes it.
     #[must_use]
     pub fn is_yes(&self, name: &str) -> bool {
         self.data(name) == Some(b"yes")

@@ -1,9 +1,11 @@
-//! One IKE_SA for each connection: where both ends begin at once, to set up or to authenticate anew, or where a peer has forgotten one and
+//! One IKE_SA for each connection: when both ends begin at once, to set up or to authenticate anew,
+//! or when a peer has forgotten one and
 //! does not say so (`unique` of the connection is `never`), two come to stand.
 //!
 //! Two would go on side by side: charon compares none with the others. Packets then leave in the CHILD_SA that was installed last, which may
 //! be another one at each end. The end that the file names as initiator deletes all but the one it sends in itself: the peer answers the deletion
-//! after it has stopped to send in the others. Where they go on to stand, nobody watches there, or the peer has forgotten them, and the other end
+//! after it has stopped to send in the others. If they go on to stand, no watch runs there, or the
+//! peer has forgotten them, and the other end
 //! does the same.
 
 use std::collections::HashMap;
@@ -16,16 +18,18 @@ use super::{Notice, Watch, ending, track};
 use crate::sa::IkeSa;
 use crate::vici::{Client, Error, Section};
 
-/// How often it is looked at which one is to stay.
+/// Interval between checks which one is to stay.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long the end that does not decide leaves it to the other: several times of what that takes.
+/// Time that the end that does not decide leaves to the other: several times the time that it
+/// needs.
 const LEFT_TO_THE_OTHER: Duration = Duration::from_secs(4 * track::OVERLAP.as_secs());
 
-/// How long a peer may take to answer the deletion: it answers in the IKE_SA that stays, and where it does not in this one it has forgotten it.
+/// Time limit of the peer's answer to the deletion: it answers in the IKE_SA that stays, and if it
+/// does not in this one it has forgotten it.
 const FORGOTTEN: Duration = Duration::from_secs(3);
 
-/// What is known of IKE_SAs that stand side by side.
+/// State of IKE_SAs that stand side by side.
 #[derive(Debug, Default)]
 pub(super) struct Doubled {
     deleted: HashMap<u32, Deletion>,
@@ -102,7 +106,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Whether the peer answers in one IKE_SA of a connection, and not in another: it will not delete what it does not know any more.
+    /// Returns true if the peer answers in one IKE_SA of a connection, and not in another: it will
+    /// not delete an SA that it does not know any more.
     fn is_partly_silent(&self, connection: &str) -> bool {
         let mut ids = self.tracked.of(connection);
         self.silences.is_answered(connection, &self.tracked) && ids.any(|id| self.silences.is_silent(id))

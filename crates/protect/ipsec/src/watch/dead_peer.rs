@@ -15,26 +15,27 @@ use crate::sa::IkeSa;
 /// Retransmissions without an answer from which on a peer counts as silent: one may be lost on the way.
 const SILENT: u32 = 2;
 
-/// What is known of messages without an answer.
+/// State of messages without an answer.
 #[derive(Debug, Default)]
 pub(super) struct DeadPeers {
     /// By charon's number of the IKE_SA, established or not.
     unanswered: HashMap<u32, Silence>,
-    /// Of IKE_SAs that were given up, by connection: their peers have not answered since.
+    /// IKE_SAs that were given up, by connection: their peers have not answered since.
     given_up: HashMap<String, Silence>,
     /// Those that a notice was given of, by connection.
     noticed: HashMap<String, Silence>,
 }
 
 impl DeadPeers {
-    /// Whether messages of this IKE_SA have gone unanswered for so often that its peer counts as silent.
+    /// Returns true if messages of this IKE_SA have gone unanswered for so often that its peer
+    /// counts as silent.
     pub(super) fn is_silent(&self, id: u32) -> bool {
         self.unanswered
             .get(&id)
             .is_some_and(|silence| silence.retransmissions >= SILENT)
     }
 
-    /// Whether a message to the peer of this connection was answered last, by whichever IKE_SA.
+    /// Returns true if the last message to the peer of this connection was answered, in any IKE_SA.
     pub(super) fn is_answered(&self, connection: &str, tracked: &Tracked) -> bool {
         self.of(connection, tracked).is_none()
     }
@@ -69,7 +70,7 @@ impl DeadPeers {
                 self.given_up.entry(connection.to_owned()).or_insert(silence);
             }
             (Why::PeerLost, None) => {}
-            // Nobody waits for an answer any more, which is not to say that there was one.
+            // No IKE_SA waits for an answer any more, which does not mean that there was one.
             _ => {
                 self.given_up.remove(connection);
                 self.noticed.remove(connection);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bartizan_ledger::{EspSpi, SaClosed, Why};
 
-/// What charon's lines contain, of which kind of SA they are, and what they mean.
+/// Signs in charon's lines, each with the kind of its SA and its meaning.
 const SIGNS: [(&str, Of, Why); 8] = [
     (NOT_ANEW, Of::Ike, Why::Expired),
     (FORGOTTEN, Of::Ike, Why::PeerRestarted),
@@ -21,10 +21,12 @@ const SIGNS: [(&str, Of, Why); 8] = [
 /// Words of Bartizan's engine for an IKE_SA that ends with the authentication of its peer.
 pub(crate) const NOT_ANEW: &str = "was not authenticated anew";
 
-/// What is put down of an IKE_SA whose lifetime is over: charon raises an alert, and logs that it deletes it.
+/// Recorded text for an IKE_SA whose lifetime is over: charon raises an alert, and logs that it
+/// deletes it.
 pub(super) const LIFETIME: &str = "the lifetime of the IKE_SA is over";
 
-/// What is put down of an IKE_SA whose deletion the peer has not answered, while it answers in another.
+/// Recorded text for an IKE_SA whose deletion the peer has not answered, while it answers in
+/// another.
 pub(super) const FORGOTTEN: &str = "the peer does not answer in this IKE_SA, and does in a newer one";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ enum Of {
     Child,
 }
 
-/// Whether a line of charon's log tells why something ended.
+/// Returns true if a line of charon's log gives the reason of an end.
 pub(super) fn tells(line: &str) -> bool {
     SIGNS.iter().any(|(sign, _, _)| line.contains(sign))
 }
@@ -47,11 +49,11 @@ pub(super) struct Parting {
     /// The IKE_SA ended, not a CHILD_SA of it alone.
     pub(super) whole: bool,
     pub(super) connection: String,
-    /// What ended, each with what names a CHILD_SA.
+    /// Ended SAs, each with the name of its CHILD_SA.
     pub(super) closed: Vec<(Option<Name>, SaClosed)>,
 }
 
-/// What names a CHILD_SA in charon's log.
+/// Identification of a CHILD_SA in charon's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     /// The name in the configuration.

@@ -1,4 +1,4 @@
-//! Which connections a node's charon should have, and under which policy and between whom each SA stands.
+//! Expected connections of a node's charon, with the policy and the two ends of each SA.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::judge;
 use crate::render::{Child, Connection};
 use crate::sa::{ChildSa, IkeSa};
 
-/// What is expected of a connection.
+/// Expectation of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// Its name in charon.
@@ -20,26 +20,26 @@ pub struct Expectation {
     pub peer: String,
     /// The policy of its IKE_SA.
     pub policy: Policy,
-    /// Between whom; none where nobody says.
+    /// Its two ends. None if the configuration does not name them.
     pub ends: Option<Ends>,
-    /// Whether this end decides which of two IKE_SAs that stand side by side stays.
+    /// True if this end decides which of two IKE_SAs that stand side by side stays.
     pub decides: bool,
     /// Its CHILD_SAs.
     pub children: Vec<ExpectedChild>,
 }
 
-/// Between whom an IKE_SA stands.
+/// The two ends of an IKE_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
     /// The address of this end.
     pub local: IpAddr,
     /// That of the other as it is seen from here; none where the file does not know it, and any is right.
     pub remote: Option<IpAddr>,
-    /// What the peer has proven to be.
+    /// The peer's authenticated identity.
     pub identity: String,
 }
 
-/// What is expected of a CHILD_SA.
+/// Expectation of a CHILD_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedChild {
     /// Its name in charon.
@@ -48,14 +48,14 @@ pub struct ExpectedChild {
     pub interface: InterfaceKind,
     /// Its policy.
     pub policy: Policy,
-    /// How and for which packets; none where nobody says.
+    /// Its mode and traffic. None if the configuration does not give them.
     pub form: Option<Form>,
 }
 
-/// How and for which packets a CHILD_SA is.
+/// Mode and traffic of a CHILD_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
-    /// How packets are wrapped.
+    /// IPsec mode of its packets.
     pub mode: Mode,
     /// Which packets at most, by their end here and there.
     pub traffic: [Vec<TrafficSelector>; 2],
@@ -84,13 +84,14 @@ impl Expectation {
 pub struct Expectations(Vec<Expectation>);
 
 impl Expectations {
-    /// Of these connections.
+    /// Expects these connections.
     #[must_use]
     pub fn new(connections: Vec<Expectation>) -> Self {
         Self(connections)
     }
 
-    /// Of connections as they were rendered for `node`. One that the file does not have is left out.
+    /// Expects connections as they were rendered for `node`. One that the file does not have is
+    /// left out.
     #[must_use]
     pub fn of_deployment(deployment: &Deployment, node: &str, connections: &[Connection]) -> Self {
         let policy = |connection: &Connection, kind: Option<InterfaceKind>| {
@@ -127,7 +128,7 @@ impl Expectations {
         Self(expectations.collect())
     }
 
-    /// What is expected of the connection of this name.
+    /// Expectation of the connection of this name.
     #[must_use]
     pub fn of(&self, connection: &str) -> Option<&Expectation> {
         self.0.iter().find(|known| known.connection == connection)
@@ -138,7 +139,7 @@ impl Expectations {
         self.0.iter()
     }
 
-    /// What the policy in effect on this day, and the rest of the file, says of an IKE_SA.
+    /// Verdict of the policy in effect on this day, and of the rest of the file, on an IKE_SA.
     #[must_use]
     pub fn judge_ike(&self, sa: &IkeSa, today: Date) -> Verdict {
         let expected = self.of(&sa.connection);

@@ -1,4 +1,4 @@
-//! What charon's events tell the watch.
+//! Effects of charon's events on the watch.
 
 use bartizan_ledger::{Cause, Why};
 

@@ -1,4 +1,4 @@
-//! What stands is recorded once, and judged by the policy of the day as often as it is seen.
+//! Records each established SA once, and judges it by the policy of the day as often as it is seen.
 
 use std::time::Instant;
 
@@ -129,7 +129,7 @@ impl Watch<'_> {
         let expectation = self.expectations.of(&sa.connection);
         let expected = expectation.and_then(|expectation| expectation.child(&child.name));
         let policy = expected.map(|expected| expected.policy.in_effect(today));
-        // What was seen to be rekeyed stays so, however it is met again.
+        // An SA that was seen to be rekeyed stays so, however it is met again.
         let rekeyed = cause == Cause::Rekey || self.tracked.was_rekeyed(sa.id, child) || sa.keyed_later(child);
         let verdict = self.expectations.judge_child(sa, child, rekeyed, today);
         let sighting = Sighting {
@@ -163,7 +163,8 @@ impl Watch<'_> {
         notice: &mut dyn FnMut(Notice<'_>),
     ) {
         let (Verdict::Refused { .. }, Some(breach)) = (&sighting.verdict, breach) else {
-            // What belongs to no interface of the file belongs to somebody else: it is recorded and left alone.
+            // An SA of no interface of the file belongs to another program: it is recorded and left
+            // alone.
             notice(Notice::Stands(sighting));
             return;
         };
@@ -176,7 +177,7 @@ impl Watch<'_> {
     }
 }
 
-/// What a policy asks for where an SA breaks it.
+/// The policy's action on an SA that breaks it.
 fn breach(policy: Option<&Policy>) -> Option<Breach> {
     policy.map(|policy| policy.ipsec.breach)
 }

@@ -1,4 +1,4 @@
-//! What only charon's log tells: how peers proved themselves, and how IKE messages went.
+//! Facts that only charon's log has: the peers' authentication, and the exchange of IKE messages.
 //!
 //! Its lines are for people and may change from version to version: what is not understood is left out, and the record says that
 //! it was not seen.
@@ -22,20 +22,20 @@ const CHAIN: usize = 8;
 /// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
 const AT_MOST: usize = 4096;
 
-/// What was reported of an IKE_SA.
+/// Log entries of an IKE_SA.
 #[derive(Debug, Clone)]
 pub(crate) struct SaLog {
     /// When it was first heard of.
     pub(crate) begun: Instant,
     pub(crate) messages: Messages,
-    /// How we proved ourselves, in charon's words.
+    /// Our authentication, in charon's words.
     pub(crate) local: Option<String>,
-    /// How the peer did.
+    /// The peer's authentication.
     pub(crate) peer: Option<String>,
     /// Signature algorithms of our certificates and of the peer's; only the engine of Bartizan
     /// reports them.
     pub(crate) chains: [Vec<String>; 2],
-    /// What said why something was refused, or ended.
+    /// Lines with the reason of a refusal or an end.
     pub(crate) lines: VecDeque<String>,
     /// Fragments of the message that goes out, or comes in, next.
     splitting: u64,
@@ -63,7 +63,8 @@ impl Logged {
         self.0.entry(id).or_insert_with(SaLog::begin).keep(line);
     }
 
-    /// What was said of refusals until now has been made use of. What was said of an end stays: the refusal of what was to take the place of
+    /// Refusals that were logged until now have been used. Lines about an end stay: the refusal of
+    /// what was to take the place of
     /// an SA that expired comes in the same moment, and its record may be the first.
     pub(crate) fn turn_over(&mut self, id: u32) {
         if let Some(sa_log) = self.0.get_mut(&id) {
@@ -123,7 +124,7 @@ impl SaLog {
         }
     }
 
-    /// What the one before has proven holds, where it has not proven anything of its own.
+    /// The predecessor's authentication still holds for an IKE_SA without one of its own.
     fn take_over(&mut self, before: &Self) {
         self.local = self.local.take().or_else(|| before.local.clone());
         self.peer = self.peer.take().or_else(|| before.peer.clone());

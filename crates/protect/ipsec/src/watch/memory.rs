@@ -1,7 +1,8 @@
-//! What a watch leaves for `status` to read: the last refusal of each link, the last end, and since when there is no answer.
+//! A watch's memory, which `status` reads: the last refusal of each link, the last end, and since
+//! when there is no answer.
 //!
 //! charon itself keeps none of it. The file is next to the locks, in a directory of root's, and is of use only as long as its writer
-//! holds the lock next to it: what nobody watches is not reported from memory.
+//! holds the lock next to it: without a running watch, nothing is reported from memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive;
 
-/// How often another watch of the same charon is looked at whether it has ended.
+/// Interval between checks that another watch of the same charon has ended.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What is remembered of a node's links.
+/// Memory of a node's links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
     /// By connection.
@@ -26,14 +27,14 @@ pub struct Remembered {
     pub unknown: Option<Refused>,
 }
 
-/// What is remembered of a link.
+/// Memory of a link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfLink {
     /// Since when the peer gives no answer, in microseconds since 1970.
     pub no_answer_since_us: Option<u64>,
-    /// What was refused last.
+    /// The last refusal.
     pub last_refusal: Option<Refused>,
-    /// How an SA of it ended last, by a rekey excepted.
+    /// The last end of one of its SAs, except by a rekey.
     pub last_end: Option<Ended>,
 }
 
@@ -58,7 +59,7 @@ pub struct Ended {
     pub detail: Option<String>,
 }
 
-/// What is remembered, and where it is kept.
+/// The memory, and its place.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     kept: Remembered,
@@ -138,11 +139,12 @@ impl Drop for Memory {
     }
 }
 
-/// What the watch over the charon behind `socket` remembers; none where none runs.
+/// Memory of the watch over the charon behind `socket`. None if no watch runs.
 #[must_use]
 pub fn remembered(socket: &Path) -> Option<Remembered> {
     let file = file_of(socket)?;
-    // Whoever gets the lock is alone. A moment's hold keeps no watch out: it tries again.
+    // A successful lock means that no watch runs. A moment's hold keeps no watch out: it tries
+    // again.
     let text = fs::read(&file).ok()?;
     match FileLock::take(&lock_path(&file), Duration::ZERO, || ()) {
         Ok(None) => serde_json::from_slice(&text).ok(),
@@ -150,7 +152,7 @@ pub fn remembered(socket: &Path) -> Option<Remembered> {
     }
 }
 
-/// Where it is kept.
+/// Path of the memory's file.
 pub(super) fn file_of(socket: &Path) -> Option<PathBuf> {
     let lock = drive::Lock::place(socket).ok()?;
     Some(with(&lock, ".watch.json"))

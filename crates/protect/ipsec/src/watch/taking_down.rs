@@ -1,4 +1,4 @@
-//! What breaks its policy is taken down; what is no more is closed in the ledger.
+//! Deletes SAs that break their policy, and closes SAs that are gone in the ledger.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use super::ending::{self, Parting};
 use super::{Notice, Parted, Sighting, TELL, Watch};
 use crate::vici::{Client, Error, Section};
 
-/// How long a CHILD_SA may take to be deleted together with the peer before its IKE_SA is destroyed without asking.
+/// Time limit for the deletion of a CHILD_SA together with the peer before its IKE_SA is destroyed
+/// without asking.
 const ESCALATE: Duration = Duration::from_secs(1);
 
 /// An SA that is to be gone, and since when.

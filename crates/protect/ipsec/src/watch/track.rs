@@ -1,4 +1,4 @@
-//! What the watch knows of the SAs that stand, and the records it writes of them.
+//! The watch's state of established SAs, and the records it writes of them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,7 +10,8 @@ use super::ending::Name;
 use super::expectation::Expectation;
 use crate::sa::{ChildSa, IkeSa};
 
-/// How long two IKE_SAs stand side by side in a re-authentication, at most: the old one is deleted when the new one stands.
+/// Longest overlap of two IKE_SAs in a re-authentication: the old one is deleted when the new one
+/// stands.
 pub(super) const OVERLAP: Duration = Duration::from_secs(3);
 
 /// SAs by charon's numbers.
@@ -50,7 +51,8 @@ impl Ike {
 }
 
 impl Tracked {
-    /// How an IKE_SA that charon reports, and the CHILD_SAs set up with it, came about: together with an older one to the same peer it is
+    /// Cause of an IKE_SA that charon reports, and of the CHILD_SAs set up with it: together with
+    /// an older one to the same peer it is
     /// a re-authentication.
     pub(super) fn cause_of(&self, sa: &IkeSa) -> Cause {
         let mut others = self.0.iter().filter(|(id, _)| **id < sa.id);
@@ -61,7 +63,8 @@ impl Tracked {
         }
     }
 
-    /// How it ends where another to the same peer stands: a newer one has taken its place, or they have stood side by side.
+    /// Reason of its end if another to the same peer stands: a newer one has taken its place, or
+    /// they have stood side by side.
     pub(super) fn replaced(&self, id: u32) -> Option<Why> {
         let this = self.0.get(&id)?;
         let others = self.0.iter().filter(|(other, _)| **other != id);
@@ -78,7 +81,7 @@ impl Tracked {
         }
     }
 
-    /// Whether an IKE_SA of this connection stands, other than the one of this number.
+    /// Returns true if an IKE_SA of this connection stands, other than the one of this number.
     pub(super) fn has(&self, connection: &str, but: Option<u32>) -> bool {
         self.of(connection).any(|id| Some(id) != but)
     }
@@ -150,7 +153,7 @@ impl Tracked {
         !known
     }
 
-    /// Whether this very CHILD_SA was noted as rekeyed.
+    /// Returns true if this very CHILD_SA was noted as rekeyed.
     pub(super) fn was_rekeyed(&self, ike: u32, child: &ChildSa) -> bool {
         let known = self.0.get(&ike).and_then(|ike| ike.children.get(&child.id));
         known.is_some_and(|known| known.rekeyed && known.last.spi_in == child.spi_in)
@@ -183,7 +186,7 @@ impl Tracked {
         ike
     }
 
-    /// Whether it is known to stand.
+    /// Returns true if it is known to stand.
     pub(super) fn stands(&self, ike: u32, child: Option<u32>) -> bool {
         let known = self.0.get(&ike);
         known.is_some_and(|known| child.is_none_or(|child| known.children.contains_key(&child)))
@@ -290,7 +293,7 @@ impl Tracked {
         self.0.keys().copied().collect()
     }
 
-    /// How many IKE_SAs and CHILD_SAs stand.
+    /// Numbers of established IKE_SAs and CHILD_SAs.
     pub(super) fn established(&self) -> (usize, usize) {
         (self.0.len(), self.0.values().map(|ike| ike.children.len()).sum())
     }
@@ -331,7 +334,7 @@ pub(super) fn ike_record(
         encryption: sa.encryption.clone(),
         integrity: sa.integrity.clone(),
         prf: sa.prf.clone(),
-        // What charon's log tells is filled in when it has come.
+        // Filled in when charon's log has come.
         authentication: None,
         messages: None,
         established_s: sa.established_s,

@@ -1,4 +1,4 @@
-//! What was refused: charon's alerts, and its log where it raises none.
+//! Refusals: charon's alerts, and its log if it raises none.
 //!
 //! Alerts are stable words; the log says the rest a moment later, so a refusal waits for it, and what belongs together becomes one.
 
@@ -72,10 +72,11 @@ const REFUSALS: [(&str, Cause, &str); 15] = [
 const UNKNOWN_CA: &str = "the peer's certificate must come from a root that this node trusts";
 const NOT_ACCEPTED: &str = "the peer's certificate or signature is not what the policy accepts";
 
-/// What charon says without an alert when nothing here is for a peer's addresses.
+/// charon's line, without an alert, if no connection matches a peer's addresses.
 const NO_CONNECTION: &str = "no IKE config found for ";
 
-/// What it says without an alert of an exchange that failed under an IKE_SA that stands, at the end that asked and at the one that refused.
+/// charon's lines, without an alert, about an exchange that failed under an IKE_SA that stands, at
+/// the end that asked and at the one that refused.
 const EXCHANGES: [&str; 5] = [
     "CHILD_SA rekeying failed, trying again in ",
     "IKE_SA rekeying failed, trying again in ",
@@ -87,7 +88,8 @@ const EXCHANGES: [&str; 5] = [
 /// An IKE_SA whose lifetime is over.
 const EXPIRED: &str = "ike-sa-expired";
 
-/// How long refusals of one kind go on without another notice: both ends try again every few seconds, and anybody can be refused.
+/// Time that refusals of one kind go on without another notice: both ends try again every few
+/// seconds, and any host can be refused.
 const QUIET: Duration = Duration::from_secs(600);
 
 /// Which refusals a notice was given of, when, and how many have come since: no more kinds than the file's connections and the words allow.
@@ -98,7 +100,8 @@ pub(super) struct Said(HashMap<Kind, (Instant, u64)>);
 type Kind = (Option<String>, Direction, Refuser, String);
 
 impl Said {
-    /// How many there were since the last notice of the kind, this one included; none where it is not due.
+    /// Number of refusals since the last notice of the kind, this one included. None if it is not
+    /// due.
     fn again(&mut self, refused: &SaRefused) -> Option<u64> {
         let kind = (
             refused.connection.clone(),
@@ -122,7 +125,7 @@ impl Said {
         }
     }
 
-    /// What was refused before is worth a notice again.
+    /// Makes earlier refusals of a connection worth a notice again.
     pub(super) fn forget(&mut self, connection: &str) {
         self.0.retain(|(known, ..), _| known.as_deref() != Some(connection));
     }
@@ -198,7 +201,8 @@ impl Watch<'_> {
 
     fn trouble(&mut self, sa: IkeSa, alert: Option<usize>, unreachable: bool) {
         match self.troubles.iter_mut().find(|known| known.id == sa.id) {
-            // What names the cause comes before what follows from it, whenever it comes.
+            // An alert that names the cause takes precedence over one that follows from it,
+            // whenever it comes.
             Some(known) => known.alert = [known.alert, alert].into_iter().flatten().min(),
             None => self.troubles.push(Trouble {
                 id: sa.id,

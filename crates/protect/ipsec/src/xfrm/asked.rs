@@ -20,7 +20,7 @@ impl Asked {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn listen() -> io::Result<Self> {
         Listener::join(Family::Xfrm, codes::ACQUIRES).map(Self)
     }
@@ -29,7 +29,7 @@ impl Asked {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn numbers(&self) -> io::Result<Vec<u32>> {
         let mut numbers = Vec::new();
         self.0.receive(&mut |kind, content| {

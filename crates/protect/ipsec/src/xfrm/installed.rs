@@ -6,14 +6,16 @@ use bartizan_ike::{Child, Requester};
 
 use super::{Direction, Error, Path};
 
-/// How long a CHILD_SA that another has replaced still receives: packets that the peer has sent by it may be behind its deletion (RFC 7296, section 2.8).
+/// Time that a replaced CHILD_SA still receives: packets that the peer has sent by it may be behind
+/// its deletion (RFC 7296, section 2.8).
 /// charon's `delete_rekeyed_delay` is as long.
 const RECEIVES: Duration = Duration::from_secs(5);
-/// How long it may send: what has found this SA before there was another may be on its way to it, and a kernel that meets a deleted one there drops
+/// Time that it may send: packets that have found this SA before there was another may be on their
+/// way to it, and a kernel that meets a deleted one there drops
 /// the packet (the sender sees EINVAL). All others take the newest.
 const SENDS: Duration = Duration::from_secs(1);
 
-/// Where the SAs of a link are: in the kernel, or in what does ESP in its place.
+/// Store of a link's SAs: the kernel, or the ESP implementation in its place.
 pub trait Associations {
     /// Installs an SA of a CHILD_SA; the one to receive by comes first.
     ///
@@ -50,7 +52,7 @@ impl<A: Associations + ?Sized> Associations for Box<A> {
     }
 }
 
-/// What is installed of a link.
+/// Installed SAs of a link.
 #[derive(Debug)]
 pub struct Installed<A = Path> {
     path: A,
@@ -59,7 +61,7 @@ pub struct Installed<A = Path> {
     leaving: Vec<(Instant, Entry)>,
     /// SAs that were to be deleted and are still there.
     left: Vec<(u32, Direction)>,
-    /// How many SAs to send by there have been.
+    /// Number of outbound SAs so far.
     sending: u64,
 }
 
@@ -67,9 +69,10 @@ pub struct Installed<A = Path> {
 struct Entry {
     inbound: u32,
     outbound: u32,
-    /// Where the SA to send by is there: how many were before it. Of two the kernel takes the newest.
+    /// Number of earlier outbound SAs if the outbound SA is installed. Of two the kernel takes the
+    /// newest.
     sends: Option<u64>,
-    /// Where it is not: the CHILD_SA, with the keys of that SA.
+    /// The CHILD_SA, with the keys of its outbound SA, if that is not installed yet.
     waits: Option<Box<Child>>,
 }
 
@@ -101,7 +104,7 @@ impl<A: Associations> Installed<A> {
     ///
     /// # Errors
     ///
-    /// What the kernel says; then nothing of it is there.
+    /// The kernel's error; then nothing of it is there.
     pub fn made(&mut self, child: &Child) -> Result<(), Error> {
         self.path.install(child, Direction::In)?;
         // The peer that has asked for it may not have its keys yet: until it deletes the one that is replaced, that one sends.
@@ -127,13 +130,13 @@ impl<A: Associations> Installed<A> {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn deleted(&mut self, now: Instant, inbound: u32) -> Result<(), Error> {
         let Some(place) = self.children.iter().position(|entry| entry.inbound == inbound) else {
             return Ok(());
         };
         let mut gone = self.children.remove(place);
-        // What replaces it sends before it is gone: no packet waits for an SA.
+        // The successor sends before the old SA is gone: no packet waits for an SA.
         let of = |child: &mut Box<Child>| child.replaces == Some(inbound);
         let waiting: Vec<_> = self
             .children
@@ -170,7 +173,7 @@ impl<A: Associations> Installed<A> {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn keep_up(&mut self, now: Option<Instant>) -> Result<(), Error> {
         let is_over = |since: Instant, limit| now.is_none_or(|now| now.saturating_duration_since(since) >= limit);
         let mut all = Ok(());
@@ -192,7 +195,7 @@ impl<A: Associations> Installed<A> {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn ended(&mut self) -> Result<(), Error> {
         let mut gone = std::mem::take(&mut self.children);
         let mut all = self.keep_up(None);
@@ -248,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// What is there, by SPI and direction.
+    /// Installed SAs, by SPI and direction.
     type There = Rc<RefCell<Vec<(u32, Direction)>>>;
 
     struct Kernel(There);

@@ -78,7 +78,7 @@ impl Layout {
         }
     }
 
-    /// `xfrm_id`: whom packets of an SA are sent to, its SPI, and that it is of ESP.
+    /// `xfrm_id`: the destination address of an SA, its SPI, and the protocol ESP.
     pub(super) fn id(self, destination: IpAddr, spi: u32) -> Self {
         self.address(destination).network_u32(spi).u8(ESP).zeros(3)
     }
@@ -133,7 +133,7 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// Of a selector: none where its addresses are no network, or its ports several and not all.
+    /// Encodes a selector. None if its addresses are no network, or its ports several and not all.
     pub(super) fn of(selector: &Selector) -> Option<Self> {
         let (first, last) = selector.addresses;
         let bits = match (first, last) {

@@ -14,7 +14,7 @@ const POLICY: usize = 168;
 const NAME: usize = 64;
 const TEMPLATE: usize = 64;
 
-/// What packets a policy is asked about, by the kernel's numbers.
+/// Directions of policies, by the kernel's numbers.
 const IN: u8 = 0;
 const OUT: u8 = 1;
 const FORWARDED: u8 = 2;
@@ -25,7 +25,7 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// What the kernel says, and where it has no selector for that traffic.
+    /// The kernel's error, and an error if it has no selector for that traffic.
     pub fn require(&self, mode: Mode, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         for Policy {
             selector,
@@ -47,14 +47,14 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// What the kernel says; the other policies go all the same.
+    /// The kernel's error; the other policies go all the same.
     pub fn release(&self, local: &[Selector], remote: &[Selector]) -> Result<(), Error> {
         let mut all = Ok(());
         for Policy { selector, kind, .. } in policies(Mode::Tunnel, local, remote)? {
             let name = selector.u32(0).u8(kind).fill(NAME).bytes();
             let request = Request::new(Family::Xfrm, codes::DELETE_POLICY, &name);
             match request.order(0) {
-                // ENOENT: somebody else has deleted it.
+                // ENOENT: another program has deleted it.
                 Err(gone) if gone.source.raw_os_error() == Some(libc::ENOENT) => {}
                 done => all = all.and(done.map_err(refused("deleting a policy of ESP"))),
             }
@@ -72,7 +72,8 @@ impl Path {
     }
 }
 
-/// Whether the kernel has the same policies for both kinds of traffic, each of this end and of the peer: the second that is required takes the
+/// Returns true if the kernel has the same policies for both kinds of traffic, each of this end and
+/// of the peer: the second that is required takes the
 /// place of the first.
 #[must_use]
 pub fn is_same(one: (&Selector, &Selector), other: (&Selector, &Selector)) -> bool {

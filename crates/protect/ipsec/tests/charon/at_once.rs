@@ -1,4 +1,4 @@
-//! What both ends of a link do at the same time.
+//! Simultaneous exchanges of both ends of a link.
 
 use std::sync::Barrier;
 use std::thread;
@@ -9,7 +9,8 @@ use bartizan_ipsec::drive::{self, Rekey};
 use super::named;
 use crate::stage::*;
 
-/// How often both do it, and by how much later one of them does each time: their requests cross in other places.
+/// Number of rounds, and the delay that one of the ends gains in each: their requests cross in
+/// other places.
 const TIMES: u32 = 24;
 const LATER: Duration = Duration::from_micros(200);
 

@@ -1,4 +1,5 @@
-//! What becomes of SAs that break their policy later than at their set-up: at a re-authentication, under `breach: report`, when an
+//! SAs that break their policy later than at their set-up: at a re-authentication, under `breach:
+//! report`, when an
 //! exception runs out.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,14 +13,14 @@ use super::watch::{EVERYDAY, Said, children, ikes, wait_for, watched_by};
 use super::{list_sas, named};
 use crate::stage::*;
 
-/// How often all SAs are looked at in these tests.
+/// Interval between checks of all SAs in these tests.
 const SWEEP: Duration = Duration::from_millis(100);
 
 fn reauthenticate() -> Section {
     Section::new().with("ike", "e2").with("reauth", "yes")
 }
 
-/// How often the watch has said what begins so.
+/// Number of the watch's reports with this beginning.
 fn times(said: &Said, wanted: &str) -> usize {
     let said = said.lock().expect("not poisoned");
     said.iter().filter(|word| word.starts_with(wanted)).count()
@@ -114,7 +115,7 @@ fn a_reauthentication_to_a_classical_key_exchange_is_a_breach_and_leaves_no_sa()
 
 #[test]
 fn under_report_a_breach_is_reported_once_and_the_sa_stays() {
-    /// How often the watch has asked for the day: once or more for each SA of a sweep.
+    /// Number of the watch's calls for the day: once or more for each SA of a sweep.
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     fn clock() -> SystemTime {
         ASKED.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What needs a kernel that does ESP and AH itself.
+//! Tests that need a kernel with its own ESP and AH.
 
 use bartizan_deployment::Policy;
 use bartizan_ipsec::vici::Section;

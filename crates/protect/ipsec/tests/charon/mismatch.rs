@@ -50,7 +50,7 @@ fn an_ike_sa_to_another_peer_or_address_is_taken_down() {
             eventually("charon has none", || list_sas(&mut client).is_empty().then_some(()));
         });
         assert_eq!(refused(&ikes(&events)[0].verdict), (reason, detail));
-        // What is keyed from it is worth no more.
+        // CHILD_SAs keyed from it are refused for the same reason.
         assert_eq!(refused(&children(&events)[0].verdict).0, reason);
         let counted = format!(r#"breaches_total{{peer="far",reason="{reason}"}}"#);
         assert!(metrics.contains(&counted), "{metrics}");

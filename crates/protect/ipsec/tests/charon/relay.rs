@@ -19,10 +19,10 @@ const PORTS: [u16; 2] = [500, 4500];
 /// A datagram longer than this is a message that all but fills a fragment, or the first fragment of one that has more: charon fills them up to
 /// 1280 bytes.
 const FILLED: usize = 1000;
-/// How long a socket is waited on before a packet that is held goes on and the end is looked for.
+/// Wait on a socket before a held packet goes on and the stop condition is checked.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// What happens to what is as long, in each direction on its own.
+/// Treatment of packets of the same length, in each direction on its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tampering {
     /// The first of every three is lost.

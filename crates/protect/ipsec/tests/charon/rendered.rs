@@ -1,4 +1,4 @@
-//! What is rendered from a deployment file, taken by real charons.
+//! Real charons load the configuration rendered from a deployment file.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -233,7 +233,7 @@ fn pki_of_strongswan_verifies_an_endpoint_s_certificate_and_finds_a_revoked_one(
     );
 }
 
-/// What strongSwan's `pki --verify` says of a certificate.
+/// Output of strongSwan's `pki --verify` for a certificate.
 fn verified(directory: &Path, name: &str) -> Result<String, HostError> {
     const IN_ROOT: &str = r#"mount --bind "$2" "$1/mnt" && exec chroot "$1" /usr/bin/pki --verify --in "/mnt/$3" \
         --cacert /mnt/ca/root.crt.pem --cacert /mnt/ca/intermediate.crt.pem --crl /mnt/1.crl --crl /mnt/2.crl"#;

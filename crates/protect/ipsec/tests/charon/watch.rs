@@ -17,10 +17,10 @@ use bartizan_ledger::{Cause, ChildSa, Event, Forgery, IkeSa, Ledger, Reader, Ver
 use super::{list_sas, named};
 use crate::stage::*;
 
-/// What the watch said, by a word each.
+/// The watch's reports, by a word each.
 pub(super) type Said = Mutex<Vec<String>>;
 
-/// Of the connection as the stage loads it.
+/// Expectation of the connection as the stage loads it.
 pub(super) fn expectation(policy: Policy) -> Expectation {
     let inner = |address| vec![TrafficSelector::parse(address).expect("a selector")];
     let form = Form {
