@@ -84,8 +84,8 @@ struct Shared {
     gone: AtomicBool,
 }
 
-/// Locks a mutex. A panic of another thread ends the process, so a poisoned lock is read all the
-/// same.
+/// Locks a mutex, even one that a panicking thread has poisoned: the engine reads its state all the
+/// same, until the process ends.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What names and keys a secure association (IEEE 802.1AE, clause 7.1).
+//! Names and keys of a secure association (IEEE 802.1AE, clause 7.1).
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 pub struct Sci(pub [u8; 8]);
 
 impl Sci {
-    /// Of an address and a port.
+    /// Builds it from an address and a port.
     #[must_use]
     pub fn new(address: [u8; 6], port: u16) -> Self {
         let mut octets = [0; 8];

@@ -1,4 +1,5 @@
-//! How commands reach a controller that runs: a Unix socket in a directory of root's, one line of JSON each way.
+//! Commands to a running controller: a Unix socket in a directory of root's, one line of JSON each
+//! way.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,31 +11,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::Status;
 
-/// How long either end may take: both are on this host.
+/// Time limit of either end: both are on this host.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A controller does not wait for somebody who connects and says nothing.
+/// Time limit of a question. A controller does not wait for a client that connects and sends
+/// nothing.
 const LINE: Duration = Duration::from_millis(200);
-/// How long a question that came too late waits before it is asked again.
+/// Wait before a question that came too late is asked again.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Octets of a question.
 const QUESTION: u64 = 4096;
 
-/// What a command asks.
+/// A command's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Question {
-    /// How the links stand.
+    /// State of the links.
     Status,
     /// Another key for each; with `fresh`, by another exchange.
     Rekey {
-        /// Whether by another exchange.
+        /// True if by another exchange.
         fresh: bool,
     },
     /// To end, and to take the links down.
     End,
 }
 
-/// What it answers.
+/// The controller's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The links, in the order of the file.
@@ -50,11 +52,11 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens it in a directory; none where another controller has it.
+    /// Opens it in a directory. None if another controller has it.
     ///
     /// # Errors
     ///
-    /// Where the directory is not private to this user, or cannot be made.
+    /// Fails if the directory is not private to this user, or cannot be made.
     pub fn open(directory: &Path) -> Result<Option<Self>, Error> {
         private_directory(directory)?;
         // The lock of one that was killed is free.
@@ -80,7 +82,7 @@ impl Control {
         &self.listener
     }
 
-    /// Answers whoever asks now; what was asked is returned.
+    /// Answers a client that asks now, and returns its question.
     pub(crate) fn answer(&self, answer: &mut dyn FnMut(Question) -> Answer) -> Option<Question> {
         let (stream, _) = self.listener.accept().ok()?;
         serve(&stream, answer).ok()
@@ -106,11 +108,11 @@ fn serve(mut stream: &UnixStream, answer: &mut dyn FnMut(Question) -> Answer) ->
     Ok(question)
 }
 
-/// Asks the controller of this directory; none where none runs.
+/// Asks the controller of this directory. None if none runs.
 ///
 /// # Errors
 ///
-/// Where it does not answer.
+/// Fails if it does not answer.
 pub fn ask(directory: &Path, question: Question) -> io::Result<Option<Answer>> {
     let begun = Instant::now();
     loop {
@@ -122,7 +124,7 @@ pub fn ask(directory: &Path, question: Question) -> io::Result<Option<Answer>> {
     }
 }
 
-/// Whether a connection was closed without an answer.
+/// Returns true if a connection was closed without an answer.
 fn is_unheard(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)

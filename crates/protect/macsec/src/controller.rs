@@ -12,7 +12,8 @@ use crate::Error;
 use crate::control::{Answer, Control, Question};
 use crate::link::{Link, Setting, Status};
 
-/// How often a link whose port is gone is tried again, and the end of the command is looked for.
+/// Interval between attempts at a link whose port is gone, and between checks of the stop
+/// condition.
 const AGAIN: Duration = Duration::from_secs(1);
 const TURN: Duration = Duration::from_millis(100);
 
@@ -66,7 +67,7 @@ impl Controller {
         self
     }
 
-    /// What keeps a link from being opened, of the first for which something does.
+    /// The first link that could not be opened, with the reason.
     #[must_use]
     pub fn trouble(&self) -> Option<(&str, &Error)> {
         self.links.iter().find_map(|slot| match slot {
@@ -75,7 +76,7 @@ impl Controller {
         })
     }
 
-    /// How the links stand, in the order of the file.
+    /// State of the links, in the order of the file.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
         let now = Instant::now();
@@ -86,8 +87,9 @@ impl Controller {
         self.links.iter().map(of).collect()
     }
 
-    /// Serves the links until `stop` says so, or somebody asks for the end: then the links are taken down. Where it is stopped, devices and keys
-    /// stay: frames pass, and a successor takes over. `each` sees how the links stand after each change.
+    /// Serves the links until `stop` says so, or a client asks for the end: then the links are
+    /// taken down. If it is stopped, devices and keys stay: frames pass, and a successor takes
+    /// over. `each` sees the state of the links after each change.
     pub fn run(mut self, control: Option<&Control>, stop: &dyn Fn() -> bool, each: &mut dyn FnMut(&[Status])) {
         let mut seen = Vec::new();
         while !stop() {
@@ -142,7 +144,7 @@ impl Controller {
         Answer { links: self.status() }
     }
 
-    /// Until a frame comes, somebody asks, or the time is over.
+    /// Waits until a frame comes, a client asks, or the time is over.
     fn wait(&mut self, control: Option<&Control>, most: Duration) {
         // Rounded up: a wait that ends too early is a turn for nothing.
         let most = most.as_millis().saturating_add(u128::from(!most.is_zero()));
@@ -250,7 +252,7 @@ impl Slot {
         }
     }
 
-    /// What makes a difference to whoever watches.
+    /// The part of the state whose changes are reported.
     fn known(&self) -> (bool, bool, u64, u64, Option<String>) {
         match self {
             Self::Open { link, .. } => link.known(),

@@ -10,10 +10,12 @@
 //!                                  "sak", "key id", "salt", each with direction, generation, association number, SCI
 //! ```
 //!
-//! Where MKA distributes the keys, the same secret gives its CAK (label "mka cak") and the name of that (label "mka ckn"), both without context.
+//! If MKA distributes the keys, the same secret gives its CAK (label "mka cak") and the name of
+//! that (label "mka ckn"), both without context.
 //!
-//! Each direction has a chain of its own, and a chain that has given its key is wiped when the next begins: who takes hold of an end learns
-//! neither what was sent before (the chain goes one way) nor, from the next exchange on, what is sent after.
+//! Each direction has a chain of its own, and a chain that has given its key is wiped when the next
+//! begins: an attacker that takes over an end learns neither what was sent before (the chain goes
+//! one way) nor, from the next exchange on, what is sent after.
 
 use std::fmt;
 
@@ -29,7 +31,7 @@ pub const LABEL: &[u8] = b"EXPORTER-Bartizan-MACsec-1";
 /// Octets of the exporter's secret and of a chain's: as many as the hash gives.
 pub const SECRET: usize = 48;
 
-/// What the keys of an exchange are for.
+/// Context of an exchange's keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// The end that began the exchange, by its name in the deployment file.
@@ -58,7 +60,7 @@ impl Binding {
     }
 }
 
-/// Who sends.
+/// The sending end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The end that began the exchange.
@@ -68,7 +70,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What the other end sends.
+    /// The opposite direction.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -90,7 +92,7 @@ impl Direction {
 pub struct Secret(Zeroizing<[u8; SECRET]>);
 
 impl Secret {
-    /// What the exporter gave.
+    /// Takes the exporter's output.
     #[must_use]
     pub fn new(exported: Zeroizing<[u8; SECRET]>) -> Self {
         Self(exported)

@@ -1,4 +1,4 @@
-//! What can go wrong with a MACsec link on this host, by whose fault.
+//! Failures of a MACsec link on this host, by whose fault.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub enum Error {
     /// The environment: this user may not do it.
     #[error("{action} is not permitted: this needs root or CAP_NET_ADMIN in the network namespace of the port")]
     NotPermitted {
-        /// What was tried, as a noun phrase.
+        /// The attempted action, as a noun phrase.
         action: String,
     },
     /// The environment: the kernel was built without MACsec, or its module is not there.
@@ -54,7 +54,7 @@ pub enum Error {
         has: u32,
         /// Octets of SecTAG, SCI and ICV.
         adds: u32,
-        /// What frames of the link need.
+        /// MTU that frames of the link need.
         asked: u32,
     },
     /// The environment: an interface has the name, and is no MACsec device of this port.
@@ -62,15 +62,15 @@ pub enum Error {
     DeviceTaken {
         /// Its name.
         device: String,
-        /// What it is instead.
+        /// Description of the interface.
         what: String,
     },
     /// The kernel refused.
     #[error("{action}: {refused}")]
     Kernel {
-        /// What was tried.
+        /// The attempted action.
         action: String,
-        /// What it said.
+        /// The kernel's refusal.
         refused: Refused,
     },
     /// The environment: the installed wpa_supplicant cannot do what the file asks for.
@@ -80,7 +80,7 @@ pub enum Error {
         version: String,
         /// The cipher suite.
         suite: &'static str,
-        /// What it lacks.
+        /// The missing ability.
         reason: &'static str,
     },
     /// The environment: the installed wpa_supplicant cannot be authenticated as the file asks.
@@ -88,7 +88,7 @@ pub enum Error {
     IncapableOfEap {
         /// Its version.
         version: String,
-        /// What it lacks.
+        /// The missing ability.
         reason: String,
     },
     /// The environment: wpa_supplicant did not start.
@@ -100,9 +100,9 @@ pub enum Error {
     /// Configuration: the file that the CAK is in.
     #[error("the CAK in {}: {reason}", .path.display())]
     CakFile {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw.
         reason: String,
     },
     /// The operating system refused something else.
@@ -111,13 +111,13 @@ pub enum Error {
     /// Ours: what the kernel answered cannot be read.
     #[error("the kernel's answer about {what} cannot be read")]
     Answer {
-        /// What was asked for.
+        /// Subject of the request.
         what: String,
     },
 }
 
 impl Error {
-    /// What to do next.
+    /// The next step for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

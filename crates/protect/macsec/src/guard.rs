@@ -1,14 +1,17 @@
-//! What keeps everything but MACsec off a link's port, whatever becomes of the controller and of the keys.
+//! Rules that keep everything but MACsec off a link's port, whatever becomes of the controller and
+//! of the keys.
 //!
 //! A MACsec device protects what is sent through it, and nothing else: a program, a route or a bridge that uses the port itself sends
 //! unencrypted, and the kernel hands what arrives without a SecTAG to the port as ever. So a table of nftables stands at ingress and egress of
 //! the port. It passes EAPOL, the exchange of keys and MACsec, with what the file names as exceptions, and drops all else in both
 //! directions. It outlives the controller, `up` and `down`, and goes when it is removed by name.
 //!
-//! **A port is an interface, and not its name.** Up to Linux 6.15 a chain stands at an interface, whatever that is called later, and goes with it;
-//! from 6.16 on it stands at a name, which another interface may have tomorrow. So the table names the port by the file's name and by what it is
-//! called now, and [`keep`] installs it again when either changes. Until it has, and where somebody removes all tables, `device` holds: a program
-//! at the interface itself, on kernels that have such (6.6), which drops the same.
+//! **A port is an interface, and not its name.** Up to Linux 6.15 a chain stands at an interface,
+//! whatever that is called later, and goes with it; from 6.16 on it stands at a name, which another
+//! interface may have tomorrow. So the table names the port by the file's name and by its current
+//! name, and [`keep`] installs it again when either changes. Until then, and if another program
+//! removes all tables, `device` holds: a program at the interface itself, on kernels that have such
+//! (6.6), which drops the same.
 
 mod device;
 mod keeper;
@@ -42,7 +45,7 @@ pub struct Guard {
     ports: Vec<Port>,
     /// Numbers of the interfaces that ports were when rules were installed, by the ports' names.
     seen: Arc<Mutex<BTreeMap<String, BTreeSet<u32>>>>,
-    /// Whether it was said that this kernel has no programs at devices.
+    /// True once the lack of programs at devices in this kernel was logged.
     said: Arc<AtomicBool>,
 }
 
@@ -52,12 +55,12 @@ struct Port {
     name: String,
     /// The MACsec device on it.
     device: String,
-    /// Whether keys come from an exchange in frames of its own.
+    /// True if keys come from an exchange in frames of its own.
     exchange: bool,
     unencrypted: Vec<Unencrypted>,
 }
 
-/// What is installed of a node's rules.
+/// Installation state of a node's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardState {
     /// All of them.
@@ -106,7 +109,8 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where `nft` is missing or may not, no port is there, or the kernel has no hooks at devices.
+    /// Fails if `nft` is missing or lacks the permission, no port is there, or the kernel has no
+    /// hooks at devices.
     pub fn close(&self) -> Result<(), Error> {
         let places = self.places();
         if !matches!(self.rules_at(&places), Ok(GuardState::Installed(_))) {
@@ -119,13 +123,13 @@ impl Guard {
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (port, place) in self.ports.iter().zip(places) {
-            // What is gone does not come back under its number.
+            // Interfaces that are gone do not come back under their numbers.
             seen.insert(port.name.clone(), place.into_iter().map(|(index, _)| index).collect());
         }
         Ok(())
     }
 
-    /// Whether the rules were installed when an interface of this number was there.
+    /// Returns true if the rules were installed when an interface of this number was there.
     #[must_use]
     pub fn knows(&self, index: u32) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +171,7 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Where `nft` is missing or may not.
+    /// Fails if `nft` is missing or lacks the permission.
     pub fn open(&self) -> Result<(), Error> {
         Self::remove(&self.node)
     }
@@ -187,11 +191,11 @@ impl Guard {
         }
     }
 
-    /// What is installed of them in this network namespace.
+    /// State of the rules in this network namespace.
     ///
     /// # Errors
     ///
-    /// Where `nft` is missing or may not.
+    /// Fails if `nft` is missing or lacks the permission.
     pub fn state(&self) -> Result<GuardState, Error> {
         self.state_at(&self.places())
     }
@@ -215,7 +219,7 @@ impl Guard {
         })
     }
 
-    /// What is installed of the rules.
+    /// State of the nftables rules.
     fn rules_at(&self, places: &[BTreeSet<(u32, String)>]) -> Result<GuardState, Error> {
         let Some((listed, text)) = nftables::printed(FAMILY, &self.name)? else {
             return Ok(GuardState::Absent);
@@ -236,7 +240,7 @@ impl Guard {
         dropped
     }
 
-    /// What `nft` lists, against the names that interfaces of each port have.
+    /// Compares the output of `nft` with the names that interfaces of each port have.
     fn compare(&self, objects: &[Value], text: &str, there: &[BTreeSet<&str>]) -> GuardState {
         let of_kind = |kind: &'static str| objects.iter().filter_map(move |object| object.get(kind));
         let mut comments: BTreeSet<_> = of_kind("rule").filter_map(|rule| rule["comment"].as_str()).collect();

@@ -50,7 +50,8 @@ pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
 
 /// Frames that are taken in one turn.
 const FRAMES: usize = 256;
-/// How often the device is looked at, and how long a peer may say nothing before it is asked, and before it counts as gone.
+/// Interval between looks at the device, the peer's silence after which it is probed, and that
+/// after which it counts as gone.
 const LOOK: Duration = Duration::from_secs(1);
 const ALIVE: Duration = Duration::from_secs(2);
 const GONE: Duration = Duration::from_secs(7);
@@ -67,7 +68,7 @@ pub struct Link {
     setting: Setting,
     /// None where no keys are exchanged: the CAK is in a file.
     exchange: Option<(Endpoint, FrameSocket)>,
-    /// Where EAP is behind the CAK.
+    /// EAP behind the CAK. None if the CAK has another origin.
     eap: Option<EapPort>,
     recorder: Recorder,
     port: Interface,
@@ -108,7 +109,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// Where port, kernel or rights do not allow it.
+    /// Fails if port, kernel or rights do not allow it.
     pub fn open(
         setting: Setting,
         endpoint: Option<&Endpoint>,
@@ -201,7 +202,7 @@ impl Link {
         SecY::create(&setting.device, port, &setting.device_settings)
     }
 
-    /// What it is made from.
+    /// Settings of the link.
     #[must_use]
     pub fn setting(&self) -> &Setting {
         &self.setting
@@ -248,18 +249,18 @@ impl Link {
         }
     }
 
-    /// Its socket, for whoever waits for frames; none where no keys are exchanged.
+    /// Its socket, to wait for frames. None if no keys are exchanged.
     #[must_use]
     pub fn socket(&self) -> Option<&FrameSocket> {
         let exchange = self.exchange.as_ref().map(|(_, socket)| socket);
         exchange.or(self.eap.as_ref().map(|port| &port.socket))
     }
 
-    /// Does what is to be done; says when there is more to be done at the latest.
+    /// Does the work that is due, and returns the time at which more is due at the latest.
     ///
     /// # Errors
     ///
-    /// Where the port or the device is gone: the link is to be opened again.
+    /// Fails if the port or the device is gone: the link is to be opened again.
     pub fn turn(&mut self, now: Instant) -> Result<Instant, Error> {
         if let Some(again) = self.removes(now) {
             return Ok(again);
@@ -296,7 +297,7 @@ impl Link {
         self.follow(orders, now);
     }
 
-    /// How it stands.
+    /// State of the link.
     #[must_use]
     pub fn status(&self, now: Instant) -> Status {
         let state = self.secy.state().ok();
@@ -310,7 +311,7 @@ impl Link {
         )
     }
 
-    /// Whether the peer answers: the exchange's, or MKA's where there is none.
+    /// Returns true if the peer answers: the exchange's, or MKA's if there is no exchange.
     fn answers(&self) -> bool {
         match (&self.exchange, self.keyer.is_agreed()) {
             (None, Some(agreed)) => agreed,
@@ -318,7 +319,8 @@ impl Link {
         }
     }
 
-    /// Whether it is up and the peer answers, how many keys and exchanges there were, and what is wrong.
+    /// True if it is up, true if the peer answers, the numbers of keys and exchanges, and the
+    /// trouble.
     pub(crate) fn known(&self) -> (bool, bool, u64, u64, Option<String>) {
         self.seen.known(self.answers())
     }
@@ -327,7 +329,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn take_down(mut self) -> Result<(), Error> {
         if let Some(supplicant) = self.keyer.supplicant() {
             supplicant.stop();
@@ -338,7 +340,7 @@ impl Link {
 
     fn take_frames(&mut self, now: Instant) -> Result<(), Error> {
         for _ in 0..FRAMES {
-            // What a session says goes out at the end of the turn.
+            // Output of a session goes out at the end of the turn.
             let Some((endpoint, socket)) = &mut self.exchange else {
                 break;
             };
@@ -524,7 +526,7 @@ impl Link {
         }
         self.seen.notice(notice, peer.map(|(sci, _)| sci), now);
         if let (Notice::Receives { .. }, Some((sci, _))) = (notice, peer) {
-            // What the peer sent on before it had another address.
+            // Channel of the peer from before its address changed.
             let others = self.secy.state().map(|state| state.channels).unwrap_or_default();
             for other in others.iter().filter(|other| other.sci != sci) {
                 if let Err(error) = self.secy.remove_channel(other.sci) {
@@ -583,7 +585,7 @@ impl Link {
         self.again = (self.again * 2).min(LAST_AGAIN);
     }
 
-    /// Whether this end may begin an exchange.
+    /// Returns true if this end may begin an exchange.
     fn may_dial(&self) -> bool {
         let wants = self.exchange.is_some() && (self.current.is_none() || self.seen.wants_exchange);
         self.setting.direction == Direction::FromClient && wants && self.beginning.is_empty()
@@ -672,7 +674,7 @@ impl Link {
         let (orders, trouble) = self.keyer.look(&state, now);
         match (self.keyer.is_agreed(), trouble) {
             (Some(_), Some(said)) => self.seen.trouble(&said),
-            // What was wrong with MKA is right again where it has agreed.
+            // An agreement of MKA ends its trouble.
             (Some(true), None) => self.seen.well(),
             _ => {}
         }

@@ -6,7 +6,7 @@ use crate::{An, KeyId};
 
 /// The version of all this; ends of different versions have no keys in common.
 pub const VERSION: u32 = 1;
-/// No message is longer: whoever sends more is none of ours.
+/// Longest message: a sender of more is none of ours.
 const LONGEST: usize = 1024;
 
 /// One message.
@@ -21,7 +21,8 @@ pub enum Message {
         sci: String,
         /// The cipher suite of its device.
         suite: String,
-        /// Where MKA distributes the keys: the name of the CAK that runs, empty where none does or another is wanted.
+        /// If MKA distributes the keys: the name of the CAK that runs, empty if none does or
+        /// another is wanted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mka: Option<String>,
     },
@@ -71,7 +72,7 @@ impl Message {
     }
 }
 
-/// What came and is no message.
+/// Input that is no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the peer sent what is no message of this protocol: {0}")]
 pub struct Malformed(String);

@@ -38,7 +38,7 @@ pub enum Cause {
     Time,
     /// It had protected many frames.
     Packets,
-    /// Somebody asked for it.
+    /// An operator or another program asked for it.
     Asked,
     /// The peer decided so.
     Peer,
@@ -48,7 +48,7 @@ pub enum Cause {
     Found,
 }
 
-/// What is to be done.
+/// Work to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Sends it to the peer.
@@ -96,7 +96,7 @@ pub enum Order {
     Notice(Notice),
 }
 
-/// What whoever watches must know.
+/// Events for observers of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// This end sends with another key.
@@ -125,7 +125,7 @@ pub enum Notice {
         an: An,
         /// Its name.
         key: KeyId,
-        /// How old it is.
+        /// Its age.
         age: Duration,
         /// Frames that it has protected.
         packets: u64,
@@ -139,7 +139,7 @@ pub enum Notice {
     },
 }
 
-/// What a peer did that it must not.
+/// A peer's violation of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A message out of turn.
@@ -150,7 +150,7 @@ pub enum Fault {
     KeyDiffers,
 }
 
-/// What the kernel has when a connection begins.
+/// The kernel's state when a connection begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
     /// The number that is sent with, and all that could be sent with.
@@ -177,7 +177,7 @@ pub struct Schedule {
     ends: Option<Instant>,
 }
 
-/// What an exchange gave.
+/// Result of an exchange.
 #[derive(Debug)]
 struct Connection {
     peer: Sci,
@@ -191,7 +191,7 @@ struct Connection {
 struct Sending {
     current: Option<Current>,
     wanted: Option<Cause>,
-    /// Whether a fresh exchange is wanted, not only a key.
+    /// True if a fresh exchange is wanted, not only a key.
     fresh: bool,
     offered: Option<Offered>,
     retiring: BTreeMap<An, Instant>,
@@ -223,7 +223,7 @@ struct Receiving {
 }
 
 impl Schedule {
-    /// Of one end, which sends on the channel `own` in this direction.
+    /// Schedule of one end, which sends on the channel `own` in this direction.
     #[must_use]
     pub fn new(terms: Terms, suite: &'static MacsecSuite, direction: Direction, own: Sci) -> Self {
         Self {
@@ -283,7 +283,7 @@ impl Schedule {
         let current = sending.current.take();
         sending.current = encoding.map(|an| match current {
             Some(current) if current.an == an && current.key == installed.transmit[&an] => current,
-            // Left by a predecessor: nobody knows since when.
+            // Left by a predecessor: its age is unknown.
             _ => Current {
                 an,
                 key: installed.transmit[&an],
@@ -460,7 +460,7 @@ impl Schedule {
         Ok(vec![Order::Notice(Notice::Receives { generation, an, key })])
     }
 
-    /// Whatever can be done now.
+    /// Takes every step that is possible now.
     fn advance(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         for an in due(&mut self.sending.retiring, now) {

@@ -28,9 +28,9 @@ pub enum From {
 /// One segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Who sent it.
+    /// The sending end.
     pub from: From,
-    /// Chosen at random by whoever began the conversation.
+    /// Random number of the conversation, from the end that began it.
     pub conversation: u64,
     /// Place of the payload's first octet.
     pub sequence: u32,
@@ -41,7 +41,8 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'static> {
-    /// What an end that waits for exchanges says when it begins to: the other sends again at once what nobody took.
+    /// Announcement of an end that begins to wait for exchanges: the other sends again at once what
+    /// was not received.
     pub(crate) const LISTENS: Self = Self {
         from: From::Server,
         conversation: 0,

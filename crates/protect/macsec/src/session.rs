@@ -14,7 +14,8 @@ use crate::tls::{self, Tls};
 
 /// The name of what is spoken inside, for ALPN (RFC 7301).
 pub const PROTOCOL: &[u8] = b"bartizan-macsec/1";
-/// How long a handshake may take: a slow machine signs for a second, and a frame that is lost costs another.
+/// Time limit of a handshake: a slow machine signs for a second, and a frame that is lost costs
+/// another.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 /// Octets of plaintext that are read at once.
 const READ: usize = 4096;
@@ -45,7 +46,7 @@ impl std::convert::From<tls::Ended> for Ended {
     }
 }
 
-/// What came of segments.
+/// Result of segments.
 #[derive(Debug)]
 pub enum Received {
     /// The handshake ended well.
@@ -69,7 +70,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Where TLS has nothing to offer.
+    /// Fails if TLS has nothing to offer.
     pub fn begin(connecting: Connecting, conversation: u64, mtu: u32, now: Instant) -> Result<Self, Ended> {
         let mut session = Self {
             stream: Stream::new(From::Client, conversation, mtu),
@@ -100,7 +101,7 @@ impl Session {
         self.stream.conversation()
     }
 
-    /// Whether its handshake ended well.
+    /// Returns true if its handshake ended well.
     #[must_use]
     pub const fn is_established(&self) -> bool {
         self.established

@@ -37,11 +37,11 @@ pub struct Stream {
     conversation: u64,
     /// Octets of payload that a frame carries.
     room: usize,
-    /// What was not acknowledged, from `acknowledged` on; the first `sent` octets of it were sent.
+    /// Unacknowledged octets, from `acknowledged` on; the first `sent` octets of it were sent.
     waiting: VecDeque<u8>,
     acknowledged: u32,
     sent: usize,
-    /// Of the peer's stream.
+    /// Next octet of the peer's stream.
     expected: u32,
     owes_acknowledgement: bool,
     again: Duration,
@@ -117,7 +117,8 @@ impl Stream {
         if segment.payload.is_empty() {
             return &[];
         }
-        // What came before is acknowledged again: its acknowledgement was lost. What comes too early is sent again by the other end.
+        // Old segments are acknowledged again: the acknowledgement was lost. The other end sends
+        // early ones again.
         self.owes_acknowledgement = true;
         let known = self
             .expected
@@ -136,7 +137,7 @@ impl Stream {
         }
     }
 
-    /// What is to be sent now.
+    /// Sends the segments that are due now.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ pub(crate) struct Tls {
 }
 
 enum Connection {
-    /// Of a client whose hello is not complete yet.
+    /// A server's connection whose client hello is not complete yet.
     Accepting(Box<Acceptor>, Box<Accepting>),
     Client(Box<ClientConnection>),
     Server(Box<ServerConnection>),
@@ -62,7 +62,7 @@ impl Tls {
         }
     }
 
-    /// What its handshake shows.
+    /// Observations of its handshake.
     pub(crate) const fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -100,7 +100,7 @@ impl Tls {
         Ok(())
     }
 
-    /// What a handshake that has ended negotiated; none where it goes on.
+    /// Judges the negotiation of a handshake that has ended. None while it goes on.
     pub(crate) fn judge(&self) -> Option<Result<Established, Box<Refused>>> {
         match &self.connection {
             Connection::Client(client) if !client.is_handshaking() => Some(self.watch.finish_client(client)),
@@ -137,7 +137,7 @@ impl Tls {
         }
     }
 
-    /// What the peer encrypted; `WouldBlock` where no more is there.
+    /// Reads the peer's decrypted data; `WouldBlock` if no more is there.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.connection {
             Connection::Accepting(..) => Err(io::ErrorKind::WouldBlock.into()),
@@ -146,7 +146,7 @@ impl Tls {
         }
     }
 
-    /// What is to be sent now.
+    /// Takes the octets to send now.
     pub(crate) fn outgoing(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.alert);
         match &mut self.connection {

@@ -32,7 +32,7 @@ mod as_root {
         let send = || {
             for kind in [MACSEC, ECPRI] {
                 let mut socket = FrameSocket::open(interface, [2, 0, 0, 0, 7, 7], kind).unwrap();
-                // What a guard drops is an error here.
+                // A drop by a guard is an error here.
                 let _ = socket.send(&[0; 100]);
             }
         };
@@ -87,7 +87,8 @@ mod as_root {
             });
             let ended = Ended(&over);
             for (before, now) in [("eth0", "eth9"), ("eth9", "eth0")] {
-                // Whether the rules went with the name is the kernel's affair; they are back within a turn.
+                // The rules may or may not go with the name, by the kernel; they are back within a
+                // turn.
                 ip(&hosts[0], &format!("link set {before} name {now}"));
                 let since = Instant::now();
                 until_installed(&hosts[0], &guard, 1);

@@ -22,7 +22,7 @@ const FILLED: usize = 1000;
 /// Wait on a socket before a held packet goes on and the stop condition is checked.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Treatment of packets of the same length, in each direction on its own.
+/// Treatment of datagrams longer than that, in each direction on its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tampering {
     /// The first of every three is lost.

@@ -1,4 +1,4 @@
-//! What a controller takes of memory, in a process of its own: by what is resident, as an operator sees it.
+//! Memory of a controller, in a process of its own: resident memory, as an operator sees it.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::link::{Link, Setting, endpoint};
 
 /// Set in the process that measures.
 const INSIDE: &str = "BARTIZAN_LINKS_TEST";
-/// How many links it builds, where they are to be others than [`LINKS`].
+/// Number of links to build, if other than [`LINKS`].
 const COUNT: &str = "BARTIZAN_LINKS";
 /// Enough that what the process takes without them is nothing next to them.
 const LINKS: usize = 400;
@@ -63,7 +63,7 @@ fn measure() {
         }
     };
     let mut controller = Controller {
-        // What handshakes leave to the allocator is there before it is counted.
+        // Allocations that handshakes leave behind happen before the count.
         links: (0..20).map(&link).collect(),
         endpoint: Some(endpoint.clone()),
         reloaded: None,

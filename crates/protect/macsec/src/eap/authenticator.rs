@@ -16,16 +16,17 @@ use crate::tls::{Ended, Tls};
 
 /// Until a request is sent again (RFC 3748, section 4.3): a slow machine signs for a second.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How often.
+/// Number of transmissions of a request.
 const TIMES: u32 = 4;
-/// How long a run may take: each of some thirty fragments is answered before the next is sent.
+/// Time limit of a run: each of some thirty fragments is answered before the next is sent.
 const RUN: Duration = Duration::from_secs(20);
-/// What says that the handshake ended well for both (RFC 9190, section 2.5): an octet of zero, encrypted.
+/// Commitment message: the handshake ended well for both (RFC 9190, section 2.5). An octet of zero,
+/// encrypted.
 const COMMITMENT: &[u8] = &[0];
 /// The legacy Nak (RFC 3748, section 5.3.1): the peer wants another method.
 const NAK: u8 = 3;
 
-/// What came of a frame, or of time.
+/// Result of a frame, or of time.
 #[derive(Debug)]
 pub enum Happened {
     /// The other end asks to be authenticated.
@@ -41,9 +42,9 @@ pub enum Happened {
 /// A peer that has proven who it is.
 #[derive(Debug)]
 pub struct Authenticated {
-    /// What was negotiated, and by whom.
+    /// Negotiated parameters and the peer.
     pub established: Established,
-    /// What MKA is to begin with.
+    /// CAK for the start of MKA.
     pub cak: Cak,
     /// When the run began.
     pub began: Instant,
@@ -57,7 +58,7 @@ pub struct Authenticator {
     address: [u8; 6],
     identifier: u8,
     run: Option<Run>,
-    /// What is to be sent, once.
+    /// Last message, to be sent once.
     end: Option<Vec<u8>>,
 }
 
@@ -90,7 +91,7 @@ enum State {
 }
 
 impl Authenticator {
-    /// Of the port with this address.
+    /// An authenticator of the port with this address.
     #[must_use]
     pub const fn new(address: [u8; 6]) -> Self {
         Self {
@@ -101,7 +102,7 @@ impl Authenticator {
         }
     }
 
-    /// Whether a run goes on.
+    /// Returns true if a run goes on.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         self.run.is_some()
@@ -265,7 +266,7 @@ impl Authenticator {
     }
 }
 
-/// What is sent next.
+/// Next message to send.
 enum Next {
     Fragment,
     Acknowledge,

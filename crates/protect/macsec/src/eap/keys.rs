@@ -57,7 +57,7 @@ fn kdf(key: &Zeroizing<[u8; KEY]>, label: &[u8], context: &[u8]) -> Option<Zeroi
 mod tests {
     use super::*;
 
-    /// What `openssl mac` gives for the same blocks.
+    /// Values from `openssl mac` for the same blocks.
     #[test]
     fn cak_and_its_name_are_aes_cmac_of_the_blocks_of_the_standard() {
         let msk = Zeroizing::new([7; KEY]);

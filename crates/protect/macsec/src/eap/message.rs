@@ -19,7 +19,7 @@ impl Outgoing {
         Self { bytes, sent: 0 }
     }
 
-    /// Whether nothing of it is left.
+    /// Returns true if nothing of it is left.
     pub(super) fn is_sent(&self) -> bool {
         self.sent == self.bytes.len()
     }
@@ -48,7 +48,7 @@ impl Outgoing {
 #[derive(Debug, Default)]
 pub(super) struct Incoming(Vec<u8>);
 
-/// What a fragment makes of a message.
+/// State of a message after a fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// It is whole.

@@ -1,6 +1,7 @@
-//! What the other end of an authenticator sees in the frames of a port while wpa_supplicant answers them: how authentication ends, which group
-//! the authenticator chose, and under which CAK MKA runs. It decides nothing: whoever is on the wire can send such frames, and what is in use is the
-//! kernel's to say.
+//! The view of an authenticator's other end of the frames of a port while wpa_supplicant answers
+//! them: the end of authentication, the group that the authenticator chose, and the CAK under which
+//! MKA runs. It decides nothing: any host on the wire can send such frames, and only the kernel
+//! knows what is in use.
 
 use bartizan_registry::NamedGroup;
 use bartizan_wire::eap::{BEGINS, EAP_TLS, FAILURE, REQUEST, SUCCESS};
@@ -16,7 +17,7 @@ use crate::mka::Ckn;
 const HANDSHAKE: u8 = 22;
 const SERVER_HELLO: u8 = 2;
 
-/// What a frame shows.
+/// Content of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saw {
     /// Authentication ended well, with what the authenticator chose before.
@@ -27,7 +28,7 @@ pub enum Saw {
     Mka(Ckn),
 }
 
-/// What an authenticator chose.
+/// An authenticator's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
     /// The key exchange group; none where no key is exchanged.
@@ -36,7 +37,7 @@ pub struct Hello {
     pub cipher: u16,
 }
 
-/// Whoever looks on.
+/// Observer of an authentication.
 #[derive(Debug, Default)]
 pub struct EapObserver {
     incoming: Incoming,

@@ -11,7 +11,7 @@ const VERSION: u8 = 3;
 pub(super) struct Packet<'a> {
     pub(super) code: u8,
     pub(super) identifier: u8,
-    /// Of a request or a response: the method and its data.
+    /// Method of a request or a response, and its data.
     pub(super) method: Option<(u8, &'a [u8])>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Packet<'a> {
 
 /// The payload of a frame with a packet of this code.
 pub(super) fn frame(code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
-    // What is longer than a fragment is never given.
+    // Callers never give more than a fragment.
     let length = u16::try_from(data.len() + 4).unwrap_or(u16::MAX).to_be_bytes();
     let mut frame = Vec::with_capacity(data.len() + 8);
     frame.extend([VERSION, kind::EAP]);

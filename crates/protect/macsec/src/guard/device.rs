@@ -17,7 +17,7 @@ use super::{Port, Side};
 /// An interface by number and name.
 type Place = (u32, String);
 
-/// What stands at the devices of a node's ports.
+/// Programs at the devices of a node's ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stands {
     /// A program on both sides of each; what each dropped leaving and arriving, in the order of the ports.
@@ -32,7 +32,7 @@ pub(super) enum Stands {
 ///
 /// # Errors
 ///
-/// What the kernel says, and where it has no such programs.
+/// The kernel's error, and an error if it has no such programs.
 pub(super) fn put(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Result<(), Error> {
     // One that could not be found again could not be removed.
     if !ports.is_empty() && !device_program::is_taken() {
@@ -49,7 +49,7 @@ pub(super) fn put(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Res
             .zip(places)
             .find(|(_, place)| place.iter().any(|(number, _)| *number == index));
         for hook in Hook::BOTH {
-            // What fails at one interface keeps no other one open.
+            // A failure at one interface does not keep the programs off the others.
             first = first.and(put_at(index, hook, &own, port.map(|(port, _)| port)));
         }
     }
@@ -71,7 +71,7 @@ fn put_at(index: u32, hook: Hook, own: &str, port: Option<&Port>) -> Result<(), 
         };
         device_program::attach(index, hook, wanted, passing).map_err(failed("attaching", index))?;
     }
-    // What another file asked for goes when what this one asks for is there.
+    // Programs of another file are removed once those of this one are there.
     let others = there
         .iter()
         .filter(|program| program.name.starts_with(own) && Some(&program.name) != wanted.as_ref());
@@ -85,16 +85,16 @@ fn put_at(index: u32, hook: Hook, own: &str, port: Option<&Port>) -> Result<(), 
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub(super) fn remove(node: &str) -> Result<(), Error> {
     match put(node, &[], &[]) {
-        // Where no such program can be attached, none is.
+        // If no such program can be attached, none is.
         Err(_) if !device_program::is_taken() => Ok(()),
         removed => removed,
     }
 }
 
-/// What stands there now.
+/// State of the programs now.
 pub(super) fn stands(node: &str, ports: &[Port], places: &[BTreeSet<Place>]) -> Stands {
     let own = of_node(node);
     let mut all = Vec::new();
@@ -131,7 +131,7 @@ fn failed(action: &str, index: u32) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { action, source }
 }
 
-/// What names of this node's programs begin with.
+/// Prefix of the names of this node's programs.
 fn of_node(node: &str) -> String {
     format!("bz{}", short(node.as_bytes()))
 }
@@ -159,7 +159,7 @@ impl Port {
         format!("{own}{}", short(&passed))
     }
 
-    /// What passes whatever its address.
+    /// Ethertypes that pass with any address.
     fn passed(&self) -> Vec<u16> {
         let exceptions = self.unencrypted.iter().map(|passed| passed.ethertype());
         [ethertype::MACSEC, ethertype::EAPOL]

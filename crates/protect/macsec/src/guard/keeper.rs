@@ -8,19 +8,19 @@ use bartizan_host::netlink::InterfaceChanges;
 
 use super::{Guard, GuardState};
 
-/// How often it is looked at whether the guard is installed, where no interface changes.
+/// Interval between checks that the guard is installed, while no interface changes.
 const LOOK: Duration = Duration::from_secs(5);
-/// How often the end is looked for.
+/// Interval between checks of the stop condition.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Installs a guard of this network namespace again wherever it went, until `stop` says so: where somebody removed it, a port was renamed, or one came
-/// back that was gone.
+/// Installs a guard of this network namespace again after each loss, until `stop` says so: another
+/// program removed it, a port was renamed, or one came back that was gone.
 pub fn keep(guard: &Guard, stop: &dyn Fn() -> bool) {
     let changes = InterfaceChanges::subscribe();
     if let Err(error) = &changes {
         tracing::warn!(%error, "changes of interfaces are not reported: they are looked for");
     }
-    // What changed before changes were reported.
+    // Covers changes from before the subscription.
     let (mut looked, mut places) = (Instant::now(), guard.places());
     say(guard, &vec![BTreeSet::new(); places.len()], &places);
     look(guard);
@@ -59,7 +59,7 @@ fn look(guard: &Guard) {
         Ok(GuardState::Damaged(why)) => why,
         Ok(GuardState::Absent) => "it was removed".to_owned(),
         Ok(GuardState::Installed(_)) => {
-            // What is there now is known from now on.
+            // The current state is known from now on.
             let _ = guard.close();
             return;
         }

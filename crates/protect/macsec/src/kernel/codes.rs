@@ -21,7 +21,7 @@ pub(super) const INFO_DATA: u16 = 2;
 pub(super) const UP: u32 = 1;
 pub(super) const ETHERNET: u16 = 1;
 
-/// What a MACsec device is made with.
+/// Attributes of a new MACsec device.
 pub(super) mod device {
     pub(in crate::kernel) const PORT: u16 = 2;
     pub(in crate::kernel) const CIPHER_SUITE: u16 = 4;

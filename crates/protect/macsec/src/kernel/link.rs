@@ -26,11 +26,11 @@ pub struct Interface {
     pub mtu: u32,
     /// Its MAC address; none where it is no Ethernet.
     pub address: Option<[u8; 6]>,
-    /// Whether it is up.
+    /// True if it is up.
     pub is_up: bool,
     /// The interface of this namespace that it stands on.
     pub parent: Option<u32>,
-    /// What kind of virtual interface it is: `macsec`, `veth`.
+    /// Kind of its virtual interface: `macsec`, `veth`.
     pub kind: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn find(name: &str) -> Result<Option<Self>, Error> {
         // The kernel calls such a name a mistake; it is nobody's.
         if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
@@ -49,11 +49,11 @@ impl Interface {
         Self::asked(question, name)
     }
 
-    /// The one of this number, whatever it is called now; none where there is none.
+    /// The one of this number, whatever its current name. None if there is none.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn numbered(index: u32) -> Result<Option<Self>, Error> {
         let question = Request::new(Family::Route, GET_LINK, &header(index, 0, 0));
         Self::asked(question, &format!("of number {index}"))
@@ -63,7 +63,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn under(device: &str) -> Result<Option<Self>, Error> {
         let device = Self::find(device)?.filter(|device| device.kind.as_deref() == Some(FAMILY));
         device.and_then(|device| device.parent).map_or(Ok(None), Self::numbered)
@@ -105,7 +105,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_up(&self) -> Result<(), Error> {
         let request = Request::new(Family::Route, NEW_LINK, &header(self.index, UP, UP));
         let done = request.order(0);
@@ -116,7 +116,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove(&self) -> Result<(), Error> {
         let done = Request::new(Family::Route, DELETE_LINK, &header(self.index, 0, 0)).order(0);
         match done {

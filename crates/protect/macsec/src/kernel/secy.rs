@@ -16,7 +16,7 @@ use crate::{An, Error, Sak, Sci};
 /// Octets that MACsec adds to a frame: SecTAG with SCI, and ICV.
 const ADDED: u32 = (MACSEC_SECTAG + MACSEC_SCI + MACSEC_ICV) as u32;
 
-/// Whether frames are encrypted.
+/// Encryption of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidentiality {
     /// They are, and their integrity is protected.
@@ -25,7 +25,7 @@ pub enum Confidentiality {
     IntegrityOnly,
 }
 
-/// Whether a frame that comes a second time is dropped.
+/// Treatment of a frame that comes a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replay {
     /// It is; frames may overtake each other by so many. With 0 they must come in order.
@@ -34,14 +34,14 @@ pub enum Replay {
     Unprotected,
 }
 
-/// What a device is made with.
+/// Settings of a new device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The cipher suite.
     pub suite: &'static MacsecSuite,
-    /// Whether frames are encrypted.
+    /// Encryption of frames.
     pub confidentiality: Confidentiality,
-    /// What becomes of replayed frames.
+    /// Treatment of replayed frames.
     pub replay: Replay,
 }
 
@@ -161,7 +161,7 @@ impl SecY {
             extended: false,
         };
         let state = match secy.state() {
-            // Somebody removed it since it was found, a controller that ends, say.
+            // Another process removed it since it was found, such as a controller that ends.
             Err(Error::NoInterface { .. }) => return Ok(None),
             state => state?,
         };
@@ -196,7 +196,7 @@ impl SecY {
         &self.interface
     }
 
-    /// What it is made with, holds and counts.
+    /// Its settings, contents and counters.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove_channel(&self, sci: Sci) -> Result<(), Error> {
         let request = self.command(Command::DeleteChannel);
         let done = of_channel(request, sci).order(0);
@@ -231,7 +231,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn flush(&self) -> Result<(), Error> {
         #[cfg(test)]
         if self.family == u16::MAX {
@@ -254,7 +254,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn install_receive(&self, sci: Sci, an: An, sak: &Sak) -> Result<(), Error> {
         self.add_channel(sci)?;
         self.remove_receive(sci, an)?;
@@ -267,7 +267,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove_receive(&self, sci: Sci, an: An) -> Result<(), Error> {
         // The kernel does not remove one that is in use.
         let stop = of_association(of_channel(self.command(Command::UpdateReceive), sci), an, Some(false));
@@ -281,7 +281,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn install_transmit(&self, an: An, sak: &Sak) -> Result<(), Error> {
         self.remove_transmit(an)?;
         let request = self.command(Command::AddTransmit);
@@ -293,7 +293,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn transmit_with(&self, an: An) -> Result<(), Error> {
         let request = Request::new(Family::Route, NEW_LINK, &link::header(self.interface.index, 0, 0)).nested(
             LINK_INFO,
@@ -310,7 +310,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove_transmit(&self, an: An) -> Result<(), Error> {
         let stop = of_association(self.command(Command::UpdateTransmit), an, Some(false));
         let remove = of_association(self.command(Command::DeleteTransmit), an, None);
@@ -323,7 +323,7 @@ impl SecY {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove(&self) -> Result<(), Error> {
         #[cfg(test)]
         if self.family == u16::MAX {

@@ -1,4 +1,4 @@
-//! What the kernel says of a SecY.
+//! The kernel's state of a SecY.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{An, Error, KeyId, Sci};
 /// Bytes of the header that generic netlink adds.
 const GENERIC: usize = 4;
 
-/// What a SecY is made with, holds and counts.
+/// Settings, contents and counters of a SecY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The identifier of what it sends.
@@ -22,17 +22,17 @@ pub struct State {
     pub encoding: An,
     /// Its cipher suite; none where the registry does not know it.
     pub suite: Option<&'static MacsecSuite>,
-    /// Whether frames are encrypted.
+    /// Encryption of frames.
     pub confidentiality: Confidentiality,
-    /// What becomes of replayed frames.
+    /// Treatment of replayed frames.
     pub replay: Replay,
-    /// Whether it can send.
+    /// True if it can send.
     pub operational: bool,
     /// Its transmit associations, by number.
     pub transmit: BTreeMap<An, SaState>,
     /// Its receive channels.
     pub channels: Vec<ChannelState>,
-    /// What it has counted.
+    /// Its counters.
     pub counters: Counters,
 }
 
@@ -53,7 +53,7 @@ impl State {
 /// An association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaState {
-    /// Whether it is in use.
+    /// True if it is in use.
     pub active: bool,
     /// The next packet number: what was sent or received with it before is lower.
     pub next_packet: u64,
@@ -100,7 +100,7 @@ pub struct Counters {
 }
 
 impl State {
-    /// What differs from what a device is to be made with; none where nothing does.
+    /// First difference from the wanted settings. None if there is none.
     #[must_use]
     pub fn difference(&self, settings: &Settings) -> Option<&'static str> {
         // Not the identifier: the kernel lists the default suite under one that it had once.

@@ -1,4 +1,4 @@
-//! Admission of exchanges that the other end begins. Anybody on the wire can begin one, each
+//! Admission of exchanges that the other end begins. Any host on the wire can begin one, each
 //! ClientHello costs this end a signature, and all links of a node share one thread.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) const MOST: usize = 32;
 pub(super) struct Beginning {
     pub(super) session: Session,
     pub(super) established: Option<(Box<Established>, Secret)>,
-    /// What this end said of MKA.
+    /// MKA offer of this end.
     pub(super) offered: Option<String>,
 }
 

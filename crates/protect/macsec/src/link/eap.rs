@@ -12,7 +12,7 @@ use super::{FIRST_AGAIN, FRAMES, Link, record};
 use crate::Error;
 use crate::eap::{Authenticated, Authenticator, EapObserver, Happened, Saw};
 
-/// Between two runs that the other end asks for: anybody on the wire can ask.
+/// Time between two runs that the other end asks for: any host on the wire can ask.
 const ASKED: Duration = Duration::from_secs(1);
 
 /// EAP at a port.
@@ -138,7 +138,7 @@ impl Link {
         if authority.authenticator.is_busy() {
             return None;
         }
-        // While a key is in use anybody on the wire could interrupt the link by asking.
+        // While a key is in use, any host on the wire could interrupt the link by asking.
         if authority.asked && !mka.rotation.is_agreed() {
             return Some(authority.began.map_or(self.dial_at, |began| began + ASKED));
         }

@@ -10,7 +10,7 @@ use crate::message::{Message, VERSION};
 use crate::schedule::{Installed, Order};
 use crate::session::Session;
 
-/// What a peer's greeting says that is of use.
+/// Relevant content of a peer's greeting.
 struct Greeted<'a> {
     sci: Sci,
     installed: Installed,

@@ -1,5 +1,5 @@
-//! Record of the keys at a port that outlives the controller: whom they are shared with, and when
-//! they end. A successor keeps no key without one.
+//! Record of the keys at a port that outlives the controller: the peer that shares them, and the
+//! time at which they end. A successor keeps no key without one.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};

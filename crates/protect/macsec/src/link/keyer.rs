@@ -1,4 +1,4 @@
-//! Where the keys of a link come from, once an exchange has ended.
+//! Origin of a link's keys, once an exchange has ended.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::mka::{Agreed, Authentication, CakFile, EapPeer, KeyedBy, Rotation, Su
 use crate::schedule::{Fault, Order, Schedule};
 use crate::{Error, KeyId, Sci};
 
-/// Where the keys of a link come from.
+/// Origin of a link's keys.
 #[derive(Debug)]
 pub(super) enum Keyer {
     /// This process installs them.
@@ -33,12 +33,12 @@ pub(super) enum Keyer {
 pub(super) struct ByMka {
     pub(super) rotation: Rotation,
     pub(super) supplicant: Supplicant,
-    /// Where the CAK comes from a file.
+    /// File of the CAK, if it comes from one.
     pub(super) file: Option<CakFile>,
     /// The exchange that the CAK comes from, where this process had it.
     pub(super) origin: Option<Arc<Established>>,
     direction: Began,
-    /// Whether that exchange was EAP-TLS, of which this end is the authenticator.
+    /// True if that exchange was EAP-TLS, of which this end is the authenticator.
     by_eap: bool,
     /// The channel of the peer that has the key in use.
     pub(super) peer: Option<Sci>,
@@ -49,9 +49,9 @@ pub(super) struct ByMka {
 pub(super) struct ByEap {
     pub(super) authentication: Authentication,
     pub(super) supplicant: Supplicant,
-    /// What it is authenticated with.
+    /// Its credentials and the authenticator that it accepts.
     with: EapPeer,
-    /// What the authenticator chose last, where this process saw it.
+    /// The authenticator's last choice, if this process saw it.
     pub(super) hello: Option<Hello>,
     /// The channel of the peer that has the key in use.
     peer: Option<Sci>,
@@ -66,7 +66,7 @@ pub enum EapEnd {
     Peer(Box<EapPeer>),
 }
 
-/// What of a setting makes a link one of MKA's.
+/// MKA part of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MkaSetting {
     /// Which end is the key server.
@@ -198,7 +198,7 @@ impl Keyer {
         }
     }
 
-    /// Whether MKA has agreed on a key; none where it has nothing to agree on.
+    /// Returns true if MKA has agreed on a key. None if the link does not use MKA.
     pub(super) fn is_agreed(&self) -> Option<bool> {
         match self {
             Self::Direct(_) => None,
@@ -216,7 +216,7 @@ impl Keyer {
         }
     }
 
-    /// What the kernel has now; says what is wrong, where something is.
+    /// Takes the kernel's current state. Returns orders, and the trouble if there is any.
     pub(super) fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
         match self {
             Self::Direct(schedule) => {
@@ -229,7 +229,7 @@ impl Keyer {
         }
     }
 
-    /// What the greeting of an exchange says of MKA.
+    /// The MKA part of an exchange's greeting.
     pub(super) fn offer(&self) -> Option<String> {
         match self {
             Self::Direct(_) | Self::Eap(_) => None,
@@ -298,9 +298,9 @@ impl Keyer {
     }
 }
 
-/// What is said of wpa_supplicant that is gone.
+/// Message about a lost wpa_supplicant.
 const ENDED: &str = "wpa_supplicant has ended, and nobody ended it";
-/// What is said where the key is gone from the kernel.
+/// Message about a key that is gone from the kernel.
 const NO_KEY: &str = "MKA has no key with the peer any more";
 
 impl ByMka {
@@ -437,7 +437,8 @@ pub(super) fn agreed(state: &State) -> Option<(Agreed, Sci)> {
     Some((agreed, channel.sci))
 }
 
-/// wpa_supplicant sets the device down for a moment when it begins: addresses of IPv6 that somebody gave it would go with that, and those of IPv4
+/// wpa_supplicant sets the device down for a moment when it begins: its configured addresses of
+/// IPv6 would go with that, and those of IPv4
 /// do not.
 fn keep_addresses(device: &str) {
     let place = format!("/proc/sys/net/ipv6/conf/{device}/keep_addr_on_down");

@@ -1,7 +1,9 @@
-//! How the end that waits for exchanges says that it listens, so that the other does not wait for its timer.
+//! Announcement of the end that waits for exchanges that it listens, so that the other does not
+//! wait for its timer.
 //!
 //! Whichever end is started last, the first exchange begins at once: with the initiator last it is the initiator that begins, with the responder last it
-//! says so. Nothing of what it says is authenticated: it costs the initiator one flight a second at most.
+//! announces itself. Nothing of the announcement is authenticated: it costs the initiator one
+//! flight a second at most.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +11,10 @@ use super::Link;
 use crate::derive::Direction;
 use crate::segment::Segment;
 
-/// What the other end says has an effect no more often.
+/// Least time between two announcements of the other end that have an effect.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What was said and heard.
+/// Announcements sent and received.
 #[derive(Debug, Default)]
 pub(super) struct Listening {
     said: bool,
@@ -20,12 +22,12 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Whether it is to be said now: once.
+    /// Returns true if it is to be announced now: once.
     fn is_to_be_said(&mut self) -> bool {
         !std::mem::replace(&mut self.said, true)
     }
 
-    /// Whether what is heard now has an effect.
+    /// Returns true if an announcement has an effect now.
     fn is_heeded(&mut self, now: Instant) -> bool {
         let heeded = self
             .heeded
@@ -44,7 +46,8 @@ impl Link {
         (waits && self.listening.is_to_be_said()).then(|| Segment::LISTENS.write())
     }
 
-    /// The peer has said that it listens: an exchange that it did not hear of is begun again. One that stands stays: anybody on the wire can say so.
+    /// Handles the peer's announcement: an exchange that the peer missed is begun again. One that
+    /// stands stays, since any host on the wire can send an announcement.
     pub(super) fn peer_listens(&mut self, now: Instant) {
         let waits = self.setting.direction == Direction::FromClient && self.current.is_none();
         if !waits || !self.listening.is_heeded(now) {

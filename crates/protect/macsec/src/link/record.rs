@@ -1,4 +1,4 @@
-//! What of a link goes into the ledger.
+//! Ledger events of a link.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established
     })
 }
 
-/// Where a key comes from that MKA distributed.
+/// Origin of a key that MKA distributed.
 #[derive(Debug)]
 pub(super) struct Origin {
     /// The name of the CAK; empty where it is not known.

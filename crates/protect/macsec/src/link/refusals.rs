@@ -1,11 +1,12 @@
-//! Refusals, counted: anybody on the wire can cause any number of them, and a disk holds so many records.
+//! Refusals, counted: any host on the wire can cause any number of them, and a disk holds so many
+//! records.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bartizan_tls::Reason;
 
-/// How often refusals for one reason are recorded.
+/// Interval between records of refusals for one reason.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Refusals since each reason was recorded last. Reasons are few.

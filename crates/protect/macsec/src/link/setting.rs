@@ -1,4 +1,4 @@
-//! What a link is made from: its part of the deployment file, as one end sees it.
+//! Settings of a link: its part of the deployment file, as one end sees it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::mka::{EapPeer, Role};
 use crate::schedule::Terms;
 use crate::session::PROTOCOL;
 
-/// What a link is made from.
+/// Settings of a link.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// Peer and interface, `oru-FH`.
@@ -32,23 +32,23 @@ pub struct Setting {
     pub port: String,
     /// The MACsec device of this end.
     pub device: String,
-    /// What the device is made with.
+    /// Settings of the device.
     pub device_settings: kernel::Settings,
     /// Octets that frames of the link need.
     pub mtu: Option<u32>,
     /// When keys change.
     pub terms: Terms,
-    /// What keys are bound to.
+    /// Context that keys are bound to.
     pub binding: Binding,
-    /// Where MKA distributes the keys.
+    /// MKA settings. None if MKA does not distribute the keys.
     pub mka: Option<MkaSetting>,
-    /// What a successor of the controller must know is kept here.
+    /// Directory of the state that a successor of the controller needs.
     pub directory: PathBuf,
-    /// What is installed before the port is set up, where the port is guarded.
+    /// Guard to install before the port is set up. None if the port is not guarded.
     pub guard: Option<Guard>,
 }
 
-/// Where controllers are reached, one directory per node.
+/// Directory of the controllers' sockets, one directory per node.
 pub const RUN: &str = "/run/bartizan/macsec";
 
 impl Setting {
@@ -73,7 +73,8 @@ impl Setting {
         })
     }
 
-    /// Whether keys, or the CAK of MKA, come from an exchange of this project's over the link.
+    /// Returns true if keys, or the CAK of MKA, come from an exchange of this project's over the
+    /// link.
     #[must_use]
     pub fn has_exchange(&self) -> bool {
         self.mka
@@ -103,7 +104,7 @@ impl Setting {
         self.mka.as_ref()?.eap.as_ref()
     }
 
-    /// Whether this end proves who it is by its certificate.
+    /// Returns true if this end proves its identity by its certificate.
     #[must_use]
     pub fn has_certificate(&self) -> bool {
         self.has_exchange() || self.eap().is_some()
@@ -193,11 +194,12 @@ impl Setting {
     }
 }
 
-/// What handshakes for the MACsec links of a node share. No session is resumed: each exchange is to be fresh.
+/// Shared TLS endpoint for the MACsec links of a node. No session is resumed: each exchange is to
+/// be fresh.
 ///
 /// # Errors
 ///
-/// Where the credentials cannot meet the policy of a link.
+/// Fails if the credentials cannot meet the policy of a link.
 pub fn endpoint(
     deployment: &Deployment,
     node: &str,

@@ -1,4 +1,4 @@
-//! How a link stands, for whoever asks.
+//! Public state of a link.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -12,7 +12,7 @@ use crate::Sci;
 use crate::kernel::{Confidentiality, Counters, SecY, State};
 use crate::schedule::Notice;
 
-/// How a link stands.
+/// State of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Peer and interface, `oru-FH`.
@@ -27,21 +27,21 @@ pub struct Status {
     pub device: String,
     /// Octets that frames may have.
     pub mtu: u32,
-    /// Where keys come from: `direct`, `mka` or `eap-tls`.
+    /// Origin of the keys: `direct`, `mka` or `eap-tls`.
     pub keying: String,
-    /// Whether both directions have a key.
+    /// True if both directions have a key.
     pub up: bool,
-    /// Whether the peer answers now. Frames pass also where it does not.
+    /// True if the peer answers now. Frames pass also if it does not.
     pub peer_answers: bool,
     /// Cipher suite.
     pub suite: String,
-    /// Whether frames are encrypted.
+    /// True if frames are encrypted.
     pub encrypted: bool,
-    /// What this end sends with.
+    /// Association that this end sends with.
     pub sends: Option<Association>,
-    /// What the peer sends with.
+    /// Association that the peer sends with.
     pub receives: Option<Association>,
-    /// Where the keys come from.
+    /// Exchange that the keys come from.
     pub exchange: Option<Exchange>,
     /// wpa_supplicant, where MKA distributes the keys.
     pub mka: Option<MkaStatus>,
@@ -61,11 +61,11 @@ pub struct Status {
     pub exchanges: u64,
     /// Keys that this end has sent with.
     pub keys: u64,
-    /// Whether the key that this end sends with is older than its policy lets it be.
+    /// True if the key that this end sends with is older than its policy lets it be.
     pub outlived: bool,
-    /// What the device has counted.
+    /// The device's counters.
     pub counters: Option<Counters>,
-    /// What went wrong last, while it is wrong.
+    /// The current trouble.
     pub trouble: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub struct Association {
 /// wpa_supplicant at a port, and its CAK.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MkaStatus {
-    /// Where the CAK comes from: `exchange`, `file` or `eap-tls`.
+    /// Origin of the CAK: `exchange`, `file` or `eap-tls`.
     pub cak: String,
     /// Its name, as MKA sends it; none while none was given, or seen.
     pub ckn: Option<String>,
@@ -104,7 +104,7 @@ pub struct EapStatus {
     pub group: Option<String>,
     /// Its cipher suite.
     pub cipher: Option<String>,
-    /// How often authentication ended well and the key stayed the same.
+    /// Number of authentications that ended well without another key.
     pub not_rekeyed: u64,
 }
 
@@ -128,11 +128,11 @@ pub struct Exchange {
 }
 
 impl Status {
-    /// By the kernel alone: what is installed where no controller runs, or none answers.
+    /// State by the kernel alone, for a link without a controller that answers.
     ///
     /// # Errors
     ///
-    /// Where port or device is gone, or the kernel does not say.
+    /// Fails if port or device is gone, or the kernel does not answer.
     pub fn found(setting: &Setting) -> Result<Self, crate::Error> {
         let port = setting.port()?;
         let absent = || crate::Error::NoInterface {
@@ -169,13 +169,13 @@ impl Status {
         })
     }
 
-    /// Whether it was read from the kernel alone: no controller looks after it.
+    /// Returns true if it was read from the kernel alone: no controller looks after it.
     #[must_use]
     pub fn unattended(&self) -> bool {
         self.sends.as_ref().is_some_and(|sends| sends.age_s.is_none())
     }
 
-    /// Of a link whose device cannot be made or is gone.
+    /// State of a link whose device cannot be made or is gone.
     #[must_use]
     pub fn closed(setting: &Setting, error: &crate::Error) -> Self {
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
@@ -232,7 +232,7 @@ impl Exchanged {
     }
 }
 
-/// What is remembered for it.
+/// Memory of a link.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) wants_exchange: bool,

@@ -1,4 +1,5 @@
-//! What an installed wpa_supplicant can: asked by configurations that it takes or refuses, not guessed from its version.
+//! Abilities of an installed wpa_supplicant: tested with configurations that it takes or refuses,
+//! not guessed from its version.
 
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use bartizan_registry::MacsecSuite;
 
 use crate::Error;
 
-/// How long wpa_supplicant may take to read a configuration and end.
+/// Time limit for wpa_supplicant to read a configuration and end.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// An interface that no host has: wpa_supplicant ends when it does not find it, and nothing is keyed.
 pub(super) const NOWHERE: &str = "bartizan-none";
 
-/// What a wpa_supplicant can.
+/// Abilities of a wpa_supplicant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ability {
     /// `2.10`.
@@ -74,7 +75,7 @@ impl Ability {
 /// The driver of wpa_supplicant for the kernel's MACsec.
 pub(super) const DRIVER: &str = "macsec_linux";
 
-/// What it says to these lines of a network.
+/// Its output for these lines of a network.
 fn answers(program: &dyn Fn() -> Program, lines: &str) -> Result<String, Error> {
     let configuration = format!("ap_scan=0\nnetwork={{\n macsec_policy=1\n{lines}\n}}\n");
     let asked = program()
@@ -124,7 +125,7 @@ mod tests {
         );
     }
 
-    /// What wpa_supplicant 2.10 answers, by a program in its place.
+    /// Answers of wpa_supplicant 2.10, by a program in its place.
     #[test]
     fn answers_of_2_10_are_read() {
         let directory = tempfile::tempdir().unwrap();

@@ -12,11 +12,13 @@ use super::rotation::{AGAIN, AGREEMENT};
 use super::{Agreed, Ckn};
 use crate::schedule::{Cause, Notice, Order, Terms};
 
-/// How long MKA may take from a success to another key, while it has one: a channel of before goes with the life time of its member, six seconds, and
-/// what follows takes as long as the first time.
+/// Time limit of MKA from a success to another key, while it has one: an old channel goes with the
+/// life time of its member, six seconds, and
+/// the rest takes as long as the first time.
 const ANOTHER: Duration = Duration::from_secs(20);
 
-/// How long MKA may take where the key is gone after a success. wpa_supplicant 2.10 makes no channel under another CAK while that of before is there, and
+/// Time limit of MKA if the key is gone after a success. wpa_supplicant 2.10 makes no channel under
+/// another CAK while an old one is there, and
 /// forgets the CAK after as long as that stays: it may not agree at all.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -41,7 +43,7 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    /// Of an end at which nothing runs yet: wpa_supplicant is started at the first look.
+    /// An end at which nothing runs yet: wpa_supplicant is started at the first look.
     #[must_use]
     pub fn new(terms: Terms, now: Instant) -> Self {
         Self {
@@ -83,7 +85,7 @@ impl Authentication {
         self.ckn.as_ref()
     }
 
-    /// How often authentication ended well and the key stayed the same.
+    /// Number of authentications that ended well without another key.
     #[must_use]
     pub const fn not_rekeyed(&self) -> u64 {
         self.not_rekeyed
@@ -107,7 +109,7 @@ impl Authentication {
         (self.running, self.start_at) = (None, Some(now + AGAIN));
     }
 
-    /// It has ended, though nobody ended it.
+    /// Handles an end of wpa_supplicant that this process did not cause.
     pub fn ended(&mut self, now: Instant) {
         (self.running, self.start_at) = (None, Some(now));
         self.cause = Cause::Exchange;
@@ -125,7 +127,7 @@ impl Authentication {
     pub fn succeeded(&mut self, now: Instant) {
         self.failed = None;
         match self.in_use.agreed() {
-            // The first of several counts: whoever repeats it gains no time.
+            // The first of several counts: an attacker that repeats it gains no time.
             Some(_) => {
                 self.succeeded.get_or_insert(now);
                 self.cause = Cause::Peer;
@@ -139,13 +141,14 @@ impl Authentication {
         self.begin(Cause::Asked)
     }
 
-    /// What the kernel has, looked at now and then; nothing where the two directions have no key in common.
+    /// Takes the kernel's state, read now and then. None if the two directions have no key in
+    /// common.
     pub fn seen(&mut self, agreed: Option<Agreed>, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         if let Some(agreed) = agreed {
             orders = self.in_use.seen(agreed, self.cause);
             if !orders.is_empty() {
-                // What comes next without an authentication is the key server's doing.
+                // A further key without an authentication comes from the key server.
                 (self.cause, self.succeeded) = (Cause::KeyServer, None);
             }
         }
@@ -153,13 +156,14 @@ impl Authentication {
         orders
     }
 
-    /// Whether a key that MKA has agreed on is in the kernel.
+    /// Returns true if a key that MKA has agreed on is in the kernel.
     #[must_use]
     pub fn is_agreed(&self) -> bool {
         self.in_use.agreed().is_some()
     }
 
-    /// The key is no longer in the kernel, though nobody removed it: MKA has lost the authenticator.
+    /// Handles a key that is no longer in the kernel without a removal: MKA has lost the
+    /// authenticator.
     pub fn gone(&mut self, now: Instant) {
         if self.in_use.end() {
             let (patience, cause) = match self.succeeded.take() {

@@ -119,11 +119,11 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A file with a CAK, which somebody else replaces now and then.
+/// A file with a CAK, which an operator or another program replaces now and then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CakFile {
     path: PathBuf,
-    /// What distinguished it when it was read last: device and number, size, time of the last change.
+    /// Identity of the file at the last read: device and number, size, time of the last change.
     read: Option<[i64; 5]>,
 }
 
@@ -137,13 +137,13 @@ impl CakFile {
         }
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in it, where it was not read yet or has changed since.
+    /// Returns its content if it was not read yet or has changed since.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl CakFile {
             path: self.path.clone(),
             reason,
         };
-        // A name that leads to a pipe would wait for whoever writes to it.
+        // A name that leads to a pipe would wait for a writer.
         let opened = File::options()
             .read(true)
             .custom_flags(OFlag::O_NONBLOCK.bits())

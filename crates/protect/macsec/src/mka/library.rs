@@ -15,7 +15,7 @@ use bartizan_host::Program;
 use super::ability::{DRIVER, NOWHERE, STANDARD_INPUT};
 use crate::Error;
 
-/// How long the loader may take on a machine that is busy.
+/// Time limit of the loader on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 /// The parts of OpenSSL, by the beginning of their files' names.
@@ -52,7 +52,7 @@ impl Library {
         Ok((!read.is_empty()).then(|| Self::read(&read, wanted)))
     }
 
-    /// Whether it has this group or scheme.
+    /// Returns true if it has this group or scheme.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
         self.known.contains(name)

@@ -1,4 +1,5 @@
-//! wpa_supplicant as the peer of EAP-TLS: what it proves itself with, whom it takes for the authenticator, and what its OpenSSL may negotiate.
+//! wpa_supplicant as the peer of EAP-TLS: its credentials, the authenticator that it accepts, and
+//! its OpenSSL's permitted negotiation.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ use bartizan_registry::{group, signature};
 /// Octets of TLS in a fragment of EAP: frames of more than 2300 it loses.
 const FRAGMENT: u32 = 1398;
 
-/// What wpa_supplicant is given to be authenticated by EAP-TLS with.
+/// wpa_supplicant's settings for EAP-TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EapPeer {
     /// The name that it gives when it is asked: the node's, which its certificate carries as well.
@@ -19,12 +20,12 @@ pub struct EapPeer {
     pub files: Files,
     /// The names of the authenticator.
     pub authenticator: Identity,
-    /// What the handshake may be.
+    /// Policy of the handshake.
     pub policy: Policy,
 }
 
 impl EapPeer {
-    /// What of it wpa_supplicant cannot do; none where it can do all.
+    /// The first requirement that wpa_supplicant cannot meet. None if it meets all.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
         if self.files.certificates.len() > 1 {
@@ -47,7 +48,7 @@ impl EapPeer {
             line(&[" client_cert=", &path(&own.certificate)]);
             line(&[" private_key=", &path(&own.key)]);
         }
-        // Of every kind that is listed one must be there; of one kind, any.
+        // One name of each listed kind must match; within a kind, any of them.
         let dns = self.authenticator.dns().join(";");
         if !dns.is_empty() {
             line(&[" domain_match=", &hexadecimal(dns.as_bytes())]);

@@ -10,13 +10,14 @@ use crate::message::Message;
 use crate::schedule::{Cause, Fault, Notice, Order, Terms};
 use crate::{An, KeyId};
 
-/// How long MKA may take to agree on a key: its hellos are two seconds apart, and a member that falls silent is one for six (IEEE 802.1X,
+/// Time limit of MKA's agreement on a key: its hellos are two seconds apart, and a member that
+/// falls silent is one for six (IEEE 802.1X,
 /// clause 9.4, MKA Hello Time and MKA Life Time).
 pub(super) const AGREEMENT: Duration = Duration::from_secs(30);
 /// Until wpa_supplicant that did not start is started again.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
 
-/// What the kernel holds where MKA has agreed: the same key in both directions.
+/// The kernel's state after MKA's agreement: the same key in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
     /// Association number.
@@ -61,7 +62,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Of one end, of which nothing is known yet.
+    /// State of one end, of which nothing is known yet.
     #[must_use]
     pub fn new(terms: Terms, direction: Direction) -> Self {
         Self {
@@ -122,7 +123,8 @@ impl Rotation {
         self.given
     }
 
-    /// What the peer hears of it: the CAK may stay where both say the same. Nothing where this end wants another.
+    /// MKA offer to the peer: the CAK may stay if both offer the same. Empty if this end wants
+    /// another.
     #[must_use]
     pub fn offer(&self) -> String {
         match (&self.running, self.wanted) {
@@ -145,7 +147,7 @@ impl Rotation {
     /// A file has another CAK than before.
     pub fn given(&mut self, cak: Cak, now: Instant) -> Vec<Order> {
         if self.cak.is_none() && self.running.as_ref().is_some_and(|(ckn, _)| *ckn == cak.ckn) {
-            // That of a predecessor; the name was given by whoever gave the key.
+            // The running CAK is a predecessor's; its name came from the source of the key.
             self.cak = Some(cak);
             return Vec::new();
         }
@@ -176,7 +178,8 @@ impl Rotation {
         (self.running, self.start_at) = (None, Some(now + AGAIN));
     }
 
-    /// It has ended, though nobody ended it: with a peer that answers another CAK is exchanged, otherwise it is started again under the same.
+    /// Handles an end of wpa_supplicant that this process did not cause: with a peer that answers
+    /// another CAK is exchanged, otherwise it is started again under the same.
     pub fn ended(&mut self, now: Instant) -> Vec<Order> {
         self.running = None;
         if self.connected {
@@ -192,7 +195,7 @@ impl Rotation {
         self.connected = true;
     }
 
-    /// Whether the peer answers, as far as is known.
+    /// Returns true if the peer answers, as far as is known.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.connected
@@ -228,7 +231,8 @@ impl Rotation {
         }
     }
 
-    /// What the kernel has, looked at now and then; nothing where the two directions have no key in common.
+    /// Takes the kernel's state, read now and then. None if the two directions have no key in
+    /// common.
     pub fn seen(&mut self, agreed: Option<Agreed>, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         if let Some(agreed) = agreed {
@@ -246,13 +250,13 @@ impl Rotation {
         orders
     }
 
-    /// Whether a key that MKA has agreed on is in the kernel.
+    /// Returns true if a key that MKA has agreed on is in the kernel.
     #[must_use]
     pub fn is_agreed(&self) -> bool {
         self.in_use.agreed().is_some()
     }
 
-    /// The key is no longer in the kernel, though nobody removed it: MKA has lost the peer.
+    /// Handles a key that is no longer in the kernel without a removal: MKA has lost the peer.
     pub fn gone(&mut self) {
         if self.in_use.end() {
             self.cause = Cause::KeyServer;

@@ -15,11 +15,11 @@ use super::{Cak, Ckn, EapPeer, Library};
 use crate::Error;
 use crate::kernel::{Confidentiality, Replay, Settings};
 
-/// How long it may take to begin, on a machine that is busy.
+/// Time limit of its start, on a machine that is busy.
 const START: Duration = Duration::from_secs(30);
-/// How long it may take to end: it removes its associations from the kernel.
+/// Time limit of its end: it removes its associations from the kernel.
 const END: Duration = Duration::from_secs(3);
-/// Octets of its log: anybody on the wire can have it write errors.
+/// Octets of its log: any host on the wire can have it write errors.
 const LONGEST_LOG: u64 = 1 << 20;
 /// Octets at the end of the log that say why it did not start.
 const LAST_WORDS: u64 = 2048;
@@ -42,7 +42,7 @@ impl Role {
     }
 }
 
-/// Where the CAK comes from that wpa_supplicant begins with.
+/// Origin of the CAK that wpa_supplicant begins with.
 #[derive(Debug, Clone, Copy)]
 pub enum KeyedBy<'a> {
     /// It is given one.
@@ -66,7 +66,7 @@ pub struct Supplicant {
     running: Option<Running>,
 }
 
-/// What is written down of one that runs. No key is.
+/// Stored state of a running wpa_supplicant. It contains no key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Running {
     daemon: Daemon,
@@ -79,7 +79,7 @@ struct Running {
 }
 
 impl Running {
-    /// What was written down, where it still runs.
+    /// Reads the stored state. None if it does not run any more.
     fn read(place: &Path) -> Option<Self> {
         let file = File::open(place).ok()?;
         let running: Self = serde_json::from_reader(file.take(LAST_WORDS)).ok()?;
@@ -165,7 +165,7 @@ impl Supplicant {
         Some((ckn, Duration::from_secs(age)))
     }
 
-    /// What a predecessor wrote down, where it still runs.
+    /// A predecessor's wpa_supplicant, if it still runs.
     fn left(&self) -> Option<Running> {
         Running::read(&self.place("json"))
     }
@@ -181,7 +181,7 @@ impl Supplicant {
         }
     }
 
-    /// Whether it runs.
+    /// Returns true if it runs.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.daemon.is_alive())
@@ -220,7 +220,8 @@ impl Supplicant {
             // It holds no secret, and is not read again.
             let place = self.place("openssl.cnf");
             let knows = |name: &str| self.library.as_ref().is_some_and(|library| library.knows(name));
-            // Where an exception has ended since, nothing may be left: then there is nothing to be authenticated by.
+            // Once an exception has ended, nothing may be left: then there is no way to
+            // authenticate.
             let text = peer.openssl(&knows).ok_or_else(|| Error::Supplicant {
                 said: "its OpenSSL has nothing that the policy admits today".to_owned(),
             })?;
@@ -276,13 +277,13 @@ impl Supplicant {
         }
     }
 
-    /// Of a port there is one.
+    /// Path of a file of the port.
     fn place(&self, ending: &str) -> PathBuf {
         self.directory.join(format!("{}.mka.{ending}", self.port))
     }
 }
 
-/// What wpa_supplicant is to do, with the one secret that it is given.
+/// wpa_supplicant's configuration, with its one secret.
 fn configuration(settings: &Settings, role: Role, by: KeyedBy<'_>) -> Zeroizing<String> {
     // Longer than it gets with a CAK: a text that grows leaves copies behind.
     let mut text = Zeroizing::new(String::with_capacity(1024));
@@ -332,7 +333,7 @@ fn now_s() -> u64 {
         .as_secs()
 }
 
-/// What stands at the end of a log, on one line; nothing of a key: wpa_supplicant logs those with `-K` alone.
+/// The end of a log, on one line, without keys: wpa_supplicant logs those with `-K` alone.
 fn last_words(log: &Path) -> String {
     let read = || {
         let mut file = File::open(log).ok()?;

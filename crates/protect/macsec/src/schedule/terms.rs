@@ -1,15 +1,16 @@
-//! How long a key is used, and how long a peer may take.
+//! Lifetime of a key, and time limits of a peer.
 
 use std::time::Duration;
 
 use bartizan_registry::MacsecSuite;
 
-/// Where MKA distributes another key (IEEE 802.1X, clause 9.8, PendingPNExhaustion): what is left lasts minutes at any rate there is.
+/// Packet number at which MKA distributes another key (IEEE 802.1X, clause 9.8,
+/// PendingPNExhaustion): the rest lasts minutes at any rate there is.
 const EXHAUSTION: u64 = 0xc000_0000;
 /// The default with suites of 32 bits: half of the numbers.
 const HALF: u64 = 1 << 31;
 
-/// How long a key is used, and how long a peer may take.
+/// Lifetime of a key, and time limits of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// Age at which a key is replaced.
@@ -20,9 +21,9 @@ pub struct Terms {
     pub lifetime: Duration,
     /// Keys that an exchange gives to each direction, before there is another exchange.
     pub keys_per_exchange: u64,
-    /// How long frames may be on their way.
+    /// Time that frames may be on their way.
     pub grace: Duration,
-    /// How long a peer may take to answer.
+    /// Time limit of a peer's answer.
     pub patience: Duration,
 }
 

@@ -19,7 +19,7 @@ fn sci(end: usize) -> Sci {
     Sci([end as u8 + 1; 8])
 }
 
-/// What a kernel has.
+/// Keys of a kernel.
 #[derive(Debug, Default)]
 struct Kernel {
     encoding: Option<An>,
@@ -409,7 +409,7 @@ fn key_of_another_name_and_messages_out_of_turn_end_the_connection() {
         let refused = link.ends[end].schedule.received(&message, link.now);
         match end {
             1 => assert_eq!(refused, Err(Fault::OutOfTurn), "{message:?}"),
-            // The TLS client is whom it is for.
+            // Only the TLS client may receive it.
             _ => assert!(matches!(refused.unwrap()[..], [Order::Exchange])),
         }
     }
@@ -459,7 +459,7 @@ proptest! {
             link.run(1);
         }
         prop_assert!(link.faults.is_empty(), "{:?}", link.faults);
-        // Whatever came before: after an exchange both ends have fresh keys.
+        // After an exchange both ends have fresh keys, whatever came before.
         for end in &mut link.ends {
             end.orders_left = None;
         }

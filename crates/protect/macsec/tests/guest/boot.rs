@@ -1,4 +1,4 @@
-//! Where these tests run.
+//! Environment of these tests.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ use bartizan_tls::{Credentials, Endpoint};
 use bartizan_wire::capture::CaptureReader;
 use tempfile::TempDir;
 
-/// How long anything may take here: an emulated processor is shared.
+/// Time limit of everything here: an emulated processor is shared.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
 pub(crate) const NODES: [&str; 2] = ["odu", "oru"];
 pub(crate) const PORT: &str = "eth0";
@@ -139,7 +139,7 @@ impl Stage {
         self.path(&format!("run-{}", NODES[end]))
     }
 
-    /// What handshakes of one end are made by.
+    /// TLS endpoint of one end's handshakes.
     pub(crate) fn endpoint(&self, end: usize) -> Endpoint {
         let deployment = self.deployment();
         let node = deployment.node(NODES[end]).expect("a node");
@@ -220,7 +220,7 @@ impl Stage {
         self.path(&format!("{}.ledger", NODES[end]))
     }
 
-    /// What an end has recorded: all of it where its controller has ended.
+    /// Recorded events of an end: all of them once its controller has ended.
     pub(crate) fn recorded(&self, end: usize) -> Vec<Event> {
         let text = std::fs::read(self.ledger(end)).expect("a ledger");
         // The last line may be about to be written.
@@ -239,7 +239,7 @@ impl Stage {
         self.hosts[end].enter(open).expect("a namespace")
     }
 
-    /// What leaves the port of an end while `act` runs: whole frames.
+    /// Frames that leave the port of an end while `act` runs, in full.
     pub(crate) fn leaving(&self, end: usize, act: impl FnOnce()) -> Vec<Vec<u8>> {
         let file = self.path("port.pcap");
         let capture = Capture::start(Some(&self.hosts[end]), PORT, &file, Direction::Outbound).expect("a capture");

@@ -19,7 +19,7 @@ pub(crate) struct Load {
     receiver: JoinHandle<Arrived>,
 }
 
-/// What came of them.
+/// Counts of received frames.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) frames: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Arrived {
 
 const PAYLOAD: usize = 300;
 const PACE: Duration = Duration::from_micros(500);
-/// How long nothing comes once all has, and where some has not.
+/// Silence that ends a test after all frames have come, and after a loss.
 const QUIET: Duration = Duration::from_millis(300);
 const LOST: Duration = Duration::from_secs(5);
 

@@ -1,4 +1,5 @@
-//! The authenticator with a peer that answers as RFC 5216 and RFC 9190 say, one that is somebody else, and one that says nothing of use.
+//! The authenticator with a peer that follows RFC 5216 and RFC 9190, one with another identity, and
+//! one that sends nothing of use.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -105,7 +106,7 @@ struct Stage {
     peer: Peer,
     now: Instant,
     asked: u32,
-    /// What is seen of it next to the peer.
+    /// An observer at the peer's end, and its observations.
     observer: EapObserver,
     saw: Vec<Saw>,
     /// Which frames of the authenticator are lost.

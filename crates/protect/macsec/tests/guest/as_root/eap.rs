@@ -378,7 +378,7 @@ fn controllers_that_are_killed_have_successors_that_keep_the_keys_and_lose_no_fr
         );
     }
     load.end_without_loss(1000);
-    // What was killed with them is begun anew.
+    // A killed wpa_supplicant is started again.
     let process = stage.status(PEER).mka.and_then(|mka| mka.process).expect("it runs");
     Program::new("kill")
         .arguments(["-KILL", &process.to_string()])

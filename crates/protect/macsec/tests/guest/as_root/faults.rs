@@ -1,4 +1,5 @@
-//! Controllers that end in the middle, peers that are silent or somebody else, ports that go.
+//! Controllers that end in the middle, peers that are silent or have another identity, ports that
+//! go.
 
 use std::time::{Duration, Instant};
 
@@ -318,7 +319,7 @@ fn exchange_that_nobody_took_begins_at_once_when_the_other_end_listens_and_no_mo
             begun = begins_at_once(&mut socket);
         }
         assert!(begun, "it waits for its timer");
-        // A flight for every frame of anybody would be a gift.
+        // Answering every frame of any host with a flight would be an amplification.
         let (mut flights, began) = (0, Instant::now());
         while began.elapsed() < Duration::from_millis(900) {
             socket.send(&listens.write()).expect("sent");

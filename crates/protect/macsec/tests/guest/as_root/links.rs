@@ -59,7 +59,8 @@ fn link_comes_up_by_a_post_quantum_exchange_and_nothing_else_leaves_the_port() {
     }
     let [one, other] = [0, 1].map(|end| stage.recorded(end));
     let (one, other) = (keys(&one), keys(&other));
-    // What one end sends with is what the other receives with, by the same name and from the same handshake.
+    // One end receives with the key that the other sends with, by the same name and from the same
+    // handshake.
     for (from, to) in [(&one, &other), (&other, &one)] {
         let sent = from.iter().find(|key| key.used_by == MacsecEnd::Us).expect("a key");
         let received = to.iter().find(|key| key.used_by == MacsecEnd::Peer).expect("a key");

@@ -58,7 +58,7 @@ fn send_whatever_comes(host: &Namespace, over: &AtomicBool) {
     }
 }
 
-/// Whether one end's kernel has the key of the other, in both directions.
+/// Compares one end's key with the other's, in both directions.
 fn same_key(stage: &Stage) -> String {
     let [one, other] = [0, 1].map(|end| {
         let secy = stage.secy(end);
