@@ -109,8 +109,8 @@ impl Guard {
     /// # Errors
     ///
     /// Fails if `nft` is missing or lacks the permission, or the kernel does not take the rules,
-    /// and the kernel does not do ESP or refuses policies too:
-    /// what was installed before then stays.
+    /// and the kernel does not do ESP or refuses policies too: what was installed before then
+    /// stays.
     pub fn close(&self, esp: Kernel) -> Result<(), Error> {
         let esp = if self.userspace { Kernel::Userspace } else { esp };
         match (self.nftables.close(esp), esp) {

@@ -95,8 +95,7 @@ pub fn of_ike(sa: &IkeSa, policy: Option<&Policy>) -> Verdict {
 }
 
 /// The verdict of the policy in effect on a CHILD_SA's keys, `ike` being the verdict on its IKE_SA.
-/// `rekeyed` if it took the place
-/// of another, which asks for key exchanges of its own.
+/// `rekeyed` if it took the place of another, which asks for key exchanges of its own.
 #[must_use]
 pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&Policy>) -> Verdict {
     let Some(policy) = policy else {
@@ -194,8 +193,8 @@ fn ciphers(policy: &Policy) -> String {
     wanted.join(" or ")
 }
 
-/// The verdict, or that the cipher is none of the policy's. An SA without a cipher is one of AH (RFC 4302): whatever key exchange keyed
-/// it, any attacker on the path reads its packets.
+/// The verdict, or that the cipher is none of the policy's. An SA without a cipher is one of AH
+/// (RFC 4302): whatever key exchange keyed it, any attacker on the path reads its packets.
 fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy) -> Verdict {
     let Some(encryption) = encryption else {
         return if is_refused(&verdict) {

@@ -75,8 +75,7 @@ pub enum Classical {
 }
 
 /// Remarks on a list of proposals. The peer chooses one of them, and one algorithm of each kind in
-/// it: a list is as
-/// strong as the weakest choice.
+/// it: a list is as strong as the weakest choice.
 #[must_use]
 pub fn proposals(protocol: Protocol, texts: &[&str], classical: Classical) -> Vec<Remark> {
     let proposals: Vec<_> = texts.iter().map(|text| Proposal::parse(text)).collect();

@@ -26,12 +26,12 @@ pub struct Means {
     /// Which daemon it is.
     pub engine: IkeEngine,
     /// True if its ESP counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec`
-    /// refuses such SAs, so links
-    /// are rendered without, and with the bound of packets that this needs.
+    /// refuses such SAs, so links are rendered without, and with the bound of packets that this
+    /// needs.
     pub extended_sequence_numbers: bool,
     /// True if it finds the ports of SCTP. `kernel-libipsec` 6.1.0 reads those of TCP and UDP
-    /// alone: an SA for a port of SCTP comes up
-    /// under it and carries nothing, so links are rendered for all of SCTP between their addresses.
+    /// alone: an SA for a port of SCTP comes up under it and carries nothing, so links are rendered
+    /// for all of SCTP between their addresses.
     pub sctp_ports: bool,
 }
 
@@ -347,9 +347,8 @@ fn identity(node: &Node) -> String {
 }
 
 /// Accepted authentication of a peer, as `remote.auth` has it. None if charon has none of it. A
-/// text of
-/// 85 octets lost its end in charon 6.1.0 without a word, so it stays under 64: of classical schemes all fit, and post-quantum ones
-/// no release knows.
+/// text of 85 octets lost its end in charon 6.1.0 without a word, so it stays under 64: of
+/// classical schemes all fit, and post-quantum ones no release knows.
 fn authentication(schemes: &[SignatureScheme]) -> Option<String> {
     let named = |scheme: SignatureScheme| schemes.contains(&scheme);
     let (p256, p384) = (

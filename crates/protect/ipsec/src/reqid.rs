@@ -6,9 +6,9 @@ use bartizan_deployment::Interface;
 /// guard by XFRM begin at 2^30.
 const FIRST: u32 = 1 << 29;
 
-/// The number of a link's CHILD_SA, by its place among those of the link. It is the same in every run of every version, so that the guard
-/// knows it before charon is asked, and a different number at the peer does no harm: it stays in
-/// the kernel.
+/// The number of a link's CHILD_SA, by its place among those of the link. It is the same in every
+/// run of every version, so that the guard knows it before charon is asked, and a different number
+/// at the peer does no harm: it stays in the kernel.
 pub(crate) fn of(interface: &Interface, index: usize) -> u32 {
     let [one, other] = &interface.between;
     // The order of the ends in the file is not theirs.

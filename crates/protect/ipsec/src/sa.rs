@@ -136,9 +136,9 @@ impl IkeSa {
     }
 
     /// Returns true if this CHILD_SA of it was made by an exchange of its own, after the IKE_SA was
-    /// set up: only the first is keyed together
-    /// with it (RFC 7296, section 1.2). By charon's clock: one made within [`TOGETHER_S`] counts as the first, and so does
-    /// every one that is older than an IKE_SA which was itself rekeyed.
+    /// set up: only the first is keyed together with it (RFC 7296, section 1.2). By charon's clock:
+    /// one made within [`TOGETHER_S`] counts as the first, and so does every one that is older than
+    /// an IKE_SA which was itself rekeyed.
     #[must_use]
     pub fn keyed_later(&self, child: &ChildSa) -> bool {
         child.installed_s.saturating_add(TOGETHER_S) < self.established_s

@@ -15,8 +15,7 @@ use crate::vici::{Client, Error, Section};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Wait of the end that the file names as initiator before each attempt: it doubles, up to what a
-/// link may be down for when its peer
-/// is back, with time left for the set-up itself.
+/// link may be down for when its peer is back, with time left for the set-up itself.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(5);
 

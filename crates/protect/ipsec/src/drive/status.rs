@@ -40,8 +40,8 @@ pub struct ChildStatus {
 
 impl LinkStatus {
     /// Returns true if charon has it, every CHILD_SA stands and nothing that stands breaks the
-    /// policy. SAs of a connection that is not loaded
-    /// any more, as a `down` that was interrupted leaves them, are not taken up again when they end.
+    /// policy. SAs of a connection that is not loaded any more, as a `down` that was interrupted
+    /// leaves them, are not taken up again when they end.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });

@@ -20,8 +20,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// Abilities of this machine's kernel: an SA is installed in a namespace of its own, which goes
-    /// away with it. That loads the
-    /// module where it is one.
+    /// away with it. That loads the module where it is one.
     ///
     /// # Errors
     ///

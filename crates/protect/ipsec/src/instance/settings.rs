@@ -31,8 +31,8 @@ pub struct Settings {
     /// A plugin that is asked before all others, such as `ml` for its ML-KEM: for comparisons.
     pub asked_first: Option<&'static str>,
     /// True if a CHILD_SA goes into an IKE_SA that its connection has already, as strongSwan does
-    /// by itself; without, one end sets up as many
-    /// IKE_SAs as a country has sites: for measurements.
+    /// by itself; without, one end sets up as many IKE_SAs as a country has sites: for
+    /// measurements.
     pub reuse_ike_sas: bool,
 }
 

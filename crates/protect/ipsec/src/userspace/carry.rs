@@ -19,8 +19,8 @@ use super::{Shared, Way, locked};
 /// Interval between checks of a thread's stop condition.
 const TURN: Duration = Duration::from_millis(100);
 /// Times that a thread that finds nothing to read lets others run and looks again, before it
-/// sleeps. Being woken takes longer than most packets take to
-/// come, on a virtual processor above all; a thread that sleeps only then answers within them.
+/// sleeps. Being woken takes longer than most packets take to come, on a virtual processor above
+/// all; a thread that sleeps only then answers within them.
 const AWAKE: u32 = 32;
 /// Packets that are read before the end is looked for.
 const AT_ONCE: usize = 64;

@@ -47,8 +47,8 @@ impl Client {
     /// # Errors
     ///
     /// [`Error::Absent`] if no process listens, [`Error::Socket`] if this user may not connect,
-    /// [`Error::Stalled`] if charon takes
-    /// no more connections, as one that is stopped after a handful.
+    /// [`Error::Stalled`] if charon takes no more connections, as one that is stopped after a
+    /// handful.
     pub fn connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
         let stream = connect_unix(socket, patience).map_err(|source| match source.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Error::Absent {

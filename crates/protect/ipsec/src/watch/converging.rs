@@ -1,12 +1,12 @@
 //! One IKE_SA for each connection: when both ends begin at once, to set up or to authenticate anew,
-//! or when a peer has forgotten one and
-//! does not say so (`unique` of the connection is `never`), two come to stand.
+//! or when a peer has forgotten one and does not say so (`unique` of the connection is `never`),
+//! two come to stand.
 //!
-//! Two would go on side by side: charon compares none with the others. Packets then leave in the CHILD_SA that was installed last, which may
-//! be another one at each end. The end that the file names as initiator deletes all but the one it sends in itself: the peer answers the deletion
+//! Two would go on side by side: charon compares none with the others. Packets then leave in the
+//! CHILD_SA that was installed last, which may be another one at each end. The end that the file
+//! names as initiator deletes all but the one it sends in itself: the peer answers the deletion
 //! after it has stopped to send in the others. If they go on to stand, no watch runs there, or the
-//! peer has forgotten them, and the other end
-//! does the same.
+//! peer has forgotten them, and the other end does the same.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

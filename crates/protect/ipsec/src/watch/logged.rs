@@ -64,8 +64,8 @@ impl Logged {
     }
 
     /// Refusals that were logged until now have been used. Lines about an end stay: the refusal of
-    /// what was to take the place of
-    /// an SA that expired comes in the same moment, and its record may be the first.
+    /// what was to take the place of an SA that expired comes in the same moment, and its record
+    /// may be the first.
     pub(crate) fn turn_over(&mut self, id: u32) {
         if let Some(sa_log) = self.0.get_mut(&id) {
             sa_log.lines.retain(|line| ending::tells(line));

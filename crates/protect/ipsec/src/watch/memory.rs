@@ -1,8 +1,9 @@
 //! A watch's memory, which `status` reads: the last refusal of each link, the last end, and since
 //! when there is no answer.
 //!
-//! charon itself keeps none of it. The file is next to the locks, in a directory of root's, and is of use only as long as its writer
-//! holds the lock next to it: without a running watch, nothing is reported from memory.
+//! charon itself keeps none of it. The file is next to the locks, in a directory of root's, and is
+//! of use only as long as its writer holds the lock next to it: without a running watch, nothing is
+//! reported from memory.
 
 use std::collections::BTreeMap;
 use std::fs;

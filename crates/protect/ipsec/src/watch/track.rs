@@ -52,8 +52,7 @@ impl Ike {
 
 impl Tracked {
     /// Cause of an IKE_SA that charon reports, and of the CHILD_SAs set up with it: together with
-    /// an older one to the same peer it is
-    /// a re-authentication.
+    /// an older one to the same peer it is a re-authentication.
     pub(super) fn cause_of(&self, sa: &IkeSa) -> Cause {
         let mut others = self.0.iter().filter(|(id, _)| **id < sa.id);
         if others.any(|(_, known)| known.is_to_peer_of(&sa.connection, sa.peer_identity.as_deref())) {

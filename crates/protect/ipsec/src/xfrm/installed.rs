@@ -7,12 +7,11 @@ use bartizan_ike::{Child, Requester};
 use super::{Direction, Error, Path};
 
 /// Time that a replaced CHILD_SA still receives: packets that the peer has sent by it may be behind
-/// its deletion (RFC 7296, section 2.8).
-/// charon's `delete_rekeyed_delay` is as long.
+/// its deletion (RFC 7296, section 2.8). charon's `delete_rekeyed_delay` is as long.
 const RECEIVES: Duration = Duration::from_secs(5);
 /// Time that it may send: packets that have found this SA before there was another may be on their
-/// way to it, and a kernel that meets a deleted one there drops
-/// the packet (the sender sees EINVAL). All others take the newest.
+/// way to it, and a kernel that meets a deleted one there drops the packet (the sender sees
+/// EINVAL). All others take the newest.
 const SENDS: Duration = Duration::from_secs(1);
 
 /// Store of a link's SAs: the kernel, or the ESP implementation in its place.

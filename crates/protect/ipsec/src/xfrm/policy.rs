@@ -73,8 +73,7 @@ impl Path {
 }
 
 /// Returns true if the kernel has the same policies for both kinds of traffic, each of this end and
-/// of the peer: the second that is required takes the
-/// place of the first.
+/// of the peer: the second that is required takes the place of the first.
 #[must_use]
 pub fn is_same(one: (&Selector, &Selector), other: (&Selector, &Selector)) -> bool {
     let traffic = |(local, remote): (&Selector, &Selector)| {

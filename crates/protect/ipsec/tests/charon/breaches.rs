@@ -1,6 +1,5 @@
 //! SAs that break their policy later than at their set-up: at a re-authentication, under `breach:
-//! report`, when an
-//! exception runs out.
+//! report`, when an exception runs out.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};

@@ -438,8 +438,7 @@ pub(super) fn agreed(state: &State) -> Option<(Agreed, Sci)> {
 }
 
 /// wpa_supplicant sets the device down for a moment when it begins: its configured addresses of
-/// IPv6 would go with that, and those of IPv4
-/// do not.
+/// IPv6 would go with that, and those of IPv4 do not.
 fn keep_addresses(device: &str) {
     let place = format!("/proc/sys/net/ipv6/conf/{device}/keep_addr_on_down");
     // A kernel without IPv6 has none to keep.

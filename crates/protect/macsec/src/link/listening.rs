@@ -1,9 +1,9 @@
 //! Announcement of the end that waits for exchanges that it listens, so that the other does not
 //! wait for its timer.
 //!
-//! Whichever end is started last, the first exchange begins at once: with the initiator last it is the initiator that begins, with the responder last it
-//! announces itself. Nothing of the announcement is authenticated: it costs the initiator one
-//! flight a second at most.
+//! Whichever end is started last, the first exchange begins at once: with the initiator last it is
+//! the initiator that begins, with the responder last it announces itself. Nothing of the
+//! announcement is authenticated: it costs the initiator one flight a second at most.
 
 use std::time::{Duration, Instant};
 

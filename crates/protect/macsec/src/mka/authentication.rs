@@ -13,13 +13,12 @@ use super::{Agreed, Ckn};
 use crate::schedule::{Cause, Notice, Order, Terms};
 
 /// Time limit of MKA from a success to another key, while it has one: an old channel goes with the
-/// life time of its member, six seconds, and
-/// the rest takes as long as the first time.
+/// life time of its member, six seconds, and the rest takes as long as the first time.
 const ANOTHER: Duration = Duration::from_secs(20);
 
 /// Time limit of MKA if the key is gone after a success. wpa_supplicant 2.10 makes no channel under
-/// another CAK while an old one is there, and
-/// forgets the CAK after as long as that stays: it may not agree at all.
+/// another CAK while an old one is there, and forgets the CAK after as long as that stays: it may
+/// not agree at all.
 const SOON: Duration = Duration::from_secs(5);
 
 /// The authenticated end of a link.

@@ -11,8 +11,7 @@ use crate::schedule::{Cause, Fault, Notice, Order, Terms};
 use crate::{An, KeyId};
 
 /// Time limit of MKA's agreement on a key: its hellos are two seconds apart, and a member that
-/// falls silent is one for six (IEEE 802.1X,
-/// clause 9.4, MKA Hello Time and MKA Life Time).
+/// falls silent is one for six (IEEE 802.1X, clause 9.4, MKA Hello Time and MKA Life Time).
 pub(super) const AGREEMENT: Duration = Duration::from_secs(30);
 /// Until wpa_supplicant that did not start is started again.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
