@@ -25,7 +25,7 @@ use xfrm::Xfrm;
 #[derive(Debug)]
 pub struct Guard {
     node: String,
-    /// True if the node does ESP itself, as the file or the caller says.
+    /// True if the file has the node do ESP itself. It overrides the caller's data path.
     userspace: bool,
     nftables: Nftables,
     xfrm: Xfrm,

@@ -20,7 +20,7 @@ use crate::proposal::Proposal;
 /// Consequence of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// It is not loaded.
+    /// The proposal or link is not loaded.
     Refused,
     /// Its author should know.
     Noted,
@@ -65,12 +65,12 @@ pub enum Protocol {
     Esp,
 }
 
-/// Policy on a classical key exchange as the outcome.
+/// The policy's permission of a classical key exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Classical {
-    /// No: the policy has no exception that holds.
+    /// Refused: the policy has no exception that holds.
     Refused,
-    /// Yes, for a written reason.
+    /// Admitted, for a written reason.
     Admitted,
 }
 

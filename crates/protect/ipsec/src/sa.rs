@@ -1,4 +1,5 @@
-//! Security associations as charon tells of them (`list-sas` and its events), read into the ledger's terms.
+//! Security associations as charon reports them (`list-sas` and its events), read into the ledger's
+//! terms.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -48,7 +49,7 @@ pub struct IkeSa {
     pub authenticated_s: Option<u64>,
     /// Seconds until it is rekeyed, where it will be.
     pub rekey_in_s: Option<u64>,
-    /// Its CHILD_SAs, as far as this message tells of them.
+    /// Its CHILD_SAs, as far as this message reports them.
     pub children: Vec<ChildSa>,
 }
 
@@ -262,7 +263,7 @@ fn algorithm(kind: TransformKind, prefix: &str, name: Option<&str>) -> Option<Al
 mod tests {
     use super::*;
 
-    /// As charon 6.1.0 tells of it, cut to what is read.
+    /// Report of charon 6.1.0, cut to the parts that are read.
     fn reported() -> Section {
         let child = Section::new()
             .with("name", "e2")

@@ -34,7 +34,7 @@ use trouble::{Said, Trouble};
 use crate::metrics::Metrics;
 use crate::vici::{Client, Error};
 
-/// Events that tell of SAs.
+/// Events about SAs.
 const EVENTS: [&str; 4] = ["ike-updown", "child-updown", "ike-rekey", "child-rekey"];
 
 /// charon's alerts: what it refuses, and who does not answer. Released since 6.0; one without them is watched by its log.
@@ -156,14 +156,14 @@ pub struct Watch<'a> {
     partings: Vec<Parting>,
     /// Peers that do not answer.
     silences: DeadPeers,
-    /// Which stand side by side.
+    /// IKE_SAs that stand side by side.
     doubled: Doubled,
     memory: Memory,
     clock: fn() -> SystemTime,
     sweep: Duration,
 }
 
-/// The record of an IKE_SA that waits for what charon's log tells of it.
+/// The record of an IKE_SA that waits for charon's log.
 #[derive(Debug)]
 struct Unreported {
     /// charon's number of it.

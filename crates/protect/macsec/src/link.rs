@@ -319,8 +319,7 @@ impl Link {
         }
     }
 
-    /// True if it is up, true if the peer answers, the numbers of keys and exchanges, and the
-    /// trouble.
+    /// State of the link: up, peer answers, numbers of keys and exchanges, trouble.
     pub(crate) fn known(&self) -> (bool, bool, u64, u64, Option<String>) {
         self.seen.known(self.answers())
     }

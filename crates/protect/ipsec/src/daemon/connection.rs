@@ -52,7 +52,8 @@ pub(super) struct Connection {
     pub(super) children: Vec<Arc<Protected>>,
     /// Names of those that this end has been asked to set up: they are set up again with the next IKE_SA.
     pub(super) wanted: BTreeSet<String>,
-    /// Allowance for beginning anew after the peer's deletions, and true if one is overdue.
+    /// Allowance for beginning anew after the peer's deletions. `overdue` if that is due as soon as
+    /// the allowance permits.
     pub(super) allowance: Allowance,
     pub(super) overdue: bool,
     /// No `unload-conn` has come since.
@@ -69,7 +70,7 @@ pub(super) struct Protected {
     pub(super) local: Vec<Selector>,
     pub(super) remote: Vec<Selector>,
     pub(super) limits: Limits,
-    /// True if it is made again after the peer's deletion, and after the loss of the peer.
+    /// Restart after the peer's deletion, and after the loss of the peer.
     pub(super) again: [bool; 2],
     /// True if it is set up when a packet asks for it.
     pub(super) trap: bool,

@@ -202,8 +202,8 @@ impl Daemon {
         let Some(peer) = self.connection(&name).map(|known| known.identities[1].clone()) else {
             return;
         };
-        // After a simultaneous start each end reports the other's as gone; a just established SA is
-        // not forgotten.
+        // After a simultaneous start each end sends INITIAL_CONTACT, which would destroy the
+        // other's IKE_SA: one that was established a moment ago is kept.
         let is_old = |sa: &Sa| {
             let age = sa.established.map(|since| now.saturating_duration_since(since));
             age.is_some_and(|age| age >= YOUNG)

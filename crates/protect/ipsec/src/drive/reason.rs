@@ -214,7 +214,7 @@ pub(crate) fn tells(line: &str) -> bool {
     KNOWN.iter().any(|(_, sign, _)| line.contains(sign))
 }
 
-/// The reason in these lines of charon's log, where one of them tells it.
+/// The reason in these lines of charon's log, if one of them contains it.
 pub(crate) fn known<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Reason> {
     KNOWN.iter().find_map(|(cause, sign, hint)| {
         let line = lines.clone().find(|line| line.contains(sign))?;

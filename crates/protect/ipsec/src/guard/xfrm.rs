@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The kernel's counters of this network namespace.
 const COUNTS: &str = "/proc/thread-self/net/xfrm_stat";
 
-/// The policies of one node. They have no names: their priority tells whose they are.
+/// The policies of one node. They have no names: their priority identifies the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Xfrm {
     ranks: [Rank; 2],

@@ -70,7 +70,8 @@ impl DeadPeers {
                 self.given_up.entry(connection.to_owned()).or_insert(silence);
             }
             (Why::PeerLost, None) => {}
-            // No IKE_SA waits for an answer any more, which does not mean that there was one.
+            // Any other end: no message waits for an answer any more, which does not mean that
+            // there was one.
             _ => {
                 self.given_up.remove(connection);
                 self.noticed.remove(connection);

@@ -7,7 +7,7 @@ use crate::sa::{self, IkeSa};
 use crate::vici::Event;
 
 impl Watch<'_> {
-    /// One event: what it tells of is recorded, judged, or closed.
+    /// Handles one event: its SAs are recorded, judged, or closed.
     pub(super) fn hear(&mut self, event: &Event, notice: &mut dyn FnMut(Notice<'_>)) {
         let message = &event.message;
         match event.name.as_str() {

@@ -58,7 +58,7 @@ impl Logged {
         lines.map(String::as_str)
     }
 
-    /// Takes note of what an alert tells and the log does not.
+    /// Takes note of facts that an alert has and the log does not.
     pub(crate) fn note(&mut self, id: u32, line: &str) {
         self.0.entry(id).or_insert_with(SaLog::begin).keep(line);
     }
@@ -101,7 +101,7 @@ impl Logged {
         }
         let sa_log = self.0.entry(id).or_insert_with(SaLog::begin);
         sa_log.hear(line);
-        // The log may tell of a proof only after the event that reported the rekey.
+        // The log may report a proof only after the event that reported the rekey.
         if sa_log.local.is_some() || sa_log.peer.is_some() {
             let sa_log = sa_log.clone();
             let later = self.0.values_mut().filter(|later| later.before == Some(id));
@@ -124,7 +124,7 @@ impl SaLog {
         }
     }
 
-    /// The predecessor's authentication still holds for an IKE_SA without one of its own.
+    /// Takes the predecessor's authentication over, unless the IKE_SA has one of its own.
     fn take_over(&mut self, before: &Self) {
         self.local = self.local.take().or_else(|| before.local.clone());
         self.peer = self.peer.take().or_else(|| before.peer.clone());

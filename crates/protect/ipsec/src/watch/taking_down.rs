@@ -67,7 +67,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// charon tells, or a sweep finds, that it is no more.
+    /// charon reports, or a sweep finds, that it is gone.
     pub(super) fn gone(&mut self, ike: u32, child: Option<u32>, notice: &mut dyn FnMut(Notice<'_>)) {
         let is_it = |condemned: &Condemned| condemned.ike == ike && (child.is_none() || condemned.child == child);
         let why = self.doubled.why(ike).or_else(|| self.tracked.replaced(ike));
@@ -84,7 +84,7 @@ impl Watch<'_> {
         }
     }
 
-    /// It is no more, for this reason, or for one that charon's log tells.
+    /// It is gone, for this reason, or for one in charon's log.
     pub(super) fn closed(&mut self, ike: u32, child: Option<u32>, why: Why) {
         // An attempt that never stood has no name here, and ends without a record.
         let connection = self.tracked.connection(ike).unwrap_or_default().to_owned();

@@ -21,7 +21,7 @@ pub(super) struct Tracked(HashMap<u32, Ike>);
 #[derive(Debug)]
 struct Ike {
     key: Key,
-    /// Its own record is written: charon may tell of a CHILD_SA first.
+    /// Its own record is written: charon may report a CHILD_SA first.
     recorded: bool,
     connection: String,
     peer_identity: Option<String>,

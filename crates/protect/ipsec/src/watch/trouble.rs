@@ -13,8 +13,8 @@ use crate::drive::{Cause, Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
 
-/// Alerts that tell of a refusal, with the word for it where charon's log does not give a better one, and what to do. Those further down follow
-/// from those further up.
+/// Alerts about a refusal, with the word for it where charon's log does not give a better one, and
+/// what to do. Those further down follow from those further up.
 const REFUSALS: [(&str, Cause, &str); 15] = [
     (
         "cert-revoked",

@@ -93,7 +93,7 @@ impl Network {
         charon.means()
     }
 
-    /// Tells an end's charon what the file says of it.
+    /// Loads an end's part of the file into its charon.
     fn load(&self, end: &End) -> Vec<Connection> {
         let node = self.deployment.node(end.name).expect("a node");
         let credentials = Credentials::read(node.ipsec.as_ref().expect("files")).expect("credentials");

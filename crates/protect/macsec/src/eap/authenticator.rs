@@ -31,7 +31,8 @@ const NAK: u8 = 3;
 pub enum Happened {
     /// The other end asks to be authenticated.
     Asked,
-    /// It has proven who it is. It waits for [`Authenticator::succeed`] or `Authenticator::fail`.
+    /// It has proven its identity. It waits for [`Authenticator::succeed`] or
+    /// `Authenticator::fail`.
     Authenticated(Box<Authenticated>),
     /// It was refused, or has refused this end.
     Refused(Box<Refused>),
@@ -39,7 +40,7 @@ pub enum Happened {
     Silent,
 }
 
-/// A peer that has proven who it is.
+/// A peer that has proven its identity.
 #[derive(Debug)]
 pub struct Authenticated {
     /// Negotiated parameters and the peer.

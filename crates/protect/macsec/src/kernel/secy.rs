@@ -19,18 +19,18 @@ const ADDED: u32 = (MACSEC_SECTAG + MACSEC_SCI + MACSEC_ICV) as u32;
 /// Encryption of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidentiality {
-    /// They are, and their integrity is protected.
+    /// Frames are encrypted, and their integrity is protected.
     Encrypted,
-    /// Their integrity alone is protected.
+    /// Only the integrity of frames is protected.
     IntegrityOnly,
 }
 
 /// Treatment of a frame that comes a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replay {
-    /// It is; frames may overtake each other by so many. With 0 they must come in order.
+    /// Dropped. Frames may overtake each other by so many; with 0 they must come in order.
     Window(u32),
-    /// It is not.
+    /// Accepted.
     Unprotected,
 }
 
