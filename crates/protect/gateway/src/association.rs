@@ -32,7 +32,7 @@ pub enum Side {
     Responder,
 }
 
-/// How long the other end of something is waited for.
+/// Timeouts for the function and for the peer node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// From the opening to the answer of the peer node, which dials its function meanwhile.
@@ -48,7 +48,7 @@ pub struct Patience {
     pub abort: Duration,
 }
 
-/// What the function's socket has to do, one after the other.
+/// Next step for the function's socket; commands are executed in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Open an association with these stream counts; then [`Association::function_established`] or [`Association::function_aborted`].
@@ -79,9 +79,10 @@ const OUTPUT: usize = 64 * 1024;
 const READ: usize = 64 * 1024;
 /// Octets taken by the function after which the peer gets them credited.
 const CREDIT_AFTER: usize = WINDOW / 8;
-/// How long after a message the function's kernel is asked whether it is acknowledged.
+/// Delay after a message before the function's kernel is asked for its acknowledgement.
 const ASKED_AFTER: Duration = Duration::from_millis(100);
-/// How long after the question before, at most, where it was not: the wait doubles. A function that takes nothing costs one question in that time.
+/// Longest interval between two such questions. The interval doubles while the message stays
+/// unacknowledged, so a function that takes nothing costs one question in that time.
 const ASKED_AT_LEAST: Duration = Duration::from_millis(1600);
 
 /// One association carried between two nodes, as one of them sees it.
@@ -99,7 +100,7 @@ pub struct Association {
     granted: Option<Streams>,
     /// The same, also after its end.
     known: Option<Streams>,
-    /// Whether the peer has opened its side: what belongs to an association may come.
+    /// True once the peer has opened its side: frames of the association may come.
     opened: bool,
     /// The initiator has restarted, and the peer has not answered: what it sends belongs to what was before.
     reopening: bool,
@@ -129,7 +130,7 @@ pub struct Association {
     lanes: Lanes,
     /// Octets of the window that the peer has used and that were not credited.
     used: usize,
-    /// Of these, those that the function has taken.
+    /// Share of `used` that the function has taken.
     owed: usize,
     /// The function's message that is being sent, and how many octets of it were.
     departing: Option<(Delivery, usize)>,
@@ -148,7 +149,7 @@ pub struct Association {
     opening_ends: Option<Instant>,
     /// When the function's kernel is to be asked what is acknowledged.
     question_due: Option<Instant>,
-    /// How long after the question before that is.
+    /// Delay of `question_due` after the previous question.
     question_wait: Duration,
     abort_due: Option<Instant>,
     end: Option<Ending>,
@@ -159,15 +160,15 @@ pub struct Association {
 struct Counts {
     /// Sent to the peer whole.
     sent: u64,
-    /// Of these, those that the other function has acknowledged.
+    /// Share of `sent` that the other function has acknowledged.
     acknowledged: u64,
     /// Received whole.
     received: u64,
     /// Handed to the function.
     handed: u64,
-    /// Of these, those that the function has acknowledged.
+    /// Share of `handed` that the function has acknowledged.
     confirmed: u64,
-    /// Of these, those that the peer knows about.
+    /// Share of `confirmed` that the peer knows about.
     reported: u64,
 }
 
@@ -234,7 +235,8 @@ impl Association {
         }
     }
 
-    /// What the function's socket has to do next; [`Association::command_done`] follows, also where that takes a while.
+    /// Next step for the function's socket. [`Association::command_done`] follows, also where that
+    /// takes a while.
     #[must_use]
     pub fn command(&self) -> Option<&Command> {
         self.commands.front()
@@ -283,7 +285,8 @@ impl Association {
         self.output.unsent() + self.lanes.waiting()
     }
 
-    /// Whether the function's socket is to be read: the peer has room, and the carrier is not behind.
+    /// Returns true if the function's socket is to be read: the peer has room, and the carrier is
+    /// not behind.
     #[must_use]
     pub fn wants_messages(&self) -> bool {
         match self.state {
@@ -293,19 +296,20 @@ impl Association {
                     && self.waiting() < OUTPUT
                     && self.kept() < KEPT
             }
-            // Only its end is of interest: there is nobody for what it says.
+            // Only its end is of interest: no association receives its messages.
             State::Following => self.granted.is_some(),
             State::ShuttingDown | State::Ended => false,
         }
     }
 
-    /// Whether the function's socket has an association whose events count.
+    /// Returns true if the function's socket has an association whose events count.
     #[must_use]
     pub const fn has_function(&self) -> bool {
         self.granted.is_some()
     }
 
-    /// How it ended, once it has. What is left to do is in [`Association::command`] and [`Association::output`].
+    /// The end, once there is one. The remaining work is in [`Association::command`] and
+    /// [`Association::output`].
     #[must_use]
     pub fn end(&self) -> Option<End> {
         let ending = self.end.clone()?;
@@ -321,7 +325,7 @@ impl Association {
         totals
     }
 
-    /// Whether it has ended and nothing is left to do.
+    /// Returns true once the association has ended and no work is left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let sent = match self.link {
@@ -390,7 +394,7 @@ impl Association {
             self.commands.push_back(Command::Abort(cause));
             self.abort_due = Some(now + self.patience.abort);
         } else {
-            // Nobody has seen an association that is not established.
+            // The function has seen no association that is not established.
             self.drop_undelivered();
             self.commands.retain(|command| matches!(command, Command::Abort(_)));
         }
@@ -414,7 +418,7 @@ impl Association {
     }
 }
 
-/// What a message takes of the window.
+/// Octets of the window that a message uses.
 fn cost(message: &Message) -> usize {
     message.bytes.len() + MESSAGE_COST
 }

@@ -28,7 +28,8 @@ pub const FRAGMENT: usize = 16 * 1024;
 pub const LARGEST_MESSAGE: usize = 256 * 1024;
 /// Octets of user data that one node may send before the other has handed them to its function.
 pub const WINDOW: usize = 2 * LARGEST_MESSAGE;
-/// What an empty message or its administration costs: each message takes this much of the window on top of its data.
+/// Administrative cost of a message, also of an empty one: each message takes this much of the
+/// window on top of its data.
 pub(crate) const MESSAGE_COST: usize = 64;
 
 pub(crate) const HEADER: usize = 8;
@@ -109,7 +110,7 @@ pub struct Resume {
     pub received: Received,
 }
 
-/// Whether a message may overtake others of its stream (the U bit of RFC 9260, section 3.3.1).
+/// Order of a message with regard to others of its stream (the U bit of RFC 9260, section 3.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
     /// In the order of its stream.
@@ -118,14 +119,14 @@ pub enum Order {
     Unordered,
 }
 
-/// Where a message belongs.
+/// Stream, payload protocol and order of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Delivery {
     /// Its stream identifier.
     pub stream: u16,
     /// Its payload protocol identifier, 0 included.
     pub payload_protocol: u32,
-    /// Whether it is ordered.
+    /// Ordered or unordered delivery.
     pub order: Order,
 }
 
@@ -134,7 +135,7 @@ pub struct Delivery {
 pub struct Lane {
     /// The stream identifier.
     pub stream: u16,
-    /// Whether they are ordered.
+    /// Ordered or unordered delivery.
     pub order: Order,
 }
 
@@ -147,7 +148,7 @@ impl From<Delivery> for Lane {
 /// A user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Where it belongs.
+    /// Stream, payload protocol and order.
     pub delivery: Delivery,
     /// Its octets.
     pub bytes: Vec<u8>,
@@ -156,11 +157,11 @@ pub struct Message {
 /// A piece of a user message. Those of one message follow each other; the last one says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where the message belongs.
+    /// Stream, payload protocol and order of the message.
     pub delivery: Delivery,
     /// At most [`FRAGMENT`] octets.
     pub bytes: Vec<u8>,
-    /// Whether the message ends with it.
+    /// True for the last piece of the message.
     pub last: bool,
 }
 
@@ -214,7 +215,7 @@ impl PathState {
     }
 }
 
-/// What one node sends to the other about an association.
+/// A frame between two nodes about an association.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A function has opened an association: make the same towards yours. The first frame of a carrier.
@@ -258,7 +259,8 @@ pub enum Frame {
         /// The error cause.
         code: u16,
     },
-    /// What follows on this stream of the carrier are messages of this lane, sent after so many restarts.
+    /// First frame of a carrier's stream: the messages that follow on it are of this lane, sent
+    /// after so many restarts.
     Lane {
         /// The lane.
         lane: Lane,

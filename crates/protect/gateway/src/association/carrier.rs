@@ -1,4 +1,4 @@
-//! What the peer node says.
+//! Frames from the peer node.
 
 use std::time::Instant;
 
@@ -79,7 +79,7 @@ impl Association {
                 unexpected(self, "a message among frames of the association's life");
             }
             Frame::ShutdownAfter(_) if self.carriage == Carriage::Stream => unexpected(self, "a shutdown of streams"),
-            // Of the association that was before the restart.
+            // Frames of the association before the restart.
             Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown | Frame::ShutdownAfter(_)
                 if self.reopening => {}
             Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown | Frame::ShutdownAfter(_)
@@ -190,7 +190,7 @@ impl Association {
         None
     }
 
-    /// How many streams lead to the function; none where its association is not established.
+    /// Number of streams towards the function; none where its association is not established.
     fn granted_towards_function(&self) -> Option<u16> {
         let granted = self.granted?;
         Some(match self.side {

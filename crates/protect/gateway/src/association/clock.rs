@@ -43,10 +43,12 @@ impl Association {
         }
     }
 
-    /// Whether the function's kernel is to be asked now if everything that was handed to it is acknowledged: where it is,
-    /// [`Association::function_acknowledged`] comes before [`Association::handle_timeout`].
+    /// Returns true if the function's kernel is to be asked now for acknowledgement of everything
+    /// that was handed to it. Where all is acknowledged, [`Association::function_acknowledged`]
+    /// comes before [`Association::handle_timeout`].
     ///
-    /// Asking now and then costs a call in a hundred milliseconds. To be notified of it costs four for each message.
+    /// A question now and then costs a call in a hundred milliseconds. A notification costs four
+    /// calls for each message.
     #[must_use]
     pub fn asks_for_acknowledgement(&self, now: Instant) -> bool {
         self.question_due.is_some_and(|due| due <= now)

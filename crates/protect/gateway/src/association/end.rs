@@ -1,8 +1,8 @@
-//! How associations end.
+//! Ends of associations.
 
 use crate::{Cause, Malformed};
 
-/// How an association ended, and what became of its messages.
+/// End of an association, with the fate of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// Why.
@@ -22,7 +22,7 @@ pub struct Totals {
     pub received: u64,
     /// Their octets.
     pub received_octets: u64,
-    /// Of those sent, how many the other function was not known to have acknowledged at the end.
+    /// Sent messages that the other function was not known to have acknowledged at the end.
     pub unacknowledged: u64,
     /// Received whole, and not taken by the function's socket before the end.
     pub undelivered: u64,
@@ -55,7 +55,7 @@ pub enum Ending {
     NoStream {
         /// The stream.
         stream: u16,
-        /// How many it has.
+        /// Number of streams that it has.
         granted: u16,
     },
     /// A message of more octets than [`crate::LARGEST_MESSAGE`].
@@ -85,7 +85,7 @@ impl Ending {
         }
     }
 
-    /// What the function's association is aborted with.
+    /// Cause of the ABORT to the function.
     #[must_use]
     pub fn cause(&self) -> Cause {
         let text = match self {
@@ -109,7 +109,7 @@ impl Ending {
         Cause::of_node(&text)
     }
 
-    /// Whether an ABORT frame can reach the peer node, and is news to it.
+    /// Returns true if an ABORT frame can reach the peer node, and is news to it.
     pub(super) const fn peer_can_be_determined(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! What the function's socket says.
+//! Events of the function's socket.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ impl Association {
         }
         let restarts = self.restarts();
         self.write(&Frame::Opened { restarts, streams }, now);
-        // What came before it could be known how many streams there are.
+        // Messages that came before the number of streams was known.
         let beyond = self.commands.iter().find_map(|command| match command {
             Command::Send(message) if message.delivery.stream >= streams.outbound => Some(message.delivery.stream),
             _ => None,
@@ -62,7 +62,7 @@ impl Association {
         }
     }
 
-    /// Where a piece of the function's message goes on its way to the carrier.
+    /// Writes a piece of the function's message for the carrier.
     fn write_fragment(&mut self, delivery: Delivery, bytes: &[u8], last: bool) {
         let output = match self.carriage {
             Carriage::Stream => &mut self.output,

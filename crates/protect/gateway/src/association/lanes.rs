@@ -14,7 +14,7 @@ use crate::frame::{Decoder, Frame, LANE_HEAD, Lane, MOST_LANES, Message, Receive
 /// Octets of one read from a lane at most.
 const READ: usize = 64 * 1024;
 
-/// What the carrier between two nodes is.
+/// Kind of the carrier between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carriage {
     /// One reliable ordered byte stream.
@@ -61,7 +61,7 @@ struct Stream {
 }
 
 impl Lanes {
-    /// Where a piece of a message is to be written.
+    /// Output that a piece of a message is to be written to.
     pub(super) fn departing(&mut self, lane: Lane) -> &mut Output {
         let (restarts, held_back) = (self.restarts, self.held_back);
         self.departing
@@ -207,8 +207,8 @@ impl Association {
         self.lanes.restarts
     }
 
-    /// How many octets may be read now from a stream with messages; none while it is not known whether they are of this association, or
-    /// of what it was before or will be after a restart.
+    /// Octets that may be read now from a stream with messages. None while it is not known if they
+    /// are of this association, or of the one before or after a restart.
     #[must_use]
     pub fn lane_room(&self, stream: u64) -> usize {
         if self.end.is_some() || !self.opened || self.reopening || !self.has_carrier() {
@@ -225,7 +225,8 @@ impl Association {
         }
     }
 
-    /// Whether what comes on a stream with messages was sent before the last restart: the carrier closes it.
+    /// Returns true if the data of a stream with messages was sent before the last restart: the
+    /// carrier closes the stream.
     #[must_use]
     pub fn lane_is_void(&self, stream: u64) -> bool {
         let head = self.lanes.streams.get(&stream).and_then(|stream| stream.head);
@@ -327,7 +328,7 @@ impl Association {
                 self.lanes.shutdown_after = Some(messages);
                 self.shut_down_when_all_came(now);
             }
-            // Where this function has ended its association, nobody waits for what is under way.
+            // This function has ended its association and waits for no message under way.
             State::ShuttingDown => self.shut_down(now),
             _ => self.fail(Ending::Unexpected("a second shutdown"), now),
         }

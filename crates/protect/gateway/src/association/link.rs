@@ -221,7 +221,7 @@ impl Association {
     /// Ends without a word to the peer.
     pub(super) fn lose(&mut self, ending: Ending, now: Instant) {
         if self.state != State::Ended {
-            // What was received whole is still handed over before the abort.
+            // Messages that were received whole are still handed over before the abort.
             self.abort_function(ending.cause(), now);
             self.finish(ending);
         }

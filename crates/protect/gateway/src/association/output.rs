@@ -31,7 +31,7 @@ impl Output {
         }
     }
 
-    /// What the carrier has to take.
+    /// Bytes that the carrier has to take.
     pub(super) fn waiting(&self) -> &[u8] {
         match (self.preface.as_slice(), self.held_back) {
             ([], true) => &[],
@@ -40,7 +40,7 @@ impl Output {
         }
     }
 
-    /// Where more is written.
+    /// Buffer that further bytes are appended to.
     pub(super) const fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

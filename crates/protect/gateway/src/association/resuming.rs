@@ -14,7 +14,7 @@ pub(super) struct Resuming {
     before: Option<Before>,
 }
 
-/// What was known with the carrier before, which works for as long as the peer has not answered.
+/// State of the carrier before, which stays in effect until the peer has answered.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     moves: bool,

@@ -25,7 +25,7 @@ const STREAMS: Streams = Streams {
     inbound: 10,
 };
 
-/// What a function's socket saw.
+/// Events that a function's socket saw.
 #[derive(Debug, Default)]
 struct Function {
     messages: Vec<Message>,
@@ -199,7 +199,7 @@ fn message(stream: u16, payload_protocol: u32, bytes: &[u8]) -> Message {
     }
 }
 
-/// What is in order, each: a carrier with streams keeps no order between them.
+/// Messages by their lane: a carrier with streams keeps no order between lanes.
 fn by_lane(messages: &[Message]) -> BTreeMap<Lane, Vec<&Message>> {
     let mut lanes = BTreeMap::<Lane, Vec<&Message>>::new();
     for message in messages {
@@ -526,7 +526,7 @@ fn the_kernel_is_asked_for_acknowledgements_ever_less_often_until_there_is_one()
         }
         // After 0.1, 0.3, 0.7, 1.5 seconds, then every 1.6.
         assert_eq!(questions, 9);
-        // What comes then is asked about as soon as what came first.
+        // The next message is asked about as soon as the first one was.
         assert!(pair.send(0, &message(0, 60, b"two")));
         pair.run();
         pair.now += ASKED_AFTER;
@@ -708,7 +708,7 @@ fn frames_that_do_not_belong_where_they_come_end_the_association() {
     }
 }
 
-/// What may happen between two nodes.
+/// Events between two nodes.
 #[derive(Debug, Clone)]
 enum Step {
     Send(usize, Delivery, usize),
@@ -756,7 +756,8 @@ proptest! {
                     if pair.send(end, &message) {
                         sent[end].push(message);
                     } else {
-                        // What was begun cannot be reset: the rest follows when there is room.
+                        // A message that was begun cannot be reset: the rest follows when there is
+                        // room.
                         prop_assert!(pair.nodes[end].departing.is_none());
                     }
                 }
@@ -769,7 +770,8 @@ proptest! {
             prop_assert!(pair.nodes.iter().all(|node| node.held() <= 2 * WINDOW + 2 * OUTPUT + READ));
         }
         if shut_down {
-            // It may overtake what was sent before it; what comes back has nobody to hear it.
+            // The shutdown may overtake messages that were sent before it. No function receives the
+            // answers.
             pair.nodes[0].function_shut_down(pair.now);
             pair.carry_one(0, usize::MAX, 0);
         }
@@ -800,7 +802,7 @@ proptest! {
             pair.carry_one(end, 2000, which);
             pair.command(1 - end);
             if number % 10 == 9 {
-                // What is under way is void.
+                // Messages under way are void.
                 pair.nodes[0].function_restarted(STREAMS, pair.now);
                 sent.clear();
                 let reached = |pair: &Pair| pair.nodes.iter().all(|node| node.restarts() == pair.nodes[0].restarts());

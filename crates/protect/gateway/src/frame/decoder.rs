@@ -9,7 +9,7 @@ use super::{
 use crate::Cause;
 use crate::cause::LONGEST_TEXT;
 
-/// What is not a frame.
+/// Errors of bytes that are not a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// No such type.
@@ -44,7 +44,7 @@ pub enum Malformed {
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// How much of `buffer` is read.
+    /// Octets of `buffer` that are read.
     read: usize,
 }
 
@@ -106,7 +106,7 @@ impl Decoder {
     }
 }
 
-/// How many octets may follow the header.
+/// Least and largest number of octets after the header.
 const fn bounds(kind: u8) -> Option<(usize, usize)> {
     Some(match kind {
         kind::OPEN => (6 + Token::LENGTH, 6 + Token::LENGTH),

@@ -125,7 +125,7 @@ fn a_frame_that_names_more_than_a_fragment_is_refused_before_it_is_waited_for() 
 #[test]
 fn a_frame_of_an_unknown_type_is_refused() {
     let mut decoder = Decoder::default();
-    // What an HTTP/2 client would begin with.
+    // First bytes of an HTTP/2 client.
     decoder.push(b"PRI * HTTP/2.0");
     assert_eq!(decoder.next_frame(), Err(Malformed::Kind(b'P')));
 }

@@ -1,4 +1,4 @@
-//! What is particular to carriers with streams: nothing orders these with regard to each other.
+//! Tests of carriers with streams alone: streams have no order among each other.
 
 use super::*;
 

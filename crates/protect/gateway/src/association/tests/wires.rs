@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is under way from one node to the other on a carrier with streams.
+/// Data under way from one node to the other on a carrier with streams.
 #[derive(Debug, Default)]
 pub(super) struct Wires {
     pub(super) control: Vec<u8>,
@@ -18,7 +18,7 @@ impl Wires {
     /// Takes what a node has for the other.
     pub(super) fn take(&mut self, node: &mut Association) {
         if self.restarts != node.restarts() {
-            // What is under way may still arrive.
+            // Data under way may still arrive.
             self.restarts = node.restarts();
             self.numbers.clear();
         }
