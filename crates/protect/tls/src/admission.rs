@@ -62,7 +62,7 @@ impl AdmissionServer {
         self.own.validity().1
     }
 
-    /// Whether `other` shows the same certificates.
+    /// Returns true if `other` shows the same certificates.
     #[must_use]
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         self.own.certified().cert == other.own.certified().cert

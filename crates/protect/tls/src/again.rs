@@ -1,8 +1,9 @@
 //! Judging an open connection again, as if its handshake ended now.
 //!
-//! Files change and time passes while a connection is open: a peer is taken out of the deployment file, a root is replaced, a
-//! certificate is revoked or ends, a policy is narrowed, an exception has its last day. What was negotiated and with whom is kept, and
-//! judged by the code that judges handshakes.
+//! Files change and time passes while a connection is open: a peer is taken out of the deployment
+//! file, a root is replaced, a certificate is revoked or ends, a policy is narrowed, an exception
+//! has its last day. The negotiated parameters and the peer are kept, and judged by the code that
+//! judges handshakes.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::handshake::{Facts, Handshake, Side, Transport, no_certificate};
 use crate::verify::Usage;
 use crate::{Endpoint, Reason};
 
-/// What a connection negotiated and with whom, for as long as it is open. Cheap to clone.
+/// Negotiated parameters and peer of an open connection. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SessionFacts(Arc<Kept>);
 
@@ -25,7 +26,7 @@ pub struct SessionFacts(Arc<Kept>);
 pub(crate) struct Kept {
     pub(crate) peer: NodeName,
     pub(crate) interface: InterfaceKind,
-    /// What the peer's certificate is used for.
+    /// Usage of the peer's certificate.
     pub(crate) usage: Usage,
     pub(crate) chain: Arc<Chain>,
     pub(crate) facts: Facts,
@@ -41,7 +42,7 @@ pub struct Refusal {
     pub reason: Reason,
     /// The same in a sentence, with names and values.
     pub detail: String,
-    /// What to do next.
+    /// Advice for the operator.
     pub hint: String,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Cause {
     pub(crate) hint: String,
 }
 
-/// What the peer said it can do, as far as it was heard.
+/// Groups and schemes that the peer offered, as far as they were received.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
     pub(crate) groups: Option<Vec<NamedGroup>>,
@@ -33,7 +33,7 @@ impl Cause {
         }
     }
 
-    /// What the socket or rustls reported.
+    /// The cause of an error that the socket or rustls reported.
     pub(crate) fn of_io(error: &io::Error, offered: &Offered, terms: &Terms, signs_by: &[SignatureScheme]) -> Self {
         if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             return Self::of_tls(error, offered, terms, signs_by);
@@ -231,7 +231,7 @@ impl Cause {
         }
     }
 
-    /// What rustls found in a certificate before the checks of this crate saw it.
+    /// The cause of a certificate error that rustls found before the checks of this crate.
     fn of_certificate(error: &CertificateError) -> Self {
         match error {
             CertificateError::BadSignature => Self::new(
@@ -265,7 +265,7 @@ impl Cause {
         )
     }
 
-    /// What webpki says of a chain.
+    /// The cause of a chain that webpki refused.
     pub(crate) fn of_chain(error: &webpki::Error, terms: &Terms) -> Self {
         use webpki::Error as E;
         match error {
@@ -333,7 +333,7 @@ impl Cause {
         }
     }
 
-    /// What rustls tells the peer: the alert that fits the reason.
+    /// The error that makes rustls send the alert that fits the reason.
     pub(crate) fn to_rustls(&self) -> Error {
         let certificate = match self.reason {
             Reason::Expired => CertificateError::Expired,

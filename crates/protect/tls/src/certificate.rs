@@ -1,4 +1,4 @@
-//! What this crate reads in a certificate: names, labels and dates. Trust is decided elsewhere.
+//! Names, labels and dates of a certificate. Trust is decided elsewhere.
 
 use data_encoding::HEXLOWER;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,7 +13,8 @@ use crate::terms::names;
 
 /// A ledger keeps no more of a peer's chain than this; TLS bounds it to 64 KiB, which could hold hundreds.
 const LONGEST_CHAIN: usize = 10;
-/// Nor more names of one certificate, nor longer ones: anybody can send a certificate of 64 KiB, trusted or not.
+/// Nor more names of one certificate, nor longer ones: every client can send a certificate of 64
+/// KiB, trusted or not.
 const MOST_NAMES: usize = 32;
 const LONGEST_TEXT: usize = 256;
 
@@ -25,7 +26,7 @@ pub(crate) struct Names {
     pub(crate) uri: Vec<String>,
 }
 
-/// What the checks here need of a leaf.
+/// Contents of a leaf that the checks here need.
 #[derive(Debug, Clone)]
 pub(crate) struct Leaf {
     pub(crate) names: Names,
@@ -150,8 +151,8 @@ fn entry(der: &CertificateDer<'_>) -> ledger::Certificate {
     }
 }
 
-/// Whether any signature in the chain falls to a quantum computer. The signature of a self-issued root counts for nothing:
-/// trust in it comes from a file, not from itself.
+/// Returns true if any signature in the chain falls to a quantum computer. The signature of a
+/// self-issued root counts for nothing: trust in it comes from a file, not from itself.
 pub(crate) fn any_classical_signature(chain: &[CertificateDer<'_>]) -> bool {
     chain.iter().any(|der| {
         parse(der).is_ok_and(|certificate| {
@@ -190,7 +191,7 @@ pub(crate) fn signed_with(der: &CertificateDer<'_>) -> Result<Result<SignatureSc
     Ok(scheme::of_signature(algorithm).ok_or_else(|| algorithm_name(scheme::label(algorithm))))
 }
 
-/// Whether subject and issuer are the same name.
+/// Returns true if subject and issuer are the same name.
 pub(crate) fn is_self_issued(der: &CertificateDer<'_>) -> bool {
     parse(der).is_ok_and(|certificate| certificate.subject() == certificate.issuer())
 }

@@ -1,8 +1,8 @@
 //! Chains as peers present them, each read once.
 //!
-//! What is read of a chain depends on its bytes alone. Those of peers whose handshakes ended well are kept, so that the next
-//! connection of the same peer is spared reading and hashing what it has shown before. That a chain is kept says nothing about
-//! whether it is trusted: that is judged in every handshake.
+//! The contents of a chain depend on its bytes alone. Chains of peers whose handshakes ended well
+//! are kept, so that the next connection of the same peer is spared reading and hashing its
+//! certificates again. A kept chain is not a trusted one: trust is judged in every handshake.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -71,7 +71,7 @@ impl Chain {
         Arc::clone(entries)
     }
 
-    /// Whether any signature in it falls to a quantum computer.
+    /// Returns true if any signature in it falls to a quantum computer.
     pub(crate) fn has_classical_signature(&self) -> bool {
         *self
             .classical

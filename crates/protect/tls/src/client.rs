@@ -39,7 +39,7 @@ impl ClientRole {
         *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(handshake);
     }
 
-    /// Whether a handshake it serves has not ended yet.
+    /// Returns true while a handshake that it serves has not ended.
     pub(crate) fn is_busy(&self) -> bool {
         let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
         serving.upgrade().is_some_and(|handshake| !handshake.is_finished())

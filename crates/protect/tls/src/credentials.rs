@@ -256,7 +256,7 @@ impl Credentials {
         &self.lists.in_effect
     }
 
-    /// Whether the root behind an anchor is within its dates.
+    /// Returns true if the root behind an anchor is within its dates.
     pub(crate) fn root_is_current(&self, anchor: &TrustAnchor<'_>, now: UnixTime) -> bool {
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         self.anchors.iter().zip(&self.roots).any(|(known, root)| {
@@ -278,7 +278,7 @@ impl Root {
     }
 }
 
-/// A server's chain and key, without anybody it would trust.
+/// A server's chain and key, without roots.
 pub(crate) fn server(certificate: &Path, key: &Path) -> Result<OwnCertificate, Error> {
     let files = CertificateFiles {
         certificate: certificate.to_owned(),

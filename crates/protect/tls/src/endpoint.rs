@@ -1,4 +1,4 @@
-//! What the handshakes of one node share, and the configuration each connection gets from it.
+//! State that the handshakes of one node share, and the configuration each connection gets from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,13 +26,13 @@ use crate::{Credentials, Error, Flaw, OwnCertificate, Peer, Watch, scheme};
 /// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
 const HTTP2: &[u8] = b"h2";
 
-/// What the handshakes of one node share. Cheap to clone.
+/// State that the handshakes of one node share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     shared: Arc<Shared>,
 }
 
-/// What every handshake of an endpoint may read.
+/// State that every handshake of an endpoint may read.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) credentials: Credentials,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) chains: Chains,
     pub(crate) proven: Proven,
-    /// What is spoken inside, by its name in ALPN (RFC 7301).
+    /// The application protocol, by its name in ALPN (RFC 7301).
     protocol: &'static [u8],
     compiled: Vec<Compiled>,
     clock: Arc<dyn TimeProvider>,
@@ -111,7 +111,8 @@ impl InEffect {
         self.listeners.get(&interface).unwrap_or(&self.without_peers)
     }
 
-    /// What a listener of `interface` offers: what any of the interface's peers may use, and none of another interface.
+    /// Terms that a listener of `interface` offers: those of any of the interface's peers, and none
+    /// of another interface.
     pub(crate) fn listener(&self, interface: InterfaceKind) -> &Terms {
         &self.of_listener(interface).terms
     }
@@ -130,9 +131,9 @@ impl InEffect {
 pub struct Connecting {
     /// Its configuration: of no use for a second connection.
     pub config: Arc<ClientConfig>,
-    /// What goes into SNI; authorisation is by the deployment's names, not by this one.
+    /// The name for SNI. Authorisation is by the deployment's names, not by this one.
     pub name: ServerName<'static>,
-    /// What its handshake shows.
+    /// Observer of its handshake.
     pub watch: Watch,
 }
 
@@ -141,7 +142,7 @@ pub struct Connecting {
 pub struct Accepting {
     /// Its configuration: of no use for a second connection.
     pub config: Arc<ServerConfig>,
-    /// What its handshake shows.
+    /// Observer of its handshake.
     pub watch: Watch,
 }
 
@@ -164,8 +165,9 @@ impl Endpoint {
         Self::assemble(credentials, peers, clock, Arc::default(), HTTP2)
     }
 
-    /// An endpoint for another protocol than HTTP/2, by its name in ALPN: a handshake for one is refused where the other is spoken, so that
-    /// nobody can lead a connection of the one to a listener of the other.
+    /// An endpoint for another protocol than HTTP/2, by its name in ALPN. A handshake for one is
+    /// refused where the other is spoken, so that no attacker can lead a connection of the one to a
+    /// listener of the other.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -216,7 +218,7 @@ impl Endpoint {
         })
     }
 
-    /// What one connection to `peer` over `interface` needs.
+    /// Configuration of one connection to `peer` over `interface`.
     ///
     /// # Errors
     /// [`Error::UnknownPeer`] where no such interface leads there.
@@ -313,13 +315,13 @@ impl Endpoint {
         }
     }
 
-    /// Whom it may talk to, and how.
+    /// Peers of this node, each with its interface and policy.
     #[must_use]
     pub fn peers(&self) -> &[Peer] {
         &self.shared.peers
     }
 
-    /// What is wrong with this node's own files now, by the clock of its handshakes; what stands first matters most.
+    /// Flaws of this node's own files now, by the clock of its handshakes, the most severe first.
     #[must_use]
     pub fn flaws(&self) -> Vec<Flaw> {
         let shared = &self.shared;
@@ -344,7 +346,7 @@ impl Endpoint {
         &self.shared
     }
 
-    /// What this node proves itself with.
+    /// Certificate, key, roots and revocation lists of this node.
     #[must_use]
     pub fn credentials(&self) -> &Credentials {
         &self.shared.credentials
@@ -388,7 +390,8 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
 }
 
 impl Shared {
-    /// What is spoken inside on an interface, by its name in ALPN: where one runs over SCTP, associations are.
+    /// The application protocol of an interface, by its name in ALPN: SCTP associations for an
+    /// interface that runs over SCTP.
     pub(crate) fn protocol(&self, interface: InterfaceKind, transport: Transport) -> &'static [u8] {
         match transport {
             Transport::Quic => SCTP_OVER_QUIC.as_bytes(),
@@ -518,7 +521,8 @@ fn server_name(peer: &Peer) -> ServerName<'static> {
     })
 }
 
-/// Whether that module is validated under FIPS 140-3: aws-lc-rs as it is built here is not its FIPS module.
+/// True if that module is validated under FIPS 140-3: aws-lc-rs as it is built here is not its FIPS
+/// module.
 const VALIDATED: bool = false;
 
 /// Which cryptographic module does the work.

@@ -1,5 +1,5 @@
-//! The server of an authority's enrolment over TLS (EST, RFC 7030): whoever has a certificate proves to hold its key, and what the
-//! certificate is worth is the authority's to say, by its records.
+//! The server of an authority's enrolment over TLS (EST, RFC 7030). The client of a certificate
+//! proves to hold its key. The authority judges the certificate itself, by its records.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bartizan_deployment::InterfaceKind;
 
-/// What stood in the way of an endpoint, before any packet.
+/// Errors of an endpoint, before any packet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +14,7 @@ pub enum Error {
     Unreadable {
         /// The file as the deployment names it.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -23,9 +23,9 @@ pub enum Error {
     Credentials {
         /// The file, or `certificate`, `key`, `roots`, `crl` where the bytes came from elsewhere.
         place: String,
-        /// What is wrong with it.
+        /// The flaw in a sentence.
         cause: String,
-        /// What to do next.
+        /// Advice for the operator.
         hint: String,
     },
     /// Configuration: no interface that a sidecar protects joins this node to that one.
@@ -42,7 +42,7 @@ pub enum Error {
         crate::module()
     )]
     Module {
-        /// Whose policy.
+        /// Place of the policy.
         place: String,
     },
     /// Ours: rustls refused a configuration made here.
@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next, where there is more to say than the message does.
+    /// Advice for the operator, where there is more to say than the message does.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {

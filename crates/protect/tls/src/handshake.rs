@@ -35,7 +35,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// What the peer's certificate is used for.
+    /// Usage of the peer's certificate.
     pub(crate) fn usage(self) -> Usage {
         match self {
             Self::Client(_) => Usage::Server,
@@ -51,7 +51,7 @@ impl Side {
     }
 }
 
-/// What handshake messages travel in.
+/// Transport of the handshake messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// Records of TLS, over TCP.
@@ -71,7 +71,7 @@ pub(crate) struct Handshake {
     state: Mutex<State>,
 }
 
-/// What was seen of a handshake.
+/// Observations of a handshake.
 #[derive(Debug)]
 pub(crate) struct State {
     bytes: ledger::Bytes,
@@ -82,7 +82,7 @@ pub(crate) struct State {
     /// The chain of the certificate that this node showed, leaf first.
     pub(crate) local_chain: Arc<[ledger::Certificate]>,
     peer_signature: Option<SignatureScheme>,
-    /// What the peer presented in this handshake.
+    /// The chain that the peer presented in this handshake.
     chain: Option<Arc<Chain>>,
     /// Peers whose names the verified leaf carries and whose terms its chain meets.
     candidates: Vec<usize>,
@@ -131,7 +131,7 @@ impl Handshake {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What this handshake offers and accepts before the peer is known.
+    /// Terms that this handshake offers and accepts before the peer is known.
     pub(crate) fn terms(&self) -> &Terms {
         match self.side {
             Side::Client(peer) | Side::ServerOf(peer) => &self.in_effect.peers[peer],
@@ -139,12 +139,12 @@ impl Handshake {
         }
     }
 
-    /// What is spoken inside, by its name in ALPN.
+    /// The application protocol, by its name in ALPN.
     pub(crate) fn protocol(&self) -> &'static [u8] {
         self.shared.protocol(self.side.interface(&self.shared), self.transport)
     }
 
-    /// Whether it came to its end, well or not.
+    /// Returns true once it has ended, well or not.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }
@@ -225,11 +225,12 @@ impl Handshake {
                 named.retain(|&index| index == peer);
                 asked = Some(&self.shared.peers[peer]);
             }
-            // A peer of another interface is nobody here: its policy may be a weaker one.
+            // A peer of another interface is no peer here: its policy may be a weaker one.
             Side::Server(interface) => named.retain(|&index| self.shared.peers[index].interface == interface),
         }
         if named.is_empty() {
-            // Whose certificate it is matters only once it is known to be a good one: an unknown CA is named as such.
+            // The owner of the certificate matters only once the certificate is known to be good:
+            // an unknown CA is reported as such.
             judge(self.terms())?;
             return Err(verify::wrong_name(leaf, asked, self.side.interface(&self.shared)));
         }
@@ -333,7 +334,8 @@ impl Handshake {
         state.refusal = Some(refused);
     }
 
-    /// What a failed handshake is refused with: the cause our own checks recorded, else what the error says.
+    /// The refusal of a failed handshake: the cause our own checks recorded, else the one of the
+    /// error.
     pub(crate) fn fail(&self, error: &std::io::Error) -> Box<Refused> {
         self.finished.store(true, Ordering::Release);
         let cause = {
@@ -368,7 +370,8 @@ impl Handshake {
         })
     }
 
-    /// The peer asked for, or the one whose verified certificate was seen. A name nobody vouches for is no peer.
+    /// The peer asked for, or the one whose verified certificate was seen. A name without a
+    /// verified certificate is no peer.
     fn peer(&self, state: &State) -> Option<NodeName> {
         let peer = match self.side {
             Side::Client(peer) => Some(peer),

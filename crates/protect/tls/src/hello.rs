@@ -11,7 +11,7 @@ const HANDSHAKE: u8 = 22;
 const RECORD_HEADER: usize = 5;
 /// A hello up to its random: type, length in 3 bytes, version in 2, random in 32.
 const MESSAGE: usize = 1 + 3 + 2 + 32;
-/// Where the random begins.
+/// Offset of the random.
 const RANDOM: usize = 1 + 3 + 2;
 
 /// Reads a stream of TLS records until the first hello's random is there, however the bytes are cut into segments and the

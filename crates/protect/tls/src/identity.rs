@@ -4,7 +4,8 @@ use bartizan_deployment::Identity;
 
 use crate::certificate::Names;
 
-/// Whether a certificate carries, of every kind of name the deployment lists for a node, at least one.
+/// Returns true if a certificate carries, of every kind of name the deployment lists for a node, at
+/// least one.
 ///
 /// Names are compared whole: a wildcard stands for nothing, because a certificate names one network function
 /// (TS 33.310, clause 6.1.3c).

@@ -1,4 +1,4 @@
-//! Whom a node may talk to.
+//! Peers that a node may talk to.
 
 use bartizan_deployment::{Deployment, Identity, InterfaceKind, NodeName, Policy};
 
@@ -11,7 +11,7 @@ pub struct Peer {
     pub interface: InterfaceKind,
     /// The names its certificate must carry.
     pub identity: Identity,
-    /// What handshakes on this interface are built from and judged by.
+    /// Policy of handshakes on this interface: they are configured from it and judged by it.
     pub policy: Policy,
 }
 
@@ -20,7 +20,7 @@ impl Peer {
         self.node.as_str() == node && self.interface == interface
     }
 
-    /// What tells it from others: two interfaces may lead to one node.
+    /// Unique key of the peer: two interfaces may lead to one node.
     pub(crate) fn link(&self) -> (NodeName, InterfaceKind) {
         (self.node.clone(), self.interface)
     }

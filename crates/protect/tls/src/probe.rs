@@ -1,4 +1,5 @@
-//! Whether a listener refuses a client without a certificate, or with one of another authority.
+//! Probe of a listener: refusal of a client without a certificate, or with one of another
+//! authority.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::{Credentials, Error};
 /// Connection preface of RFC 9113, section 3.4, and an empty SETTINGS frame: an HTTP/2 server must answer it.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// What a listener did with such a client.
+/// The listener's answer to such a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It answered inside the protected connection.

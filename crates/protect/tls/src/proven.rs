@@ -1,10 +1,11 @@
 //! Signatures on certificates and revocation lists that were found valid, so that they are not verified again in every
 //! handshake.
 //!
-//! Whether a signature verifies depends on algorithm, key, message and signature and on nothing else, so what is kept here
-//! cannot grow old: it says neither that a certificate is trusted nor that it is current. Roots, dates, usage, revocation and
-//! names are judged anew each time. What is kept is compared byte for byte, so no hash has to be trusted either. All of it is
-//! public, so how long a comparison takes tells nobody anything.
+//! Validity of a signature depends on algorithm, key, message and signature and on nothing else, so
+//! the entries here cannot grow old. An entry says neither that a certificate is trusted nor that
+//! it is current. Roots, dates, usage, revocation and names are judged anew each time. Entries are
+//! compared byte for byte, so no hash has to be trusted either. All of it is public, so the time of
+//! a comparison reveals nothing secret.
 //!
 //! Paths are verified from the root downwards, so only what a trusted authority has signed gets in: an unauthenticated peer cannot fill
 //! this up. CertificateVerify, the proof of possession, is never looked up here.

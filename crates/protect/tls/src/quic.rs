@@ -1,7 +1,8 @@
 //! Handshakes in QUIC (RFC 9001): the same configurations, checks and judgement as over TCP, behind the traits of quinn.
 //!
-//! A connection is judged where rustls completes its handshake, before quinn gives anybody a stream of it. One that the policy
-//! refuses is closed there and then, with an alert. There is no 0-RTT: no keys for it are ever given.
+//! A connection is judged where rustls completes its handshake, before quinn opens a stream of it.
+//! One that the policy refuses is closed there and then, with an alert. There is no 0-RTT: no keys
+//! for it are ever given.
 
 use std::any::Any;
 use std::io;
@@ -40,7 +41,7 @@ const RECORD: usize = 1 << 14;
 pub struct ConnectingQuic {
     /// Its configuration: of no use for a second connection.
     pub config: Arc<dyn QuicClientConfig>,
-    /// What its handshake shows.
+    /// Observer of its handshake.
     pub handshake: QuicHandshake,
 }
 
@@ -48,11 +49,11 @@ pub struct ConnectingQuic {
 pub struct AcceptingQuic {
     /// Its configuration: of no use for a second connection, but to answer packets of none.
     pub config: Arc<dyn QuicServerConfig>,
-    /// What its handshake shows.
+    /// Observer of its handshake.
     pub handshake: QuicHandshake,
 }
 
-/// What a handshake in QUIC shows. A clone watches the same handshake.
+/// Observer of a handshake in QUIC. A clone watches the same handshake.
 #[derive(Debug, Clone)]
 pub struct QuicHandshake {
     watch: Watch,
@@ -79,7 +80,7 @@ impl QuicHandshake {
         }
     }
 
-    /// What came of it: none before rustls has completed it or failed.
+    /// The result: none before rustls has completed the handshake or failed.
     #[must_use]
     pub fn judged(&self) -> Option<Result<Established, Box<Refused>>> {
         self.judged.get().cloned()
@@ -100,7 +101,7 @@ impl QuicHandshake {
 }
 
 impl Endpoint {
-    /// What one QUIC connection to `peer` over `interface` needs.
+    /// Configuration of one QUIC connection to `peer` over `interface`.
     ///
     /// # Errors
     /// [`Error::UnknownPeer`] where no such interface leads there.
@@ -142,7 +143,7 @@ struct Server {
     once: Mutex<Option<(Accepting, QuicHandshake)>>,
 }
 
-/// What protects Initial packets, whatever the policy: anybody can open them.
+/// Suite of Initial packets, whatever the policy: every observer can decrypt them.
 fn initial_suite() -> Option<Suite> {
     TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
@@ -246,7 +247,7 @@ fn retry_key() -> Option<LessSafeKey> {
         .map(LessSafeKey::new)
 }
 
-/// What the tag of a Retry packet authenticates.
+/// The pseudo-packet that the tag of a Retry packet authenticates.
 fn pseudo_packet(destination: &ConnectionId, packet: &[u8]) -> Vec<u8> {
     let mut pseudo = Vec::with_capacity(1 + destination.len() + packet.len());
     // A connection identifier has at most 20 octets.
@@ -256,7 +257,7 @@ fn pseudo_packet(destination: &ConnectionId, packet: &[u8]) -> Vec<u8> {
     pseudo
 }
 
-/// How far a handshake has come.
+/// Progress of a handshake.
 enum Progress {
     /// A server that has not read the whole ClientHello: which groups are offered to a client depends on it.
     Hello(Box<Hello>),
@@ -277,17 +278,19 @@ struct Hello {
 struct Tls {
     progress: Progress,
     side: Side,
-    /// What the handshake shows, until it is over.
+    /// Observer of the handshake, until it is over.
     handshake: Option<QuicHandshake>,
     announced: bool,
     /// The peer's transport parameters, behind the handshake.
     parameters: Vec<u8>,
     next: Option<Secrets>,
-    /// What a client's last flight holds, written before the handshake is judged: its bytes are of the handshake.
+    /// A client's last flight, written before the handshake is judged: its bytes are of the
+    /// handshake.
     last_flight: Option<(Vec<u8>, Option<KeyChange>)>,
 }
 
-/// What the connection is closed with. Initial packets can be read by anybody: the reason is in the ledger alone.
+/// The error that a connection is closed with. Every observer can read Initial packets: the reason
+/// is in the ledger alone.
 fn closed_with(alert: AlertDescription) -> TransportError {
     TransportError {
         code: TransportErrorCode::crypto(alert.into()),
@@ -437,7 +440,7 @@ impl Session for Tls {
             }
             let judged = handshake.watch.handshake().finish(connection);
             let refused = judged.is_err();
-            // Nobody else judges this handshake.
+            // This is the only place that judges this handshake.
             let _ = handshake.judged.set(judged);
             if refused {
                 return Err(closed_with(AlertDescription::AccessDenied));

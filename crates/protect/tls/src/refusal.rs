@@ -13,28 +13,28 @@ pub struct Refused {
     pub reason: Reason,
     /// The same in a sentence, with names and values.
     pub detail: String,
-    /// What to do next.
+    /// Advice for the operator.
     pub hint: String,
     /// The node at the other end, where it is known.
     pub peer: Option<NodeName>,
-    /// Whether the peer had proven who it is.
+    /// Proof of the peer's identity.
     pub identity: PeerIdentity,
-    /// How packets show this handshake.
+    /// Key that identifies this handshake in a capture.
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended; in QUIC of the messages themselves.
     pub bytes: ledger::Bytes,
-    /// What was negotiated, where the handshake came so far.
+    /// The negotiated parameters, where the handshake came so far.
     pub negotiated: Option<ledger::Negotiated>,
     /// The chain the peer sent, leaf first.
     pub chain: Vec<ledger::Certificate>,
 }
 
-/// Whether a peer has proven that it holds the key of its certificate.
+/// Proof that a peer holds the key of its certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeerIdentity {
     /// The handshake was complete: it was refused for what was negotiated.
     Proven,
-    /// Anybody could have caused the refusal, also with another's certificate.
+    /// Every client could have caused the refusal, also with another's certificate.
     Unproven,
 }
 
@@ -67,7 +67,7 @@ pub enum Reason {
     BadSignature,
     /// A certificate that cannot be read or must not be used so.
     BadCertificate,
-    /// What was negotiated is not what the policy of this peer asks for.
+    /// The negotiated parameters are not those that the policy of this peer asks for.
     Policy,
     /// The peer refused us; the detail names its alert.
     PeerRefused,

@@ -50,7 +50,7 @@ static USABLE: &[(SignatureScheme, Verifier, &str, KeyLabel)] = &[
 
 const EC_PUBLIC_KEY: &str = "1.2.840.10045.2.1";
 
-/// How a SubjectPublicKeyInfo names the key of a scheme.
+/// Label of a scheme's key in a SubjectPublicKeyInfo.
 enum KeyLabel {
     /// By the identifier of its signatures.
     Same,
@@ -63,7 +63,7 @@ pub(crate) fn usable() -> impl Iterator<Item = SignatureScheme> {
     USABLE.iter().map(|usable| usable.0)
 }
 
-/// What verifies signatures of this scheme.
+/// The verifier of this scheme's signatures.
 pub(crate) fn verifier(code: SignatureScheme) -> Option<Verifier> {
     USABLE.iter().find(|usable| usable.0 == code).map(|usable| usable.1)
 }
@@ -90,12 +90,12 @@ pub(crate) fn label(algorithm: &AlgorithmIdentifier<'_>) -> (String, Option<Stri
     (algorithm.algorithm.to_id_string(), curve.map(|oid| oid.to_id_string()))
 }
 
-/// Whether a forger with a quantum computer gains nothing.
+/// Returns true if a quantum computer does not help to forge its signatures.
 pub(crate) fn quantum_safe(code: SignatureScheme) -> bool {
     signature(code).is_some_and(|known| known.forgery == Safety::QuantumSafe)
 }
 
-/// What `bartizan ca init --algorithm` calls the key of a scheme.
+/// The name that `bartizan ca init --algorithm` has for the key of a scheme.
 pub(crate) fn command_line_name(code: SignatureScheme) -> &'static str {
     match code {
         SignatureScheme::MLDSA44 => "ml-dsa-44",
@@ -112,7 +112,7 @@ pub(crate) fn to_rustls(code: SignatureScheme) -> rustls::SignatureScheme {
     rustls::SignatureScheme::from(code.0)
 }
 
-/// What rustls writes as ours.
+/// The scheme as this crate writes it.
 pub(crate) fn from_rustls(scheme: rustls::SignatureScheme) -> SignatureScheme {
     SignatureScheme(u16::from(scheme))
 }

@@ -53,7 +53,7 @@ pub(crate) struct ServerSession {
     /// As rustls wrote it: it holds the resumption secret.
     pub(crate) value: Zeroizing<Vec<u8>>,
     pub(crate) life: Life,
-    /// Of the listener that gave the ticket out.
+    /// Interface of the listener that issued the ticket.
     pub(crate) interface: InterfaceKind,
 }
 

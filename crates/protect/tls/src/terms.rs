@@ -12,7 +12,7 @@ use webpki::aws_lc_rs as algorithm;
 
 use crate::{group, scheme};
 
-/// What one handshake offers and accepts.
+/// Terms that one handshake offers and accepts.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// The profile, for messages.
@@ -22,7 +22,7 @@ pub(crate) struct Terms {
     pub(crate) chain_signatures: Vec<SignatureScheme>,
     pub(crate) ciphers: Vec<CipherSuite>,
     pub(crate) revocation: Revocation,
-    /// How long after its full handshake a session may be resumed.
+    /// Longest time from its full handshake to a session's resumption.
     pub(crate) resumption: Option<Duration>,
     /// The written reason for which classical handshakes pass, while it holds.
     pub(crate) exception: Option<String>,
@@ -62,7 +62,7 @@ static VERIFIABLE: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
 };
 
 impl Terms {
-    /// Of a policy that is in effect. None where it leaves nothing to negotiate with.
+    /// Terms of a policy that is in effect. None where it leaves nothing to negotiate with.
     pub(crate) fn of(policy: &Policy, classical: Classical) -> Option<Self> {
         let exception = policy.exception.as_ref().map(|exception| exception.reason.clone());
         Self {
@@ -84,8 +84,8 @@ impl Terms {
         .with_provider()
     }
 
-    /// What a listener offers that does not know yet which of these peers connects. Post-quantum groups and schemes first.
-    /// Where there is no peer, it offers what nobody can be authorised by.
+    /// Terms of a listener that does not know yet which of these peers connects. Post-quantum
+    /// groups and schemes first. Where there is no peer, it offers terms that authorise no client.
     pub(crate) fn of_listener(peers: &[Arc<Self>]) -> Self {
         let union = Self::union(peers.iter().map(Arc::as_ref));
         union
@@ -154,7 +154,7 @@ impl Terms {
     }
 }
 
-/// Whether a policy's exception holds on the day in question.
+/// State of a policy's exception on the day in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Classical {
     /// It holds, or the policy has none to hold.
@@ -188,7 +188,7 @@ pub(crate) const fn cipher_code(cipher: CipherSuite) -> u16 {
     }
 }
 
-/// Whether a recording of the exchange stays closed to a quantum computer.
+/// Returns true if a recording of the exchange stays closed to a quantum computer.
 pub(crate) fn quantum_safe_group(code: NamedGroup) -> bool {
     known_group(code).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }

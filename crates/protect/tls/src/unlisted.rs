@@ -15,7 +15,8 @@ use crate::credentials::trusted_certificates;
 /// The configuration for a client of such a server: TLS 1.3, every group of the provider with the hybrid one first, `h2` by
 /// ALPN, the server judged by its chain to these roots and by the name asked for, no certificate of our own.
 ///
-/// What it accepts is what the server has, so it says nothing about quantum safety: it is for measuring, not for protecting.
+/// It accepts all that the server has, so it says nothing about quantum safety: it is for
+/// measuring, not for protecting.
 ///
 /// # Errors
 /// Where the file cannot be read or has no certificate that can be a root.

@@ -1,4 +1,4 @@
-//! Whether a peer's chain may be trusted: roots, dates, usage, revocation, then names.
+//! Verification of a peer's chain: roots, dates, usage, revocation, then names.
 
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{
@@ -16,7 +16,7 @@ use crate::proven::{Proven, Remembering};
 use crate::terms::Terms;
 use crate::{Credentials, Peer, Reason, identity};
 
-/// What a leaf is used for (RFC 5280, section 4.2.1.12).
+/// Usage of a leaf (RFC 5280, section 4.2.1.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Usage {
     /// The peer is the TLS server.
@@ -46,8 +46,9 @@ pub(crate) fn leaf(chain: &Chain) -> Result<&Leaf, Cause> {
     }
 }
 
-/// Whether the chain leads to a root that is trusted, today, in schemes the terms name, with nothing revoked on it. All of it is
-/// judged anew each time, but for signatures that were found valid before.
+/// Checks that the chain leads to a root that is trusted, today, in schemes the terms name, with
+/// nothing revoked on it. All of it is judged anew each time, but for signatures that were found
+/// valid before.
 pub(crate) fn chain(
     presented: &Presented<'_>,
     credentials: &Credentials,
@@ -120,7 +121,7 @@ pub(crate) fn matching(leaf: &Leaf, peers: &[Peer]) -> Vec<usize> {
     found.map(|(index, _)| index).collect()
 }
 
-/// The refusal of a leaf that speaks for nobody we may talk to, or not for the one we asked.
+/// The refusal of a leaf that carries the names of no permitted peer, or not of the one asked for.
 pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: InterfaceKind) -> Cause {
     let carried = leaf.names.in_words();
     match asked {

@@ -1,4 +1,4 @@
-//! What one handshake shows.
+//! Observation of one handshake.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::handshake::Handshake;
 use crate::{Reason, Refused, SessionFacts};
 
-/// What one handshake shows. A clone watches the same handshake.
+/// Observer of one handshake. A clone watches the same handshake.
 #[derive(Debug, Clone)]
 pub struct Watch {
     handshake: Arc<Handshake>,
@@ -24,13 +24,13 @@ pub struct Established {
     pub peer: NodeName,
     /// The interface between the two.
     pub interface: InterfaceKind,
-    /// What was negotiated.
+    /// The negotiated parameters.
     pub negotiated: ledger::Negotiated,
     /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
     pub chain: Arc<[ledger::Certificate]>,
     /// The chain that this node sent, leaf first; empty on resumption.
     pub local_chain: Arc<[ledger::Certificate]>,
-    /// How packets show this handshake.
+    /// Key that identifies this handshake in a capture.
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended; in QUIC of the messages themselves.
     pub bytes: ledger::Bytes,

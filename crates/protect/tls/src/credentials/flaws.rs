@@ -1,4 +1,5 @@
-//! What is wrong with a node's own files although each of them can be read: what its peers would find, or nobody.
+//! Flaws of a node's own files although each of them can be read: its peers would find them, or no
+//! check would.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,15 +18,15 @@ use crate::{Peer, verify};
 pub struct Flaw {
     /// The file it is in.
     pub place: String,
-    /// What is wrong.
+    /// The flaw in a sentence.
     pub cause: String,
-    /// What to do.
+    /// Advice for the operator.
     pub hint: String,
-    /// What follows.
+    /// Consequence for handshakes.
     pub weight: Weight,
 }
 
-/// What follows from a flaw.
+/// Consequence of a flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// No handshake succeeds.
@@ -39,7 +40,7 @@ pub enum Weight {
 }
 
 impl Credentials {
-    /// What is wrong with these files at this time, for a node with these peers; what stands first matters most.
+    /// Flaws of these files at this time, for a node with these peers, the most severe first.
     #[must_use]
     pub fn flaws(&self, peers: &[Peer], now: SystemTime) -> Vec<Flaw> {
         self.flaws_remembering(peers, now, &Proven::default())
@@ -64,7 +65,7 @@ impl Credentials {
             )
         }));
         flaws.extend(self.of_lists(peers, now));
-        // Where none is of an authority that is trusted here, that is said already.
+        // Lists that are all of authorities unknown here are reported already.
         let given = self.lists.in_effect.iter().filter(|list| list.is_given).count();
         let unknown = self.lists.unknown.iter().filter(|_| self.lists.unknown.len() < given);
         flaws.extend(unknown.map(|unknown| flaw(&self.crl_place, Weight::Warning, unknown.to_string(), Unknown::HINT)));
@@ -122,7 +123,8 @@ impl Credentials {
         flaws
     }
 
-    /// What a peer would say to this node's chain that has the same roots and lists, dates aside.
+    /// The error that a peer with the same roots and lists would find in this node's chain, dates
+    /// aside.
     fn own_path(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Option<Flaw> {
         let error = self.verify_own(own, at, proven).err()?;
         let flaw = |place: &str, weight, cause, hint: &str| Some(flaw(place, weight, cause, hint));
@@ -187,7 +189,7 @@ impl Credentials {
         } else {
             Weight::Warning
         };
-        // What is reported first: with a policy that requires a list, whom it concerns.
+        // Start of the report: with a policy that requires a list, the peer that it concerns.
         let follows = |without: &str| match required {
             Some(peer) => format!(
                 "{} to {} requires one: no peer is accepted",
@@ -260,7 +262,8 @@ impl Credentials {
         flaw(&self.crl_place, weight, cause, hint)
     }
 
-    /// Whether a list is of a root, or of an authority on the way from this node's own certificate to one.
+    /// Returns true if a list is of a root, or of an authority on the way from this node's own
+    /// certificate to one.
     fn knows(&self, list: &RevocationList) -> bool {
         let issuer = list.verifiable().issuer();
         self.anchors.iter().any(|anchor| anchor.subject.as_ref() == issuer)

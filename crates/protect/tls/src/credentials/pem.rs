@@ -1,4 +1,4 @@
-//! What PEM text holds: a chain, its key, roots. Each is refused with its place, the cause and a
+//! Contents of PEM text: a chain, its key, roots. Each is refused with its place, the cause and a
 //! hint.
 
 use bartizan_pki::PrivateKey;
@@ -30,7 +30,8 @@ pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDe
             "it begins -----BEGIN CERTIFICATE-----; DER is not read",
         ));
     }
-    // A root in the chain costs every handshake its bytes and convinces nobody: it is trusted from a file or not at all.
+    // A root in the chain costs every handshake its bytes and convinces no peer: it is trusted from
+    // a file or not at all.
     while chain.len() > 1 && chain.last().is_some_and(certificate::is_self_issued) {
         chain.pop();
     }
@@ -94,7 +95,7 @@ pub(super) fn certified(
     Ok(CertifiedKey::new(chain, key))
 }
 
-/// What a file of roots holds.
+/// Contents of a file of roots.
 #[derive(Default)]
 pub(super) struct Trusted {
     pub(super) roots: Vec<Root>,

@@ -80,7 +80,7 @@ fn split(share: &[u8], rest: usize) -> Result<(&[u8], &[u8]), Error> {
 }
 
 fn joined(classical: &SharedSecret, post_quantum: &SharedSecret) -> SharedSecret {
-    // The capacity is exact: growing would leave a copy of the secret behind that nobody clears.
+    // The capacity is exact: growing would leave a copy of the secret behind that is never cleared.
     let mut secret = Zeroizing::new(Vec::with_capacity(
         classical.secret_bytes().len() + post_quantum.secret_bytes().len(),
     ));

@@ -1,4 +1,4 @@
-//! Judging a handshake that rustls has completed: what was negotiated, with whom, under which policy.
+//! Judging a handshake that rustls has completed: the negotiated parameters, the peer, the policy.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
 use crate::{Established, PeerIdentity, Reason, Refused, SessionFacts, scheme, verify};
 
-/// What rustls says was negotiated.
+/// Parameters that were negotiated, according to rustls.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     negotiated: ledger::Negotiated,
@@ -47,7 +47,8 @@ impl Handshake {
     }
 
     fn judge(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
-        // Whoever completed a handshake with a certificate holds its key, or the secret of a session that was begun with it.
+        // A client that completed a handshake with a certificate holds its key, or the secret of a
+        // session that was begun with it.
         let identity = match connection.peer_certificates() {
             Some([_, ..]) if !connection.is_handshaking() => PeerIdentity::Proven,
             _ => PeerIdentity::Unproven,
@@ -145,7 +146,7 @@ impl Handshake {
     ) -> Result<ledger::Verdict, Cause> {
         let mut candidates = self.judge_chain(peer, chain)?;
         if facts.negotiated.resumed {
-            // How old a session may be is asked when it is resumed; a connection has no such bound.
+            // The age of a session is checked when it is resumed; a connection has no such bound.
             candidates.retain(|&index| self.in_effect.peers[index].resumption.is_some());
             if candidates.is_empty() {
                 return Err(Cause::new(
@@ -255,7 +256,7 @@ fn no_clock() -> Cause {
     Cause::new(Reason::Ours, "this machine's clock cannot be read", "set it")
 }
 
-/// Whether what was negotiated is what the terms ask for.
+/// Checks the negotiated parameters against the terms.
 fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>) -> Result<(), Cause> {
     let refuse = |what: String| {
         Err(Cause::new(
@@ -289,7 +290,8 @@ fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>)
     }
 }
 
-/// What the policy says of a handshake it admits: under an exception, anything classical in it is named as excepted.
+/// The policy's verdict on a handshake it admits: under an exception, anything classical in it is
+/// named as excepted.
 fn verdict(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>, chain: &Chain) -> ledger::Verdict {
     let signatures = [peer_signature, facts.local_signature];
     let classical = !quantum_safe_group(facts.group)

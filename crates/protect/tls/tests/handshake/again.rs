@@ -18,12 +18,12 @@ struct Open {
     issued: [Issued; 2],
     peers: [Vec<Peer>; 2],
     clock: std::sync::Arc<Clock>,
-    /// What the client knows of the server, and the server of the client.
+    /// Facts of the client about the server, and of the server about the client.
     facts: [SessionFacts; 2],
 }
 
 const NODES: [&str; 2] = ["amf", "nrf"];
-/// What `NODES` each know the other as.
+/// The peer of each of `NODES`.
 const OTHERS: [&str; 2] = ["nrf", "amf"];
 
 fn open(policy: &str, lasting: [Duration; 2], connections: usize) -> Open {
@@ -65,7 +65,7 @@ impl Open {
         self.authority.credentials(&self.issued[end], None)
     }
 
-    /// What an end says of its peer once it has these credentials and peers.
+    /// The verdict of an end on its peer once the end has these credentials and peers.
     fn judged(&self, end: usize, credentials: Credentials, peers: Vec<Peer>) -> Result<Verdict, Reason> {
         let endpoint = Endpoint::with_clock(credentials, peers, self.clock.clone()).unwrap();
         endpoint.judge_again(&self.facts[end]).map_err(|refusal| {

@@ -15,7 +15,7 @@ pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     algorithm: &'static SignatureAlgorithm,
     root: String,
-    /// What a leaf's file holds behind the leaf.
+    /// Certificates that follow the leaf in its file.
     above: String,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Issued {
     pub(crate) serial: SerialNumber,
 }
 
-/// What a leaf is to be.
+/// Contents of a leaf to be issued.
 pub(crate) struct Wanted {
     pub(crate) names: Vec<SanType>,
     pub(crate) algorithm: Option<&'static SignatureAlgorithm>,
@@ -151,7 +151,7 @@ impl Authority {
         &self.root
     }
 
-    /// What a node of this authority with these names works with.
+    /// Credentials of a node of this authority with these names.
     pub(crate) fn node(&self, name: &str) -> Credentials {
         self.credentials(&self.issue(Wanted::named([dns(name)])), None)
     }

@@ -1,4 +1,4 @@
-//! What is loaded from files, and what is refused with a sentence and a hint.
+//! Files that are loaded, and files that are refused with a sentence and a hint.
 
 use std::fs;
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ fn an_older_revocation_list_is_refused_and_reported_in_the_process_and_after_a_r
     assert!(Credentials::load(&files).unwrap().older_lists().is_empty());
 }
 
-/// What is said of a node one of whose files holds this.
+/// The error of a node one of whose files holds this text.
 fn said(part: impl Fn(&Files) -> PathBuf, text: &str) -> String {
     let laid = laid();
     fs::write(part(&laid.files), text).unwrap();

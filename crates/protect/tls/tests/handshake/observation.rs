@@ -1,4 +1,4 @@
-//! What a watch shows is what was on that wire, whatever happens on others.
+//! A watch shows the bytes on its own wire, whatever happens on others.
 
 use bartizan_deployment::InterfaceKind;
 use bartizan_ledger::Key;

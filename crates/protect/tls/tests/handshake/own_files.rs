@@ -1,4 +1,4 @@
-//! What is wrong with a node's own files although each can be read.
+//! Flaws of a node's own files although each can be read.
 
 use std::time::SystemTime;
 
@@ -72,7 +72,8 @@ fn a_list_of_another_authority_says_nothing() {
         cause.contains("CN=other") && cause.contains("it says nothing"),
         "{cause}"
     );
-    // Where every policy requires a list, nobody is accepted by it; where one does, the other's handshakes succeed.
+    // If every policy requires a list, no peer is accepted by it; if only one does, the other's
+    // handshakes succeed.
     for (revocations, expected) in [
         ([Revocation::Require; 2], Weight::Fatal),
         ([Revocation::Require, Revocation::IfPresent], Weight::Warning),

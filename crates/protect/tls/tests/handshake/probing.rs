@@ -12,7 +12,7 @@ use rcgen::PKCS_ML_DSA_65;
 use crate::authority::Authority;
 use crate::wire::{Judged, deployment, nrf};
 
-/// What the client received, and what the endpoint recorded.
+/// The client's answer, and the endpoint's record.
 fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judged) {
     let endpoint = nrf(authority.node("nrf"), &deployment("hybrid"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");

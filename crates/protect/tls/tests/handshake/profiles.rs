@@ -1,4 +1,4 @@
-//! What each profile negotiates.
+//! Results of each profile's negotiation.
 
 use bartizan_deployment::{Identity, InterfaceKind, Policy, USABLE_GROUPS, USABLE_SIGNATURES};
 use bartizan_ledger::{Negotiated, Verdict};
@@ -186,7 +186,7 @@ fn a_listener_admits_by_the_policy_of_its_own_interface_whatever_another_one_all
         );
         assert_eq!(outcome.server.unwrap_err().reason, Reason::NoCommonGroup);
     }
-    // And where no peer is joined by it, nobody is admitted, with the best of certificates.
+    // An interface that joins no peer to the node admits no client, with the best of certificates.
     let good = amf(authority.node("amf"), &deployment);
     let outcome = shake(
         good.connect("nrf", InterfaceKind::Sbi).unwrap(),

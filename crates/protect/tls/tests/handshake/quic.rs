@@ -13,11 +13,11 @@ use rcgen::PKCS_ML_DSA_65;
 use crate::authority::Authority;
 use crate::wire::{amf, deployment, nrf};
 
-/// What came of a handshake at both ends.
+/// Results of a handshake at both ends.
 pub(crate) struct Outcome {
     pub(crate) client: Option<Result<Established, Box<Refused>>>,
     pub(crate) server: Option<Result<Established, Box<Refused>>>,
-    /// What the client learns where the server refuses it after the client has ended.
+    /// The client's error where the server refuses it after the client has ended.
     later: Option<Box<Refused>>,
 }
 

@@ -18,7 +18,7 @@ use time::{Duration, OffsetDateTime};
 use crate::authority::{Authority, Issued, Wanted, dns};
 use crate::wire::{Clock, Outcome, amf, client_end, deployment, now, nrf, server_end, shake, under};
 
-/// What nrf says of an amf with these credentials, under this policy of nrf.
+/// The verdict of nrf on an amf with these credentials, under this policy of nrf.
 fn judged_by_nrf(server: &Endpoint, client: Credentials) -> Outcome {
     let client = amf(client, &deployment("hybrid"));
     shake(
@@ -57,7 +57,7 @@ fn an_expired_certificate_is_refused_with_its_last_moment() {
     assert_eq!(refused.reason, Reason::Expired);
     assert!(refused.detail.contains("2023-11-14T22:13:20Z"), "{refused}");
     assert_eq!(refused.chain[0].names, ["dns:amf"]);
-    // Nobody vouches for the name in a certificate that was refused.
+    // A name in a certificate that was refused is not proven.
     assert_eq!(refused.peer, None);
     assert_client_learns(&outcome, "certificate_expired");
 }
@@ -396,7 +396,7 @@ fn a_peer_that_speaks_tls_1_2_has_no_version_in_common() {
     assert!(key.contains(&"11".repeat(32)), "{key}");
 }
 
-/// What nrf says of these bytes.
+/// The refusal of these bytes by nrf.
 fn refused_bytes(bytes: &[u8]) -> Box<Refused> {
     let server = nrf(root().node("nrf"), &deployment("hybrid"));
     let mut server = server_end(server.accept_any(InterfaceKind::Sbi));

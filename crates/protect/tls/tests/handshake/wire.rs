@@ -12,11 +12,11 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 
 pub(crate) type Judged = Result<Established, Box<Refused>>;
 
-/// What came of a handshake at both ends.
+/// Results of a handshake at both ends.
 pub(crate) struct Outcome {
     pub(crate) client: Judged,
     pub(crate) server: Judged,
-    /// What the client reads next: the server's refusal comes after the client has ended.
+    /// The client's next result: the server's refusal comes after the client has ended.
     pub(crate) client_later: Option<Box<Refused>>,
     /// The first bytes on the wire.
     pub(crate) client_hello: Vec<u8>,
@@ -93,7 +93,7 @@ impl<C: Into<Connection> + std::ops::DerefMut<Target = rustls::ConnectionCommon<
         }
     }
 
-    /// What this end has to say.
+    /// Bytes that this end has to send.
     pub(crate) fn speak(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         while self.connection.wants_write() {
