@@ -35,10 +35,10 @@ const CONNECTIONS: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A pause where accepting fails.
 const BREATH: Duration = Duration::from_millis(50);
-/// What Prometheus asks for (OpenMetrics 1.0).
+/// Media type that Prometheus asks for (OpenMetrics 1.0).
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the admin port answers from.
+/// State that the admin port answers from.
 #[derive(Debug)]
 pub(crate) struct Admin {
     registry: Registry,
@@ -150,7 +150,7 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
             let served = http1::Builder::new()
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever asked too slowly or went away may ask again.
+            // A client that asked too slowly or went away may ask again.
             tokio::select! {
                 _ = timeout(PATIENCE, served) => {}
                 () = place.evicted() => {}

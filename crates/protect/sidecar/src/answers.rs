@@ -1,4 +1,4 @@
-//! What a network function receives, and the log, where a peer gives no answer.
+//! Answers to a network function, and log lines, where a peer gives no answer.
 
 pub(crate) mod answer;
 pub(crate) mod failure;

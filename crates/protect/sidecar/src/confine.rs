@@ -22,20 +22,21 @@ use bartizan_deployment::{Files, Sidecar};
 pub use report::{Outcome, Report, Step};
 pub use user::{UnknownUser, User};
 
-/// What a process keeps.
+/// Rights that a process keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
     /// Files and directories it may read. A file that is replaced by renaming is another file: name its directory.
     pub read: Vec<PathBuf>,
     /// Directories it may read and write in, and files it may write to.
     pub write: Vec<PathBuf>,
-    /// Who it becomes, where it was started as root.
+    /// The user it becomes, where it was started as root.
     pub user: Option<User>,
 }
 
 impl Confinement {
-    /// What a sidecar needs while it serves: to read its certificate, key, roots, revocation lists and deployment file again
-    /// when they change, to append to its ledger, and to remember the newest revocation lists.
+    /// Rights of a sidecar while it serves: to read its certificate, key, roots, revocation lists
+    /// and deployment file again when they change, to append to its ledger, and to remember the
+    /// newest revocation lists.
     #[must_use]
     pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
         let files_read = files.watched().map(PathBuf::as_path);
@@ -67,7 +68,7 @@ impl Confinement {
 /// [`Report::failed`] names one.
 #[must_use = "a step that failed leaves the process with more than it should have"]
 pub fn apply(confinement: &Confinement) -> Report {
-    // What others run is known before they are confined, and /proc is not.
+    // Other threads are counted before the process is confined: /proc cannot be read afterwards.
     let others = threads().saturating_sub(1);
     Report::new(vec![
         Step::new("bounding set", capabilities::empty_bounding_set()),

@@ -32,7 +32,7 @@ pub enum Error {
     Listen {
         /// `inbound`, `outbound`, `admin` or what SCTP needs.
         listener: &'static str,
-        /// Where it was to listen.
+        /// The listener's address.
         address: SocketAddr,
         /// The system's error.
         #[source]
@@ -48,7 +48,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what the user wrote is at fault.
+    /// Returns true if the user's configuration is at fault.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl Error {
         }
     }
 
-    /// What to do next.
+    /// Advice for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! What is counted, under which names. `docs/sidecar-reference.md` has the same list in words.
+//! Counters and their names. `docs/sidecar-reference.md` has the same list in words.
 
 #[cfg(test)]
 mod families;
@@ -301,14 +301,14 @@ impl Metrics {
         self.reloads.get_or_create(&ResultLabels { result }).inc();
     }
 
-    /// Whether one of the packet filter's tables is installed.
+    /// Records the state of one of the packet filter's tables.
     pub(crate) fn rules_installed(&self, rules: &'static str, installed: bool) {
         self.rules_installed
             .get_or_create(&RulesLabels { rules })
             .set(installed.into());
     }
 
-    /// How many requests to (outbound) or from (inbound) `peer` are under way.
+    /// Number of requests to (outbound) or from (inbound) `peer` that are under way.
     pub(crate) fn in_flight(&self, side: Side, peer: &str) -> Gauge {
         self.requests_in_flight
             .get_or_create_owned(&SidePeerLabels::new(side, peer))

@@ -1,16 +1,18 @@
-//! The transparent way in: what a network function sends to its peers' real addresses is led to its own sidecar.
+//! Transparent redirection: traffic of a network function to its peers' real addresses is led to its
+//! own sidecar.
 //!
-//! An NRF hands out producers' own addresses, so consumers call producers directly. Three mechanisms of the host's kernel keep that from
-//! going round the sidecar:
+//! An NRF hands out producers' own addresses, so consumers call producers directly. Three mechanisms
+//! of the host's kernel keep that from bypassing the sidecar:
 //!
-//! 1. the table `inet bartizan-redirect` rewrites the destination to the sidecar's transparent listener; the sidecar reads the
-//!    original one with [`original_destination`];
-//! 2. the table `inet bartizan-guard` refuses what goes to a peer's function unencrypted all the same, whoever sends it, and what
-//!    reaches the own one unencrypted;
-//! 3. the fence, outside nftables, has no way out of the host for either: what stops the bytes when all of nftables is flushed.
+//! 1. the table `inet bartizan-redirect` rewrites the destination to the sidecar's transparent
+//!    listener; the sidecar reads the original one with [`original_destination`];
+//! 2. the table `inet bartizan-guard` refuses unencrypted traffic to a peer's function, from every
+//!    sender, and unencrypted traffic that reaches the own one;
+//! 3. the fence, outside nftables, has no way out of the host for either: it stops the bytes when
+//!    all of nftables is flushed.
 //!
-//! [`Plan::new`] derives them from the deployment file before anything is written. `docs/redirect.md` lists what each one holds
-//! against and what none does.
+//! [`Plan::new`] derives them from the deployment file before anything is written.
+//! `docs/redirect.md` lists the limits of each one and of all together.
 
 mod destination;
 mod earlier;

@@ -1,4 +1,4 @@
-//! What all connections of a sidecar share.
+//! State that all connections of a sidecar share.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::runtime::ticks::Ticks;
 use crate::traces::Tracer;
 use crate::worker::Workers;
 
-/// What all connections of a sidecar share.
+/// State that all connections of a sidecar share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// The node this sidecar serves.
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) ticks: Ticks,
     pub(crate) carriers: Carriers,
     pub(crate) workers: Workers,
-    /// Who decides which requests have a span, where any may.
+    /// Decides which requests have a span, where any may.
     pub(crate) tracer: Option<Tracer>,
 }
 
@@ -127,7 +127,7 @@ impl Current {
         self.shown.fetch_max(generation + 1, Ordering::AcqRel);
     }
 
-    /// Whether a handshake has succeeded by the endpoint in effect.
+    /// Returns true if a handshake has succeeded by the endpoint in effect.
     pub(crate) fn has_succeeded(&self) -> bool {
         self.shown.load(Ordering::Acquire) == self.generation() + 1
     }

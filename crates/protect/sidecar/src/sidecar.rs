@@ -47,7 +47,7 @@ use crate::worker::listeners::{Listeners, of_peers, serve_associations};
 use crate::worker::threads::WorkerThreads;
 use crate::worker::{Worker, Workers};
 
-/// How long pooled connections get to say goodbye once nothing uses them.
+/// Longest time for the end of pooled connections once nothing uses them.
 pub(crate) const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The sidecar of one node of a deployment.
@@ -65,18 +65,18 @@ pub struct Running {
     pub(crate) worker: Rc<Worker>,
     pub(crate) other_workers: WorkerThreads,
     ledger: Ledger,
-    /// What the listeners were set up by.
+    /// Settings that the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
     pub(crate) upstreams: Arc<Upstreams>,
-    /// What a successor takes over.
+    /// Sockets that a successor takes over.
     listening: Vec<OwnedFd>,
-    /// Where other sidecars' handshakes are answered, if there is an inbound listener.
+    /// Threads that answer other sidecars' handshakes, if there is an inbound listener.
     handshakes: Option<HandshakeThreads>,
-    /// Where other sidecars' connections over QUIC are served, if there is a listener for these.
+    /// Listeners for other sidecars' connections over QUIC, if there are any.
     quic: Option<QuicListeners>,
 }
 
-/// A sidecar whose ports are open and which serves nobody yet: the moment to drop privileges.
+/// A sidecar whose ports are open and which serves no client yet: the moment to drop privileges.
 ///
 /// Connections that come meanwhile wait. Dropping it closes the ports.
 #[derive(Debug)]
@@ -531,19 +531,19 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
 }
 
 impl Running {
-    /// Where sidecars of other nodes connect to, in the order of the file.
+    /// Addresses that sidecars of other nodes connect to, in the order of the file.
     #[must_use]
     pub fn inbound(&self) -> &[SocketAddr] {
         &self.inbound
     }
 
-    /// Where the network function connects to, in the order of the file.
+    /// Addresses that the network function connects to, in the order of the file.
     #[must_use]
     pub fn outbound(&self) -> &[SocketAddr] {
         &self.outbound
     }
 
-    /// How many threads serve.
+    /// Number of threads that serve.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.state.shared().workers.count()
@@ -554,7 +554,7 @@ impl Running {
         self.other_workers.answer().await;
     }
 
-    /// Whether traffic may be sent here.
+    /// Returns `Ok` if traffic may be sent here.
     ///
     /// # Errors
     /// The reason where it may not, as the admin port's /ready gives it.
@@ -583,13 +583,13 @@ impl Running {
         self.ledger.reopen();
     }
 
-    /// How long [`drain`](Self::drain) takes at most.
+    /// Longest time that [`drain`](Self::drain) takes.
     #[must_use]
     pub fn drains_within(&self) -> Duration {
         self.state.shared().limits.drain + 3 * GOODBYE
     }
 
-    /// Where metrics and state are served.
+    /// Address of metrics and state.
     #[must_use]
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin
@@ -599,7 +599,8 @@ impl Running {
     ///
     /// Gives how many connections had to be closed before they ended by themselves.
     pub async fn drain(self) -> usize {
-        // As long as somebody holds a socket, connections wait there for somebody to accept them.
+        // As long as any process holds a socket, connections wait there for a process to accept
+        // them.
         drop(self.listening);
         let shared = self.state.shared();
         shared.drain.advance(Phase::Draining);

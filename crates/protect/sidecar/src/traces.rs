@@ -1,5 +1,6 @@
-//! A span for each request that passes the `http2` path, for whoever asked for it: which trace it belongs to is said by the request itself
-//! (`traceparent`, W3C Trace Context), or begun here for a share of the requests of the sidecar's own function.
+//! A span for each request that passes the `http2` path and is traced. The request itself names its
+//! trace (`traceparent`, W3C Trace Context), or the trace is begun here for a share of the requests
+//! of the sidecar's own function.
 //!
 //! A span is made where its request ends and waits in a bounded queue for the thread that sends it. A request never waits for that: where the queue is
 //! full, the span is dropped and counted.
@@ -26,7 +27,7 @@ pub use hop::Span;
 /// Spans that wait for the thread that sends them: two seconds of 4,000 requests a second, some 3 MB.
 const WAITING: usize = 8_192;
 
-/// What becomes of spans, and how many became it.
+/// Numbers of spans by their fate.
 #[derive(Debug, Clone, Default)]
 struct Counts(Family<OutcomeLabels, Counter>);
 
@@ -109,7 +110,7 @@ impl Tracer {
                 Hop::first(trace, random())
             }
         };
-        // What cannot be read names no trace, nor does the state with it.
+        // A header that cannot be read names no trace, nor does the state with it.
         let begins = !hop.is_below_another();
         head.remove(|name| name == PARENT || (begins && name == STATE));
         // Another one for each request: not worth keeping.
@@ -144,7 +145,7 @@ impl Spans {
         }
     }
 
-    /// How many wait.
+    /// Number of spans that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.ended.len()

@@ -1,11 +1,13 @@
-//! What one thread serves by, and no other thread touches.
+//! State that one thread serves by, and no other thread touches.
 //!
-//! A request is read from one connection and leaves by another in the same turn of one task; what two connections know of each
-//! other must agree in between. So everything that requests pass through belongs to one thread, by its types: it is held by `Rc`,
-//! and the compiler refuses to send it to another. More cores take more workers, each with its own runtime, routes and pools; they
-//! share listening sockets, certificates, counters and the ledger, which are made for it ([`Shared`]). Which of them serves a connection is
-//! decided once, by [`Spread`]. The first worker is the thread that starts the sidecar: it also accepts what the function connects, answers
-//! the admin port, and does what is done once for all (reload, review, draining).
+//! A request is read from one connection and leaves by another in the same turn of one task; the
+//! states of two connections must agree in between. So everything that requests pass through
+//! belongs to one thread, by its types: it is held by `Rc`, and the compiler refuses to send it to
+//! another. More cores take more workers, each with its own runtime, routes and pools; they share
+//! listening sockets, certificates, counters and the ledger, which are made for it ([`Shared`]).
+//! [`Spread`] decides once which worker serves a connection. The first worker is the thread that
+//! starts the sidecar: it also accepts the function's connections, answers the admin port, and does
+//! the common work (reload, review, draining).
 
 pub(crate) mod listeners;
 pub(crate) mod spread;
@@ -20,22 +22,23 @@ use crate::paths::http2::{Budget, Pool, WaitsFor};
 use crate::shared::Shared;
 use crate::worker::spread::Spread;
 
-/// What one thread serves by.
+/// State that one thread serves by.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     /// Which of the workers it is, from 0.
     number: usize,
-    /// What the readers of all its connections may leave waiting.
+    /// Bytes that the readers of all its connections may leave waiting.
     pub(crate) budget: Rc<Budget>,
     pools: RefCell<Vec<Rc<Pool>>>,
 }
 
-/// What the workers of a sidecar know of each other.
+/// State that the workers of a sidecar share with each other.
 #[derive(Debug)]
 pub(crate) struct Workers {
     pub(crate) spread: Arc<Spread>,
-    /// What the network function waits for by each of them, as of the last tick. Empty where there is one worker.
+    /// Requests of the network function that wait at each of them, as of the last tick. Empty where
+    /// there is one worker.
     waits_for: Vec<Mutex<Option<WaitsFor>>>,
 }
 
@@ -48,7 +51,7 @@ impl Workers {
         }
     }
 
-    /// How many there are.
+    /// Number of workers.
     pub(crate) fn count(&self) -> usize {
         self.spread.workers()
     }
@@ -58,7 +61,7 @@ impl Workers {
         all.div_ceil(self.count())
     }
 
-    /// What the network function waits for by the workers other than this one.
+    /// Requests of the network function that wait at the workers other than this one.
     fn others_wait_for(&self, number: usize) -> Option<WaitsFor> {
         let others = self.waits_for.iter().enumerate().filter(|(other, _)| *other != number);
         let waits_for = others.filter_map(|(_, other)| other.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -86,7 +89,8 @@ impl Worker {
         self.pools.borrow().iter().for_each(|pool| pool.renew());
     }
 
-    /// What the node's own network function waits for, by whichever worker: by this one now, by others as of the last tick.
+    /// Requests of the node's own network function that wait at any worker: at this one now, at
+    /// others as of the last tick.
     pub(crate) fn waits_for(&self) -> Option<WaitsFor> {
         let others = self.shared.workers.others_wait_for(self.number);
         self.own_waits_for().into_iter().chain(others).reduce(WaitsFor::and)

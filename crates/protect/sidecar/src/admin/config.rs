@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What is in effect at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
-/// `settings` it was started with. `needs_restart` lists what of the file is not in effect.
+/// Configuration in effect at `node`: its names, files and policies by the deployment file last
+/// read, its listeners and limits by the `settings` it was started with. `needs_restart` lists
+/// parts of the file that are not in effect.
 pub(crate) fn in_effect(
     deployment: &Deployment,
     node: &Node,

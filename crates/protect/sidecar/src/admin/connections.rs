@@ -13,9 +13,9 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, sleep};
 
-/// What has just connected is about to ask.
+/// Grace of a new connection: its client is about to ask.
 const ABOUT_TO_ASK: Duration = Duration::from_millis(100);
-/// An answer has left by then, unless whoever asked does not read it.
+/// An answer has left by then, unless its client does not read it.
 const ANSWERED: Duration = Duration::from_secs(1);
 
 /// The connections that are open.
@@ -79,7 +79,7 @@ impl Connections {
                 break Some(permit);
             }
             if self.evict().await {
-                // Nobody closes it.
+                // No connection closes it.
                 break Arc::clone(&self.places).acquire_owned().await.ok();
             }
         };
@@ -181,7 +181,7 @@ mod tests {
         let ends = tokio::spawn(async move { asked.evicted().await });
         let _fourth = connections.place().await;
         assert!(ends.is_finished());
-        // What ends by itself leaves its place.
+        // A connection that ends by itself leaves its place.
         drop(third);
         let _fifth = connections.place().await;
     }

@@ -7,7 +7,7 @@ pub(super) const HTML: &str = include_str!("page/page.html");
 pub(super) const STYLE: &str = include_str!("page/page.css");
 pub(super) const SCRIPT: &str = include_str!("page/page.js");
 
-/// Whether a browser asks; programs get the list of paths.
+/// Returns true for a browser; programs get the list of paths.
 pub(super) fn is_wanted(headers: &HeaderMap<HeaderValue>) -> bool {
     let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/html"));
     headers.get_all(ACCEPT).iter().any(accepts)

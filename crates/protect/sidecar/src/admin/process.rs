@@ -14,7 +14,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 #[derive(Debug)]
 pub(crate) struct Process;
 
-/// What one scrape reads; a value that cannot be read is left out.
+/// Values of one scrape; a value that cannot be read is left out.
 #[derive(Debug, Default, PartialEq)]
 struct Usage {
     cpu_seconds: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the admin port can say about a running sidecar, beyond its counters.
+//! State of a running sidecar that the admin port shows, beyond its counters.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub(crate) struct State {
     warm_pools: Mutex<Vec<Arc<dyn Kept>>>,
     listening: AtomicBool,
     rules: Arc<Rules>,
-    /// What is in effect, for people to look at.
+    /// Configuration in effect, for people to look at.
     config: Mutex<Value>,
 }
 
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// Whether traffic may be sent here; the reason where it may not.
+    /// Returns `Ok` if traffic may be sent here, else the reason.
     pub(crate) fn ready(&self) -> Result<(), String> {
         if !self.listening.load(Ordering::Acquire) {
             Err("starting".to_owned())
@@ -133,7 +133,7 @@ impl State {
             .collect()
     }
 
-    /// What keeps every handshake from succeeding, in this node's own files.
+    /// A flaw of this node's own files that keeps every handshake from succeeding.
     fn hopeless(&self) -> Option<Flaw> {
         let current = &self.shared.endpoint;
         let shown = || current.has_succeeded() || self.shared.sessions.list().iter().any(|open| !open.is_dismissed());
@@ -161,8 +161,9 @@ impl State {
         })
     }
 
-    /// What somebody who keeps watch over many nodes asks for: links with what their open connections negotiated, refused handshakes, and
-    /// whether the ledger is whole. It grows with the peers of the file, and not with connections.
+    /// Report for an operator of many nodes: links with the parameters that their open connections
+    /// negotiated, refused handshakes, and the state of the ledger. It grows with the peers of the
+    /// file, and not with connections.
     pub(crate) fn links(&self) -> Value {
         let mut links: BTreeMap<(String, &'static str), [u64; 3]> = BTreeMap::new();
         for session in self.shared.sessions.list() {
@@ -193,7 +194,7 @@ impl State {
     }
 }
 
-/// Whether what is recorded today stays secret, by the registry.
+/// Returns true if today's recordings stay secret, by the registry.
 fn is_quantum_safe(code: u16) -> bool {
     group(NamedGroup(code)).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }

@@ -13,12 +13,12 @@ use crate::metrics::Side;
 use crate::paths::http2::{self, Version};
 use crate::shared::Shared;
 
-/// How long a consumer may take to receive its answer and close.
+/// Longest time for a consumer to receive its answer and close.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The beginning of HTTP/2 (RFC 9113, section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What the first bytes of a connection say about its protocol.
+/// Protocol of a connection, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Too little was read.

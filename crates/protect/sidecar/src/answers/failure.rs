@@ -11,7 +11,7 @@ pub(crate) struct Failure {
     pub(crate) why: Why,
     /// A sentence with names and values.
     pub(crate) detail: String,
-    /// What to do next.
+    /// Advice for the operator.
     pub(crate) hint: String,
 }
 

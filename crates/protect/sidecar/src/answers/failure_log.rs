@@ -33,7 +33,8 @@ impl FailureLog {
         tracing::warn!(peer = %failure.peer, reason, detail = %failure.detail, hint = %failure.hint, repeated, "{what}");
     }
 
-    /// How often it was left out since it was logged last; `None` where that was a moment ago.
+    /// Number of times it was left out since it was logged last; `None` where that was a moment
+    /// ago.
     fn due(&self, failure: &Failure, now: Instant) -> Option<u64> {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() >= KINDS_AT_MOST {

@@ -11,7 +11,8 @@ use rustix::thread::{
 
 use super::Outcome;
 
-/// What no program started later could gain. It takes CAP_SETPCAP, so it comes before the change of user.
+/// Empties the bounding set, so that no program started later gains a capability. It takes
+/// CAP_SETPCAP, so it comes before the change of user.
 pub(super) fn empty_bounding_set() -> Outcome {
     let last = fs::read_to_string("/proc/sys/kernel/cap_last_cap")
         .ok()

@@ -11,7 +11,7 @@ use super::{Confinement, Outcome};
 
 /// The newest ABI asked for; kernels with an older one enforce their part, which is reported.
 const ASKED: ABI = ABI::V7;
-/// What the process reads of itself for its metrics.
+/// Directory of the process itself, which it reads for its metrics.
 const OWN: &str = "/proc/self";
 
 pub(super) fn restrict(confinement: &Confinement, others: usize) -> Outcome {

@@ -18,9 +18,9 @@ pub enum Outcome {
 /// One step of dropping privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it is about.
+    /// Name of the step.
     pub name: &'static str,
-    /// How it ended.
+    /// Result of the step.
     pub outcome: Outcome,
 }
 
@@ -42,7 +42,7 @@ impl Outcome {
         }
     }
 
-    /// What was done, what is left out, or why not.
+    /// Details of the result, or the reason why the step was left out or failed.
     #[must_use]
     pub fn detail(&self) -> &str {
         match self {
@@ -76,7 +76,7 @@ impl Report {
             .find(|step| matches!(step.outcome, Outcome::Failed(_)))
     }
 
-    /// Whether every step is in effect in full.
+    /// Returns true if every step is in effect in full.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.steps.iter().all(|step| matches!(step.outcome, Outcome::Done(_)))

@@ -144,7 +144,8 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// What no sidecar does: start programs, look into other processes, change the kernel, the mounts or who it is.
+/// Calls that no sidecar makes: starting programs, looking into other processes, changing the
+/// kernel, the mounts or the user.
 const HOSTILE: &[c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -194,13 +195,13 @@ pub(super) fn restrict() -> Outcome {
     ))
 }
 
-/// How many system calls are allowed, and how many end the process.
+/// Number of system calls that are allowed, and of those that end the process.
 fn counts() -> [usize; 2] {
     let always = NETWORK.len() + FILES.len() + PROCESS.len() + OLDER.len();
     [always + conditional().map_or(0, |rules| rules.len()), HOSTILE.len()]
 }
 
-/// Of several filters the kernel takes the strictest answer.
+/// Several filters: the kernel takes the strictest answer among them.
 fn filters(architecture: TargetArch) -> Result<[BpfProgram; 3], seccompiler::Error> {
     let always = |calls: &[c_long]| -> BTreeMap<i64, Vec<SeccompRule>> {
         calls.iter().map(|&call| (call, Vec::new())).collect()

@@ -78,7 +78,7 @@ fn confined_process_serves_and_writes_but_opens_nothing_else() {
     assert_eq!(outcome(&report, "seccomp").word(), "done");
     assert_eq!(outcome(&report, "no new privileges").word(), "done");
 
-    // What it had, it keeps: the port and the ledger; and it serves on threads made now.
+    // The process keeps its port and its ledger, and serves on threads made now.
     let server = thread::spawn(move || {
         let (mut accepted, _) = listener.accept().unwrap();
         accepted.write_all(b"served").unwrap();
@@ -137,7 +137,8 @@ fn file_replaced_in_a_readable_directory_is_read_anew() {
         Err(output) => return assert!(output.status.success(), "{}", text(&output)),
     };
     let certificate = place.join("read/certificate");
-    // Somebody else replaces it while we are confined: a thread that was there before is not held by Landlock.
+    // Another process replaces it while we are confined: a thread that was there before is not held
+    // by Landlock.
     let (replace, wait) = std::sync::mpsc::channel();
     let (path, new) = (certificate.clone(), place.join("read/new"));
     let other = thread::spawn(move || {
@@ -199,7 +200,7 @@ fn user_that_cannot_be_changed_to_is_a_failure() {
         Ok(place) => place,
         Err(output) => return assert!(output.status.success(), "{}", text(&output)),
     };
-    // Root is nobody to become; anybody else cannot become another.
+    // Root cannot be a confined user; every other user cannot become another.
     let user = if nix::unistd::geteuid().is_root() { "0" } else { "1" };
     let report = apply(&confinement(&place, Some(User::find(user).unwrap())));
     assert_eq!(report.failed().map(|step| step.name), Some("user"), "{report}");
@@ -223,7 +224,7 @@ fn user_is_found_by_name_number_and_pair() {
 mod as_root {
     use super::*;
 
-    /// `nobody` of Debian; any number would do.
+    /// The unprivileged user of Debian; any number would do.
     const NOBODY: u32 = 65534;
 
     #[test]

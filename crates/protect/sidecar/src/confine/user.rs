@@ -12,7 +12,7 @@ pub struct User {
     name: String,
 }
 
-/// What this host has no entry for.
+/// Errors for a user or group without an entry on this host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownUser {
     /// The user.

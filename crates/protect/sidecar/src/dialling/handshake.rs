@@ -25,9 +25,10 @@ use crate::metrics::Side;
 use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 
-/// How long a refused peer's last bytes are waited for, so that closing the socket does not destroy the alert on its way.
+/// Longest wait for a refused peer's last bytes, so that closing the socket does not destroy the
+/// alert on its way.
 const LINGER: Duration = Duration::from_millis(500);
-/// How many of them are read.
+/// Largest number of these bytes that is read.
 const LINGER_BYTES: usize = 64 * 1024;
 
 /// Dials the sidecar of a peer and completes the handshake.
@@ -240,7 +241,7 @@ async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
         }
         io::Result::Ok(())
     };
-    // Whatever comes of it, the refusal is in the ledger.
+    // In every case the refusal is in the ledger.
     let _ = timeout(LINGER, rest).await;
 }
 
@@ -287,7 +288,7 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
     }
 }
 
-/// What became of a handshake that another sidecar began, by whose doing it was.
+/// Log line for a handshake that another sidecar began, by the party that ended it.
 fn what_happened(reason: Reason) -> &'static str {
     match reason {
         Reason::PeerRefused => "a sidecar that connected refused this one",

@@ -46,7 +46,8 @@ const SILENCE: Duration = Duration::from_secs(12);
 pub(crate) const LANES: u32 = 2 * 64;
 /// As many as it may have open at first: the protocol keeps a place for each, and most associations use two.
 pub(crate) const FIRST_LANES: u32 = 16;
-/// What the frames' own headers, and those of the association's life, take on top of a window of messages.
+/// Room that the frames' own headers, and those of the association's life, take on top of a window
+/// of messages.
 const OVERHEAD: u32 = 64 * 1024;
 /// Bytes of a handshake that may be there while others before them are missing: a chain of ML-DSA has 10 to 20 kB.
 const CRYPTO: usize = 64 * 1024;
@@ -99,12 +100,12 @@ fn transport() -> Arc<TransportConfig> {
         .congestion_controller_factory(Arc::new(Signalling))
         // Signalling is small: one system call for several packets would save nothing, and captures show packets as they are.
         .enable_segmentation_offload(false)
-        // Nobody on the path need learn round trip times.
+        // No observer on the path needs to learn round trip times.
         .allow_spin(false);
     Arc::new(transport)
 }
 
-/// What a listener has of every connection, and answers packets with that belong to none.
+/// Configuration of a listener for every connection; it also answers packets that belong to none.
 pub(crate) fn listening(shared: &Shared, interface: InterfaceKind) -> ServerConfig {
     let mut config = ServerConfig::with_crypto(shared.endpoint.endpoint().accept_any_quic(interface).config);
     config
@@ -208,7 +209,7 @@ impl QuicChannel {
         }
     }
 
-    /// What it negotiated and carried.
+    /// The session with its negotiated parameters and counts.
     pub(crate) const fn session(&self) -> &Arc<Session> {
         &self.session
     }
@@ -312,7 +313,7 @@ async fn connect(
         connect: Duration::ZERO,
         handshake: Duration::ZERO,
     };
-    // That anybody answers shows in the peer's first flight; an end before it shows below.
+    // The peer's first flight shows that it answers; an end before it shows below.
     if timeout(shared.limits.connect, connecting.handshake_data())
         .await
         .is_err()
@@ -337,7 +338,7 @@ async fn connect(
         .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))
 }
 
-/// What was judged in the handshake decides.
+/// The judgement of the handshake decides.
 fn finish(
     shared: &Arc<Shared>,
     outcome: Result<Connection, Box<Refused>>,

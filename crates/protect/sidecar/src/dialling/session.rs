@@ -27,7 +27,7 @@ pub(crate) struct Sessions {
     open: Mutex<BTreeMap<u64, Weak<Session>>>,
 }
 
-/// Where a connection runs and how it was set up.
+/// Direction, interface and path of a connection, with its way of setup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leg {
     pub(crate) direction: Direction,
@@ -71,7 +71,7 @@ pub(crate) struct Session {
     pub(crate) ends: SystemTime,
     /// Why it is no longer admitted, where it is not.
     fallen: OnceLock<Refusal>,
-    /// How far this connection has come to its end, where it must end before the others.
+    /// Phase of this connection's own end, where it must end before the others.
     dismissal: watch::Sender<Phase>,
 }
 
@@ -161,7 +161,7 @@ impl Session {
         });
     }
 
-    /// Whether it has to end.
+    /// Returns true if it has to end.
     pub(crate) fn is_dismissed(&self) -> bool {
         *self.dismissal.borrow() > Phase::Running
     }
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    /// Whether the peer has sent anything yet.
+    /// Returns true once the peer has sent anything.
     pub(crate) fn heard(&self) -> bool {
         self.received.load(Ordering::Relaxed) > 0
     }

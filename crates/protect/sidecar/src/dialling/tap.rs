@@ -29,9 +29,9 @@ pub(crate) struct Tap<IO> {
     shaking: bool,
     /// Read from the socket and not yet asked for.
     spill: Vec<u8>,
-    /// How much of `spill` has been handed on.
+    /// Bytes of `spill` that have been handed on.
     taken: usize,
-    /// What of a [`DUMMY`] is still to be written.
+    /// Rest of a [`DUMMY`] that is still to be written.
     kept_back: &'static [u8],
 }
 

@@ -21,9 +21,9 @@ use crate::life::drain::Phase;
 use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 
-/// What a pool has connections of.
+/// A connection of a pool.
 pub(crate) trait Dialled: Send + Sized {
-    /// What connections of a pool share before they are dialled.
+    /// State that connections of a pool share before they are dialled.
     type Dialler: std::fmt::Debug + Default + Send + Sync;
 
     /// Dials one and completes its handshake.
@@ -34,10 +34,11 @@ pub(crate) trait Dialled: Send + Sized {
         path: Path,
     ) -> impl Future<Output = Result<Self, Failure>> + Send;
 
-    /// What it negotiated and carried.
+    /// The session with its negotiated parameters and counts.
     fn session(&self) -> &Arc<Session>;
 
-    /// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake.
+    /// Returns ready once the peer has closed it, or refused us: a TLS 1.3 client learns that only
+    /// after its handshake.
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
     /// Reports that the peer is there, by a sign of life where no system reports its end.
@@ -48,9 +49,9 @@ pub(crate) trait Dialled: Send + Sized {
 
 /// A pool, whatever its connections are.
 pub(crate) trait Kept: std::fmt::Debug + Send + Sync {
-    /// Whose they are.
+    /// The peer that its connections lead to.
     fn peer(&self) -> &str;
-    /// How many are ready now.
+    /// Number of connections that are ready now.
     fn ready(&self) -> usize;
     /// Replaces those that are ready: certificates or policies have changed.
     fn renew(&self);
@@ -66,9 +67,9 @@ pub(crate) struct WarmPool<C: Dialled = Channel> {
     shared: Arc<Shared>,
     dialler: C::Dialler,
     upstream: Upstream,
-    /// What connections to it are for.
+    /// Purpose of its connections.
     path: Path,
-    /// How many are kept ready.
+    /// Number of connections to keep ready.
     wanted: AtomicUsize,
     ready: Mutex<Vec<C>>,
     /// One was taken.
@@ -106,7 +107,7 @@ impl<C: Dialled> WarmPool<C> {
         self.wanted.fetch_max(connections, Ordering::Relaxed);
     }
 
-    /// How many are ready now.
+    /// Number of connections that are ready now.
     pub(crate) fn ready(&self) -> usize {
         self.lock().len()
     }
@@ -202,7 +203,8 @@ impl<C: Dialled> WarmPool<C> {
         self.close();
     }
 
-    /// How long until the oldest is to be replaced: before the peer, whose bound is the same by default, ends it for idleness.
+    /// Time until the oldest is to be replaced: before the peer, whose bound is the same by
+    /// default, ends it for idleness.
     fn until_stale(&self) -> Duration {
         let oldest = self.lock().iter().map(|channel| channel.session().since).min();
         let age = oldest.and_then(|since| since.elapsed().ok()).unwrap_or_default();

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// How far shutting down has come.
+/// Phase of shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Everything is served.
     Running,
     /// Nothing new is accepted; what is under way ends well.
     Draining,
-    /// What is still open is closed.
+    /// Remaining connections are closed.
     Closing,
 }
 
@@ -62,7 +62,7 @@ impl Drain {
         }
     }
 
-    /// How many guards are held.
+    /// Number of guards that are held.
     pub(crate) fn held(&self) -> usize {
         self.phase.receiver_count()
     }

@@ -13,7 +13,7 @@ use crate::shared::Shared;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Days before the end at which it is warned of, each once.
 const AHEAD: [u32; 4] = [0, 1, 7, 30];
-/// How often the clock is looked at.
+/// Interval at which the clock is read.
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Warnings of one certificate that were logged.

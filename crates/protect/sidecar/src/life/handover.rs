@@ -1,4 +1,5 @@
-//! Listening sockets that outlive a process, so that a sidecar is restarted without a moment in which nobody listens.
+//! Listening sockets that outlive a process, so that a sidecar is restarted without a moment in
+//! which no process listens.
 //!
 //! A connection that is established while no process accepts waits in the queue of its listening socket, for as long as any process
 //! holds that socket. Two routes keep it held. systemd passes sockets that it opened itself, or
@@ -30,31 +31,31 @@ pub enum Error {
     Passed {
         /// Its number.
         descriptor: i32,
-        /// What is wrong with it.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// Environment: the Unix socket cannot be made or used.
     #[error("{}: {source}", path.display())]
     Socket {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
         /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Environment: somebody listens there who is not to be trusted with this node's connections.
+    /// Environment: a process listens there that is not trusted with this node's connections.
     #[error("{}: belongs to the user {uid}", path.display())]
     Foreign {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// Who listens there.
+        /// User of the process that listens there.
         uid: u32,
     },
     /// Configuration: the sidecar that listens there does not hand over.
     #[error("{}: the sidecar that runs refuses: {why}", path.display())]
     Refused {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
         /// Its answer.
         why: String,
@@ -62,7 +63,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// Advice for the operator.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {

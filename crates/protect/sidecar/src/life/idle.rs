@@ -12,7 +12,8 @@ use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::shared::Shared;
 
-/// How often connections are looked at: several times within the bound, and not for nothing.
+/// Longest interval between two looks at connections: several times within the bound, and not for
+/// nothing.
 const AT_MOST: Duration = Duration::from_secs(60);
 const AT_LEAST: Duration = Duration::from_millis(50);
 
@@ -24,7 +25,7 @@ struct Seen {
     dismissed: Option<Instant>,
 }
 
-/// How often to look for a bound of `idle`.
+/// Interval between two looks for a bound of `idle`.
 pub(crate) fn every(idle: Duration) -> Duration {
     (idle / 8).clamp(AT_LEAST, AT_MOST)
 }
@@ -62,7 +63,7 @@ pub(crate) async fn watch(shared: Weak<Shared>) {
                     session.dismiss(Phase::Draining);
                     last.dismissed = Some(now);
                 }
-                // What it sends at its end is no reason to keep it.
+                // Bytes that it sends at its end are no reason to keep it.
                 Some(at) if at.elapsed() >= drain => session.dismiss(Phase::Closing),
                 None | Some(_) => {}
             }

@@ -15,7 +15,7 @@ use crate::sidecar::{Running, find, log_certificates, log_flaws, patience, remem
 /// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What the deployment file changed that only a restart applies; the old is kept.
+    /// Changes of the deployment file that only a restart applies; the old values are kept.
     pub needs_restart: Vec<&'static str>,
 }
 

@@ -1,9 +1,10 @@
 //! Open connections are judged again: at a reload, when the day changes, when a certificate of theirs ends, and every minute.
 //!
-//! What is in effect for new handshakes is in effect for connections that are open, by the same code: a peer that is no longer in the file,
-//! a root that was replaced, a certificate that was revoked or has ended, a policy that was narrowed, an exception whose last day is
-//! over. Such a connection ends as draining would have it, and is closed after `limits.drain`. The minute is for what has no
-//! moment of its own: a clock that was set, a root or a list that ran out.
+//! Rules in effect for new handshakes are in effect for open connections, by the same code: a peer
+//! that is no longer in the file, a root that was replaced, a certificate that was revoked or has
+//! ended, a policy that was narrowed, an exception whose last day is over. Such a connection ends
+//! as draining would have it, and is closed after `limits.drain`. The minute is for changes without
+//! a moment of their own: a clock that was set, a root or a list that ran out.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -20,7 +21,7 @@ use crate::life::drain::Phase;
 use crate::metrics::Side;
 use crate::shared::Shared;
 
-/// How often it is looked whether there is a reason.
+/// Interval between two looks for a reason.
 const LOOK: Duration = Duration::from_secs(2);
 /// The longest without any.
 const EVERY: Duration = Duration::from_secs(60);

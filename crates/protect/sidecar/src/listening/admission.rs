@@ -14,11 +14,12 @@ use crate::metrics::UNAUTHENTICATED;
 use crate::shared::Shared;
 use crate::worker::spread::Load;
 
-/// How many connections a listener holds at most.
+/// Largest numbers of connections of a listener.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) connections: usize,
-    /// Of these, pending ones: neither authenticated by a handshake, nor with a request of the own function.
+    /// Share of pending connections: neither authenticated by a handshake, nor with a request of
+    /// the own function.
     pub(crate) pending: usize,
     /// The same two of one address.
     pub(crate) of_one_address: usize,
@@ -27,10 +28,11 @@ pub(crate) struct Bounds {
 
 /// A bounded number of slots for connections.
 ///
-/// Where all are taken, or all that pending connections may have, the one that has been pending for longest is evicted for a new
-/// one. So clients that only hold slots keep nobody out: whoever completes a handshake, or sends a request, before as many others
-/// arrive gets through. Established connections are never closed for others. What one address may have is bounded too, and there its
-/// own connections are evicted, nobody else's.
+/// When all are taken, or all that pending connections may have, the one that has been pending for
+/// longest is evicted for a new one. So clients that only hold slots keep no other client out: one
+/// that completes a handshake, or sends a request, before as many others arrive gets through.
+/// Established connections are never closed for others. The share of one address is bounded too,
+/// and there only its own connections are evicted.
 #[derive(Debug)]
 pub(crate) struct Admission {
     bounds: Bounds,
@@ -72,7 +74,7 @@ pub(crate) struct Slot {
     established: AtomicBool,
     /// The node that authenticated.
     peer: OnceLock<Box<str>>,
-    /// What it counts as for the worker that serves it, once one does.
+    /// Its load for the worker that serves it, once one does.
     load: Option<Load>,
 }
 
@@ -227,7 +229,8 @@ impl Taken {
     }
 }
 
-/// Whose connections count together: those of an IPv4 address, of an IPv6 network of 64 bits, since a host chooses freely in it.
+/// Network whose connections count together: an IPv4 address, or an IPv6 network of 64 bits, since
+/// a host chooses freely in it.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

@@ -37,7 +37,7 @@ pub(crate) struct Attempt<'a> {
     succeeded: bool,
 }
 
-/// Whether a handshake waits for all other work.
+/// Priority of a handshake in relation to all other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deferral {
     /// It does not: few fail, or its address is known.
@@ -47,7 +47,7 @@ pub(crate) enum Deferral {
 }
 
 impl Failures {
-    /// What a new connection from this address gets.
+    /// The deferral of a new connection from this address.
     pub(crate) fn deferral(&self, from: IpAddr, now: Instant) -> Deferral {
         let mut state = self.lock();
         if state.drain(now) < BURST || state.succeeded.contains(&network(from)) {

@@ -14,7 +14,7 @@ use crate::listening::admission::{Admission, Slot};
 use crate::shared::Shared;
 use crate::worker::spread::OfListener;
 
-/// Where a worker gets the connections of an outbound listener.
+/// A worker's source of the connections of an outbound listener.
 #[derive(Debug)]
 pub(crate) enum Arriving {
     /// The first worker accepts them, and hands out those that are for others.

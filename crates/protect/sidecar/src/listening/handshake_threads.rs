@@ -28,8 +28,9 @@ use crate::runtime::thread::{Thread, spawn};
 use crate::shared::Shared;
 use crate::worker::spread::OfListener;
 
-/// What a thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and
-/// handshakes still get a quarter of it next to a thread that never rests (nice 5 weighs 335, nice 0 1024; sched(7)).
+/// Amount that a thread adds to its nice value: requests under way go before handshakes where both
+/// wait for one processor, and handshakes still get a quarter of it next to a thread that never
+/// rests (nice 5 weighs 335, nice 0 1024; sched(7)).
 const NICER: i32 = 5;
 /// The same for handshakes while many fail. One that runs is not interrupted by a request at nice 5 (it has its slice, 0.6 to 1.2 ms of
 /// signing and key exchange, under Linux's EEVDF); at nice 19, of weight 15, mostly it is. Where nothing else wants the processor it is
@@ -140,7 +141,7 @@ impl InboundListener {
     }
 }
 
-/// What handshakes of one listener need.
+/// State that handshakes of one listener need.
 #[derive(Debug)]
 struct Answering {
     shared: Arc<Shared>,

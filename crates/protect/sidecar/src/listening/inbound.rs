@@ -28,7 +28,7 @@ use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::worker::Worker;
 
-/// How long close_notify may take.
+/// Longest time for close_notify.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The network function behind an inbound listener.
@@ -37,7 +37,7 @@ pub(crate) struct Function {
     pub(crate) address: SocketAddr,
     /// Connections to it, on the `http2` path.
     pub(crate) pool: Rc<Pool>,
-    /// Whether requests name the peer that sent them.
+    /// Choice of the header that names the peer in its requests.
     caller: CallerHeader,
     /// The nodes that requests come from.
     consumers: RefCell<HashMap<NodeName, Consumer>>,
@@ -167,7 +167,8 @@ async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, m
         Ok(local) => local,
         Err(failure) => {
             let mut first = Vec::new();
-            // What was read belongs to the answer's HTTP/2 server, so that it finds the preface.
+            // Bytes that were read belong to the answer's HTTP/2 server, so that it finds the
+            // preface.
             if let Ok(bytes) = channel.fill_buf().await {
                 first.extend_from_slice(bytes);
             }

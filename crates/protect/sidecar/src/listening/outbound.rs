@@ -28,10 +28,11 @@ use crate::worker::Worker;
 /// The most that is read before the protocol of a local connection is decided on.
 const FIRST_READ: usize = 16 * 1024;
 
-/// How long a connection that has sent nothing yet is read once draining has begun: its first request may be on its way.
+/// Longest time to read a connection that has sent nothing yet once draining has begun: its first
+/// request may be on its way.
 pub(crate) const LAST_WORD: Duration = Duration::from_millis(250);
 
-/// Where an `http2` listener sends its requests.
+/// Destination of an `http2` listener's requests.
 #[derive(Debug)]
 pub(crate) enum Routing {
     /// All to one peer.
@@ -174,7 +175,8 @@ pub(crate) async fn decide<IO: AsyncReadExt + Unpin>(
     Ok(protocol)
 }
 
-/// What becomes of a client that does not speak HTTP where requests are to be routed. There is no answer that it would understand.
+/// The failure of a client that does not speak HTTP where requests are to be routed. There is no
+/// answer that it would understand.
 pub(crate) fn not_http(shared: &Shared, side: Side, peer: &str) -> Failure {
     shared.metrics.client_error(side, "not-http");
     Failure {
@@ -187,7 +189,7 @@ pub(crate) fn not_http(shared: &Shared, side: Side, peer: &str) -> Failure {
 }
 
 impl Routing {
-    /// Whom connections are for, where that is known before they say anything.
+    /// The peer of the connections, where it is known before the first request.
     fn peer(&self) -> &str {
         match self {
             Self::To(route) => route.pool.peer(),

@@ -44,7 +44,7 @@ pub(crate) struct QuicListener {
 #[derive(Debug)]
 pub(crate) struct QuicListeners(Vec<oneshot::Receiver<()>>);
 
-/// What connections of one listener need.
+/// State that connections of one listener need.
 #[derive(Debug)]
 struct Answering {
     shared: Arc<Shared>,

@@ -19,7 +19,7 @@ use crate::routing::peers::{Upstream, Upstreams};
 use crate::routing::routes::Routes;
 use crate::worker::Worker;
 
-/// Where a transparent listener sends its connections, by their original destination.
+/// Destinations of a transparent listener's connections, by their original destination.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     upstreams: Arc<Upstreams>,

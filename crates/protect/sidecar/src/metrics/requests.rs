@@ -42,7 +42,7 @@ struct Service {
     in_flight: Gauge,
 }
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// With this status code, from the producer or from a sidecar.
@@ -69,7 +69,7 @@ pub(crate) struct Account {
     arrived: Option<Instant>,
     answered: Option<Instant>,
     outcome: Outcome,
-    /// Its span, where somebody asked for one.
+    /// Its span, where a tracer or its trace asks for one.
     hop: Option<Box<Hop>>,
 }
 
@@ -172,7 +172,7 @@ impl Account {
         self.outcome = outcome;
     }
 
-    /// What the sidecar itself took of the request, and of the response.
+    /// Time that the sidecar itself took for the request, and for the response.
     fn own(&self, ended: Instant) -> [Duration; 2] {
         let to = self.handed.unwrap_or(ended).saturating_duration_since(self.began);
         let back = match (self.arrived, self.answered) {

@@ -34,14 +34,16 @@ use crate::metrics::Side;
 use crate::runtime::ticks;
 use crate::shared::Shared;
 
-/// What one stream may send ahead of its reader. A slow reader of a response makes the sidecar hold this much, no more.
+/// Bytes that one stream may send ahead of its reader. A slow reader of a response makes the
+/// sidecar hold this much, no more.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// What one connection may have under way.
+/// Bytes that one connection may have under way.
 const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
-/// How long the rest of a request is read that was answered in the producer's place, in ticks: two seconds.
+/// Longest time to read the rest of a request that was answered in the producer's place, in ticks:
+/// two seconds.
 const REFUSED_TICKS: u32 = 10;
 
-/// What one connection may make us hold.
+/// Bounds of the memory that one connection may use.
 fn bounds(limits: &Limits) -> Bounds {
     Bounds {
         streams: limits.streams,

@@ -51,9 +51,9 @@ const CLOSED: Duration = Duration::from_millis(750);
 const BETWEEN: Duration = Duration::from_millis(500);
 /// The same after attempts that a peer has refused.
 const BETWEEN_REFUSED: Duration = Duration::from_secs(8);
-/// How long what was received for a function waits for it before an abort.
+/// Longest time that messages received for a function wait for it before an abort.
 const ABORT: Duration = Duration::from_secs(2);
-/// How long the last frames and the end of the connection may take.
+/// Longest time for the last frames and the end of the connection.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The associations that peers can continue over other connections, by carrier.
@@ -63,14 +63,15 @@ pub(crate) struct AllSeats {
     quic: Seats<QuicStreams>,
 }
 
-/// Whether an address is this host's own: SCTP to and from others would leave it unencrypted.
+/// Returns true if an address is this host's own: SCTP to and from others would leave it
+/// unencrypted.
 fn is_of_this_host(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// A connection from a pool that becomes the carrier of one association.
 pub(crate) trait Carries: Dialled {
-    /// What it becomes.
+    /// The carrier that it becomes.
     type Carrier: Carrier + Send + 'static;
 
     /// The thread of its associations.
@@ -290,7 +291,7 @@ pub(crate) async fn inbound<C: Carrier + Send + 'static>(
     carrying.carry(carrier, Some(slot), guard).await;
 }
 
-/// What is still to be done by a function's socket when its association has ended.
+/// Last command for a function's socket when its association has ended.
 fn last_command(association: &mut Association, now: Instant) -> Option<Cause> {
     while let Some(command) = association.command() {
         let aborted = match command {

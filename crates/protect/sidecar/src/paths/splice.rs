@@ -11,11 +11,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::runtime::scratch::with_scratch;
 
-/// What a consumer may have sent before the first answer and still be answered in its own protocol where none will come. HTTP/2
-/// gives it 65,535 bytes of body before the first SETTINGS (RFC 9113, section 6.9.2).
+/// Bytes that a consumer may have sent before the first answer and still be answered in its own
+/// protocol where none will come. HTTP/2 gives it 65,535 bytes of body before the first SETTINGS
+/// (RFC 9113, section 6.9.2).
 const OPENING_AT_MOST: usize = 128 * 1024;
 
-/// How a splice ended.
+/// Result of a splice.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// Both directions were closed, or the local side broke off.
@@ -35,7 +36,7 @@ pub(crate) struct Splice<'a, L, T> {
     tls: &'a mut T,
     forward: Forward,
     backward: Backward,
-    /// What the local side has sent, until the TLS side answers.
+    /// Bytes that the local side has sent, until the TLS side answers.
     opening: Opening,
     /// A write to the TLS side that failed: its reads may still say why.
     write_failed: Option<io::Error>,
@@ -200,7 +201,7 @@ where
         }
     }
 
-    /// What broke, and what it means for the local side.
+    /// The end of a splice by the side that broke, with its meaning for the local side.
     fn end(&mut self, side: Side) -> Ended {
         match side {
             Side::Local(error) => {
@@ -216,7 +217,7 @@ where
     }
 }
 
-/// Whose fault an error is.
+/// Side that an error is of.
 #[derive(Debug)]
 enum Side {
     Local(io::Error),

@@ -1,4 +1,4 @@
-//! Where a redirected connection was meant to go.
+//! Original destinations of redirected connections.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 
 use socket2::SockRef;
 
-/// Where an accepted connection was meant to go before the packet filter redirected it: `SO_ORIGINAL_DST`, or
-/// `IP6T_SO_ORIGINAL_DST` for IPv6.
+/// Original destination of an accepted connection that the packet filter redirected:
+/// `SO_ORIGINAL_DST`, or `IP6T_SO_ORIGINAL_DST` for IPv6.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] for a connection that was not redirected but made to the listener itself: routing it by its

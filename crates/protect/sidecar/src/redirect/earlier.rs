@@ -1,4 +1,5 @@
-//! Connections that were open before the rules: they go past the sidecar, and whoever waits on one would wait in vain.
+//! Connections that were open before the rules: they go past the sidecar, and a program that waits
+//! on one would wait in vain.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -7,7 +8,7 @@ use bartizan_host::Connection;
 
 use super::plan::Plan;
 
-/// What became of connections that were open before the rules.
+/// Fate of connections that were open before the rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Earlier {
     /// Both ends got a reset.

@@ -11,9 +11,9 @@ pub enum Error {
     Configuration {
         /// Where, as a path of keys: `nodes.amf.sidecar.outbound`.
         place: String,
-        /// What is wrong there.
+        /// The fault in a sentence.
         cause: String,
-        /// What to do next.
+        /// Advice for the operator.
         hint: String,
     },
     /// Environment: a program that writes or lists the rules is not there, may not, or failed; nothing of that transaction is installed.
@@ -22,13 +22,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what the user wrote is at fault.
+    /// Returns true if the user's configuration is at fault.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Configuration { .. })
     }
 
-    /// What to do next.
+    /// Advice for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {

@@ -29,7 +29,7 @@ pub(super) fn remove() -> Result<(), Error> {
     routing::remove()
 }
 
-/// Whether anything of it is installed, and how it differs from what it should be, as sentences.
+/// Returns true if any part of it is installed, with its differences from the plan as sentences.
 pub(super) fn differences(plan: &Plan) -> Result<(bool, Vec<String>), Error> {
     let (routes, mut differences) = routing::differences(plan)?;
     let (policies, more) = policies::differences(plan)?;

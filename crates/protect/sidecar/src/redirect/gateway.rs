@@ -13,10 +13,10 @@ use super::unprotected_peer::networks;
 /// The table that leads SCTP to the sidecar and refuses what is not led there.
 pub(super) const GATEWAY: &str = "bartizan-gateway";
 
-/// What is redirected and refused of SCTP in the network namespace of one node.
+/// SCTP that is redirected and refused in the network namespace of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Gateway {
-    /// Where peers' functions are called.
+    /// Addresses at which peers' functions are called.
     pub(super) services: BTreeMap<SocketAddr, Association>,
     /// Peers with which no SCTP passes at all: no other link of the file between the two runs over it.
     pub(super) peers: BTreeSet<IpAddr>,
@@ -26,10 +26,10 @@ pub(super) struct Gateway {
     pub(super) passed: Vec<Network>,
 }
 
-/// How a peer's function is called by SCTP.
+/// A peer's function that is called by SCTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Association {
-    /// Whose function it is.
+    /// The node of the function.
     pub node: NodeName,
     /// The listener that this is led to; where the file has none, it is refused.
     pub listener: Option<SocketAddr>,
@@ -91,12 +91,12 @@ impl Gateway {
         if !others {
             self.peers.insert(peer.address);
         }
-        // What is on this host does not leave it.
+        // Traffic within this host does not leave it.
         self.services.retain(|service, _| !service.ip().is_loopback());
         self.peers.retain(|peer| !peer.is_loopback());
     }
 
-    /// Whether no link of the node is carried by a gateway.
+    /// Returns true if no link of the node is carried by a gateway.
     pub(super) fn is_empty(&self) -> bool {
         self.services.is_empty() && self.peers.is_empty() && self.ports.is_empty()
     }

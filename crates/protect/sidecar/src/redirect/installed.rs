@@ -32,11 +32,11 @@ pub enum Part {
     Gateway,
     /// The table that refuses what the file does not list, where that is asked for.
     Strict,
-    /// What holds outside nftables.
+    /// The part outside nftables.
     Fence,
 }
 
-/// What is asked for besides redirect and guard.
+/// Parts to install besides redirect and guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The fence.
@@ -45,7 +45,7 @@ pub struct Options {
     pub strict: bool,
 }
 
-/// What is installed of one of them.
+/// State of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleState {
     /// Nothing.
@@ -106,13 +106,13 @@ impl Installed {
         }
     }
 
-    /// What they are derived from.
+    /// The plan that they are derived from.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What would be handed to `nft -f -`, and, as comments, to `ip`.
+    /// Input for `nft -f -`, and, as comments, for `ip`.
     #[must_use]
     pub fn script(&self) -> String {
         let mut script: String = self.tables.iter().map(|(_, table, _)| table.script()).collect();
@@ -131,7 +131,7 @@ impl Installed {
     pub fn install(&self) -> Result<Earlier, Error> {
         let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
         Table::install(&tables)?;
-        // What an earlier state of the file asked for and this one does not.
+        // Tables that an earlier state of the file asked for and this one does not.
         for name in [STRICT, GATEWAY, REDIRECT, GUARD] {
             if !tables.iter().any(|table| table.name() == name) {
                 Table::remove(name)?;
@@ -147,11 +147,11 @@ impl Installed {
         Ok(earlier)
     }
 
-    /// What is installed in this network namespace, compared object by object with what should be. Where there is to be no fence, it is
-    /// left out.
+    /// State of this network namespace, compared object by object with the plan. Where there is to
+    /// be no fence, it is left out.
     ///
     /// # Errors
-    /// Where `nft` or `ip` is missing, may not, or prints what cannot be read.
+    /// `nft` or `ip` is missing, is not permitted, or prints text that cannot be read.
     pub fn state(&self) -> Result<Vec<(Part, RuleState)>, Error> {
         let mut found = self.of_tables()?;
         found.extend(self.of_fence()?);
@@ -209,7 +209,7 @@ impl Installed {
         })
     }
 
-    /// What the strict table has refused; none where it is not installed.
+    /// Packets that the strict table has refused; none where it is not installed.
     ///
     /// # Errors
     /// Those of [`Installed::state`].
@@ -246,10 +246,10 @@ impl Installed {
     }
 }
 
-/// Whether the strict table is installed.
+/// Returns true if the strict table is installed.
 ///
 /// # Errors
-/// Where `nft` is missing or may not.
+/// `nft` is missing or is not permitted.
 pub fn is_strict() -> Result<bool, Error> {
     Ok(Table::listed(STRICT)?.is_some())
 }

@@ -10,8 +10,8 @@ use super::gateway::{Association, Gateway};
 use super::strict::Listed;
 use super::{Error, UnprotectedPeer, probe};
 
-/// What is redirected and guarded in the network namespace of one node. It can be installed as it is: no listener is
-/// missing, no rule catches the sidecar's own TLS.
+/// Services that are redirected and guarded in the network namespace of one node. It can be
+/// installed as it is: no listener is missing, no rule catches the sidecar's own TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub(super) node: NodeName,
@@ -19,13 +19,14 @@ pub struct Plan {
     /// Takes what was going to IPv4 addresses.
     pub(super) listener_v4: Option<SocketAddrV4>,
     pub(super) listener_v6: Option<SocketAddrV6>,
-    /// Where the sidecar asks whether the rules are installed; nowhere where it has no transparent listener, and SCTP alone is led to it.
+    /// Address at which the sidecar probes the rules; none where it has no transparent listener,
+    /// and SCTP alone is led to it.
     pub(super) probed: Option<SocketAddrV4>,
     pub(super) services: Vec<Service>,
     pub(super) unprotected_peers: Vec<UnprotectedPeer>,
-    /// What else may leave, where nothing else may.
+    /// Further destinations that may leave, where nothing else may.
     pub(super) listed: Listed,
-    /// Where the sidecar hands requests to the node's own function.
+    /// Addresses of the node's own function that the sidecar hands requests to.
     pub(super) forwards: BTreeSet<SocketAddr>,
     /// The ports of the node's own function.
     pub(super) ports: BTreeSet<u16>,
@@ -38,7 +39,7 @@ pub struct Plan {
 pub struct Service {
     /// Address and port that it registers with the NRF.
     pub address: SocketAddr,
-    /// Whose it is.
+    /// The node of the function.
     pub node: NodeName,
 }
 
@@ -116,13 +117,13 @@ impl Plan {
         &self.node
     }
 
-    /// What is redirected and guarded.
+    /// Services that are redirected and guarded.
     #[must_use]
     pub fn services(&self) -> &[Service] {
         &self.services
     }
 
-    /// Where functions of peers are called by SCTP that a gateway carries.
+    /// Addresses at which functions of peers are called by SCTP that a gateway carries.
     pub fn associations(&self) -> impl Iterator<Item = (SocketAddr, &Association)> {
         self.gateway
             .services
@@ -130,7 +131,7 @@ impl Plan {
             .map(|(service, association)| (*service, association))
     }
 
-    /// What is neither.
+    /// Peers that are neither redirected nor guarded.
     #[must_use]
     pub fn unprotected_peers(&self) -> &[UnprotectedPeer] {
         &self.unprotected_peers
@@ -173,7 +174,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What would make the rules catch too much or too little.
+    /// Refuses a plan whose rules would catch too much or too little.
     fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
         if self.services.is_empty() && self.unprotected_peers.is_empty() && self.gateway.is_empty() {
             let hint =
@@ -253,7 +254,7 @@ fn listeners(sidecar: &Sidecar) -> (Option<SocketAddrV4>, Option<SocketAddrV6>) 
     (v4, v6)
 }
 
-/// Where the sidecar behind an inbound listener is dialled.
+/// Address of the sidecar behind an inbound listener.
 fn upstream(node: &Node, inbound: &Inbound) -> SocketAddr {
     if inbound.listen.ip().is_unspecified() {
         SocketAddr::new(node.address, inbound.listen.port())

@@ -1,9 +1,10 @@
-//! Whether the rules are still installed, asked by the sidecar itself.
+//! Probe of the rules by the sidecar itself.
 //!
-//! A confined sidecar may neither read the packet filter nor run `nft`. So both tables answer a question that any process can
-//! ask over loopback: the redirect leads one reserved loopback address to the transparent listener, the guard refuses one
-//! reserved loopback source there, and a second one for as long as somebody with the right to (`redirect watch`) found every rule, route
-//! and address as it should be. None of it can leave the host.
+//! A confined sidecar may neither read the packet filter nor run `nft`. So both tables answer a
+//! question that any process can ask over loopback: the redirect leads one reserved loopback
+//! address to the transparent listener, the guard refuses one reserved loopback source there. It
+//! refuses a second one for as long as a process with the right to (`redirect watch`) found every
+//! rule, route and address as it should be. None of it can leave the host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,7 +22,7 @@ pub(super) const COMPARED_PROBE_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 98, 116, 1
 /// Loopback answers in microseconds; a host under full load takes longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What [`probe`] found.
+/// Result of [`probe`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probed {
     /// The redirect table leads connections to the listener.
@@ -33,15 +34,16 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// Whether all of it is so.
+    /// Returns true if all three are true.
     #[must_use]
     pub fn installed(self) -> bool {
         self.redirect && self.guard && self.compared
     }
 }
 
-/// Where the rules are asked for by a sidecar with these transparent listeners: through the first that has an IPv4 address; where
-/// none has, through one of its own for the purpose, on 127.0.0.1 at the port of the first.
+/// Address of the probe for a sidecar with these transparent listeners: the first that has an IPv4
+/// address; where none has, a listener of its own for the purpose, on 127.0.0.1 at the port of the
+/// first.
 pub(crate) fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) -> Option<SocketAddrV4> {
     let v4 = transparent.clone().find_map(|address| match address {
         SocketAddr::V4(address) => Some(address),
@@ -67,7 +69,7 @@ pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
             compared: false,
         });
     }
-    // Refused by the guard, or by nobody listening there? Another source address decides.
+    // Refused by the guard, or for lack of a listener there? Another source address decides.
     if answers(*REDIRECT_PROBE.ip(), listener).await? {
         let compared = !answers(COMPARED_PROBE_SOURCE, listener).await?;
         Ok(Probed {
@@ -81,7 +83,7 @@ pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
     }
 }
 
-/// Whether an accepted connection comes from [`probe`]: close it, count nothing.
+/// Returns true if an accepted connection comes from [`probe`]: close it, count nothing.
 #[must_use]
 pub fn is_probe(peer: SocketAddr) -> bool {
     matches!(peer.ip().to_canonical(), IpAddr::V4(ip) if [*REDIRECT_PROBE.ip(), GUARD_PROBE_SOURCE, COMPARED_PROBE_SOURCE].contains(&ip))

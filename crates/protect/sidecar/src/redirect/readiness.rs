@@ -1,4 +1,5 @@
-//! Whether the host's rules are installed that redirect a network function's requests here, as far as this sidecar can see.
+//! State of the host's rules that redirect a network function's requests here, as far as this
+//! sidecar can see.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::redirect::{self, Probed};
 use crate::runtime::until::until;
 
-/// What was last seen of redirect and guard.
+/// State of redirect and guard when they were last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Rules(Mutex<Seen>);
 

@@ -26,7 +26,7 @@ pub(super) const MARK: &str = "node ";
 /// A reset may leave: that a connection has ended is all it discloses.
 const RESET: &str = "tcp flags & rst == rst counter accept comment \"an end, and nothing else\"";
 
-/// What a table consists of, besides the two sets of addresses.
+/// Contents of a table, besides the two sets of addresses.
 struct Table {
     name: &'static str,
     chains: Vec<Chain>,
@@ -34,7 +34,7 @@ struct Table {
 
 struct Chain {
     name: &'static str,
-    /// Where it hooks in, in nftables' words.
+    /// Its hook, in nftables' words.
     hook: &'static str,
     rules: Vec<String>,
 }
@@ -74,7 +74,7 @@ impl Plan {
         format!("{MARK}{} rules {:016x}", self.node, fingerprint(&text))
     }
 
-    /// Where peers' functions are called, each once.
+    /// Addresses at which peers' functions are called, each once.
     pub(super) fn addresses(&self) -> BTreeSet<SocketAddr> {
         self.services.iter().map(|service| service.address).collect()
     }
@@ -191,7 +191,8 @@ impl Plan {
             .filter_map(|unprotected| Some((unprotected, unprotected.ends()?)))
     }
 
-    /// What peers that no sidecar protects ask of the own function, or are answered.
+    /// Rules for requests of peers that no sidecar protects to the own function, and for the
+    /// answers.
     fn let_pass(&self, address: &str, port: &str) -> Vec<String> {
         let mut rules = Vec::new();
         for unprotected in self
@@ -277,7 +278,7 @@ fn comment(what: &str, node: &NodeName) -> String {
     comment
 }
 
-/// FNV-1a, 64 bits: it tells one state of the file from another, and guards against nobody.
+/// FNV-1a, 64 bits: it distinguishes states of the file, and guards against no attacker.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

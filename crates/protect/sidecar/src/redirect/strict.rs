@@ -9,23 +9,23 @@ use bartizan_host::nftables::{Listing, Table};
 use super::plan::Plan;
 use super::ruleset::STRICT;
 
-/// How many addresses that were refused are remembered, of each family, and for how long.
+/// Number of addresses that were refused to remember, of each family, and for how long.
 const REMEMBERED: usize = 1024;
 const REMEMBERED_FOR: &str = "1d";
 const REFUSED: &str = "refused";
 
-/// What was refused since the table is installed.
+/// Packets that were refused since the table is installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Where they were going in the last day: address, protocol, port.
+    /// Their destinations in the last day: address, protocol, port.
     pub to: Vec<String>,
-    /// How many packets each of the file's names let pass.
+    /// Number of packets that each of the file's names let pass.
     pub allowed: Vec<(String, u64)>,
 }
 
-/// What may leave besides what goes through the sidecar.
+/// Traffic that may leave besides that through the sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Listed {
     /// Networks of peers on interfaces that do not run over TCP, or over IPsec.
@@ -151,7 +151,7 @@ fn family(network: &str) -> &'static str {
     if network.contains(':') { "ip6" } else { "ip" }
 }
 
-/// What was refused and let pass, by a listing of the table.
+/// Packets that were refused and let pass, by a listing of the table.
 pub(super) fn refused(plan: &Plan, listing: &Listing) -> Refused {
     let names: BTreeSet<_> = plan.listed.allowed.iter().map(|allowed| allowed.name.clone()).collect();
     let count = |counter: &str| listing.packets(counter).unwrap_or(0);

@@ -84,7 +84,7 @@ interfaces: [ {interfaces} ]
     }
 }
 
-/// What `nft` would be given.
+/// Input for `nft`.
 fn script(plan: Plan) -> String {
     let options = Options {
         fence: false,
@@ -355,7 +355,8 @@ fn node_without_an_inbound_listener_has_no_function_to_close_off() {
 }
 
 proptest! {
-    /// Whatever addresses the file holds, each is in a set of its family in both tables and has a rule of the fence.
+    /// For all addresses of the file: each is in a set of its family in both tables and has a rule
+    /// of the fence.
     #[test]
     fn every_service_is_redirected_guarded_and_fenced(hosts in proptest::collection::btree_set((2_u8..255, 1_u16..7000, any::<bool>()), 1..20)) {
         let inbound: Vec<_> = hosts

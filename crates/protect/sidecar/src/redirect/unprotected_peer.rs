@@ -9,25 +9,26 @@ use bartizan_deployment::{Exception, Interface, InterfaceKind, Network, Node, No
 /// A peer whose function is neither redirected to nor guarded, and whose requests the guard lets in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnprotectedPeer {
-    /// Whose it is.
+    /// The node of the function.
     pub node: NodeName,
     /// The interface that joins the two.
     pub kind: InterfaceKind,
-    /// What protects the link by the file.
+    /// Protection of the link by the file.
     pub protection: Protection,
     /// Until when it may go unprotected, where the file sets a day; the rules close by themselves at the end of that day (UTC).
     pub until: Option<Exception>,
-    /// Where its requests come from.
+    /// Networks that its requests come from.
     pub(super) networks: Vec<Network>,
-    /// Where its function is called.
+    /// Addresses at which its function is called.
     pub(super) services: BTreeSet<SocketAddr>,
     /// The ports of the own function on this interface.
     pub(super) ports: BTreeSet<u16>,
 }
 
 impl UnprotectedPeer {
-    /// What an interface between `node` and `peer` leaves next to the sidecars at `now`; nothing where it does not run over TCP, where a
-    /// sidecar protects it, and where the exception for its being unprotected has ended.
+    /// An interface between `node` and `peer` that passes next to the sidecars at `now`; nothing
+    /// where it does not run over TCP, where a sidecar protects it, and where the exception for its
+    /// being unprotected has ended.
     pub(super) fn of(interface: &Interface, node: &Node, peer: &Node, now: SystemTime) -> Option<Self> {
         if !interface.kind.over_tcp() || interface.protection == Protection::Sidecar {
             return None;
@@ -60,7 +61,7 @@ impl UnprotectedPeer {
         })
     }
 
-    /// Whether an address is its own.
+    /// Returns true if an address is its own.
     pub(super) fn has(&self, address: IpAddr) -> bool {
         let address = Network::of_host(address);
         self.networks.iter().any(|network| network.covers(&address))
@@ -73,8 +74,8 @@ impl UnprotectedPeer {
     }
 }
 
-/// Where what `peer` sends to `node` over an interface comes from: its address, those where its functions are called, and what is behind it
-/// in an IPsec link.
+/// Networks that the traffic of `peer` to `node` over an interface comes from: its address, those
+/// where its functions are called, and those behind it in an IPsec link.
 pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<Network> {
     let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
     let called = inbound

@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::probe::{Probed, probe};
 
-/// How often the rules are asked for: four connections over loopback each time.
+/// Interval between two probes of the rules: four connections over loopback each time.
 pub const EVERY: Duration = Duration::from_secs(1);
 
 /// Probes the rules through the transparent listener `listener` again and again, calls `changed` with the first answer and with

@@ -12,7 +12,7 @@ use crate::routing::authority::Authority;
 pub(crate) struct Upstream {
     pub(crate) peer: NodeName,
     pub(crate) interface: InterfaceKind,
-    /// What carries SCTP there, where SCTP is carried.
+    /// Carrier of SCTP there, where SCTP is carried.
     pub(crate) carrier: Carrier,
     pub(crate) address: SocketAddr,
 }
@@ -56,9 +56,9 @@ pub(crate) enum NoUpstream {
     /// The function's node has no such interface with a sidecar to this one, or no inbound listener for it.
     #[error("{target} is {node}, and no {}interface with a sidecar leads there from this node", named(*interface))]
     Unjoined {
-        /// Where the connection or the request was going.
+        /// Destination of the connection or the request.
         target: String,
-        /// Whose function is there.
+        /// The node of the function there.
         node: NodeName,
         /// The interface of the listener that was asked, where it has one.
         interface: Option<InterfaceKind>,
@@ -208,7 +208,7 @@ fn by_port(found: &[Meant], port: u16) -> Option<&Meant> {
     (0..3).find_map(|kind| found.iter().find(|meant| meant.ports[kind] == port))
 }
 
-/// What a node is called by, in lower case.
+/// Names of a node, in lower case.
 fn names(node: &Node) -> Vec<String> {
     let mut names = vec![node.name.as_str().to_ascii_lowercase(), node.address.to_string()];
     names.extend(node.identity.dns().iter().map(|name| name.to_ascii_lowercase()));
@@ -412,7 +412,7 @@ interfaces:
             );
             assert_eq!(find(upstreams, "nrf").unwrap(), format!("nrf {address}"));
         }
-        // Where the destination decides, it is the interface of the listener behind it.
+        // If the destination decides, it is the interface of the listener behind it.
         let at = |address: &str| all.at(address.parse().unwrap()).unwrap().interface;
         assert_eq!(
             (at("10.0.0.2:8000"), at("10.0.0.2:8001")),

@@ -63,7 +63,8 @@ pub(crate) fn spawn(name: &str, nicer: i32, open: impl FnOnce() + Send + 'static
     Ok(Thread { handle, _ends: ends })
 }
 
-/// Of this thread alone (Linux counts nice values by thread). Where it is not allowed, both are scheduled alike.
+/// Lowers the priority of this thread alone (Linux counts nice values by thread). Where it is not
+/// allowed, both are scheduled alike.
 fn lower_priority(nicer: i32) {
     if let Err(error) = rustix::process::nice(nicer) {
         tracing::debug!(%error, "handshakes keep the priority of requests");

@@ -9,17 +9,17 @@ use tokio::time::sleep;
 
 use crate::shared::Shared;
 
-/// How late a deadline may be noticed.
+/// Largest delay in noticing a deadline.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 
-/// Wakes whoever waits for a deadline five times a second.
+/// Wakes the tasks that wait for a deadline five times a second.
 ///
 /// A timer of its own for each request would wake the runtime's driver through a system call each time, 5 us of a request's
 /// 65; registering here is a push to a list.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks(Notify);
 
-/// How many ticks a time has, at least one.
+/// Number of ticks of a time, at least one.
 pub(crate) fn within(time: Duration) -> u32 {
     u32::try_from(time.as_millis() / TICK.as_millis())
         .unwrap_or(u32::MAX)

@@ -8,12 +8,14 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(super) const PARENT: &[u8] = b"traceparent";
 pub(super) const STATE: &[u8] = b"tracestate";
-/// What everybody has to pass on of `tracestate` (section 3.3.1.5); more is passed on here and not repeated in a span.
+/// Length of `tracestate` that every participant has to pass on (section 3.3.1.5); more is passed
+/// on here and not repeated in a span.
 pub(super) const LONGEST_STATE: usize = 512;
-/// Of so many traces a share is begun: what is random in their identifiers (level 2, section 3.2.2.5.1).
+/// Denominator of a share: the random part of a trace identifier is below it (level 2, section
+/// 3.2.2.5.1).
 pub(super) const SHARES: u64 = 1 << 56;
 const SAMPLED: u8 = 1;
-/// Of version 00.
+/// Length of a value of version 00.
 const LENGTH: usize = 55;
 
 /// `traceparent` of a request.
@@ -25,7 +27,8 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    /// What a head says; none where it says nothing, or what nobody may go by (section 3.2.2): twice, or not in this form.
+    /// The parent that a head names; none where it names none, or is not to be used (section
+    /// 3.2.2): twice, or not in this form.
     pub(super) fn of(head: &Fields) -> Option<Self> {
         let mut all = head.iter().filter(|(name, _, _)| *name == PARENT);
         let (_, value, _) = all.next()?;
@@ -76,7 +79,8 @@ fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(octets)
 }
 
-/// Whether a trace is one of a share of them. Whoever goes by the same share decides the same.
+/// Returns true if a trace is one of a share of them. All participants with the same share decide
+/// the same.
 pub(super) fn is_below(trace: [u8; 16], share: u64) -> bool {
     let last = trace.last_chunk().copied().map_or(0, u64::from_be_bytes);
     last % SHARES < share

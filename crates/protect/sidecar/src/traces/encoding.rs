@@ -13,7 +13,7 @@ use super::Span;
 use super::hop::OTHER;
 use crate::metrics::{Outcome, Side};
 
-/// What the instrumentation scope is called.
+/// Name of the instrumentation scope.
 const SCOPE: &str = "bartizan.sidecar";
 /// `SpanKind` of OTLP: who was asked, and who asks.
 const SERVER: u8 = 2;
@@ -24,7 +24,7 @@ const SPAN: usize = 1_400;
 const FLAGS: u32 = 0x101;
 const REMOTE: u32 = 0x200;
 
-/// Who sends: the sidecar of this node on this host. A JSON object.
+/// Resource of the sender: the sidecar of this node on this host. A JSON object.
 #[must_use]
 pub fn resource(version: &str, host: &str, node: &str) -> String {
     json!({ "attributes": [

@@ -27,13 +27,13 @@ pub(crate) struct Hop {
     state: Option<Arc<str>>,
     began: SystemTime,
     pub(super) method: &'static str,
-    /// What was negotiated by the connection over TLS that it came or goes by.
+    /// Interface and negotiated parameters of the TLS connection that it came or goes by.
     negotiated: Option<(InterfaceKind, Arc<Negotiated>)>,
-    /// How often it was handed to a connection.
+    /// Number of times it was handed to a connection.
     handed: u32,
     /// Why it was answered in place of the producer.
     problem: Option<&'static str>,
-    /// Who takes it when it has ended.
+    /// The tracer that takes it when it has ended.
     pub(super) tracer: Option<Tracer>,
 }
 
@@ -44,7 +44,7 @@ pub struct Span {
     pub(crate) labels: Arc<ServiceLabels>,
     pub(crate) outcome: Outcome,
     pub(crate) total: Duration,
-    /// What the sidecar itself took of it: of the request, and of the response.
+    /// Time that the sidecar itself took for it: for the request, and for the response.
     pub(crate) own: [Duration; 2],
 }
 
@@ -127,7 +127,7 @@ impl Hop {
         self.negotiated.as_ref()
     }
 
-    /// How often it was sent again.
+    /// Number of times it was sent again.
     pub(super) fn sent_again(&self) -> u32 {
         self.handed.saturating_sub(1)
     }

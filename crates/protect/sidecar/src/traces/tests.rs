@@ -118,7 +118,7 @@ fn what_is_not_sampled_passes_untouched() {
         assert!(tracer.begin(&mut request, side).is_none());
         assert_eq!(request, before);
     }
-    // Of requests without a trace only those of the own function begin one.
+    // Among requests without a trace only those of the own function begin one.
     let mut request = head(&[]);
     assert!(tracer.begin(&mut request, Side::Inbound).is_none());
     assert_eq!(request, head(&[]));

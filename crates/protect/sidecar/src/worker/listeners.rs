@@ -1,4 +1,4 @@
-//! What one worker serves of the connections of each listener.
+//! A worker's part of the connections of each listener.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use crate::worker::Worker;
 /// TLS handshakes under way per listener; beyond, the oldest is evicted. Each holds about 50 kB.
 const HANDSHAKES_AT_MOST: usize = 512;
 
-/// Where one worker gets its connections: put together where listeners are opened, and sent to its thread.
+/// Sources of one worker's connections: put together where listeners are opened, and sent to its
+/// thread.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     pub(crate) inbound: Vec<(Inbound, UnboundedReceiver<Authenticated>)>,
@@ -77,7 +78,7 @@ fn serve_outbound(
         (RouteTo::To(peer), path) => {
             // The deployment was refused where a peer routed to has no inbound listener.
             let Some(upstream) = upstreams.to(peer) else { return };
-            // What is for SCTP has listeners of its own.
+            // SCTP has listeners of its own.
             if path != Path::Http2 {
                 let warm_pool = routes.warm_pool(upstream, warm);
                 return arriving.serve(shared, name, move |stream, _, guard, place| {
@@ -128,7 +129,7 @@ pub(crate) fn serve_associations(
     }
 }
 
-/// What a listener holds of other sidecars' connections.
+/// Bounds of a listener for other sidecars' connections.
 pub(crate) const fn of_peers(limits: &Limits) -> Bounds {
     Bounds {
         connections: limits.connections,

@@ -66,14 +66,14 @@ impl Spread {
         }
     }
 
-    /// How many connections each worker has now.
+    /// Number of connections of each worker now.
     pub(crate) fn connections(&self) -> Vec<usize> {
         self.lock().all.clone()
     }
 }
 
 impl OfListener {
-    /// How many workers there are.
+    /// Number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.spread.workers()
     }
@@ -126,7 +126,8 @@ mod tests {
         // The first of another listener goes to the worker that has fewer altogether, the next to the one that has none of that listener.
         let others = [(); 3].map(|()| quiet.next());
         assert_eq!(others.each_ref().map(|(worker, _)| *worker), [1, 0, 1]);
-        // Whoever lost the most gets the next: two make both even, and of all the first worker has fewer then.
+        // The worker that lost the most gets the next: two make both even, and in total the first
+        // worker has fewer then.
         open.retain(|(worker, _)| *worker == 1);
         let next = [(); 4].map(|()| busy.next());
         assert_eq!(next.each_ref().map(|(worker, _)| *worker), [0, 0, 0, 1]);

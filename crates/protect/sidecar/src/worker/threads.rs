@@ -24,7 +24,7 @@ struct WorkerThread {
     _thread: Thread,
 }
 
-/// What the thread that runs the sidecar has the others do with their pools.
+/// Commands of the thread that runs the sidecar to the others, about their pools.
 #[derive(Debug)]
 enum Command {
     Renew,
@@ -90,7 +90,7 @@ impl Worker {
                 Command::Renew => self.renew(),
                 Command::Close => self.close(),
                 Command::Answer(answer) => {
-                    // Whoever asked may have ended.
+                    // The thread that asked may have ended.
                     let _ = answer.send(());
                 }
             }

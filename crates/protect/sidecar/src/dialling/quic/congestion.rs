@@ -1,7 +1,10 @@
-//! How much of a connection may be on its way at a time: CUBIC's window, and never less than a few packets for signalling, which is thin.
+//! Bytes of a connection that may be on their way at a time: CUBIC's window, and never less than a
+//! few packets for signalling, which is thin.
 //!
-//! A window shrinks with each loss, and grows only where data has waited for it. So that of an association settles where messages begin to wait for it: after a
-//! loss on one stream all of them do, until an acknowledgement comes, which a peer may hold back for 25 ms.
+//! A window shrinks with each loss, and grows only where data has waited for it. So an
+//! association's window settles at the size where messages begin to wait for it. After a loss on
+//! one stream all of them wait until an acknowledgement comes, which a peer may hold back for 25
+//! ms.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -59,7 +62,8 @@ impl Controller for Floored {
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         self.collapsed |= is_persistent_congestion;
-        // What is at its floor has not caused this, and would be far below once there is more to send.
+        // A window at its floor has not caused this, and would be far below once there is more to
+        // send.
         if self.collapsed || self.window.window() > self.floor() {
             self.window
                 .on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);

@@ -1,4 +1,4 @@
-//! Where a sidecar that runs waits for its successor.
+//! The socket at which a running sidecar waits for its successor.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use super::{Error, pass};
 use crate::sidecar::Running;
 
-/// What a successor sends first; the node's name follows.
+/// First message of a successor; the node's name follows.
 pub(super) const GREETING: &str = "bartizan-handover 1 ";
-/// What it sends when it serves.
+/// Message of a successor that serves.
 pub(super) const SERVING: &str = "serving\n";
 /// One byte for each descriptor: of a listener, of this Unix socket. The end, and a refusal whose reason follows.
 pub(super) const LISTENER: u8 = b'L';
@@ -43,7 +43,8 @@ pub struct Post {
 }
 
 impl Post {
-    /// Makes the socket at `path`, for its owner alone. One that nobody listens at any more is replaced.
+    /// Makes the socket at `path`, for its owner alone. One at which no process listens any more is
+    /// replaced.
     ///
     /// To be called once the ports are open, within a tokio runtime: of two sidecars of one node the second has failed by then.
     ///

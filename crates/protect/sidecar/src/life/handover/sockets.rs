@@ -1,4 +1,4 @@
-//! Listening sockets that somebody else opened.
+//! Listening sockets that another process opened.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,7 +16,7 @@ pub struct Sockets {
 struct Held {
     address: SocketAddr,
     listener: TcpListener,
-    /// What systemd calls it.
+    /// Its name at systemd.
     name: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Sockets {
         self.held.extend(others.held);
     }
 
-    /// How many there are.
+    /// Number of sockets.
     #[must_use]
     pub fn count(&self) -> usize {
         self.held.len()

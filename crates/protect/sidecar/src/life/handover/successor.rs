@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::post::{END, GREETING, LISTENER, POST, REFUSAL, SERVING};
 use super::{Error, Post, Sockets, pass};
 
-/// How long a predecessor may take to answer.
+/// Longest time for a predecessor to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A longer refusal is cut.
 const LONGEST: u64 = 1024;
@@ -22,8 +22,8 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Announces that this process serves now: the predecessor accepts nothing more, lets requests under way end, and ends itself. Without
-    /// this word it goes on as if nobody had come.
+    /// Announces that this process serves now: the predecessor accepts nothing more, lets requests
+    /// under way end, and ends itself. Without this message it goes on as before.
     pub fn serving(mut self) {
         if let Err(error) = self.stream.write_all(SERVING.as_bytes()) {
             // It has ended meanwhile: nothing is left to announce.
@@ -32,13 +32,15 @@ impl Predecessor {
     }
 }
 
-/// Asks the sidecar of `node` that waits at `path` for its listening sockets; nothing where nobody does. With them comes the Unix
-/// socket itself, so that it changes hands without a name being changed.
+/// Asks the sidecar of `node` that waits at `path` for its listening sockets; nothing where no
+/// sidecar waits. With them comes the Unix socket itself, so that it changes hands without a name
+/// being changed.
 ///
-/// `user` is the user that this process becomes: one that became it before may be who listens there. Must be called within a tokio runtime.
+/// `user` is the user that this process becomes: a sidecar that became it before may listen there.
+/// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// Where somebody is there who does not hand over, or is not to be trusted.
+/// The process that listens there does not hand over, or is not trusted.
 pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets, Post, Predecessor)>, Error> {
     let failed = |source| Error::Socket {
         path: path.to_owned(),
@@ -46,7 +48,7 @@ pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets
     };
     let mut stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
-        // Nobody was ever there, or it was killed.
+        // No sidecar was ever there, or it was killed.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! What systemd passes and is notified of (sd_listen_fds(3), sd_notify(3)): environment variables and datagrams, no library.
+//! Sockets from systemd and notifications to it (sd_listen_fds(3), sd_notify(3)): environment
+//! variables and datagrams, no library.
 #![allow(unsafe_code)]
 
 use std::convert::Infallible;
@@ -39,7 +40,7 @@ pub fn passed_by_systemd() -> Result<Sockets, Error> {
     let mut names = names.split(':').map(str::to_owned);
     for descriptor in FIRST..FIRST + count {
         let name = names.next().filter(|name| !name.is_empty());
-        // Whoever sets the variables may be wrong about what is open.
+        // The variables may be wrong about the descriptors that are open.
         // SAFETY: F_GETFD on a number that is no open descriptor fails with EBADF and does nothing.
         if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
             let source = io::Error::last_os_error();
@@ -59,7 +60,8 @@ fn number<T: FromStr>(variable: &str) -> Option<T> {
     env::var(variable).ok()?.parse().ok()
 }
 
-/// How often the watchdog of a unit is to hear of this process (sd_watchdog_enabled(3)): twice within its time.
+/// Interval at which the watchdog of a unit is to hear of this process (sd_watchdog_enabled(3)):
+/// twice within its time.
 fn watchdog() -> Option<Duration> {
     if number("WATCHDOG_PID").is_some_and(|process: u32| process != std::process::id()) {
         return None;

@@ -1,4 +1,4 @@
-//! How often a request is sent again that nobody processed.
+//! Repetitions of a request that no producer processed.
 
 use std::time::{Duration, Instant};
 
@@ -36,12 +36,12 @@ impl Attempts {
         self.made
     }
 
-    /// Whether there may be another.
+    /// Returns true if another attempt is allowed.
     pub(super) fn left(&self) -> bool {
         self.made < AT_MOST && Instant::now() < self.until
     }
 
-    /// Whether there may be another where the last one was refused.
+    /// Returns true if another attempt is allowed after the last one was refused.
     pub(super) fn left_after_refusal(&self) -> bool {
         self.made < REFUSED_AT_MOST && self.left()
     }

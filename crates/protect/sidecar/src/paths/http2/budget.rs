@@ -1,19 +1,20 @@
-//! What may wait in memory for readers that do not read.
+//! Memory for data that waits for readers that do not read.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What waits for all readers together beyond which nobody may have more than his share. SBI bodies are some kilobytes; a large
-/// discovery has a megabyte.
+/// Bytes waiting for all readers together beyond which each reader is held to its share. SBI bodies
+/// are some kilobytes; a large discovery has a megabyte.
 const TOGETHER: usize = 64 * 1024 * 1024;
 
-/// What waits for the readers of one worker's connections.
+/// Bytes that wait for the readers of one worker's connections.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// What may wait here before nobody may have more than his share: this worker's part of [`TOGETHER`].
+    /// Bytes waiting here beyond which each reader is held to its share: this worker's part of
+    /// [`TOGETHER`].
     together: usize,
     waiting: Cell<usize>,
-    /// Those for whom something waits.
+    /// Number of readers for which data waits.
     readers: Cell<usize>,
 }
 
@@ -35,7 +36,7 @@ impl Default for Budget {
     }
 }
 
-/// Where a reader is.
+/// Location of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Location {
     /// Our own network function: if it does not read, that is all there is to know.
@@ -44,11 +45,14 @@ pub(crate) enum Location {
     Remote,
 }
 
-/// One whose program reads, or does not: a peer with all its connections, or one connection of the network function.
+/// A reader, whose program may stall: a peer with all its connections, or one connection of the
+/// network function.
 ///
-/// What waits is charged to the one who does not take it, whoever sent it. Together readers may leave [`TOGETHER`] waiting (where there are several workers, those of each its part of that); once that is
-/// reached each may have an equal share of it, and one that has more loses the streams that have waited for longest. So one with many
-/// connections has no more than one with few, and what all have is at most twice the bound.
+/// Waiting data is charged to the reader that does not take it, not to its sender. Together readers
+/// may leave [`TOGETHER`] waiting (with several workers, those of each its part of that). Once that
+/// is reached each may have an equal share of it, and one that has more loses the streams that have
+/// waited for longest. So one with many connections has no more than one with few, and all together
+/// have at most twice the bound.
 #[derive(Debug)]
 pub(crate) struct Reader {
     budget: Rc<Budget>,
@@ -65,7 +69,7 @@ impl Reader {
         })
     }
 
-    /// What waits on one of its connections was `before` and is `now`, in bytes.
+    /// Records that `now` bytes wait on one of its connections, `before` until then.
     pub(super) fn changed(&self, before: usize, now: usize) {
         if before == now {
             return;
@@ -81,7 +85,7 @@ impl Reader {
         }
     }
 
-    /// Whether it has more than it may.
+    /// Returns true if it has more than its share.
     pub(super) fn is_over(&self) -> bool {
         let budget = &self.budget;
         budget.waiting.get() > budget.together && self.waiting.get() > budget.together / (budget.readers.get() + 1)

@@ -12,7 +12,7 @@ const HEADER: &[u8] = b"x-forwarded-client-cert";
 /// where none is written, and with underscores, which many servers make of hyphens (RFC 9440, section 4; RFC 3875, section 4.1.18).
 const VOUCHING: [&[u8]; 3] = [HEADER, b"client-cert", b"client-cert-chain"];
 
-/// Who sends the requests of a connection.
+/// Sender of a connection's requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
     /// Our own network function: what it sends is its own matter, and is taken out at the other end.
@@ -61,7 +61,7 @@ fn value(certificate: &Certificate) -> String {
             _ => continue,
         };
         let _ = write!(value, ";{key}=");
-        // What would end the value is quoted.
+        // Characters that would end the value are quoted.
         if name
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && !b",;=\"\\".contains(&byte))

@@ -150,7 +150,8 @@ impl<T> Connection<T> {
         either!(self, one => one.has_room())
     }
 
-    /// Whether reading would bring what nobody may take yet. In HTTP/2 windows see to that.
+    /// Returns true if reading would bring data that no stream may take yet. In HTTP/2 windows see
+    /// to that.
     pub(super) fn is_paused(&self) -> bool {
         match self {
             Self::Http1(one) => one.is_paused(),
@@ -158,7 +159,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether something that was read before can go on.
+    /// Returns true if data that was read before can go on.
     pub(super) fn is_resumed(&self) -> bool {
         match self {
             Self::Http1(one) => one.is_resumed(),
@@ -174,7 +175,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether the other side takes no further request.
+    /// Returns true if the other side takes no further request.
     pub(super) fn is_away(&self) -> bool {
         match self {
             Self::Http1(one) => one.is_leaving(),
@@ -182,7 +183,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether closing at once would take our last word from the other side.
+    /// Returns true if closing at once would take our last message from the other side.
     pub(super) fn lingers(&self) -> bool {
         match self {
             Self::Http1(one) => one.lingers(),
@@ -190,7 +191,7 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Whether it ends by itself once nothing is under way.
+    /// Returns true if it ends by itself once nothing is under way.
     pub(super) fn is_leaving(&self) -> bool {
         match self {
             Self::Http1(one) => one.is_leaving(),

@@ -22,18 +22,20 @@ use crate::routing::authority::Authority;
 use crate::runtime::ticks::TICK;
 use crate::shared::Shared;
 
-/// How much of a request's body is kept until its response begins, so that it can be sent again where the connection turns out
-/// not to have processed it. SBI requests are smaller (a UE registration's largest has 4 kB).
+/// Largest request body that is kept until its response begins, so that it can be sent again where
+/// the connection turns out not to have processed it. SBI requests are smaller (a UE registration's
+/// largest has 4 kB).
 pub(super) const KEPT_AT_MOST: usize = 64 * 1024;
 
-/// How much is read of the rest of a request that was answered in the producer's place. Clients are known that lose an answer
-/// when they get RST_STREAM with NO_ERROR; larger bodies than this get it all the same (RFC 9113, section 8.1).
+/// Bytes that are read of the rest of a request that was answered in the producer's place. Clients
+/// are known that lose an answer when they get RST_STREAM with NO_ERROR; larger bodies than this
+/// get it all the same (RFC 9113, section 8.1).
 pub(super) const REST_AT_MOST: usize = 4 * 1024 * 1024;
 
 /// A connection that requests come by.
 pub(super) type Consumer = Port<Box<Exchange>>;
 
-/// Where requests of one listener or one connection go, and where they are counted.
+/// Destination and counters of the requests of one listener or one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) side: Side,
@@ -81,7 +83,7 @@ pub(super) struct Exchange {
     pub(super) ended: bool,
 }
 
-/// What carries a request on.
+/// Carrier of a request.
 #[derive(Debug, Clone)]
 pub(super) enum Carrier {
     /// Nothing yet.
@@ -90,7 +92,7 @@ pub(super) enum Carrier {
     On(Rc<Link>, u32),
 }
 
-/// How a request ends, as far as is known.
+/// End of a request, as far as it is known.
 #[derive(Debug, Clone)]
 pub(super) enum Tail {
     Open,
@@ -165,7 +167,8 @@ impl Exchange {
             Carrier::On(link, _) => !link.settled.get(),
         };
         if let Some(kept) = &mut self.kept {
-            // What nobody carries yet must be kept whatever its length, which the stream's window bounds.
+            // A body without a settled carrier must be kept whatever its length, which the stream's
+            // window bounds.
             if waiting || kept.len() + bytes.len() <= KEPT_AT_MOST {
                 kept.extend_from_slice(bytes);
             } else {
@@ -191,7 +194,7 @@ impl Exchange {
         }
     }
 
-    /// What it asks of a connection.
+    /// Requirements on the connection that carries it.
     fn wants(&self, owner: u64) -> Wants {
         let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
         Wants {
@@ -201,7 +204,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it may be sent once more, and nothing is missing for it.
+    /// Returns true if it may be sent once more, and nothing is missing for it.
     pub(super) fn may_go_again(&self) -> bool {
         self.status.is_none() && self.kept.is_some() && self.attempts.left()
     }
@@ -217,7 +220,7 @@ impl Exchange {
         self.reset_carrier(code)
     }
 
-    /// What waits for the consumer was not taken: it gets no more of it. Gives the connection that has to hear of it.
+    /// Ends it because the consumer did not take the waiting data. Gives the connection to flush.
     pub(super) fn not_taken(mut self: Box<Self>) -> Option<Rc<Link>> {
         self.account.ended(Outcome::Stalled);
         self.reset_carrier(Code::CANCEL)
@@ -232,8 +235,9 @@ impl Exchange {
     }
 }
 
-/// How long the head of a response is waited for. The sidecar of the producer times out first: it knows more, and its answer
-/// reaches the consumer before the consumer's own sidecar blames the peer as a whole.
+/// Longest wait for the head of a response. The sidecar of the producer times out first: it knows
+/// more, and its answer reaches the consumer before the consumer's own sidecar blames the peer as a
+/// whole.
 fn patience(limits: &Limits, side: Side) -> Duration {
     match side {
         Side::Inbound => limits.request * 9 / 10,
@@ -241,8 +245,8 @@ fn patience(limits: &Limits, side: Side) -> Duration {
     }
 }
 
-/// Answers a request in the place of the producer. It is no longer under way then; what is missing of it is read for a while and
-/// shown to nobody.
+/// Answers a request in the place of the producer. It is no longer under way then; the rest of it
+/// is read for a while and discarded.
 pub(super) fn answer(
     shared: &Shared,
     side: Side,
@@ -266,7 +270,7 @@ pub(super) fn answer(
         head.push(name.as_str().as_bytes(), value.as_bytes(), Indexing::Plain);
     }
     connection.refuse_rest(stream, Code::NO_ERROR, REST_AT_MOST);
-    // Where its stream is over nobody waits for it.
+    // A stream that is over has no consumer waiting for the answer.
     if connection.send_head(stream, &head, false).is_ok() {
         let _ = connection.send_data(stream, &body, true);
     }
@@ -562,8 +566,8 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     }
 }
 
-/// What waits for the consumer on this stream was not taken in time, or is too much: `limit` names the bound. Gives the connection that
-/// has to hear of it.
+/// Ends a stream whose waiting data the consumer did not take in time, or that is too much: `limit`
+/// names the bound. Gives the connection to flush.
 pub(super) fn not_taken(shared: &Shared, consumer: &Consumer, stream: u32, limit: &'static str) -> Option<Rc<Link>> {
     shared.metrics.limit_reached(limit);
     tracing::debug!(stream, limit, "the response is not taken, and its stream is reset");

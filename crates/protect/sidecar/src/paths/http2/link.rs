@@ -22,13 +22,13 @@ use crate::life::drain::Phase;
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
-/// How long saying goodbye may take.
+/// Longest time for the end of a connection.
 pub(super) const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A connection that carries requests on, as a port.
 pub(super) type Producer = Port<Carried>;
 
-/// What is kept with a stream of a pool's connection: whose request it carries, and that it is counted.
+/// State of a stream of a pool's connection: the origin of its request, and its count.
 #[derive(Debug)]
 pub(super) struct Carried {
     pub(super) origin: Origin,
@@ -209,7 +209,7 @@ impl Link {
         inside.connection.kept(stream).map(|carried| carried.origin.clone())
     }
 
-    /// Whether no response has begun.
+    /// Returns true if no response has begun.
     fn waits(&self, origin: &Origin) -> bool {
         let mut inside = origin.consumer.inside();
         let exchange = inside.connection.kept(origin.stream);
@@ -240,8 +240,8 @@ impl Link {
         }
     }
 
-    /// What waits for the producer on this stream was not taken in time, or is too much: `limit` names the bound. Gives the connection
-    /// that has to hear of it.
+    /// Ends a stream whose waiting data the producer did not take in time, or that is too much:
+    /// `limit` names the bound. Gives the connection to flush.
     pub(super) fn not_taken(&self, stream: u32, limit: &'static str) -> Option<Rc<Consumer>> {
         self.shared.metrics.limit_reached(limit);
         let carried = self.port.inside().connection.reset(stream, Code::CANCEL);

@@ -37,7 +37,7 @@ const LINKS_AT_MOST: usize = 32;
 /// Connections of HTTP/1.1 that are kept without a request.
 const IDLE_AT_MOST: usize = 8;
 
-/// Whom a pool's connections lead to.
+/// Target of a pool's connections.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     /// A peer's sidecar, over TLS.
@@ -53,14 +53,14 @@ pub(crate) struct Pool {
     shared: Arc<Shared>,
     target: Target,
     peer: String,
-    /// To whom is charged what waits for the target.
+    /// Reader that is charged for data waiting for the target.
     reader: Rc<Reader>,
     links: RefCell<Vec<Rc<Link>>>,
     /// Held while dialling, so that a hundred requests that find no connection make one.
     dialling: tokio::sync::Mutex<Option<Failure>>,
     /// Dials that have ended.
     dialled: Cell<usize>,
-    /// How many connections are kept ready.
+    /// Number of connections to keep ready.
     ready: Cell<usize>,
     /// A connection was lost.
     lost: Notify,
@@ -68,14 +68,15 @@ pub(crate) struct Pool {
     waiting: Cell<usize>,
     /// There may be one.
     room: Notify,
-    /// What the target speaks, as far as is known: HTTP/2 until it turns out otherwise (TS 29.500, clause 5.2).
+    /// HTTP version of the target, as far as it is known: HTTP/2 until it turns out otherwise (TS
+    /// 29.500, clause 5.2).
     version: Cell<Version>,
     occupancy: Arc<Occupancy>,
     /// Readers' shares of a network function's streams.
     shares: Shares,
 }
 
-/// What a scrape wants to know of a pool, for whichever thread it is that answers it.
+/// State of a pool for a scrape, readable by every thread that answers one.
 #[derive(Debug, Default)]
 pub(crate) struct Occupancy {
     /// The target in words.
@@ -84,10 +85,10 @@ pub(crate) struct Occupancy {
     streams: AtomicUsize,
 }
 
-/// What a network function itself waits for: requests of its own that have no response yet.
+/// Requests of a network function's own that have no response yet.
 #[derive(Debug, Clone)]
 pub(crate) struct WaitsFor {
-    /// Whom the oldest is for.
+    /// Peer of the oldest request.
     pub(super) peer: String,
     requests: usize,
     since: Instant,
@@ -107,7 +108,7 @@ impl fmt::Display for WaitsFor {
     }
 }
 
-/// What a request asks of the connection that carries it.
+/// Requirements of a request on the connection that carries it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wants {
     /// It has a body, which a closed window would keep.
@@ -195,7 +196,8 @@ impl Pool {
         matches!(self.target, Target::Peer(_))
     }
 
-    /// What the network function behind this pool waits for itself, as far as this sidecar carries it.
+    /// Requests of the network function behind this pool that have no response yet, as far as this
+    /// sidecar carries them.
     pub(super) fn waits_for(&self) -> Option<WaitsFor> {
         match self.target {
             Target::Function(_) => self.worker.upgrade()?.waits_for(),
@@ -324,7 +326,7 @@ impl Pool {
             if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
-            // Somebody dialled while this one waited: their failure is ours.
+            // Another task dialled while this one waited: its failure is ours.
             if self.dialled.get() != before
                 && let Some(failure) = last.as_ref()
             {
@@ -437,7 +439,7 @@ impl Pool {
             Target::Function(address) => {
                 let dialled = function::dial(&self.shared, *address).await;
                 if dialled.is_err() {
-                    // What comes up in its place may be another.
+                    // The function that comes up in its place may be another.
                     self.version.set(Version::Http2);
                 }
                 Ok(self.start(dialled?, None))

@@ -1,4 +1,5 @@
-//! One end of a connection with its socket: read by the task that owns it, written by whoever has something to send.
+//! One end of a connection with its socket: read by the task that owns it, written by each task
+//! that has something to send.
 //!
 //! A request that is read from one connection leaves by another in the same turn of the same task, and so does its response. Two
 //! ports are never borrowed at once.
@@ -26,7 +27,8 @@ const FRAMES_PER_TURN: usize = 128;
 const READS_PER_TURN: u32 = 2;
 
 thread_local! {
-    /// What was read last. A connection at rest holds no buffer; sockets below have one of their own ([`crate::runtime::scratch`]).
+    /// Bytes that were read last. A connection at rest holds no buffer; sockets below have one of
+    /// their own ([`crate::runtime::scratch`]).
     static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());
 }
 
@@ -38,11 +40,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket for S {}
 /// One end of a connection. `T` is kept with each stream.
 pub(super) struct Port<T>(RefCell<Inside<T>>);
 
-/// What a port has.
+/// Interior of a port.
 pub(super) struct Inside<T> {
     pub(super) connection: Connection<T>,
     socket: Box<dyn Socket>,
-    /// To whom is charged what waits here, and how much that was when it was last looked at.
+    /// Reader that is charged for data waiting here, and the amount when it was charged last.
     reader: Rc<Reader>,
     charged: usize,
     /// The task that reads.
@@ -61,24 +63,24 @@ pub(super) struct Inside<T> {
     over: bool,
 }
 
-/// What the owner keeps between its turns.
+/// State that the owner keeps between its turns.
 #[derive(Debug)]
 pub(super) struct Inbox<T> {
-    /// What was read and not used yet.
+    /// Bytes that were read and not used yet.
     rest: Vec<u8>,
     /// Whole frames may be in `rest`.
     fresh: bool,
     events: Vec<Event<T>>,
 }
 
-/// What may still be done in a turn.
+/// Remaining work of a turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     frames: usize,
     reads: u32,
 }
 
-/// How far reading went.
+/// Progress of a read.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// Something was read.
@@ -146,7 +148,7 @@ impl<T> Port<T> {
         }))
     }
 
-    /// What it has, for as long as nobody else is asked for anything.
+    /// Its interior, for as long as no other port is borrowed.
     pub(super) fn inside(&self) -> RefMut<'_, Inside<T>> {
         self.0.borrow_mut()
     }
@@ -156,7 +158,7 @@ impl<T> Port<T> {
         self.inside().flush();
     }
 
-    /// The owner's turn: remembers whom to wake.
+    /// The owner's turn: remembers the task to wake.
     pub(super) fn enter(&self, context: &Context<'_>) -> RefMut<'_, Inside<T>> {
         let mut inside = self.inside();
         if !inside
@@ -217,7 +219,7 @@ impl<T> Port<T> {
             return Poll::Ready(Ok(Progress::Yielded));
         }
         INPUT.with(|input| {
-            // Nobody lends it to anybody else: what follows reads no other port.
+            // No read is within another: the code below reads no other port.
             let Ok(mut input) = input.try_borrow_mut() else {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
@@ -231,7 +233,7 @@ impl<T> Port<T> {
                 if inside.connection.take_resumed() {
                     inbox.fresh |= !inbox.rest.is_empty();
                 } else if inside.connection.is_paused() {
-                    // Whoever lets it go on wakes the owner.
+                    // The task that lets it go on wakes the owner.
                     return Poll::Pending;
                 }
                 if std::mem::take(&mut inbox.fresh) {
@@ -325,7 +327,7 @@ impl<T> Port<T> {
 }
 
 impl<T> Inside<T> {
-    /// Whether something may be opened on it.
+    /// Returns true if a stream may be opened on it.
     pub(super) fn has_room(&mut self) -> bool {
         if self.connection.is_full() {
             self.flush();
@@ -354,7 +356,7 @@ impl<T> Inside<T> {
         Rc::as_ptr(&self.reader) as usize as u64
     }
 
-    /// Whether its reader leaves more waiting than it may.
+    /// Returns true if its reader leaves more waiting than its share.
     pub(super) fn is_over_budget(&self) -> bool {
         self.charged > 0 && self.reader.is_over()
     }
@@ -376,7 +378,7 @@ impl<T> Inside<T> {
         if self.over {
             return;
         }
-        // Whoever waits for the socket is the owner, and must stay so.
+        // A task that waits for the socket is the owner, and must stay so.
         if !self.blocked && !self.broken {
             let mut nobody = Context::from_waker(Waker::noop());
             match self.poll_write_out(&mut nobody) {

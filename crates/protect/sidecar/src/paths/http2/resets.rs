@@ -1,4 +1,4 @@
-//! How many requests a client may reset before their responses.
+//! Bound of the requests that a client may reset before their responses.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ const RESETS_AT_MOST: u32 = 200;
 /// A request reset later than this has held one of the connection's streams for that long, which bounds their number already.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// How many resets a connection has left. A client that sends requests and resets them at once makes us and the producer work
-/// without ever holding a stream (CVE-2023-44487, "rapid reset").
+/// Resets that a connection has left. A client that sends requests and resets them at once makes us
+/// and the producer work without ever holding a stream (CVE-2023-44487, "rapid reset").
 #[derive(Debug)]
 pub(crate) struct ResetAllowance(Cell<u32>);
 
@@ -30,7 +30,7 @@ impl ResetAllowance {
         self.0.set((self.0.get() + 1).min(RESETS_AT_MOST));
     }
 
-    /// Whether the client resets too many.
+    /// Returns true if the client resets too many.
     pub(super) fn is_exhausted(&self) -> bool {
         self.0.get() == 0
     }

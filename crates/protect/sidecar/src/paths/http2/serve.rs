@@ -23,11 +23,11 @@ use crate::life::drain::{Guard, Phase};
 use crate::metrics::Side;
 use crate::shared::Shared;
 
-/// How long draining waits for a client to show that it knows. A client that never reads between its requests (libcurl) would hold
-/// draining to its bound.
+/// Longest time that draining waits for a client to show that it knows. A client that never reads
+/// between its requests (libcurl) would hold draining to its bound.
 const ANSWERING: Duration = Duration::from_millis(250);
 
-/// How a client's connection ended that did not end well.
+/// Errors that end a client's connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Ended {
     /// The preface arrived, and nothing after it.
@@ -64,19 +64,19 @@ impl Ended {
     }
 }
 
-/// What becomes of a connection's requests.
+/// Handling of a connection's requests.
 pub(crate) struct Service<'a, R> {
-    /// What all connections share.
+    /// State that all connections share.
     pub(crate) shared: &'a Arc<Shared>,
-    /// Whose requests they are.
+    /// Direction of the requests.
     pub(crate) side: Side,
-    /// To whom is charged what waits for the client.
+    /// Reader that is charged for data waiting for the client.
     pub(crate) reader: Rc<Reader>,
     /// The route of each, or why it has none.
     pub(crate) route: R,
-    /// Who the client is, for those that requests go to.
+    /// The client as the targets of requests see it.
     pub(crate) caller: Caller,
-    /// Whether the first is the last.
+    /// True if the first request is the last.
     pub(crate) refuses: bool,
 }
 
@@ -159,7 +159,7 @@ where
     if let (Some(code), Err(ended)) = (code, &ended) {
         port.inside().connection.fail(code, &ended.to_string());
     }
-    // Nobody is left to answer: what is still under way is reset at the other end.
+    // No client is left to answer: requests still under way are reset at the other end.
     for exchange in port.end() {
         let carried = exchange.cancel(Code::CANCEL);
         if let Some(link) = carried {
@@ -170,7 +170,7 @@ where
     ended
 }
 
-/// What the task of a connection needs in its turns.
+/// State that the task of a connection needs in its turns.
 struct Session<'a, R> {
     service: &'a Service<'a, R>,
     port: &'a Rc<Consumer>,
@@ -256,7 +256,7 @@ where
                     self.touched.add(&link);
                 }
             }
-            // Of servers only.
+            // Event of servers only.
             Event::Unprocessed { .. } => {}
             Event::Moved { stream, bytes } => {
                 let carrier = {

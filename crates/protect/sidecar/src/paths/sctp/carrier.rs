@@ -1,4 +1,4 @@
-//! What is between two nodes: the frames of one association over a TLS connection.
+//! Carriers between two nodes: the frames of one association over a TLS connection.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -38,7 +38,7 @@ impl Lost {
 
 /// A protected connection to the peer's sidecar that carries one association.
 pub(crate) trait Carrier: Sized {
-    /// What it is to the association.
+    /// Its kind, for the association.
     const CARRIAGE: Carriage;
 
     /// Takes what the association has for the peer, as far as that goes; whether it took anything. An error says why it is lost.
@@ -67,7 +67,7 @@ pub(crate) trait Carrier: Sized {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether everything it took is on its way.
+    /// Returns true if everything it took is on its way.
     fn is_flushed(&self) -> bool;
 
     /// Sends what is left of the association's life, and closes the connection once the peer has it.
@@ -91,7 +91,7 @@ fn failed(error: &io::Error) -> Lost {
 }
 
 impl Channel {
-    /// Whether the peer says nothing more; what it says is not read.
+    /// Returns ready once the peer sends nothing more; data before that is not used.
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..ROUNDS {
             let said = with_scratch(|scratch| {
@@ -170,7 +170,7 @@ impl Carrier for Channel {
     }
 
     async fn goodbye(&mut self, association: &Association) {
-        // Whoever does not take it learns of the end by the connection's.
+        // A peer that does not take it learns of the end by the connection's.
         if self.write_all(association.output()).await.is_err() || self.shutdown().await.is_err() {
             return;
         }

@@ -40,7 +40,7 @@ pub(super) struct Carrying<C> {
     before: Option<Before<C>>,
     /// Ends the connection that is the carrier again after the next one has failed.
     returned: Option<Guard>,
-    /// How long after a failed attempt the next follows, where the carrier before works.
+    /// Delay between a failed attempt and the next, where the carrier before works.
     pause: Duration,
     /// When that is.
     dial_after: Option<Instant>,
@@ -51,7 +51,7 @@ pub(super) struct Carrying<C> {
     redial: Option<Redial>,
     /// The association with the function; none before it is begun and after it has ended.
     function: Option<FunctionSocket>,
-    /// Whether it is established.
+    /// True once it is established.
     established: bool,
     forward: Option<SocketAddr>,
     alarm: Alarm,

@@ -46,7 +46,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<Listener> {
     Ok(listener)
 }
 
-/// What the system said, without the place that the caller names again.
+/// The system's error, without the place that the caller names again.
 pub(crate) fn into_io(error: bartizan_host::Error) -> io::Error {
     match error {
         bartizan_host::Error::Io { source, .. } => source,
@@ -100,7 +100,7 @@ impl FunctionSocket {
         self.association.get_ref().streams()
     }
 
-    /// Whether the function has acknowledged everything that was sent.
+    /// Returns true if the function has acknowledged everything that was sent.
     pub(super) fn is_acknowledged(&self) -> bool {
         self.association.get_ref().is_acknowledged().unwrap_or(false)
     }
@@ -165,7 +165,7 @@ impl FunctionSocket {
         }
     }
 
-    /// What the function's association gives next, shown to `seen`.
+    /// Shows the next event of the function's association to `seen`.
     pub(super) fn poll_event<R>(
         &self,
         buffer: &mut Vec<u8>,
@@ -197,7 +197,7 @@ impl FunctionSocket {
     }
 }
 
-/// Where a message belongs, in the words of the frames.
+/// Stream, payload protocol and order of a message, in the terms of the frames.
 pub(super) fn delivery(stream: u16, payload_protocol: u32, ordering: Ordering) -> Delivery {
     Delivery {
         stream,

@@ -41,7 +41,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Of an association that is opened from here.
+    /// Streams of an association that is opened from here.
     pub(crate) fn new(channel: QuicChannel) -> Self {
         Self {
             accepting: accepting(&channel.connection),

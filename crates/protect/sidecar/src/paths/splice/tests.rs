@@ -39,7 +39,7 @@ async fn a_megabyte_passes_through_legs_that_hold_seven_bytes() {
         says.write_all(&body).await.unwrap();
         says.shutdown().await.unwrap();
     });
-    // The peer says back what it hears, so somebody must listen while the body is still being said.
+    // The peer echoes the body, so a task must read while the body is still being sent.
     let listener = tokio::spawn(async move {
         let mut back = Vec::new();
         hears.read_to_end(&mut back).await.unwrap();

@@ -243,7 +243,8 @@ fn put(wanted: &[Policy]) -> Result<(), Error> {
     }))
 }
 
-/// Whether any is installed, and how they differ from what they should be. A kernel without them lacks none.
+/// Returns true if any is installed, with their differences from the plan. A kernel without them
+/// lacks none.
 pub(super) fn differences(plan: &Plan) -> Result<(bool, Vec<String>), Error> {
     let Some(here) = listed()? else {
         return Ok((false, Vec::new()));

@@ -162,7 +162,7 @@ impl Fence {
             pass(peer, &plan.gateway.ports, SCTP);
         }
         if !self.rules.is_empty() {
-            // Where a rule leads that is not there yet, it leads nowhere.
+            // A rule that leads to a rule not there yet leads nowhere.
             self.rules.insert(0, rule(version, Rank::Behind));
         }
         // A rule is there once, and two unprotected_peers may have one network.
@@ -251,7 +251,7 @@ pub(super) fn remove() -> Result<(), Error> {
         .try_for_each(|version| Fence::default().put(version))
 }
 
-/// Whether anything is installed, and how it differs from what it should be.
+/// Returns true if any part is installed, with its differences from the plan.
 pub(super) fn differences(plan: &Plan) -> Result<(bool, Vec<String>), Error> {
     let (mut any, mut found) = (false, Vec::new());
     for version in Version::BOTH {

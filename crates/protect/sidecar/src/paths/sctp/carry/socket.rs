@@ -221,7 +221,7 @@ impl<C: Carrier> Carrying<C> {
     }
 }
 
-/// What was read from the function.
+/// Result of a read from the function.
 enum Seen {
     Message,
     Notification(Notification),
