@@ -74,13 +74,13 @@ pub(crate) struct Carriers {
 
 impl Carriers {
     /// # Errors
-    /// Where the system gives no thread.
+    /// Fails if the system gives no thread.
     pub(crate) fn tls(&self) -> io::Result<Handle> {
         Self::begin(&self.tls, "carrier-tls")
     }
 
     /// # Errors
-    /// Where the system gives no thread.
+    /// Fails if the system gives no thread.
     pub(crate) fn quic(&self) -> io::Result<Handle> {
         Self::begin(&self.quic, "carrier-quic")
     }

@@ -114,7 +114,8 @@ impl Sidecar {
     /// [`Sidecar::bind`] and [`Bound::serve`] in one, and like these within a [`tokio::runtime::LocalRuntime`].
     ///
     /// # Errors
-    /// Where the file, the certificates, the ledger or a port cannot be used; no port is left open then.
+    /// Fails if the file, the certificates, the ledger or a port cannot be used; no port is left
+    /// open then.
     pub async fn start(deployment: &Deployment, node: &str) -> Result<Running, Error> {
         Self::bind(deployment, node)?.serve()
     }
@@ -124,7 +125,7 @@ impl Sidecar {
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// Where the file, the certificates or a port cannot be used; no port is left open then.
+    /// Fails if the file, the certificates or a port cannot be used; no port is left open then.
     pub fn bind(deployment: &Deployment, node: &str) -> Result<Bound, Error> {
         Self::bind_with(deployment, node, &mut Sockets::default(), &Notify::default())
     }
@@ -181,7 +182,7 @@ impl Bound {
     /// one thread.
     ///
     /// # Errors
-    /// Where the ledger cannot be written, or the system gives no thread.
+    /// Fails if the ledger cannot be written, or the system gives no thread.
     pub fn serve(self) -> Result<Running, Error> {
         let Self {
             deployment,

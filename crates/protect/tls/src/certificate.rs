@@ -13,8 +13,8 @@ use crate::terms::names;
 
 /// A ledger keeps no more of a peer's chain than this; TLS bounds it to 64 KiB, which could hold hundreds.
 const LONGEST_CHAIN: usize = 10;
-/// Nor more names of one certificate, nor longer ones: every client can send a certificate of 64
-/// KiB, trusted or not.
+/// Largest number of names kept of one certificate; [`LONGEST_TEXT`] bounds each. Any peer can send
+/// a certificate of 64 KiB, trusted or not.
 const MOST_NAMES: usize = 32;
 const LONGEST_TEXT: usize = 256;
 

@@ -235,7 +235,7 @@ impl Credentials {
     /// Writes the newest lists to that file, where there is one.
     ///
     /// # Errors
-    /// Where it cannot be written: an older list is accepted after the next restart then.
+    /// Fails if it cannot be written: an older list is accepted after the next restart then.
     pub fn remember_lists(&self) -> Result<(), Error> {
         let place = self.known_lists().map(|file| file.display().to_string());
         self.lists.newest.save().map_err(|error| {

@@ -151,7 +151,7 @@ impl Endpoint {
     /// 30 ms, which would otherwise show in the first handshake.
     ///
     /// # Errors
-    /// Where the credentials cannot meet the policy of a peer's interface.
+    /// Fails if the credentials cannot meet the policy of a peer's interface.
     pub fn new(credentials: Credentials, peers: Vec<Peer>) -> Result<Self, Error> {
         Self::with_clock(credentials, peers, Arc::new(DefaultTimeProvider))
     }

@@ -23,7 +23,7 @@ use crate::{Error, scheme};
 /// not looked at.
 ///
 /// # Errors
-/// Where certificate and key, PEM, cannot be used.
+/// Fails if certificate and key, PEM, cannot be used.
 pub fn enrolment_server(certificate: &[u8], key: &[u8], root: &[u8]) -> Result<Arc<ServerConfig>, Error> {
     let credentials = Credentials::from_pem(certificate, key, root, None)?;
     let certified: CertifiedKey = credentials.own()[0].certified().as_ref().clone();

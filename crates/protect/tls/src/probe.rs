@@ -36,7 +36,7 @@ pub enum Answer {
 /// to protect anything.
 ///
 /// # Errors
-/// Where the stream fails or times out, or the policy cannot be offered.
+/// Fails if the stream fails or times out, or the policy cannot be offered.
 pub fn probe(
     stream: &mut (impl Read + Write),
     name: ServerName<'static>,

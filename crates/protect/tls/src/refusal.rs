@@ -34,7 +34,7 @@ pub struct Refused {
 pub enum PeerIdentity {
     /// The handshake was complete: it was refused for what was negotiated.
     Proven,
-    /// Every client could have caused the refusal, also with another's certificate.
+    /// Any party could have caused the refusal, also with another's certificate.
     Unproven,
 }
 

@@ -19,7 +19,7 @@ use crate::credentials::trusted_certificates;
 /// measuring, not for protecting.
 ///
 /// # Errors
-/// Where the file cannot be read or has no certificate that can be a root.
+/// Fails if the file cannot be read or has no certificate that can be a root.
 pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
     client(roots, b"h2")
 }
@@ -28,7 +28,7 @@ pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
 /// by ALPN, the server judged by its chain to these roots and by the name asked for, no certificate of our own.
 ///
 /// # Errors
-/// Where the file cannot be read or has no certificate that can be a root.
+/// Fails if the file cannot be read or has no certificate that can be a root.
 pub fn api_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
     client(roots, b"http/1.1")
 }
@@ -36,7 +36,7 @@ pub fn api_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
 /// The configuration for a client of an OpenTelemetry collector over HTTPS: that of [`api_server`].
 ///
 /// # Errors
-/// Where the file cannot be read or has no certificate that can be a root.
+/// Fails if the file cannot be read or has no certificate that can be a root.
 pub fn collector(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
     client(roots, b"http/1.1")
 }

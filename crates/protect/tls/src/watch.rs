@@ -65,7 +65,7 @@ impl Watch {
     /// [`Watch::failed`] explains.
     ///
     /// # Errors
-    /// Where the policy refuses what was negotiated: no byte of the application may pass then.
+    /// Fails if the policy refuses what was negotiated: no byte of the application may pass then.
     pub fn finish_client(&self, connection: &ClientConnection) -> Result<Established, Box<Refused>> {
         self.handshake.finish(connection)
     }
@@ -73,7 +73,8 @@ impl Watch {
     /// Judges a server's handshake that rustls has completed.
     ///
     /// # Errors
-    /// Where the policy of the peer refuses what was negotiated: no byte of the application may pass then.
+    /// Fails if the policy of the peer refuses what was negotiated: no byte of the application may
+    /// pass then.
     pub fn finish_server(&self, connection: &ServerConnection) -> Result<Established, Box<Refused>> {
         self.handshake.finish(connection)
     }

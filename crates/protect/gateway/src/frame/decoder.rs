@@ -74,7 +74,7 @@ impl Decoder {
     /// The next frame, or none until more is pushed.
     ///
     /// # Errors
-    /// What is not a frame. Nothing of the stream can be read any more then.
+    /// Bytes that are not a frame. Nothing of the stream can be read any more then.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, Malformed> {
         let Some((&[kind, flags, stream_high, stream_low, a, b, c, d], rest)) =
             self.buffer[self.read..].split_first_chunk::<HEADER>()

@@ -79,7 +79,7 @@ impl Connections {
                 break Some(permit);
             }
             if self.evict().await {
-                // No connection closes it.
+                // The semaphore is never closed.
                 break Arc::clone(&self.places).acquire_owned().await.ok();
             }
         };

@@ -194,7 +194,7 @@ impl State {
     }
 }
 
-/// Returns true if today's recordings stay secret, by the registry.
+/// Returns true if today's recordings with this group stay secret, by the registry.
 fn is_quantum_safe(code: u16) -> bool {
     group(NamedGroup(code)).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }

@@ -200,7 +200,7 @@ fn user_that_cannot_be_changed_to_is_a_failure() {
         Ok(place) => place,
         Err(output) => return assert!(output.status.success(), "{}", text(&output)),
     };
-    // Root cannot be a confined user; every other user cannot become another.
+    // A process of root must not stay root; one of another user cannot change its user.
     let user = if nix::unistd::geteuid().is_root() { "0" } else { "1" };
     let report = apply(&confinement(&place, Some(User::find(user).unwrap())));
     assert_eq!(report.failed().map(|step| step.name), Some("user"), "{report}");

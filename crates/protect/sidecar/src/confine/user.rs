@@ -27,7 +27,7 @@ impl User {
     /// Finds a user by its name or by its id, with the group of its entry or that behind a colon. Ids need no entry (as in a container).
     ///
     /// # Errors
-    /// Where the host knows no such name.
+    /// Fails if the host knows no such name.
     pub fn find(text: &str) -> Result<Self, UnknownUser> {
         if let Some((user, group)) = text.split_once(':') {
             let id = Self::find(user)?.id;

@@ -313,7 +313,7 @@ async fn connect(
         connect: Duration::ZERO,
         handshake: Duration::ZERO,
     };
-    // The peer's first flight shows that it answers; an end before it shows below.
+    // The peer's first flight shows that a sidecar answers; an end before it shows below.
     if timeout(shared.limits.connect, connecting.handshake_data())
         .await
         .is_err()

@@ -27,7 +27,7 @@ pub(crate) struct Sessions {
     open: Mutex<BTreeMap<u64, Weak<Session>>>,
 }
 
-/// Direction, interface and path of a connection, with its way of setup.
+/// Direction, interface, path and addresses of a connection, with the times of its setup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leg {
     pub(crate) direction: Direction,

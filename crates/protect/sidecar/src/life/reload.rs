@@ -27,7 +27,7 @@ impl Running {
     /// The others with requests under way go on; those kept open or ready are replaced. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// Where anything of it could not be started with: everything old stays in effect then.
+    /// Fails if anything of it could not be started with: everything old stays in effect then.
     pub fn reload(&self, deployment: &Deployment) -> Result<Reloaded, Error> {
         let reloaded = self.try_reload(deployment);
         let result = if reloaded.is_ok() { "done" } else { "refused" };

@@ -252,7 +252,7 @@ impl HandshakeThreads {
     /// Starts as many threads as there are workers, and the one for handshakes that can wait. They inherit what the calling thread is confined to.
     ///
     /// # Errors
-    /// Where the system gives no thread, no event loop or no other descriptor of a listener.
+    /// Fails if the system gives no thread, no event loop or no other descriptor of a listener.
     pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let failures = Arc::default();
         let (deferred, arriving) = unbounded_channel::<Deferred>();

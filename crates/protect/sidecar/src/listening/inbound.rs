@@ -37,7 +37,7 @@ pub(crate) struct Function {
     pub(crate) address: SocketAddr,
     /// Connections to it, on the `http2` path.
     pub(crate) pool: Rc<Pool>,
-    /// Choice of the header that names the peer in its requests.
+    /// Header that names the sending peer in requests, if any.
     caller: CallerHeader,
     /// The nodes that requests come from.
     consumers: RefCell<HashMap<NodeName, Consumer>>,

@@ -61,7 +61,7 @@ impl QuicListeners {
     /// Has the thread that carries associations serve these.
     ///
     /// # Errors
-    /// Where the system gives no thread or no event loop.
+    /// Fails if the system gives no thread or no event loop.
     pub(crate) fn start(shared: &Arc<Shared>, listeners: Vec<QuicListener>) -> Result<Self, Error> {
         let carriers = shared.carriers.quic().map_err(|source| Error::Thread { source })?;
         let serve = |listener: QuicListener| {

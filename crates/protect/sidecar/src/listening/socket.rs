@@ -30,7 +30,7 @@ fn prepare_any(socket: &socket2::Socket) -> io::Result<()> {
 /// A listening socket that another process has opened, as if it had been opened here.
 ///
 /// # Errors
-/// Where it is no listening socket of TCP.
+/// Fails if it is no listening socket of TCP.
 pub(crate) fn passed(descriptor: OwnedFd) -> io::Result<std::net::TcpListener> {
     let wrong = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
     let socket = socket2::Socket::from(descriptor);

@@ -9,7 +9,7 @@ pub enum Error {
     /// Configuration: the deployment file does not describe a transparent way in that would hold.
     #[error("{place}: {cause}")]
     Configuration {
-        /// Where, as a path of keys: `nodes.amf.sidecar.outbound`.
+        /// Place, as a path of keys: `nodes.amf.sidecar.outbound`.
         place: String,
         /// The fault in a sentence.
         cause: String,

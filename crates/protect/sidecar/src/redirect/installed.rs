@@ -127,7 +127,8 @@ impl Installed {
     /// go past the sidecar, then installs the fence.
     ///
     /// # Errors
-    /// Where `nft` or `ip` is missing, may not, or the kernel does not take the rules. Where that was `nft`, the tables are as they were.
+    /// Fails if `nft` or `ip` is missing or not permitted, or the kernel does not take the rules.
+    /// After a failure of `nft` the tables are as they were.
     pub fn install(&self) -> Result<Earlier, Error> {
         let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
         Table::install(&tables)?;
@@ -147,7 +148,7 @@ impl Installed {
         Ok(earlier)
     }
 
-    /// State of this network namespace, compared object by object with the plan. Where there is to
+    /// State of the rules in this network namespace, compared object by object with the plan. Where there is to
     /// be no fence, it is left out.
     ///
     /// # Errors
@@ -221,7 +222,7 @@ impl Installed {
     /// Has the guard answer, for this long, that the rules are what they should be; the sidecar asks for it.
     ///
     /// # Errors
-    /// Where there is no guard, or `nft` is missing or may not.
+    /// Fails if there is no guard, or `nft` is missing or is not permitted.
     pub fn confirm(&self, lasting: Duration) -> Result<(), Error> {
         if self.plan.probed.is_none() {
             return Ok(());
@@ -257,7 +258,7 @@ pub fn is_strict() -> Result<bool, Error> {
 /// Removes tables and, with the guard, the fence; what is not there is no error. It needs no file.
 ///
 /// # Errors
-/// Where `nft` or `ip` is missing or may not.
+/// Fails if `nft` or `ip` is missing or is not permitted.
 pub fn remove(tables: Tables) -> Result<(), Error> {
     // One transaction each: the guard goes only once the redirect is gone.
     Table::remove(REDIRECT)?;

@@ -58,7 +58,7 @@ pub(crate) fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) ->
 /// By itself it sees a table or its chain flushed or deleted; a single rule, address or route taken out where `redirect watch` runs.
 ///
 /// # Errors
-/// Where no answer could be had: no socket, no listener at `listener`.
+/// Fails if no answer could be had: no socket, no listener at `listener`.
 pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
     let redirect = answers(*REDIRECT_PROBE.ip(), REDIRECT_PROBE).await?;
     let through = answers(GUARD_PROBE_SOURCE, listener).await?;

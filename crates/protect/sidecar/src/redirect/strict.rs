@@ -9,7 +9,7 @@ use bartizan_host::nftables::{Listing, Table};
 use super::plan::Plan;
 use super::ruleset::STRICT;
 
-/// Number of addresses that were refused to remember, of each family, and for how long.
+/// Bounds of the memory of refused addresses, of each family: their number, and the time.
 const REMEMBERED: usize = 1024;
 const REMEMBERED_FOR: &str = "1d";
 const REFUSED: &str = "refused";
@@ -41,7 +41,7 @@ impl Listed {
             .iter()
             .filter(|interface| interface.between.contains(&node.name));
         // Over TCP no other protocol is the interface's own; IKE and ESP of a link that they protect are.
-        // What a gateway carries leaves as its TLS alone.
+        // SCTP that a gateway carries leaves as its TLS alone.
         let others = others.filter(|interface| interface.protection != Protection::Gateway);
         for interface in others.filter(|interface| !interface.kind.over_tcp() || interface.ipsec.is_some()) {
             let peers = interface.between.iter().filter(|name| **name != node.name);

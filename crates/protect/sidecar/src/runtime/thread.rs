@@ -27,7 +27,7 @@ impl Thread {
 /// inherits what the calling thread is confined to.
 ///
 /// # Errors
-/// Where the system gives no thread or no event loop.
+/// Fails if the system gives no thread or no event loop.
 pub(crate) fn spawn(name: &str, nicer: i32, open: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
     let cannot = |source| Error::Thread { source };
     let (ends, ended) = oneshot::channel::<()>();

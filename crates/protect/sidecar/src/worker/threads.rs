@@ -36,7 +36,7 @@ impl WorkerThreads {
     /// Starts a thread for each of `listeners`, of the workers from 1. They inherit what the calling thread is confined to.
     ///
     /// # Errors
-    /// Where the system gives no thread or no event loop.
+    /// Fails if the system gives no thread or no event loop.
     pub(crate) fn start(state: &Arc<State>, listeners: impl IntoIterator<Item = Listeners>) -> Result<Self, Error> {
         let started = listeners.into_iter().zip(1..).map(|(listeners, number)| {
             let state = Arc::clone(state);

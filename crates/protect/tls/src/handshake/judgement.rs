@@ -47,7 +47,7 @@ impl Handshake {
     }
 
     fn judge(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
-        // A client that completed a handshake with a certificate holds its key, or the secret of a
+        // A peer that completed a handshake with a certificate holds its key, or the secret of a
         // session that was begun with it.
         let identity = match connection.peer_certificates() {
             Some([_, ..]) if !connection.is_handshaking() => PeerIdentity::Proven,

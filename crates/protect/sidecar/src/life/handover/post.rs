@@ -49,7 +49,7 @@ impl Post {
     /// To be called once the ports are open, within a tokio runtime: of two sidecars of one node the second has failed by then.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// Fails if it cannot be made.
     pub fn make(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Socket {
             path: path.to_owned(),

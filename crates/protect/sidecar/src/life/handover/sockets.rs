@@ -24,7 +24,7 @@ impl Sockets {
     /// Takes a socket in, if it is one that a listener of the deployment file could be.
     ///
     /// # Errors
-    /// Where it is no listening socket of TCP.
+    /// Fails if it is no listening socket of TCP.
     pub(crate) fn add(&mut self, descriptor: OwnedFd, name: Option<String>) -> io::Result<()> {
         let listener = socket::passed(descriptor)?;
         self.held.push(Held {

@@ -27,7 +27,7 @@ const MOST: i32 = 4096;
 /// To be called once and before anything else is opened: the descriptors are this process's from then on.
 ///
 /// # Errors
-/// Where what is passed is no listening socket of TCP.
+/// Fails if what is passed is no listening socket of TCP.
 pub fn passed_by_systemd() -> Result<Sockets, Error> {
     let mut sockets = Sockets::default();
     // The variables are inherited by children they are not meant for.

@@ -219,7 +219,7 @@ impl<T> Port<T> {
             return Poll::Ready(Ok(Progress::Yielded));
         }
         INPUT.with(|input| {
-            // No read is within another: the code below reads no other port.
+            // The buffer is never borrowed twice: the code below reads no other port.
             let Ok(mut input) = input.try_borrow_mut() else {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
@@ -378,7 +378,7 @@ impl<T> Inside<T> {
         if self.over {
             return;
         }
-        // A task that waits for the socket is the owner, and must stay so.
+        // Only the owner waits for the socket, and its waker must stay registered.
         if !self.blocked && !self.broken {
             let mut nobody = Context::from_waker(Waker::noop());
             match self.poll_write_out(&mut nobody) {

@@ -91,7 +91,7 @@ fn failed(error: &io::Error) -> Lost {
 }
 
 impl Channel {
-    /// Returns ready once the peer sends nothing more; data before that is not used.
+    /// Returns ready once the peer sends nothing more. Data before that is dropped.
     fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..ROUNDS {
             let said = with_scratch(|scratch| {
