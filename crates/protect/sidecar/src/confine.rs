@@ -68,7 +68,7 @@ impl Confinement {
 /// [`Report::failed`] names one.
 #[must_use = "a step that failed leaves the process with more than it should have"]
 pub fn apply(confinement: &Confinement) -> Report {
-    // Other threads are counted before the process is confined: /proc cannot be read afterwards.
+    // Other threads are counted before the process is confined, while /proc is surely readable.
     let others = threads().saturating_sub(1);
     Report::new(vec![
         Step::new("bounding set", capabilities::empty_bounding_set()),

@@ -33,7 +33,7 @@ impl Frame {
     /// Appends the frame as it goes over the carrier.
     ///
     /// # Panics
-    /// Fails if a fragment has more than [`FRAGMENT`] octets: a fault of the caller.
+    /// Panics if a fragment has more than [`FRAGMENT`] octets: a fault of the caller.
     pub fn encode(&self, to: &mut Vec<u8>) {
         match self {
             Self::Open {

@@ -148,11 +148,11 @@ impl Installed {
         Ok(earlier)
     }
 
-    /// State of the rules in this network namespace, compared object by object with the plan. Where there is to
-    /// be no fence, it is left out.
+    /// State of the rules in this network namespace, compared object by object with the plan.
+    /// If there is to be no fence, it is left out.
     ///
     /// # Errors
-    /// `nft` or `ip` is missing, is not permitted, or prints text that cannot be read.
+    /// Fails if `nft` or `ip` is missing, is not permitted, or prints text that cannot be read.
     pub fn state(&self) -> Result<Vec<(Part, RuleState)>, Error> {
         let mut found = self.of_tables()?;
         found.extend(self.of_fence()?);
@@ -250,7 +250,7 @@ impl Installed {
 /// Returns true if the strict table is installed.
 ///
 /// # Errors
-/// `nft` is missing or is not permitted.
+/// Fails if `nft` is missing or is not permitted.
 pub fn is_strict() -> Result<bool, Error> {
     Ok(Table::listed(STRICT)?.is_some())
 }

@@ -40,7 +40,7 @@ impl Predecessor {
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// The process that listens there does not hand over, or is not trusted.
+/// Fails if the process that listens there does not hand over, or is not trusted.
 pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets, Post, Predecessor)>, Error> {
     let failed = |source| Error::Socket {
         path: path.to_owned(),
