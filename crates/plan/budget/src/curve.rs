@@ -33,9 +33,9 @@ pub enum CurveError {
         "a frame of {size} bytes: the curve of {source_name} ends at {last} bytes, and nothing says how it goes on"
     )]
     Beyond {
-        /// What was asked for.
+        /// Requested frame size, in bytes.
         size: u64,
-        /// Where the curve ends.
+        /// Largest size on the curve, in bytes.
         last: u64,
         /// Which curve.
         source_name: String,
@@ -45,7 +45,7 @@ pub enum CurveError {
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Fault in the curve.
         cause: String,
     },
     /// A quantity out of bounds.
@@ -146,7 +146,7 @@ impl DelayCurve {
         &self.points
     }
 
-    /// Where it comes from.
+    /// Origin of the measured points.
     #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::queue::{self, Service};
 use crate::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share, UnitError};
 
-/// How fast light travels in fibre, in metres per second: 5 us per km, as O-RAN WG4 (CUS annex B) and Groen et al. 2024 (section 2.3) take it.
-/// Real fibre has 4.9.
+/// Speed of light in fibre, in metres per second. It is 5 us per km, as O-RAN WG4 (CUS annex B) and
+/// Groen et al. 2024 (section 2.3) take it. Real fibre has 4.9.
 pub const IN_FIBRE: f64 = 2e8;
 
 /// The four parts of a delay.
@@ -18,7 +18,7 @@ pub struct Delay {
     pub propagation_us: Microseconds,
     /// Putting bits onto the link.
     pub transmission_us: Microseconds,
-    /// What both ends do, encryption and decryption included.
+    /// Processing delay of both ends, including encryption and decryption.
     pub processing_us: Microseconds,
 }
 
@@ -39,7 +39,7 @@ pub struct Link {
     pub distance: Metres,
     /// The share of the rate that other traffic takes, without protection.
     pub load: Share,
-    /// How sizes of that traffic are distributed.
+    /// Distribution of that traffic's packet sizes.
     pub service: Service,
 }
 

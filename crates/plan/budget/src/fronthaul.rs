@@ -14,7 +14,7 @@ use crate::delay::{self, Delay, Link};
 use crate::overhead::{IpVersion, OverheadError, Protection};
 use crate::unit::{Bytes, Microseconds, UnitError};
 
-/// How a fronthaul is protected, strongest first.
+/// Fronthaul protection modes, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// What a frame needs to be processed in each mode, both ends together; a mode that nothing was measured of is absent.
+/// Processing time of a frame by mode, both ends together. Modes without a measurement are absent.
 #[derive(Debug, Clone, Serialize)]
 pub struct Processing {
     /// With MACsec that encrypts.
@@ -97,7 +97,7 @@ pub struct ModeDelay {
     pub sent: Bytes,
     /// Its parts.
     pub delay: Delay,
-    /// Where the processing delay comes from.
+    /// Origin of the processing delay.
     pub processing_from: Source,
 }
 

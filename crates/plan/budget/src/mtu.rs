@@ -1,4 +1,4 @@
-//! What fits into a packet, in how many a handshake goes, and how many round trips that takes.
+//! Packet capacity, fragments per handshake, and round trips per handshake.
 
 mod fragments;
 mod ike;

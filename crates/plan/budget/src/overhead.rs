@@ -1,4 +1,4 @@
-//! What protection adds to every packet, part by part, from the registry's sizes.
+//! Bytes that protection adds to every packet, part by part, from the registry's sizes.
 //!
 //! A protection takes what it protects (an IP packet, an Ethernet frame, bytes of an application) and gives its parts on the wire. Nothing is
 //! estimated: the sums are compared with frames of real kernels and daemons in `tests/captured.rs`.
@@ -45,11 +45,11 @@ impl IpVersion {
     }
 }
 
-/// What a part of a packet is there for.
+/// Purpose of a part of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// What was there before protection.
+    /// Unprotected content.
     Payload,
     /// A header, a trailer or a check value.
     Added,
@@ -60,11 +60,11 @@ pub enum Role {
 /// One part of a packet, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// What it is.
+    /// Name of the part.
     pub name: Cow<'static, str>,
-    /// How many bytes it has.
+    /// Size of the part.
     pub bytes: Bytes,
-    /// What it is there for.
+    /// Purpose of the part.
     pub role: Role,
     /// Document and section that define its size.
     pub document: Cow<'static, str>,
@@ -151,7 +151,7 @@ pub enum OverheadError {
         given: u64,
         /// Bytes of its headers.
         least: u64,
-        /// What has those headers.
+        /// Protection with those headers.
         what: &'static str,
     },
     /// It is larger than a packet of its kind can be.
@@ -161,7 +161,7 @@ pub enum OverheadError {
         given: u64,
         /// Bytes at most.
         most: u64,
-        /// What is limited.
+        /// Limited quantity.
         what: &'static str,
     },
 }

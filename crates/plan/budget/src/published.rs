@@ -1,4 +1,5 @@
-//! What Groen et al. 2024 (*Securing O-RAN Open Interfaces*) print of delay, overhead and size, next to what the formulas of this crate give.
+//! Delay, overhead and size printed by Groen et al. 2024 (*Securing O-RAN Open Interfaces*), next
+//! to the results of this crate's formulas.
 //!
 //! Values are those of the paper's text and tables; none is read off a picture. Where a printed value cannot be right, a sentence says why.
 
@@ -25,7 +26,7 @@ pub const TITLE: &str = "Securing O-RAN Open Interfaces";
 /// Its authors.
 pub const AUTHORS: &str = "Joshua Groen, Salvatore D'Oro, Utku Demir, Leonardo Bonati, Davide Villa, Michele Polese, Tommaso Melodia, Kaushik Chowdhury";
 
-/// How a printed value and the computed one stand to each other.
+/// Relation of a printed value to the computed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is", content = "why")]
 pub enum Verdict {
@@ -42,17 +43,17 @@ pub enum Verdict {
 /// One printed value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Value {
-    /// What it is.
+    /// Name of the quantity.
     pub what: String,
-    /// Where it is printed.
+    /// Place in the paper.
     pub source: Source,
     /// As printed.
     pub printed: f64,
-    /// What the formulas give, where they give anything.
+    /// Result of the formulas, if they give one.
     pub computed: Option<f64>,
     /// Unit of both.
     pub unit: &'static str,
-    /// How they stand to each other.
+    /// Relation of the printed value to the computed one.
     pub verdict: Verdict,
 }
 
@@ -144,7 +145,7 @@ pub fn table_1() -> Result<Vec<Value>, PublishedError> {
     let least_ssh = Header::SSH_LENGTHS.bytes + Header::SSH_PADDING_LEAST.bytes + Header::SSH_GCM_TAG.bytes;
     // A SACK of 48 bytes fills ESP's four bytes with two of padding: the least of GCM is without.
     let least_gcm = added("esp:aes256gcm16")? - 2.0;
-    // Of CBC, a packet of 46 bytes and the trailer fill three blocks.
+    // With CBC, a packet of 46 bytes and the trailer fill three blocks.
     let least_cbc = {
         let protection: Protection = "esp:aes256-sha256".parse()?;
         let of = protection.frame(Bytes::from(60_u32), IpVersion::V4)?;
@@ -326,7 +327,8 @@ pub fn table_4() -> Vec<Table4Cell> {
     .collect()
 }
 
-/// What MACsec adds to processing, by size: the two values that section 5.1 prints for each mode, and a straight line between.
+/// Returns the processing delay that MACsec adds, by size: the two values that section 5.1 prints
+/// for each mode, and a straight line between.
 ///
 /// "Small packets" is taken as the least Ethernet frame. Figure 11 has the points between; they stand in no text.
 pub fn macsec_added(mode: Mode) -> Result<DelayCurve, PublishedError> {

@@ -1,10 +1,10 @@
-//! How long a packet waits for others before it is sent.
+//! Queueing delay of a packet before it is sent.
 
 use serde::Serialize;
 
 use crate::unit::{Microseconds, Share, UnitError};
 
-/// How long packets take to be served.
+/// Distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {

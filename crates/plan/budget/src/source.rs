@@ -1,11 +1,11 @@
-//! Where a number comes from: no result leaves this crate without it.
+//! Origin of a number: every result of this crate has one.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
 
-/// What kind of thing vouches for a number.
+/// Kind of evidence for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -23,10 +23,10 @@ pub enum Origin {
     Formula,
 }
 
-/// Where a number comes from.
+/// Origin of a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Source {
-    /// What kind of thing vouches for it.
+    /// Kind of evidence.
     pub origin: Origin,
     /// Its name: `RFC 4303`, `Groen et al. 2024`, the path of a record.
     pub name: Cow<'static, str>,
@@ -104,7 +104,7 @@ impl fmt::Display for Source {
 pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// Origin of the value.
     pub source: Source,
 }
 

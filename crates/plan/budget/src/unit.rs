@@ -14,9 +14,9 @@ pub enum UnitError {
     /// It lies outside of what makes sense.
     #[error("{quantity} of {given}{}: it is between {least} and {most}{}{}", behind(.unit), behind(.unit), reason(.why))]
     OutOfBounds {
-        /// What was asked for, such as `distance`.
+        /// Requested quantity, such as `distance`.
         quantity: &'static str,
-        /// What was given.
+        /// Given number.
         given: f64,
         /// The unit of all three numbers.
         unit: &'static str,
@@ -30,11 +30,11 @@ pub enum UnitError {
     /// It is not a number with a unit that is known.
     #[error("`{text}` is no {quantity}: write a number and its unit, such as {example}; units are {units}")]
     NotRead {
-        /// What was asked for.
+        /// Requested quantity.
         quantity: &'static str,
-        /// What was given.
+        /// Given text.
         text: String,
-        /// What would do.
+        /// Valid example.
         example: &'static str,
         /// All units.
         units: String,
@@ -57,7 +57,7 @@ fn reason(why: &str) -> String {
     }
 }
 
-/// What is known of a quantity: how it is written and what bounds it.
+/// Properties of a quantity: notation and bounds.
 trait Quantity: Sized + Copy {
     const NAME: &'static str;
     /// Symbol of the unit the value is kept in.
@@ -138,7 +138,7 @@ macro_rules! quantity {
                 bounded::<Self>(value).map(Self)
             }
 
-            /// How many units.
+            /// Number of units.
             #[must_use]
             pub const fn value(self) -> f64 {
                 self.0
@@ -195,18 +195,18 @@ impl Microseconds {
     /// No time.
     pub const ZERO: Self = Self(0.0);
 
-    /// Of this many seconds.
+    /// Builds the quantity from seconds.
     pub fn from_seconds(seconds: f64) -> Result<Self, UnitError> {
         Self::new(seconds * 1e6)
     }
 
-    /// How many seconds.
+    /// Duration in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 / 1e6
     }
 
-    /// How much longer than another: nothing where it is shorter.
+    /// Excess over another duration; zero if shorter.
     #[must_use]
     pub fn beyond(self, other: Self) -> Self {
         Self((self.0 - other.0).max(0.0))
@@ -270,19 +270,19 @@ impl Bytes {
         bounded::<Self>(bytes as f64).map(|_| Self(bytes))
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// How many bits.
+    /// Number of bits.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 
-    /// How much more than another: nothing where it is less.
+    /// Excess over another size; zero if smaller.
     #[must_use]
     pub const fn beyond(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a unit tolerates, in microseconds of transport.
+/// Transport delay that a unit tolerates, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Category {
     /// Its letter.
@@ -57,7 +57,8 @@ pub const O_RU: [Category; 12] = [
 pub enum Limit {
     /// The best that units of these categories can do: high end of the O-DU less low end of the O-RU (annex B, table B.2-3; table 4 of Groen et al. 2024).
     Best,
-    /// What any units of these categories do: low end of the O-DU less high end of the O-RU (annex B, table B.2-2).
+    /// Limit that any units of these categories keep: low end of the O-DU less high end of the O-RU
+    /// (annex B, table B.2-2).
     Guaranteed,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::overhead::IpVersion;
 use crate::unit::Bytes;
 
-/// How pieces are filled.
+/// Strategy for filling fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filling {
@@ -41,7 +41,7 @@ impl Fragments {
         })
     }
 
-    /// How many.
+    /// Number of fragments.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count

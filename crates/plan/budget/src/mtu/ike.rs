@@ -17,7 +17,7 @@ pub struct IkeHandshake {
     /// The signature of both ends.
     #[serde(serialize_with = "scheme_name")]
     pub scheme: &'static Signature,
-    /// What each end sends.
+    /// Certificates that each end sends.
     pub certificates: Certificates,
     /// Bytes of IP packet above which a message goes in IKE fragments (strongSwan's `fragment_size`, by default 1280); none where IKE fragmentation is off.
     pub fragment_size: Option<Bytes>,
@@ -70,11 +70,13 @@ pub struct Exchange {
     pub response: Message,
 }
 
-/// What strongSwan 6.1.0 puts into IKE_SA_INIT without the key exchange data, with one proposal, as captured: header, SA, nonce, NAT detection, notifications.
+/// Size of strongSwan 6.1.0's IKE_SA_INIT without key exchange data, with one proposal, as
+/// captured: header, SA, nonce, NAT detection, notifications.
 const INIT_REQUEST: u16 = 200;
 /// The same of the response, with its certificate request.
 const INIT_RESPONSE: u16 = 233;
-/// What additional key exchanges add to it: the notification INTERMEDIATE_EXCHANGE_SUPPORTED, and a transform each.
+/// Bytes that additional key exchanges add: the INTERMEDIATE_EXCHANGE_SUPPORTED notification, and
+/// one transform each.
 const INTERMEDIATE_SUPPORTED: u16 = 8;
 const ADDITIONAL_TRANSFORM: u16 = 8;
 /// An encrypted message without its payloads with AES-GCM: header 28, payload header 4, vector 8, pad length 1, check value 16 (RFC 7296, section 3.14; RFC 5282).

@@ -1,4 +1,4 @@
-//! What is left of a link's MTU inside protections that are nested.
+//! Remaining MTU of a link inside nested protections.
 
 use bartizan_registry::{IP_PACKET_MOST, IPV4_MTU_LEAST};
 use thiserror::Error;

@@ -28,7 +28,8 @@ pub fn segment(mtu: Bytes, version: IpVersion) -> Option<Bytes> {
     (room > Bytes::ZERO).then_some(room)
 }
 
-/// How a flight goes over TCP on a fresh connection: the initial window of RFC 6928, doubled with every round (slow start, RFC 5681). None above 64 rounds.
+/// Returns the flight of this many bytes over a fresh TCP connection: the initial window of RFC
+/// 6928, doubled with every round (slow start, RFC 5681). None above 64 rounds.
 ///
 /// No loss, no delayed acknowledgement that holds the window down, a receive window that is wide enough.
 #[must_use]

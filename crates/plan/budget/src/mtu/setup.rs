@@ -1,4 +1,4 @@
-//! How likely a set-up ends within a deadline where packets are lost.
+//! Probability that a set-up ends within a deadline under packet loss.
 
 use bartizan_stats::Random;
 use serde::Serialize;
@@ -12,9 +12,9 @@ pub struct Retransmission {
     pub first_us: Microseconds,
     /// By how much each wait is longer than the one before.
     pub factor: f64,
-    /// How often it sends again before it gives up.
+    /// Retransmissions before the sender gives up.
     pub tries: u32,
-    /// What no wait passes, where there is such a limit.
+    /// Upper bound of each wait, if any.
     pub most_us: Option<Microseconds>,
 }
 
@@ -32,7 +32,7 @@ impl Retransmission {
     /// QUIC before it has a sample: 333 ms and four times half of it (RFC 9002, sections 6.2.1 and 6.2.2), doubled.
     pub const QUIC_PTO_FIRST: f64 = 999e3;
 
-    /// Of these three numbers.
+    /// Builds a timer from first wait (microseconds), factor and number of tries.
     pub fn new((first_us, factor, tries): (f64, f64, u32)) -> Result<Self, UnitError> {
         let bound = |what, given, least, most, unit| {
             if (least..=most).contains(&given) {
@@ -108,7 +108,7 @@ pub struct SetUp {
     pub round_trip_us: Microseconds,
 }
 
-/// How likely, and how long.
+/// Probability of completion, and its delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Within {
     /// The share of trials that ended in time.
@@ -121,7 +121,7 @@ pub struct Within {
     pub median_us: Option<Microseconds>,
     /// The 99th percentile; none where one in a hundred was given up.
     pub p99_us: Option<Microseconds>,
-    /// How many trials.
+    /// Number of trials.
     pub trials: u32,
     /// The seed that repeats them.
     pub seed: u64,
@@ -200,7 +200,7 @@ impl Chance {
         (self.random.below(STEPS) as f64) < self.loss * STEPS as f64
     }
 
-    /// How many of so many packets are lost.
+    /// Draws the number of packets lost out of `packets`.
     fn losses(&mut self, packets: u32) -> u32 {
         (0..packets).filter(|_| self.lost()).count() as u32
     }
@@ -267,7 +267,7 @@ impl Leg {
 }
 
 impl Chance {
-    /// Of so many packets, the first of which has met its chance already.
+    /// Draws the number of packets lost; the first packet's fate is already known.
     fn losses_of(&mut self, packets: u32, first_arrived: bool) -> u32 {
         u32::from(!first_arrived) + self.losses(packets - 1)
     }

@@ -7,10 +7,10 @@ use crate::Source;
 use crate::overhead::{OverheadError, Tls};
 use crate::unit::Bytes;
 
-/// What an end sends to prove who it is.
+/// Certificates and signature by which an end authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Certificates {
-    /// How many it sends, the leaf included; the root is not sent.
+    /// Certificates sent, including the leaf. The root is not sent.
     pub chain: u8,
     /// Bytes of each that are neither key nor signature: names, dates, extensions, DER.
     pub extra: Bytes,
@@ -20,7 +20,7 @@ impl Certificates {
     /// Bytes of a certificate of `bartizan ca` with one DNS name that are neither its ML-DSA key nor the signature on it, as captured (5632 - 1952 - 3309).
     pub const CAPTURED_EXTRA: u16 = 371;
 
-    /// Where [`Self::CAPTURED_EXTRA`] was seen.
+    /// Source of [`Self::CAPTURED_EXTRA`].
     #[must_use]
     pub fn captured() -> Source {
         Source::record(
@@ -45,7 +45,7 @@ pub struct TlsHandshake {
     /// The scheme of certificates and of CertificateVerify.
     #[serde(serialize_with = "scheme_name")]
     pub scheme: &'static Signature,
-    /// What each end sends.
+    /// Certificates that each end sends.
     pub certificates: Certificates,
 }
 
@@ -90,7 +90,7 @@ impl TlsHandshake {
         Ok(Some(hello + Bytes::from(CHANGE_CIPHER_SPEC) + encrypted))
     }
 
-    /// What the client sends behind that: certificate, proof, Finished.
+    /// Size of the client's second flight: certificate, proof, Finished.
     pub fn client_flight(&self) -> Result<Option<Bytes>, OverheadError> {
         let Some(proof) = self.proof() else { return Ok(None) };
         Ok(Some(Bytes::from(CHANGE_CIPHER_SPEC) + self.records(proof)?))

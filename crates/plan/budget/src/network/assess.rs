@@ -14,7 +14,7 @@ use super::concern::{Concern, Rule, Severity};
 use super::requirement::{Requirement, Use, requirement};
 use super::role::{EXPECTED, joins, role};
 
-/// What a file gives a link, against whom.
+/// Protection that a file gives a link, and the attacks it resists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Given {
@@ -39,12 +39,12 @@ pub struct Link {
     pub interface: &'static str,
     /// Its two nodes.
     pub between: [String; 2],
-    /// What they are.
+    /// Network functions of the two ends.
     pub functions: [String; 2],
-    /// What the file protects it with.
+    /// Protection that the file configures.
     #[serde(serialize_with = "protection_name")]
     pub protection: Protection,
-    /// What is asked of it.
+    /// Requirement on this interface.
     pub requirement: &'static Requirement,
     /// Confidentiality, integrity, authentication, replay protection, as far as the file gives them.
     pub gives: [bool; 4],
@@ -65,7 +65,7 @@ fn protection_name<S: Serializer>(protection: &Protection, serializer: S) -> Res
 pub struct Assessment {
     /// Its links, in the order of the file.
     pub links: Vec<Link>,
-    /// What is wrong, the worst first.
+    /// Concerns about the link, worst first.
     pub concerns: Vec<Concern>,
 }
 
@@ -293,7 +293,7 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
     concerns
 }
 
-/// What a quantum computer does to it.
+/// Returns the concerns that a quantum computer causes.
 fn quantum(link: &Link) -> Vec<Concern> {
     let concern = |rule, severity, finding: &str, hint: &str| Concern {
         rule,

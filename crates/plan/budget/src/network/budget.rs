@@ -1,4 +1,4 @@
-//! How long an interface may take, and how long it is predicted to.
+//! Delay budget and predicted delay of an interface.
 
 use bartizan_deployment::{Confidentiality, Interface, InterfaceKind, Mode as EspMode, Protection as With};
 use bartizan_registry::Header;
@@ -11,7 +11,7 @@ use crate::published;
 use crate::queue::Service;
 use crate::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
 
-/// Whether the text that a figure is from was read.
+/// Access to the text that a figure is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
@@ -21,20 +21,20 @@ pub enum Reading {
     AsCited,
 }
 
-/// What an interface may take.
+/// Delay budget of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Budget {
     /// One way, for a packet; none where nothing was found.
     pub packet_us: Option<f64>,
     /// For a set-up, before what waits for it gives up.
     pub set_up_us: Option<f64>,
-    /// What the budget is.
+    /// Quantity that the budget limits.
     pub what: &'static str,
     /// Why it has no figure for a packet, or for a set-up; empty where it has both.
     pub without: &'static str,
     /// Document and clause.
     pub source: &'static str,
-    /// Whether that text was read.
+    /// Access to the text that the figure is from.
     pub reading: Reading,
 }
 
@@ -52,9 +52,9 @@ impl Budget {
 /// The widest limit of a fronthaul pair that is not of category A, in microseconds (O-RAN.WG4.CUS, annex B): B with O.
 const FRONTHAUL_WIDEST: f64 = 399.0;
 
-/// Of control: what stands between a request and its answer is bounded by the timer that waits for it, not packet by packet.
+/// Control traffic: the timer that waits for an answer bounds the delay, not a limit per packet.
 const NO_PACKET: &str = "no text within reach has a figure for a packet";
-/// Of user data: an SA that is not there yet loses packets.
+/// User data: packets are lost while no SA exists.
 const NO_SET_UP: &str = "nothing waits for a set-up: packets are lost until keys are there";
 
 /// The budget of an interface.
@@ -179,12 +179,12 @@ pub const fn budget_of(kind: InterfaceKind) -> Budget {
     }
 }
 
-/// How long a UE waits for its registration, and for its PDU session.
+/// Timers of a UE for its registration and its PDU session, in microseconds.
 const T3510: f64 = 15e6;
 const T3580: f64 = 16e6;
 /// The core's part of the packet delay budget of 5QIs that are not delay-critical.
 const CORE_PACKET: f64 = 20e3;
-/// What functional split option 2, that between CU and DU, tolerates one way.
+/// One-way delay that functional split option 2 (between CU and DU) tolerates, in microseconds.
 const MIDHAUL_PACKET: f64 = 10e3;
 /// From the first INIT until an association is given up: RTO.Initial of 1 s, doubled to RTO.Max of 60 s, Max.Init.Retransmits of 8.
 const SCTP_GIVES_UP: f64 = 243e6;
@@ -198,24 +198,25 @@ pub struct Conditions {
     pub rate: BitsPerSecond,
 }
 
-/// What is predicted of a link.
+/// Predicted delay of a link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
-    /// What it may take.
+    /// Budget of the link.
     pub budget: Budget,
     /// Bytes of the frame that it is predicted for, unprotected and as sent.
     pub frame: [Bytes; 2],
     /// Propagation and transmission, one way.
     pub path_us: f64,
-    /// What protection adds to processing, both ends.
+    /// Processing delay that protection adds, both ends, in microseconds.
     pub added_us: f64,
-    /// Where that comes from.
+    /// Origin of the added delay.
     pub added_from: &'static str,
     /// Round trips of a set-up; none where they were not counted (MACsec).
     pub round_trips: Option<u32>,
     /// They, over this path, without time to compute.
     pub set_up_us: Option<f64>,
-    /// Of a fronthaul: pairs of delay categories whose best limit (CUS, annex B, table B.2-3) the frame keeps, and how many there are.
+    /// Fronthaul only. Pairs of delay categories whose best limit (CUS, annex B, table B.2-3) the
+    /// frame keeps, and the number of all pairs.
     pub category_pairs: Option<[usize; 2]>,
 }
 
@@ -225,7 +226,7 @@ const LONG_E2: u16 = 1425;
 const FULL: u16 = 1500;
 
 impl Conditions {
-    /// What is predicted of a link: the largest frame it is known to carry, over this path.
+    /// Predicts the delay of a link: the largest frame it is known to carry, over this path.
     ///
     /// Processing is what was measured: of ESP at most 50 us for packets up to 1500 bytes (Groen et al. 2024, section 4.2), of MACsec the published curve, of a sidecar what `bench`
     /// measured on one core. Another machine needs other time.
@@ -316,7 +317,8 @@ impl Conditions {
     }
 }
 
-/// How many pairs of delay categories allow a frame this long at best, and how many pairs there are.
+/// Number of delay category pairs whose best limit allows a frame this long, and the number of all
+/// pairs.
 fn pairs_within(packet_us: f64) -> [usize; 2] {
     let pairs = O_RU
         .iter()
@@ -332,7 +334,7 @@ impl Predicted {
         self.path_us + self.added_us
     }
 
-    /// What passes its budget, in words.
+    /// Describes the exceeded limits of the budget.
     #[must_use]
     pub fn passed(&self) -> Option<String> {
         let packet = self.budget.packet_us.filter(|most| self.packet_us() > *most);

@@ -1,17 +1,18 @@
-//! What is wrong with a link, by a rule that has a name.
+//! Concerns about a link, each by a named rule.
 
 use bartizan_registry::{Asked, Subject, asked};
 use serde::Serialize;
 
-/// How much it matters.
+/// Severity of a concern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Whoever is on the path reads or changes it today, or a requirement is not met.
+    /// An attacker on the path reads or changes it today, or a requirement is not met.
     High,
-    /// Who records today reads it with a quantum computer; or a budget is passed.
+    /// An attacker who records today reads it later with a quantum computer; or a budget is
+    /// exceeded.
     Medium,
-    /// Who has a quantum computer later forges it; or a point to check.
+    /// An attacker with a quantum computer forges it later; or a point to check.
     Low,
 }
 
@@ -27,9 +28,9 @@ pub enum Rule {
     WrongEnds,
     /// Two nodes that the standards join by an interface have none in the file.
     Missing,
-    /// What is recorded is read with a quantum computer.
+    /// Recorded traffic is readable with a quantum computer.
     Recording,
-    /// Who has a quantum computer forges an end.
+    /// An attacker with a quantum computer forges an end.
     Forgery,
     /// The predicted delay passes the budget.
     Budget,
@@ -72,13 +73,13 @@ impl Rule {
         }
     }
 
-    /// What each of them asks for.
+    /// Requirements of the frameworks about this rule.
     #[must_use]
     pub fn asked(self) -> Vec<Asked> {
         self.subject().into_iter().flat_map(asked).collect()
     }
 
-    /// What it says, in a sentence.
+    /// One-sentence description of the rule.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -100,13 +101,13 @@ impl Rule {
 pub struct Concern {
     /// By which rule.
     pub rule: Rule,
-    /// How much it matters.
+    /// Severity of the concern.
     pub severity: Severity,
-    /// What it is about: `E2 cu -- ric`.
+    /// Subject of the concern: `E2 cu -- ric`.
     pub about: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub finding: String,
-    /// What to do.
+    /// Remedy for the operator.
     pub hint: String,
     /// Document and clause, or the source of a prediction.
     pub source: String,

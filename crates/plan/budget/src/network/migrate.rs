@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use super::assess::{Given, Link};
 
-/// What is open on a link today.
+/// Exposure of a link today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exposure {
-    /// Whoever is on the path reads it today.
+    /// An attacker on the path reads it today.
     Readable,
-    /// Who records it reads it with a quantum computer.
+    /// An attacker who records it reads it later with a quantum computer.
     Recordable,
-    /// Nobody knows: what protects it is not looked at.
+    /// Unknown: its protection is not examined.
     Unknown,
     /// Its ends can be forged with a quantum computer; what is recorded stays closed.
     Forgeable,
@@ -24,9 +24,9 @@ pub enum Exposure {
 pub struct Move {
     /// Which link: `E2 cu -- ric`.
     pub about: String,
-    /// What is open on it.
+    /// Exposure of the link.
     pub exposure: Exposure,
-    /// What to write.
+    /// Change to make in the deployment.
     pub step: String,
     /// Why at this place.
     pub reason: String,
@@ -45,7 +45,8 @@ impl Exposure {
     }
 }
 
-/// Where packets of an interface go: beyond the operator, over transport between sites, or within a data centre. What others can reach comes first.
+/// Rank of an interface's reach: beyond the operator, over transport between sites, or within a
+/// data centre. Interfaces within reach of outsiders come first.
 fn reach(kind: InterfaceKind) -> (u8, &'static str) {
     match kind {
         InterfaceKind::N32 => (0, "it leaves the operator's network"),
@@ -67,7 +68,7 @@ fn reach(kind: InterfaceKind) -> (u8, &'static str) {
     }
 }
 
-/// What it costs to move it: a line of the file, a sidecar, or an IKE daemon or MACsec.
+/// Rank of the effort to move a link: a line of the file, a sidecar, or an IKE daemon or MACsec.
 fn cost(link: &Link) -> (u8, String, &'static str) {
     let with = link.requirement.met_by.first().copied().unwrap_or(Protection::Ipsec);
     match (link.protection, with) {
@@ -104,7 +105,8 @@ fn cost(link: &Link) -> (u8, String, &'static str) {
     }
 }
 
-/// The links that are not post-quantum against recording and forgery, in the order to move them: by exposure, by whom it can be reached by, by cost, then as in the file.
+/// Returns the links that are not post-quantum against recording and forgery, in migration order:
+/// by exposure, by reach, by cost, then as in the file.
 #[must_use]
 pub fn migrate(links: &[Link]) -> Vec<Move> {
     let mut open: Vec<(Exposure, &Link)> = links

@@ -1,9 +1,10 @@
-//! What 3GPP and O-RAN WG11 ask of each interface, with the clause. None of these texts asks for post-quantum cryptography.
+//! Requirements of 3GPP and O-RAN WG11 on each interface, with the clause. None of these texts asks
+//! for post-quantum cryptography.
 
 use bartizan_deployment::{InterfaceKind, Protection};
 use serde::{Serialize, Serializer};
 
-/// How firmly something is asked for.
+/// Strength of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
@@ -17,7 +18,7 @@ pub enum Demand {
     Shall,
 }
 
-/// Whether it must be switched on, or only be there.
+/// Required state: in use, or only supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
@@ -29,7 +30,7 @@ pub enum Use {
     NotFound,
 }
 
-/// What table 1 of Groen et al. 2024 prints of an interface.
+/// Entry of table 1 of Groen et al. 2024 for an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Published {
     /// Confidentiality, integrity, authentication, replay protection, as ticks stand there.
@@ -38,11 +39,11 @@ pub struct Published {
     pub protocol: &'static str,
     /// The least overhead in bytes.
     pub overhead: &'static str,
-    /// Where the standards read here say otherwise.
+    /// Contradiction with the standards read here.
     pub note: &'static str,
 }
 
-/// What is asked of one interface.
+/// Requirement on one interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Requirement {
     /// The interface.
@@ -56,18 +57,18 @@ pub struct Requirement {
     pub authentication: Demand,
     /// Replay protection.
     pub replay: Demand,
-    /// Whether it is to be switched on.
+    /// Required state of the protection.
     pub usage: Use,
     /// The protocols named.
     pub protocols: &'static str,
-    /// What of a deployment file meets them.
+    /// Protections of a deployment file that meet the requirement.
     #[serde(skip)]
     pub met_by: &'static [Protection],
     /// Document and clause.
     pub clause: &'static str,
-    /// What a reader must know before relying on it.
+    /// Caveat on the requirement.
     pub note: &'static str,
-    /// What table 1 of Groen et al. 2024 prints.
+    /// Entry of table 1 of Groen et al. 2024.
     pub published: Option<Published>,
 }
 
@@ -152,7 +153,7 @@ pub static REQUIREMENTS: &[Requirement] = requirements! {
         published([false, false, true, false], "802.1X; M-plane SSHv2 or TLS", "none; 28 or 25 or more", "MACsec is 'should' for the C-plane since then; the M-plane is asked for both protocols");
 };
 
-/// What is asked of an interface.
+/// Returns the requirement on an interface.
 #[must_use]
 pub fn requirement(kind: InterfaceKind) -> Option<&'static Requirement> {
     REQUIREMENTS.iter().find(|known| known.kind == kind)

@@ -2,7 +2,7 @@
 
 use bartizan_deployment::InterfaceKind;
 
-/// What a node is.
+/// Role of a node in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     GNodeB,
@@ -79,7 +79,7 @@ pub(super) const fn ends(kind: InterfaceKind) -> Option<[&'static [Role]; 2]> {
     })
 }
 
-/// Whether an interface joins nodes of these roles, in either order.
+/// Returns true if an interface joins nodes of these roles, in either order.
 pub(super) fn joins(kind: InterfaceKind, one: Role, other: Role) -> bool {
     match ends(kind) {
         Some([a, b]) => (a.contains(&one) && b.contains(&other)) || (a.contains(&other) && b.contains(&one)),

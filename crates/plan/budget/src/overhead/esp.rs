@@ -6,17 +6,17 @@ use serde::Serialize;
 use super::{IpVersion, Layout, OverheadError, Part, least, most};
 use crate::unit::Bytes;
 
-/// What of a packet ESP encrypts.
+/// Part of a packet that ESP encrypts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The whole packet, behind an outer IP header: what TS 33.501 (clause 9.1.2) makes mandatory.
     Tunnel,
-    /// What the packet carries; its IP header stays.
+    /// The packet's payload; its IP header stays.
     Transport,
 }
 
-/// Whether ESP travels in UDP.
+/// UDP encapsulation of ESP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpEncapsulation {
@@ -52,7 +52,7 @@ impl EspCipher {
     }
 }
 
-/// How a link is protected by ESP.
+/// ESP protection of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Esp {
     /// Tunnel or transport.

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::{Layout, OverheadError, Part, least, most};
 use crate::unit::Bytes;
 
-/// Whether the SecTAG names its secure channel.
+/// Presence of the secure channel identifier in the SecTAG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sci {
@@ -16,13 +16,14 @@ pub enum Sci {
     Omitted,
 }
 
-/// How a link is protected by MACsec. Encryption may be off: a frame has the same size (the default suites encrypt in counter mode and pad nothing).
+/// MACsec protection of a link. Encryption may be off: a frame has the same size (the default
+/// suites encrypt in counter mode and pad nothing).
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Macsec {
     /// The cipher suite. Extended packet numbers add nothing: the upper 32 bits are not sent (IEEE 802.1AEbw, clause 10.6).
     #[serde(serialize_with = "by_name")]
     pub suite: &'static MacsecSuite,
-    /// Whether the secure channel is named.
+    /// Presence of the secure channel identifier.
     pub sci: Sci,
 }
 

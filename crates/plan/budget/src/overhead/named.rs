@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::{Esp, EspCipher, IpVersion, Layout, Macsec, Mode, OverheadError, Part, Sci, Tls, UdpEncapsulation, least};
 use crate::unit::Bytes;
 
-/// What protects the frames of a link.
+/// Protection of a link's frames.
 #[derive(Debug, Clone, Serialize)]
 pub struct Protection {
     name: String,
@@ -51,7 +51,7 @@ pub enum NameError {
     Cipher {
         /// `ESP`, `MACsec` or `TLS`.
         protocol: &'static str,
-        /// What was asked for.
+        /// Requested name.
         name: String,
         /// The table of names.
         kind: &'static str,
@@ -66,9 +66,9 @@ pub enum NameError {
     Word {
         /// `ESP`, `MACsec` or `TLS`.
         protocol: &'static str,
-        /// What was asked for.
+        /// Requested word.
         word: String,
-        /// What there is.
+        /// Known words.
         known: &'static str,
     },
 }
@@ -290,13 +290,13 @@ impl Protection {
         &self.name
     }
 
-    /// Whether it adds nothing.
+    /// Returns true if it adds nothing.
     #[must_use]
     pub fn is_none(&self) -> bool {
         matches!(self.kind, Kind::None)
     }
 
-    /// Whether it is ESP in UDP.
+    /// Returns true for ESP in UDP.
     #[must_use]
     pub fn is_in_udp(&self) -> bool {
         matches!(&self.kind, Kind::Esp(esp) if esp.udp == UdpEncapsulation::InUdp)

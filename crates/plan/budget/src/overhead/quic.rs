@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{IpVersion, Layout, OverheadError, Part, most};
 use crate::unit::Bytes;
 
-/// How frames are protected by QUIC.
+/// QUIC protection of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Quic {
     connection_id: u8,

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::{Layout, OverheadError, Part, Role, most};
 use crate::unit::Bytes;
 
-/// How an application's bytes are protected by TLS.
+/// TLS protection of application data.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Tls {
     /// The cipher suite, an AEAD.
@@ -18,7 +18,7 @@ fn by_name<S: Serializer>(cipher: &&Cipher, serializer: S) -> Result<S::Ok, S::E
     serializer.serialize_str(cipher.name)
 }
 
-/// What one write is taken to be at most: 64 MiB.
+/// Upper bound of one write: 64 MiB.
 const WRITE_MOST: u64 = 1 << 26;
 
 impl Tls {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Whether a computed value has the digits that were printed.
+/// Returns true if a computed value has the printed digits.
 fn same(value: &Value) -> bool {
     let computed = value.computed.unwrap();
     let digits = format!("{}", value.printed);
@@ -19,7 +19,7 @@ fn every_value_agrees_to_its_digits_or_says_why_it_cannot() {
             Verdict::Agrees => assert!(same(value), "{value:?}"),
             Verdict::CannotBeRight(why) => {
                 assert!(why.len() > 20, "{value:?}");
-                // What contradicts by its form alone (32 or more) has the same number.
+                // A value that contradicts by its form alone (32 or more) has the same number.
                 assert!(!same(value) || value.what.contains("or more"), "{value:?}");
             }
             Verdict::WithinBound => assert!(value.computed.unwrap() >= value.printed, "{value:?}"),
