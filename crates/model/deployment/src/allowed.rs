@@ -1,4 +1,5 @@
-//! What a node's network function may send past its sidecar, by name, where everything else is refused.
+//! Traffic that a node's network function may send past its sidecar, by name. All other traffic is
+//! refused.
 
 use crate::error::Fault;
 use crate::ipsec::{Network, TrafficProtocol};
@@ -7,9 +8,9 @@ use crate::raw::RawAllowed;
 /// Traffic that is no interface of a 5G core: DNS, NTP, a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// What it is, for counters and people: letters, digits and hyphens.
+    /// Name for counters and operators: letters, digits and hyphens.
     pub name: String,
-    /// Where it goes.
+    /// Destination.
     pub to: Network,
     /// Over which protocol.
     pub protocol: TrafficProtocol,
@@ -17,7 +18,7 @@ pub struct Allowed {
     pub port: u16,
 }
 
-/// Counters of nftables take more; nobody reads more.
+/// nftables allows longer counter names; this length stays readable.
 const LONGEST: usize = 32;
 
 impl Allowed {

@@ -1,4 +1,4 @@
-//! What can be wrong with a deployment file: place, cause and hint.
+//! Errors in a deployment file: place, cause and hint.
 
 /// A deployment file that was refused.
 #[derive(Debug, thiserror::Error)]
@@ -8,9 +8,9 @@ pub enum Error {
     Syntax {
         /// The file's name as given, with line and column: `core.yaml:6:5`.
         file: String,
-        /// What is wrong there, with the line itself.
+        /// Cause, with the line itself.
         detail: String,
-        /// What to write instead, where that can be guessed.
+        /// Suggested replacement, if one can be guessed.
         hint: Option<String>,
     },
     /// Well-formed, but it says something that cannot be applied.
@@ -20,15 +20,15 @@ pub enum Error {
         file: String,
         /// Where, as a path of keys: `nodes.nrf.sidecar.outbound[0].to`.
         place: String,
-        /// What is wrong there.
+        /// Cause.
         cause: String,
-        /// What to do next.
+        /// Remedy.
         hint: String,
     },
 }
 
 impl Error {
-    /// What to do next, where there is more to say than the message does.
+    /// Remedy, where it adds to the message.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {

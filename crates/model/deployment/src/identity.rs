@@ -33,7 +33,7 @@ impl Identity {
         &self.uri
     }
 
-    /// Whether each certificate that carries what this node is known by also carries what `other` is known by.
+    /// Returns true if every certificate that passes as this node also passes as `other`.
     pub(crate) fn passes_for(&self, other: &Self) -> bool {
         fn covers<T: PartialEq>(ours: &[T], theirs: &[T]) -> bool {
             theirs.is_empty() || (!ours.is_empty() && ours.iter().all(|name| theirs.contains(name)))
@@ -41,7 +41,7 @@ impl Identity {
         covers(&self.dns, &other.dns) && covers(&self.ip, &other.ip) && covers(&self.uri, &other.uri)
     }
 
-    /// Where the file lists no names, the node's own name is the DNS name asked for.
+    /// Without names in the file, the node's own name is the expected DNS name.
     pub(crate) fn of_node(node: &str) -> Result<Self, Fault> {
         dns_name(node).map(|name| Self {
             dns: vec![name],

@@ -31,7 +31,7 @@ pub enum InterfaceKind {
     OpenFronthaul,
 }
 
-/// What protects an interface.
+/// Protection of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protection {
     /// TLS 1.3 between the sidecars of both nodes.
@@ -46,7 +46,7 @@ pub enum Protection {
     Nothing,
 }
 
-/// What carries SCTP associations between two gateways.
+/// Transport for SCTP associations between two gateways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Carrier {
     /// TLS 1.3 over TCP: one stream of bytes for all streams of an association.
@@ -68,9 +68,9 @@ pub struct Interface {
     pub kind: InterfaceKind,
     /// Its two ends, in the order of the file.
     pub between: [NodeName; 2],
-    /// What protects it.
+    /// Protection of the interface.
     pub protection: Protection,
-    /// What carries SCTP between its gateways; of no meaning where none protect it.
+    /// Transport for SCTP between its gateways; meaningless without gateways.
     pub carrier: Carrier,
     /// Time for which an unreachable gateway is tried before the function learns of it.
     pub patience: Duration,
@@ -172,13 +172,13 @@ impl InterfaceKind {
         }
     }
 
-    /// Whether the interface runs over TCP, so that a TLS sidecar can carry it.
+    /// Returns true if the interface runs over TCP, so that a TLS sidecar can carry it.
     #[must_use]
     pub const fn over_tcp(self) -> bool {
         matches!(self, Self::Sbi | Self::N32 | Self::A1 | Self::O1 | Self::O2)
     }
 
-    /// Whether the interface runs over SCTP, so that a gateway can carry it.
+    /// Returns true if the interface runs over SCTP, so that a gateway can carry it.
     #[must_use]
     pub const fn over_sctp(self) -> bool {
         matches!(self, Self::N2 | Self::E1 | Self::E2 | Self::F1C | Self::Xn)
@@ -233,7 +233,7 @@ impl Protection {
         }
     }
 
-    /// Whether sidecars at both ends protect it, by TLS 1.3.
+    /// Returns true if sidecars at both ends protect it by TLS 1.3.
     #[must_use]
     pub const fn is_by_sidecars(self) -> bool {
         matches!(self, Self::Sidecar | Self::Gateway)

@@ -28,7 +28,7 @@ use crate::node::NodeName;
 use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
 use crate::word::{Word, words};
 
-/// How packets are wrapped.
+/// Encapsulation mode of ESP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The whole packet inside another: mandatory for TS 33.501, clause 9.1.2, and the default.
@@ -62,27 +62,27 @@ pub enum CopyDscp {
 /// An IPsec link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpsecLink {
-    /// How packets are wrapped.
+    /// Encapsulation mode of ESP.
     pub mode: Mode,
     /// Its two ends, in the order of the interface.
     pub ends: [End; 2],
     /// Which of the two sets SAs up.
     pub initiator: NodeName,
-    /// What is protected. Never empty.
+    /// Traffic selectors. Never empty.
     pub selectors: Vec<Selector>,
-    /// Whether sequence numbers have 64 bits (RFC 4304).
+    /// Extended sequence numbers of 64 bits (RFC 4304).
     pub extended_sequence_numbers: bool,
     /// Packets that may overtake each other before the latest counts as replayed.
     pub replay_window: u32,
     /// DSCP of IKE packets.
     pub ike_dscp: u8,
-    /// What becomes of the DSCP of protected packets; only in tunnel mode.
+    /// Handling of the DSCP of protected packets; only in tunnel mode.
     pub copy_dscp: CopyDscp,
     /// When keys are renewed.
     pub lifetimes: Lifetimes,
-    /// How long a silent peer is believed in before it is asked; none where it never is.
+    /// Silence of a peer before a liveness check; none disables the check.
     pub dead_peer_delay: Option<Duration>,
-    /// Whether IKE messages may be fragmented by IKE (RFC 7383).
+    /// True if IKE may fragment its messages (RFC 7383).
     pub ike_fragments: bool,
     /// Octets that a packet on the path may have.
     pub mtu: u16,
@@ -102,7 +102,7 @@ pub enum IkeEngine {
     Bartizan,
 }
 
-/// Who does ESP for a node.
+/// ESP data path of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum DataPath {
     /// The kernel. The default.
@@ -112,7 +112,7 @@ pub enum DataPath {
     Userspace,
 }
 
-/// Whether a network card may do ESP in place of the processor.
+/// ESP offload to the network card.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Offload {
     /// The processor does all of it. The default.
@@ -122,14 +122,14 @@ pub enum Offload {
     Crypto,
 }
 
-/// What a node has for IPsec.
+/// IPsec configuration of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpsecNode {
     /// Which IKE daemon negotiates for it.
     pub engine: IkeEngine,
-    /// Who does ESP for it.
+    /// ESP data path of the node.
     pub data_path: DataPath,
-    /// What its network card may do of ESP.
+    /// ESP offload to the node's network card.
     pub offload: Offload,
     /// Its certificate with intermediates, PEM: one that IKE daemons accept (`bartizan ca issue --profile ipsec`).
     pub certificate: PathBuf,
@@ -236,13 +236,14 @@ impl IpsecLink {
         }
     }
 
-    /// Whether addresses change on the way between its ends.
+    /// Returns true if a NAT lies between its ends.
     #[must_use]
     pub fn crosses_nat(&self) -> bool {
         self.ends.iter().any(|end| end.external != External::Same)
     }
 
-    /// Whether two links between the same addresses can share an IKE_SA: they ask the same of it.
+    /// Returns true if two links between the same addresses can share an IKE_SA: their IKE
+    /// parameters are equal.
     pub(crate) fn shares_ike_with(&self, other: &Self) -> bool {
         let of_ike = |link: &Self| {
             (
@@ -276,7 +277,7 @@ impl IpsecLink {
         Some(ip + UDP + IKE_HEADER + SECURITY_ASSOCIATION + KEY_EXCHANGE + data + NONCE)
     }
 
-    /// Whether some packet between the same inner addresses is for both links.
+    /// Returns true if some packet between the same inner addresses matches both links.
     pub(crate) fn claims_packets_of(&self, other: &Self) -> bool {
         let overlap = |one: &End, two: &End| one.inner.iter().any(|a| two.inner.iter().any(|b| a.overlaps(b)));
         let selectors = self

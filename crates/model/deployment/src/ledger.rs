@@ -1,4 +1,4 @@
-//! Where a node's ledger is written, and how much of it.
+//! Location and size of a node's ledger.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::raw::RawLedger;
 /// A ledger's file and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerFile {
-    /// Where it is written.
+    /// Path of the file.
     pub file: PathBuf,
     /// Bytes beyond which it is rotated.
     pub size: u64,
@@ -17,7 +17,7 @@ pub struct LedgerFile {
     pub keep: NonZeroUsize,
 }
 
-/// What a file holds before it is rotated, where the deployment file does not say.
+/// Default size of a ledger file before rotation.
 const SIZE: u64 = 64 << 20;
 /// Rotated files that are kept where the deployment file does not say: 1.3 GB of the default size.
 const KEEP: NonZeroUsize = NonZeroUsize::new(20).unwrap();

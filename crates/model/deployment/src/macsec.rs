@@ -12,7 +12,7 @@ use crate::node::NodeName;
 use crate::raw::RawMacsecLink;
 use crate::word::{Word, words};
 
-/// Whether frames of a link are encrypted.
+/// Encryption of a link's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Confidentiality {
     /// They are, and their integrity is protected: the default.
@@ -21,7 +21,7 @@ pub enum Confidentiality {
     Integrity,
 }
 
-/// Where the keys of a link come from.
+/// Source of a link's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Keying {
     /// An exchange between two Bartizan nodes over the link itself: TLS 1.3 under the interface's policy.
@@ -32,7 +32,7 @@ pub enum Keying {
     EapTls,
 }
 
-/// Where the CAK of MKA comes from.
+/// Source of MKA's CAK.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Cak {
     /// The exchange of [`Keying::Direct`], which is repeated to replace it.
@@ -41,7 +41,7 @@ pub enum Cak {
     Files([Option<PathBuf>; 2]),
 }
 
-/// What may pass a link's port unencrypted, next to EAPOL and the exchange of keys.
+/// Protocols that may pass a link's port unencrypted, besides EAPOL and the key exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unencrypted {
     /// PTP (IEEE 1588 over Ethernet): the S-plane may stay outside of MACsec.
@@ -59,13 +59,13 @@ pub struct MacsecLink {
     pub initiator: NodeName,
     /// The cipher suite.
     pub suite: &'static MacsecSuite,
-    /// Whether frames are encrypted.
+    /// Encryption of frames.
     pub confidentiality: Confidentiality,
     /// Frames that may overtake each other before the latest counts as replayed.
     pub replay_window: u32,
     /// Octets that frames of the link may have; what the port leaves where the file does not say.
     pub mtu: Option<u32>,
-    /// Where keys come from.
+    /// Source of keys.
     pub keying: Keying,
     /// Age at which a key is replaced.
     pub rekey: Duration,
@@ -73,7 +73,7 @@ pub struct MacsecLink {
     pub rekey_packets: u64,
     /// Keys that one exchange gives to each direction.
     pub keys_per_exchange: u64,
-    /// What may pass unencrypted.
+    /// Protocols that may pass unencrypted.
     pub unencrypted: Vec<Unencrypted>,
 }
 
@@ -130,7 +130,8 @@ const LONGEST_NAME: usize = 15;
 const MOST_REPLAY_WINDOW: u32 = 1 << 20;
 const REPLAY_WINDOW: u32 = 32;
 const REKEY: Duration = Duration::from_secs(3600);
-/// Where MKA distributes keys: wpa_supplicant takes a new CAK by beginning anew, and frames are lost for some seconds.
+/// Default age of a CAK under MKA. wpa_supplicant restarts to take a new CAK, and frames are lost
+/// for some seconds.
 const REKEY_CAK: Duration = Duration::from_secs(24 * 3600);
 const KEYS_PER_EXCHANGE: u64 = 8;
 /// Half of the packet numbers of 32 bits, and of 64 as many as are never used up.
@@ -145,7 +146,8 @@ impl MacsecLink {
         self.is_ours(end).then_some((&self.ports[end], &self.devices[end]))
     }
 
-    /// Whether Bartizan runs at this end, 0 or 1 in the order of the interface; elsewhere it is equipment with a CAK of its own.
+    /// Returns true if Bartizan runs at this end, 0 or 1 in the order of the interface. Other ends
+    /// are equipment with a CAK of its own.
     #[must_use]
     pub fn is_ours(&self, end: usize) -> bool {
         match &self.keying {
@@ -154,7 +156,7 @@ impl MacsecLink {
         }
     }
 
-    /// Whether both ends prove who they are by certificates, in an exchange over the link.
+    /// Returns true if both ends authenticate by certificates, in an exchange over the link.
     #[must_use]
     pub fn has_exchange(&self) -> bool {
         !matches!(self.keying, Keying::Mka(Cak::Files(_)))
@@ -221,7 +223,7 @@ impl MacsecLink {
 }
 
 fn suite(name: Option<&str>) -> Result<&'static MacsecSuite, Fault> {
-    // A suite without a name in iproute2 is one that nobody should ask for.
+    // Suites without a name in iproute2 cannot be configured.
     let usable = |suite: &&MacsecSuite| suite.iproute2.is_some();
     let named = macsec_suite_named(name.unwrap_or("gcm-aes-256")).filter(usable);
     named.ok_or_else(|| {
@@ -268,7 +270,7 @@ fn keying(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<K
     }
 }
 
-/// What MKA decides, not the file, and what wpa_supplicant has not.
+/// Refuses settings that MKA decides instead of the file, and settings that wpa_supplicant lacks.
 fn of_mka(raw: &RawMacsecLink, keying: &str, extended: bool) -> Result<(), Fault> {
     let decided = [
         ("rekey-packets", raw.rekey_packets.is_some()),

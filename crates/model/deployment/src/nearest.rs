@@ -1,4 +1,4 @@
-//! What was probably meant by a word that is not known.
+//! Suggestions for unknown words: the nearest known word.
 
 use strsim::osa_distance;
 

@@ -18,7 +18,7 @@ pub struct NodeName(Arc<str>);
 pub struct Node {
     /// Its name in the file.
     pub name: NodeName,
-    /// What it is: `NRF`, `AMF`, `O-CU-CP`, `near-RT RIC`.
+    /// Network function: `NRF`, `AMF`, `O-CU-CP`, `near-RT RIC`.
     pub function: String,
     /// Its address on the network.
     pub address: IpAddr,
@@ -28,7 +28,7 @@ pub struct Node {
     pub files: Option<Files>,
     /// Its sidecar, where it has one.
     pub sidecar: Option<Sidecar>,
-    /// What it has for IPsec, where this file says so.
+    /// IPsec configuration, if the file has one.
     pub ipsec: Option<IpsecNode>,
 }
 

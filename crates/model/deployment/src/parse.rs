@@ -276,7 +276,7 @@ impl Deployment {
 }
 
 impl Deployment {
-    /// What runs over SCTP has listeners for SCTP, and nothing else has.
+    /// Checks that interfaces over SCTP, and only those, have listeners for SCTP.
     fn check_paths(&self, node: &Node, sidecar: &Sidecar) -> Result<(), Fault> {
         let inbound = sidecar.inbound.iter().enumerate();
         let inbound = inbound.map(|(index, one)| (format!("inbound[{index}]"), one.path, Some(one.interface)));

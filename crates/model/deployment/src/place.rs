@@ -1,4 +1,4 @@
-//! Where in a file a value stands that is wrong by its meaning: errors of meaning have line and column as errors of syntax do.
+//! Positions of values in a file, so that semantic errors have line and column as syntax errors do.
 
 use std::fmt;
 
@@ -28,7 +28,8 @@ impl Places {
         serde_saphyr::from_str(text).ok()
     }
 
-    /// Where the value at a path of keys stands (`nodes.nrf.sidecar.outbound[0].to`), or as much of the way to it as there is.
+    /// Finds the position of the value at a path of keys (`nodes.nrf.sidecar.outbound[0].to`), or
+    /// of its nearest ancestor in the file.
     pub(crate) fn find(&self, path: &str) -> Option<Place> {
         let (mut at, mut rest) = (self, path);
         let mut found = None;
@@ -62,7 +63,8 @@ impl Places {
         self.path(wanted, |key| key < wanted)
     }
 
-    /// Of those that begin before the place, the last one holds it; of keys, those for which `before` is true.
+    /// Among values that begin before the place, the last one contains it; keys are selected by
+    /// `before`.
     fn path(&self, wanted: Place, before: impl Fn(Place) -> bool) -> String {
         let (mut at, mut path) = (self, String::new());
         loop {

@@ -1,4 +1,4 @@
-//! What a link must, should or may negotiate.
+//! Negotiation policy of a link: required, preferred and accepted algorithms.
 
 mod check;
 mod parse;
@@ -16,7 +16,7 @@ pub(crate) use parse::signature_list;
 pub use parse::{USABLE_GROUPS, USABLE_SIGNATURES};
 pub use profile::Profile;
 
-/// What a policy asks of post-quantum algorithms.
+/// Post-quantum requirement of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PostQuantum {
     /// A handshake without them is refused. The default.
@@ -77,8 +77,9 @@ impl CipherSuite {
     }
 }
 
-/// Whether TLS sessions may be resumed. A resumed handshake still exchanges fresh keys but sends no certificate, so the
-/// certificate of the first handshake is checked again (dates, names, revocation) each time.
+/// Resumption of TLS sessions. A resumed handshake still exchanges fresh keys but sends no
+/// certificate, so the certificate of the first handshake is checked again (dates, names,
+/// revocation) each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resumption {
     /// Every connection is a full handshake. The default.
@@ -87,17 +88,17 @@ pub enum Resumption {
     Within(Duration),
 }
 
-/// What a missing or stale revocation list means.
+/// Handling of a missing or stale revocation list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Revocation {
     /// A certificate whose issuer has no current list is refused: nothing passes once a list has run out.
     Require,
-    /// Lists that are there are honoured, also after they have run out; where there is none, nothing is revoked. The default:
-    /// a list that nobody renewed must not stop a core.
+    /// Lists that are there are honoured, also after they have run out; where there is none,
+    /// nothing is revoked. The default: a list that was not renewed must not stop a core.
     IfPresent,
 }
 
-/// What a policy asks of the cryptographic module that does the work.
+/// Requirement on the cryptographic module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Module {
     /// Nothing. The default.
@@ -106,12 +107,12 @@ pub enum Module {
     Validated,
 }
 
-/// What the handshakes of a link are built from and judged by. Its lists are never empty.
+/// Parameters for building and judging the handshakes of a link. The lists are never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// The profile it started from.
     pub profile: Profile,
-    /// What it asks of post-quantum algorithms.
+    /// Post-quantum requirement.
     pub post_quantum: PostQuantum,
     /// Groups offered and accepted, most wanted first.
     pub groups: Vec<NamedGroup>,
@@ -123,13 +124,13 @@ pub struct Policy {
     pub ciphers: Vec<CipherSuite>,
     /// Present exactly where classical handshakes can be let through outside the lab.
     pub exception: Option<Exception>,
-    /// Whether sessions may be resumed.
+    /// Resumption of sessions.
     pub resumption: Resumption,
-    /// What a missing revocation list means.
+    /// Handling of a missing revocation list.
     pub revocation: Revocation,
-    /// What the cryptographic module must be.
+    /// Requirement on the cryptographic module.
     pub module: Module,
-    /// What it asks of links that IPsec protects.
+    /// Requirements on links under IPsec.
     pub ipsec: IpsecPolicy,
 }
 
@@ -173,7 +174,8 @@ impl Module {
 }
 
 impl Policy {
-    /// Whether a classical handshake may pass on `today` (UTC): in the lab's baseline always, under an exception until it ends.
+    /// Returns true if a classical handshake may pass on `today` (UTC): always in the lab's
+    /// baseline, and under an exception until it ends.
     #[must_use]
     pub fn admits_classical(&self, today: Date) -> bool {
         match self.post_quantum {

@@ -1,6 +1,6 @@
 //! The file as it is written: plain data, unknown fields refused, nothing resolved yet.
 //!
-//! What is said of each field is what editors show of it: the [schema](crate::schema) is derived from these types.
+//! The [schema](crate::schema) is derived from these types: editors show the comment of each field.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! The deployment file as a JSON schema (draft 7), for editors: derived from the types that the file is read into.
 //!
-//! Whatever [`Deployment::parse`](crate::Deployment::parse) accepts the schema accepts; it refuses unknown fields, missing ones and wrong types. What takes two
-//! places of a file to be seen, such as a name that leads to no node, the parser alone finds.
+//! The schema accepts everything that [`Deployment::parse`](crate::Deployment::parse) accepts. It
+//! refuses unknown fields, missing fields and wrong types. Faults that involve two places of a
+//! file, such as a name of an absent node, are found by the parser alone.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -92,13 +93,13 @@ pub(crate) struct Integrity;
 /// MACsec cipher suites, by iproute2's names.
 pub(crate) struct MacsecCiphers;
 
-/// Where MACsec keys come from.
+/// Sources of MACsec keys.
 pub(crate) struct Keyings;
-/// What may pass a MACsec port unencrypted.
+/// Protocols that may pass a MACsec port unencrypted.
 pub(crate) struct Unprotected;
-/// What runs over IP and has ports.
+/// Protocols over IP that have ports.
 pub(crate) struct PacketProtocols;
-/// Whether sessions may be resumed, or for how long.
+/// Resumption of sessions: off, or a duration.
 pub(crate) struct Resumptions;
 
 impl Suggested for Keyings {

@@ -1,4 +1,4 @@
-//! What the sidecar of a node listens on, where it forwards, and its bounds.
+//! Sidecar of a node: listeners, forwarding destinations, and bounds.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -17,43 +17,44 @@ use crate::word::{Word, words};
 /// The sidecar of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecar {
-    /// Where sidecars of other nodes connect to by TLS.
+    /// Listeners for TLS connections from sidecars of other nodes.
     pub inbound: Vec<Inbound>,
-    /// Where the node's own network function connects to in plaintext.
+    /// Listeners for plaintext connections from the node's own network function.
     pub outbound: Vec<Outbound>,
-    /// Where metrics and state are served, in plaintext: keep it on loopback or a management network.
+    /// Address of metrics and state, in plaintext: keep it on loopback or a management network.
     pub admin: Option<SocketAddr>,
     /// Its ledger.
     pub ledger: Option<LedgerFile>,
     /// Its bounds.
     pub limits: Limits,
-    /// What its function may send past it where `redirect --strict` refuses everything else.
+    /// Traffic that its function may send past it; `redirect --strict` refuses all other traffic.
     pub allow: Vec<Allowed>,
 }
 
 /// A listener for other sidecars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inbound {
-    /// Where it listens.
+    /// Listening address.
     pub listen: SocketAddr,
     /// The network function behind it.
     pub forward: SocketAddr,
-    /// Where other network functions know that function to be: what it registers with the NRF. The node's address with the
-    /// port of `forward`, unless the file says otherwise.
+    /// Address of the function as other network functions know it, registered with the NRF.
+    /// Defaults to the node's address with the port of `forward`.
     pub service: SocketAddr,
-    /// The interface it belongs to: named, or the only one that joins the node. Its peers alone are served, by its policies. SBI
-    /// where none joins the node yet and nobody may connect.
+    /// The interface it belongs to: named, or the only one that joins the node. Its peers alone are
+    /// served, by its policies. Defaults to SBI if no interface joins the node yet; then no peer
+    /// may connect.
     pub interface: InterfaceKind,
-    /// What carries SCTP to it, by the links of its interface: TCP is listened on for one, UDP for the other. TLS alone where it is not for
-    /// SCTP.
+    /// Transports of SCTP to it, by the links of its interface: TCP and UDP listeners. Only TLS for
+    /// listeners without SCTP.
     pub carriers: BTreeSet<Carrier>,
-    /// How bytes pass.
+    /// Forwarding mode.
     pub path: Path,
-    /// Whether requests name the peer they came from.
+    /// Addition of the peer's name to requests.
     pub caller: CallerHeader,
 }
 
-/// How a network function learns whom a request came from: connections to it are its own sidecar's.
+/// Caller identification for a network function: all its connections come from its own sidecar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallerHeader {
     /// Not at all.
@@ -66,16 +67,16 @@ pub enum CallerHeader {
 /// A listener for the node's own network function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outbound {
-    /// Where it listens.
+    /// Listening address.
     pub listen: SocketAddr,
     /// Its destination.
     pub route: Route,
     /// The interface it belongs to: named, or the only one it can be. None where each connection's destination says it: a transparent
     /// listener takes the interface of the inbound listener that is behind the destination.
     pub interface: Option<InterfaceKind>,
-    /// How bytes pass.
+    /// Forwarding mode.
     pub path: Path,
-    /// How many connections are dialled ahead and kept ready, each.
+    /// Number of ready connections, dialled ahead, for each destination.
     pub warm: usize,
 }
 
@@ -90,7 +91,7 @@ pub enum Route {
     ByDestination,
 }
 
-/// How bytes pass through a listener.
+/// Forwarding mode of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Path {
     /// Bytes are copied between one local and one TLS connection: the lowest cost.
@@ -158,7 +159,7 @@ pub struct Limits {
     pub stall: Duration,
     /// From SIGTERM until connections still open are closed.
     pub drain: Duration,
-    /// How long a connection may be open without a byte of content.
+    /// Longest time that a connection may stay open without a byte of content.
     pub idle: Duration,
 }
 
@@ -194,7 +195,7 @@ impl Path {
         }
     }
 
-    /// Whether what runs over this interface can pass so.
+    /// Returns true if this path can carry the interface's protocol.
     #[must_use]
     pub fn carries(self, kind: InterfaceKind) -> bool {
         kind.over_sctp() == (self == Self::Sctp)
@@ -255,7 +256,7 @@ impl Limits {
     }
 }
 
-/// Where others know the function behind an inbound listener to be.
+/// Returns the address by which other nodes know the function behind an inbound listener.
 fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> {
     let Some(service) = raw.service else {
         return Ok(SocketAddr::new(node_address, raw.forward.port()));
@@ -277,7 +278,7 @@ fn of_this_host(place: &str, address: SocketAddr) -> Result<(), Fault> {
     }
 }
 
-/// What speaks SCTP to a function is on its host: nothing between the two is protected.
+/// Refuses an SCTP address on another host: SCTP between a function and its gateway is unprotected.
 fn on_this_host(place: &str, address: SocketAddr, node_address: IpAddr) -> Result<(), Fault> {
     if address.ip().is_loopback() || address.ip() == node_address {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What the YAML reader complains of, as an author needs to hear it: place, cause, the line itself, and what to write.
+//! Errors of the YAML reader for the file's author: place, cause, the line itself, and a
+//! suggestion.
 
 use crate::error::Error;
 use crate::nearest::nearest;
@@ -132,8 +133,8 @@ fn unknown_field(cause: &str) -> Option<(&str, Vec<&str>)> {
     Some((wrong, known.split(", ").map(|name| name.trim_matches('`')).collect()))
 }
 
-/// Whether a line has an address of IPv6 with a port that is not in quotes: to YAML its bracket
-/// begins a list.
+/// Returns true if a line has an unquoted IPv6 address with a port: to YAML its bracket begins a
+/// list.
 fn has_bare_ipv6(line: &str) -> bool {
     line.match_indices('[').any(|(at, _)| {
         let is_quoted = line[..at].ends_with(['"', '\'']);

@@ -24,7 +24,7 @@ pub(crate) trait Word: Copy + 'static {
         })
     }
 
-    /// What to write: `write out, in, both or no`.
+    /// Suggested words: `write out, in, both or no`.
     fn hint() -> String {
         let words: Vec<_> = Self::ALL.iter().map(|value| value.word()).collect();
         match words.split_last() {

@@ -1,4 +1,4 @@
-//! What a deployment file means, and that no text is too strange to be refused in order.
+//! Meaning of deployment files. Every text, however malformed, is refused with an error.
 
 use std::net::SocketAddr;
 use std::path::Path;

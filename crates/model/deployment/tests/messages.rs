@@ -30,7 +30,7 @@ interfaces:
   - { kind: SBI, between: [amf, nrf], with: sidecar }
 ";
 
-/// What stands in the right file, and the mistake in its place.
+/// Text of the valid file, and the mistake in its place.
 const MISTAKES: &[(&str, &str)] = &[
     // An address of IPv6 without quotes, and names of the standards that are no kinds.
     ("listen: 127.0.0.1:8001, to: nrf", "listen: [::1]:8001, to: nrf"),
@@ -271,7 +271,7 @@ interfaces:
   - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { mode: tunnel } }
 ";
 
-/// What stands in the right link, and the mistake in its place.
+/// Text of the valid link, and the mistake in its place.
 const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ("mode: tunnel", "mod: tunnel"),
     ("mode: tunnel", "mode: beet"),
@@ -371,7 +371,7 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
         "mode: tunnel } }\n",
         "ppk: { id: e2, file: e2.ppk } } }\n  - { kind: O1, between: [cu, ric], with: ipsec, ipsec: { ppk: { id: e2, file: o1.ppk }, outer: { cu: 10.201.0.1, ric: 10.201.0.2 }, inner: { cu: [10.79.1.1], ric: [10.79.2.1] } } }\n",
     ),
-    // What a policy asks of IPsec.
+    // IPsec requirements of a policy.
     ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),
     ("policy: hybrid", "policy: { ipsec: { key-exchanges: [x25519] } }"),

@@ -129,7 +129,7 @@ fn files_with_every_field_are_accepted_by_both() {
                 .filter_map(|place| Some(place.rsplit_once('/')?.1.to_owned())),
         );
     }
-    // What the property below can change is what these files have.
+    // The property below can change only fields that these files have.
     let schema = Deployment::schema();
     let definitions = schema["definitions"].as_object().unwrap().values();
     let mut missing = BTreeSet::new();

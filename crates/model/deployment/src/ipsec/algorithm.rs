@@ -110,7 +110,7 @@ impl IkeAlgorithm {
         })
     }
 
-    /// What it does.
+    /// Transform type of the algorithm.
     #[must_use]
     pub fn kind(&self) -> TransformKind {
         self.kind
@@ -128,14 +128,14 @@ impl IkeAlgorithm {
         self.key_bits
     }
 
-    /// What the registry knows of it.
+    /// Registry entry of the algorithm.
     #[must_use]
     pub fn known(&self) -> &'static Transform {
         // It was found there when it was made, and the registry is constant.
         transform(self.kind, self.id).unwrap_or(&TRANSFORMS[0])
     }
 
-    /// Whether a recorder with a quantum computer later learns nothing by it.
+    /// Returns true if recorded traffic stays confidential against a later quantum computer.
     #[must_use]
     pub fn is_quantum_safe(&self) -> bool {
         self.known().recording == Some(Safety::QuantumSafe)
@@ -177,7 +177,7 @@ impl KeyExchange {
         self.0[0]
     }
 
-    /// Whether one of its methods is quantum-safe.
+    /// Returns true if at least one of its methods is quantum-safe.
     #[must_use]
     pub fn is_quantum_safe(&self) -> bool {
         self.0.iter().any(IkeAlgorithm::is_quantum_safe)

@@ -1,4 +1,4 @@
-//! Where the ends of a link are, and under which address each knows the other.
+//! Addresses of a link's ends, and the address by which each end knows the other.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::raw::{RawIpsecLink, RawNode};
 /// Most networks behind one end.
 const MOST_INNER: usize = 64;
 
-/// Where an end of a link is.
+/// Addresses of one end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// The node.

@@ -25,7 +25,7 @@ const HOUR: u64 = 3600;
 /// Without ESN an SA ends with packet 2^32 (RFC 4303, section 3.3.3); half of them leaves room for the rekey.
 const PACKETS_WITHOUT_ESN: u64 = 1 << 31;
 
-/// Longer than a month is a key nobody renews.
+/// Upper bound: keys are renewed at least once a month.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * HOUR);
 
 /// A rekey takes round trips of its own.

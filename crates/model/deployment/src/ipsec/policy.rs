@@ -1,4 +1,4 @@
-//! What a policy asks of IKEv2 and ESP.
+//! IKEv2 and ESP requirements of a policy.
 
 use bartizan_registry::{SignatureScheme, TransformKind};
 
@@ -8,7 +8,7 @@ use crate::policy::{self, PostQuantum, Profile};
 use crate::raw::RawIpsecPolicy;
 use crate::word::{Word, words};
 
-/// Whether a peer may prove itself by a classical signature.
+/// Acceptance of classical signatures in peer authentication.
 ///
 /// It is a question apart from that of the key exchange: who records traffic today gains nothing by forging a signature
 /// later, and who forges one must be there while an SA is set up.
@@ -20,7 +20,7 @@ pub enum IkeAuthentication {
     PostQuantum,
 }
 
-/// What becomes of an SA that breaks the policy.
+/// Reaction to an SA that violates the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breach {
     /// It is taken down and reported. The default.
@@ -29,7 +29,7 @@ pub enum Breach {
     Report,
 }
 
-/// What a policy asks of IKEv2 and ESP. Its lists are never empty.
+/// IKEv2 and ESP requirements of a policy. Its lists are never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpsecPolicy {
     /// Key exchanges of IKE_SAs and, at every rekey, of CHILD_SAs; most wanted first.
@@ -40,11 +40,11 @@ pub struct IpsecPolicy {
     pub prfs: Vec<IkeAlgorithm>,
     /// Integrity algorithms, for ciphers that do not authenticate.
     pub integrity: Vec<IkeAlgorithm>,
-    /// Whether classical signatures are accepted.
+    /// Acceptance of classical signatures.
     pub authentication: IkeAuthentication,
     /// Schemes accepted in the AUTH payload, most wanted first.
     pub signatures: Vec<SignatureScheme>,
-    /// What becomes of an SA that breaks the policy.
+    /// Reaction to an SA that violates the policy.
     pub breach: Breach,
 }
 
@@ -86,7 +86,7 @@ fn algorithms(kind: TransformKind, names: &[&str]) -> Vec<IkeAlgorithm> {
 }
 
 impl IpsecPolicy {
-    /// What a profile asks where the file says nothing more.
+    /// Returns the defaults of a profile, for fields that the file omits.
     #[must_use]
     pub fn of(profile: Profile) -> Self {
         let hybrid = ["x25519-ke1_mlkem768"];

@@ -11,11 +11,11 @@ const LONGEST: usize = 64;
 /// A secret of both ends that is mixed into the keys of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ppk {
-    /// What both ends call it.
+    /// PPK identity, the same at both ends.
     pub identity: String,
     /// The file that holds it, in hexadecimal; each host has its own copy.
     pub file: PathBuf,
-    /// Whether a peer that does not have it is refused.
+    /// True if a peer without the PPK is refused.
     pub required: bool,
 }
 

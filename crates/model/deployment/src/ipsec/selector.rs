@@ -15,7 +15,7 @@ use crate::word::{Word, words};
 /// Most selectors of one link.
 const MOST: usize = 16;
 
-/// What runs over IP.
+/// Protocol over IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrafficProtocol {
     /// SCTP.
@@ -44,7 +44,7 @@ pub struct Selector {
     pub protocol: TrafficProtocol,
     /// The port on the side that listens; the other side may have any. None stands for every port on both.
     pub port: Option<u16>,
-    /// Where the port is.
+    /// End that has the port.
     pub side: Side,
 }
 
@@ -71,7 +71,7 @@ impl TrafficProtocol {
 }
 
 impl Selector {
-    /// Whether some packet is of both.
+    /// Returns true if some packet matches both selectors.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let protocols = self.protocol == other.protocol
             || self.protocol == TrafficProtocol::Any
@@ -117,13 +117,13 @@ impl Network {
         self.bits
     }
 
-    /// Whether an address is of both.
+    /// Returns true if some address is in both networks.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let bits = self.bits.min(other.bits);
         self.address.is_ipv4() == other.address.is_ipv4() && masked(self.address, bits) == masked(other.address, bits)
     }
 
-    /// Whether every address of the other is of this one too.
+    /// Returns true if every address of the other network is also in this one.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         self.bits <= other.bits && self.overlaps(other)
@@ -220,8 +220,8 @@ fn one(raw: &RawSelector, between: &[NodeName; 2]) -> Result<Selector, Fault> {
     }
 }
 
-/// What runs on an interface by its standard: SCTP with its application's port, GTP-U and PFCP. Everything, where the
-/// standard names neither.
+/// Returns the standard's traffic of an interface: SCTP with its application's port, GTP-U and
+/// PFCP. Returns all traffic if the standard names neither.
 fn of_standard(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2]) -> Vec<Selector> {
     // F1-C and F1-U are one interface of two planes; Xn has both in one.
     let sctp = match kind {

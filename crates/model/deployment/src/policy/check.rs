@@ -1,4 +1,4 @@
-//! What a policy must not say: lists written by hand must not undermine the profile's promise.
+//! Checks of policies: hand-written lists must not undermine the profile's promise.
 
 use bartizan_registry::{NamedGroup, SignatureScheme, group};
 
