@@ -1,5 +1,5 @@
-//! What this binary is built from, for records of measurements: commit, whether the sources differ from it, cargo features, compiler and
-//! versions of the libraries that take time in what is measured.
+//! Build information of this binary for measurement records: commit, changes to the sources, cargo
+//! features, compiler, and versions of the libraries that take time in a measurement.
 
 #[path = "build/commit.rs"]
 mod commit;
@@ -62,7 +62,7 @@ fn main() {
     set("PROFILE", &variable("PROFILE"));
     set("OPTIMISED", &variable("OPT_LEVEL"));
     set("TARGET", &variable("TARGET"));
-    // Where a build replaces paths of its machine, it does not say which they were.
+    // Builds that replace machine paths do not record the original paths.
     let flags = variable("CARGO_ENCODED_RUSTFLAGS");
     let flags = flags
         .split('\u{1f}')

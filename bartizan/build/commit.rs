@@ -1,4 +1,5 @@
-//! The commit that a tree was taken from: in a clone, in a worktree, in an archive that git made, or as whoever builds says.
+//! The commit that a tree was taken from: in a clone, in a worktree, in an archive that git made,
+//! or as the builder states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,11 @@ pub(crate) const VARIABLE: &str = "BARTIZAN_COMMIT";
 /// `git archive` puts the commit into this file (`export-subst` of gitattributes(5)); in a clone it holds the placeholder.
 const ARCHIVED: &str = "bartizan/build/archived";
 
-/// What was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Its name, 40 or 64 hexadecimal digits; else why it is not known.
     pub(crate) commit: Result<String, String>,
-    /// Whether sources differ from it; not known outside of a clone.
+    /// True if the sources differ from the commit; unknown outside a clone.
     pub(crate) modified: Option<bool>,
     /// Files that change when another commit is checked out or made.
     pub(crate) watch: Vec<PathBuf>,

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::outcome::Outcome;
 use crate::output::print;
 
-/// Whether these arguments ask for the version at length, in either order.
+/// Returns true if these arguments ask for the long version, in either order.
 pub(crate) fn is_asked_for(arguments: &[OsString]) -> bool {
     let is = |names: &[&str], argument: &OsString| names.iter().any(|name| argument == name);
     let [one, other] = arguments else { return false };
@@ -65,7 +65,7 @@ fn text() -> String {
     format!("bartizan {}\n{}", env!("CARGO_PKG_VERSION"), rows.collect::<String>())
 }
 
-/// Whether keys in tokens can be used, and why not.
+/// Support of keys in tokens, or the reason against it.
 #[cfg(feature = "full")]
 fn tokens() -> &'static str {
     if bartizan_pki::PKCS11 {

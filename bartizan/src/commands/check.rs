@@ -71,7 +71,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What a deployment file applies on one day.
+/// Effects of a deployment file on one day.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -84,9 +84,9 @@ struct Report {
     credentials: Option<CredentialsInEffect>,
     /// Those that it proves itself with to IKE daemons.
     ipsec_credentials: Option<CredentialsInEffect>,
-    /// What protects less than it seems to.
+    /// Protections weaker than they seem.
     findings: Vec<Finding>,
-    /// What is worth knowing and wrong in no way.
+    /// Remarks without a fault.
     notes: Vec<Finding>,
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     runtime.block_on(serve(args, Arc::new(api), source, endpoint))
 }
 
-/// What `/live` and `/ready` answer by.
+/// State behind `/live` and `/ready`.
 struct Life {
     began: Instant,
     /// Milliseconds since then when the loop last turned round.
@@ -312,7 +312,7 @@ async fn work(
     let mut round = Instant::now();
     let mut taken = 0;
     let mut announced = false;
-    // What a turn left is not taken up at once, however many changes its own writes make.
+    // Work left by a turn waits, however many changes the turn's own writes cause.
     let mut not_before = Instant::now();
     let mut leading = turns.leading.clone();
     let mut was_leading = false;

@@ -126,8 +126,8 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         keep(&Examined::new(kind.thing, kind.program, tool.presence.clone()));
         tool.abilities.iter().for_each(&mut keep);
         tools.push(tool);
-        // What a root has is used by the lab alone, which is asked itself what it lacks. Where nothing is tried with a program,
-        // that a root has it too tells nobody anything.
+        // Lab roots serve only the lab, which reports missing programs itself. A second copy in a
+        // root adds nothing for programs without tests of abilities.
         if asked.is_empty() && !kind.abilities.is_empty() {
             tools.extend(present.iter().filter_map(|root| kind.in_root(root, reach)));
         }

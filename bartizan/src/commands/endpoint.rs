@@ -1,7 +1,8 @@
 //! A small HTTP/1.1 endpoint without TLS, read only: metrics for Prometheus, the page of what is followed.
 //!
-//! It has a thread of its own, so many connections at a time, and so much time for each: a client that is slow, or gone, holds up nobody
-//! but itself. Where there is no place left, the connection that has asked for nothing the longest gives its place to a new one.
+//! It has a thread of its own, so many connections at a time, and so much time for each: a client
+//! that is slow, or gone, holds up no other client. Where there is no place left, the connection
+//! that has asked for nothing the longest gives its place to a new one.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -36,7 +37,7 @@ const LONGEST: usize = 16 * 1024;
 /// A pause where accepting fails: out of descriptors, for example.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// What answers a request for something: by its head alone.
+/// Handler of a request, by its head alone.
 pub(crate) type Answering = Arc<dyn Fn(&Parts) -> Answer + Send + Sync>;
 
 /// A bound endpoint.
@@ -77,7 +78,7 @@ impl Endpoint {
                     _ = stopped => {}
                 }
             });
-            // What is under way ends with the runtime: nobody waits for a slow client.
+            // Requests under way end with the runtime, which does not wait for a slow client.
         });
         Serving {
             stop: Some(stop),
@@ -133,7 +134,7 @@ async fn accept(listener: TcpListener, answering: Answering) {
                 .max_buf_size(LONGEST)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever asked too slowly or went away may ask again.
+            // A client that was too slow or disconnected may ask again.
             tokio::select! {
                 _ = timeout(PATIENCE, served) => {}
                 () = place.evicted() => {}

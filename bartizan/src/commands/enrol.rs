@@ -169,8 +169,9 @@ fn ends_within(own: &Certificate, days: u32, now: SystemTime) -> bool {
     own.not_after() <= now + Duration::from_secs(86_400) * days
 }
 
-/// Whether the authority has a root that was made after this certificate was issued: a renewal brings it, and is then the later of the two. Where
-/// it cannot be asked nothing is lost yet.
+/// Returns true if the authority has a root newer than this certificate: a renewal brings that
+/// root, and the renewed certificate is then the newer one. An unreachable authority counts as
+/// false; nothing is lost yet.
 fn has_later_root(
     server: &Server,
     identity: &Identity,

@@ -1,4 +1,4 @@
-//! What the HTTP servers of several commands answer with, and the body of a request, bounded.
+//! Responses of the HTTP servers of several commands, and bounded request bodies.
 
 use std::time::Duration;
 

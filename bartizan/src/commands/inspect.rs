@@ -178,7 +178,7 @@ impl Args {
         }
     }
 
-    /// What each of so many sources that are read at the same time may keep.
+    /// Memory share of each source that is read concurrently.
     fn shares(&self, sources: usize) -> Shares {
         let shares = Shares::of(self.memory / sources.max(1), self.detail());
         if self.live.is_live() { shares.followed() } else { shares }
@@ -271,7 +271,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
-/// What the readers go by.
+/// Prints the supported protocols.
 fn reads(json: bool) -> Result<Outcome, Failure> {
     let list = match json {
         true => format!("{:#}\n", reads::json()),
@@ -281,7 +281,7 @@ fn reads(json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// What all of the reports know together, and the documents that are asked for next to them.
+/// Combines the knowledge of all reports, and writes the requested documents.
 fn conclude(
     args: &Args,
     reports: &mut [Report],

@@ -27,13 +27,13 @@ use crate::output::print;
 pub(super) use monitor::start_log;
 pub(crate) use node::NodeArgs;
 
-/// How long charon may take to answer a question.
+/// Timeout of charon's answer to a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long another command that changes the same charon is waited for.
+/// Timeout of waiting for another command that changes the same charon.
 const TURN: Duration = Duration::from_secs(120);
 
-/// What charon did not do, with what to do about it.
+/// Describes a failed request to charon, with a hint.
 fn failed(error: &vici::Error) -> Failure {
     let failure = Failure::new(error);
     match error {

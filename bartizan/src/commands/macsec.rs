@@ -96,7 +96,7 @@ impl MacsecHost {
     }
 }
 
-/// What went wrong with a link, with what to do about it.
+/// Describes a failed link, with a hint.
 fn failed(error: &bartizan_macsec::Error) -> Failure {
     let failure = Failure::new(error);
     match error.hint() {

@@ -1,4 +1,5 @@
-//! How OTLP goes to a collector over HTTP: where it is, one request and its answer, and the pause before it is repeated.
+//! OTLP over HTTP to a collector: its address, one request and its answer, and the pause before a
+//! retry.
 
 mod answer;
 mod backoff;

@@ -9,7 +9,7 @@ use crate::Failure;
 /// A kind of finding.
 pub(super) struct Rule {
     pub(super) id: String,
-    /// What it says, in a sentence.
+    /// Description, in a sentence.
     pub(super) sentence: &'static str,
     /// The frameworks that it is about.
     pub(super) tags: Vec<&'static str>,
@@ -22,12 +22,12 @@ pub(super) struct Found<'a> {
     pub(super) level: Level,
     pub(super) message: String,
     pub(super) file: &'a Path,
-    /// What in the file it is about, where that has a name.
+    /// Subject of the finding in the file, if it has a name.
     pub(super) about: Option<&'a str>,
     pub(super) properties: Value,
 }
 
-/// How a finding is shown (SARIF 2.1.0, section 3.27.10).
+/// Level of a finding (SARIF 2.1.0, section 3.27.10).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Level {
     Error,

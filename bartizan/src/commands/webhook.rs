@@ -19,7 +19,7 @@ use self::server::{Phase, Server};
 use crate::commands::log;
 use crate::{Failure, Outcome};
 
-/// How long connections have for their last answer, once nothing new is accepted.
+/// Time for connections to get their last answer, once no new connection is accepted.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Answer the API server of Kubernetes: put redirect and sidecar into the pods of namespaces that opted in, or refuse the pod.
@@ -120,7 +120,7 @@ async fn serve(
         never = server.keep_identity() => match never {},
         signal = wait(&mut terminate, &mut interrupt) => tracing::info!(signal, "draining"),
     }
-    // Who is still led here is served.
+    // Connections that still arrive are served.
     end.send_replace(Phase::Draining);
     tokio::select! {
         never = server.accept(&listener) => match never {},
@@ -174,7 +174,7 @@ fn quantity(text: &str) -> Result<(String, String), String> {
     Ok((resource.to_owned(), quantity.to_owned()))
 }
 
-/// What a name begins with.
+/// Prefix of a name.
 fn prefix(text: &str) -> Result<String, String> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     let begins = text

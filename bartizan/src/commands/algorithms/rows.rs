@@ -1,4 +1,4 @@
-//! How each table of the registry becomes rows: its columns, its cells, and what a filter compares.
+//! Rows of each registry table: columns, cells, and text that a filter compares.
 
 mod ssh;
 
@@ -26,7 +26,7 @@ pub(super) trait Listed: Serialize {
 
     fn note(&self) -> Option<&'static str>;
 
-    /// Whether a filter's text is this row's code, or occurs in a name, the document or its state.
+    /// Returns true if a filter is this row's code, or occurs in a name, the document or its state.
     fn matches(&self, filter: &str) -> bool {
         self.code().eq_ignore_ascii_case(filter)
             || self.names().into_iter().flatten().any(|name| mentions(name, filter))

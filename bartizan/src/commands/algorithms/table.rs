@@ -2,7 +2,7 @@
 
 use crate::table::{self, Side};
 
-/// Whether to colour verdicts.
+/// Colouring of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     Yes,
@@ -12,7 +12,7 @@ pub(super) enum Colour {
 /// A column's heading and the side of its cells.
 pub(super) type Column = (&'static str, Side);
 
-/// What a cell says about an attack, for its colour.
+/// Tone of a cell about an attack, which selects its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,

@@ -1,4 +1,4 @@
-//! What to do about an error of the authority.
+//! Hints for errors of the authority.
 
 use std::io;
 

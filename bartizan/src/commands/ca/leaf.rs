@@ -1,4 +1,4 @@
-//! What the commands that issue a certificate have in common.
+//! Common parts of the commands that issue a certificate.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! What opens the authority's keys, passphrase and PIN: from a file, the environment or the terminal, never from an argument.
+//! Secrets that unlock the authority's keys, passphrase and PIN: from a file, the environment or
+//! the terminal, never from an argument.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub(crate) struct PassphraseArgs {
 }
 
 impl PassphraseArgs {
-    /// What is given without asking.
+    /// Returns the secrets that are available without a prompt.
     pub(crate) fn given(&self) -> Result<Secrets, Failure> {
         let passphrase = match &self.passphrase_file {
             Some(path) => Some(from_file(path)?),

@@ -24,7 +24,7 @@ use audit::Audit;
 use http::Way;
 use service::Service;
 
-/// How often the certificate of answers is looked at, and what is over is forgotten.
+/// Interval for checking the certificate that signs answers and for dropping expired entries.
 const ROUND: Duration = Duration::from_secs(60);
 
 /// Answer enrolments by CMP over HTTP and by EST over TLS: first certificates by invitations, further ones by the certificate that ends, revocations; and give
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         if let (Some(listener), Some(address)) = (&est, args.est) {
             outln!("enrolment on https://{}/.well-known/est", bound(listener, address));
         }
-        // Whoever started it may ask from now on.
+        // The service manager's dependants may send requests from now on.
         systemd.ready();
         let limits = http::Limits::new(args.rate);
         let by_est = async {
@@ -108,7 +108,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok::<(), Failure>(())
     })?;
     systemd.stopping();
-    // A request under way is with a thread of its own: it is answered by nobody, and its certificate is given when it is asked for again.
+    // Requests under way run on threads of their own. They get no answer; a repeated request gets
+    // the certificate that was issued.
     runtime.shutdown_timeout(Duration::from_secs(5));
     errln!("ended");
     Ok(Outcome::Clean)

@@ -101,7 +101,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Where the authority's own certificates are in their succession, by serial number.
+/// Succession phases of the authority's own certificates, by serial number.
 struct Phases(BTreeMap<String, Phase>);
 
 impl Phases {

@@ -111,7 +111,7 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
     let refused = Endpoint::new(credentials, peers)
         .err()
         .map(|error| refused(&about, &error));
-    // Where the node is refused for want of a list, that is what is said of it.
+    // For a node refused for lack of a revocation list, only the refusal is reported.
     let said = |flaw: &Flaw| refused.as_ref().is_some_and(|refused| refused.about == flaw.place);
     findings.extend(
         flaws

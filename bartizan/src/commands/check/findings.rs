@@ -1,4 +1,4 @@
-//! What in a deployment protects less than it seems to.
+//! Findings on a deployment: protections weaker than they seem.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use super::macsec;
 /// Something the file's author should look at.
 #[derive(Serialize)]
 pub(super) struct Finding {
-    /// What it is about: `SBI amf -- nrf`, `nodes.nrf.certificate`.
+    /// Subject of the finding: `SBI amf -- nrf`, `nodes.nrf.certificate`.
     pub(super) about: String,
     pub(super) finding: String,
     pub(super) hint: String,
@@ -29,13 +29,13 @@ impl Finding {
     }
 }
 
-/// How messages name an interface.
+/// Name of an interface in messages.
 pub(super) fn named(interface: &Interface) -> String {
     let [one, other] = &interface.between;
     format!("{} {one} -- {other}", interface.kind.name())
 }
 
-/// What is wrong with the interfaces of a deployment, and with the nodes at their ends.
+/// Returns the findings on a deployment's interfaces and on the nodes at their ends.
 pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let interfaces = deployment.interfaces().iter();
     let mut findings: Vec<_> = interfaces
@@ -234,7 +234,7 @@ pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: Sy
     }
 }
 
-/// What is worth knowing and wrong in no way.
+/// Returns remarks without a fault.
 pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let interfaces = deployment.interfaces().iter();
     let of_link = |interface| ipsec::notes(interface, Engines::of(deployment, interface), now);

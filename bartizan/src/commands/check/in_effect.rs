@@ -25,7 +25,7 @@ pub(super) struct NodeInEffect {
     pub(super) ipsec: Option<IpsecNodeInEffect>,
 }
 
-/// What a node has for IPsec.
+/// IPsec configuration of a node.
 #[derive(Serialize)]
 pub(super) struct IpsecNodeInEffect {
     /// `strongswan`, or `bartizan`.
@@ -82,14 +82,14 @@ pub(super) struct InterfaceInEffect {
     pub(super) between: [String; 2],
     #[serde(rename = "with")]
     pub(super) protection: &'static str,
-    /// What carries SCTP, where gateways protect it.
+    /// Transport of SCTP, on interfaces that gateways protect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) carrier: Option<&'static str>,
-    /// Where sidecars protect it, or MACsec whose keys come from TLS.
+    /// Present for protection by sidecars, or by MACsec with keys from TLS.
     pub(super) policy: Option<PolicyInEffect>,
-    /// Where IPsec protects it.
+    /// Present for protection by IPsec.
     pub(super) ipsec: Option<IpsecInEffect>,
-    /// Where MACsec protects it and the file names the ports.
+    /// Present for protection by MACsec, if the file names the ports.
     pub(super) macsec: Option<MacsecInEffect>,
 }
 

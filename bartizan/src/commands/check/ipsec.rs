@@ -31,9 +31,9 @@ pub(super) struct IpsecInEffect {
     pub(super) ends: Vec<EndInEffect>,
     /// Packets that are protected, between the inner addresses.
     pub(super) protects: Vec<String>,
-    /// What is mixed into its keys besides.
+    /// Preshared key mixed into its keys.
     pub(super) ppk: Option<PpkInEffect>,
-    /// Of IKE_SAs, and of CHILD_SAs at every rekey.
+    /// Key exchanges of IKE_SAs, and of CHILD_SAs at every rekey.
     pub(super) key_exchanges: Vec<String>,
     pub(super) ciphers: Vec<String>,
     pub(super) prfs: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct IpsecInEffect {
     /// `classical-accepted` or `post-quantum`.
     pub(super) authentication: &'static str,
     pub(super) signatures: Vec<String>,
-    /// What becomes of an SA that breaks the policy.
+    /// Reaction to an SA that violates the policy.
     pub(super) breach: &'static str,
     pub(super) exception: Option<ExceptionInEffect>,
     pub(super) extended_sequence_numbers: bool,
@@ -253,7 +253,7 @@ pub(super) fn limits(deployment: &Deployment, node: &Node) -> Vec<Finding> {
     remarks.map(finding).collect()
 }
 
-/// What is wrong with a link that IPsec protects.
+/// Returns the findings on an IPsec link.
 pub(super) fn findings(interface: &Interface, link: &IpsecLink, engines: Engines, now: SystemTime) -> Vec<Finding> {
     let policy = &interface.policy;
     let ipsec = policy.in_effect(day_of(now)).ipsec;
@@ -322,7 +322,7 @@ pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
     ))
 }
 
-/// What is worth knowing of a link and wrong in no way.
+/// Returns remarks on a link without a fault.
 pub(super) fn notes(interface: &Interface, engines: Engines, now: SystemTime) -> Vec<Finding> {
     let Some(link) = &interface.ipsec else {
         return Vec::new();
@@ -376,7 +376,8 @@ pub(super) fn notes(interface: &Interface, engines: Engines, now: SystemTime) ->
     notes
 }
 
-/// Of a private network (RFC 1918), or of one between a carrier's NAT and its customers (RFC 6598).
+/// Returns true for an address of a private network (RFC 1918), or of one between a carrier's NAT
+/// and its customers (RFC 6598).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_private() || address.octets()[0] == 100 && address.octets()[1] & 0xc0 == 64,

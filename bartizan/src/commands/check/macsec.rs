@@ -15,7 +15,8 @@ use serde::Serialize;
 #[cfg(feature = "full")]
 use super::findings::Finding;
 
-/// What wpa_supplicant cannot do at the end of a link that is authenticated by EAP-TLS: `up` refuses it.
+/// Returns the limits of wpa_supplicant at the end of a link authenticated by EAP-TLS: `up` refuses
+/// these links.
 #[cfg(feature = "full")]
 pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Vec<Finding> {
     let settings = Setting::all(deployment, node.name.as_str());
@@ -66,16 +67,16 @@ pub(super) struct MacsecInEffect {
     confidentiality: &'static str,
     replay_window: u32,
     mtu: Option<u32>,
-    /// Where keys come from: `direct`, `mka` or `eap-tls`.
+    /// Source of keys: `direct`, `mka` or `eap-tls`.
     keying: &'static str,
-    /// Where the CAK of MKA comes from: `exchange`, `file` or `eap-tls`.
+    /// Source of MKA's CAK: `exchange`, `file` or `eap-tls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cak: Option<&'static str>,
     initiator: String,
     rekey_seconds: u64,
     rekey_packets: u64,
     keys_per_exchange: u64,
-    /// What passes the ports next to MACsec, EAPOL and the exchange of keys.
+    /// Protocols that pass the ports besides MACsec, EAPOL and the key exchange.
     unencrypted: Vec<&'static str>,
 }
 

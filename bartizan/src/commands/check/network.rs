@@ -52,7 +52,7 @@ pub(super) struct NetworkArgs {
 }
 
 impl NetworkArgs {
-    /// Whether any of it is asked for.
+    /// Returns true if any of these reports was requested.
     pub(super) fn is_asked_for(&self) -> bool {
         self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
     }
@@ -69,15 +69,15 @@ struct Report<'a> {
     file: String,
     /// The day (UTC) whose policies these are.
     day: String,
-    /// Where --budget is given.
+    /// Present with --budget.
     conditions: Option<Conditions>,
     links: &'a [Link],
     findings: Vec<Finding<'a>>,
-    /// Where --migrate is given.
+    /// Present with --migrate.
     moves: Option<&'a [Move]>,
 }
 
-/// What is wrong, and who asks for something else.
+/// A concern, with the frameworks that require otherwise.
 #[derive(Serialize)]
 struct Finding<'a> {
     #[serde(flatten)]
@@ -133,7 +133,7 @@ fn finding(concern: &Concern) -> Finding<'_> {
     }
 }
 
-/// What the frameworks ask for that findings fall short of, each once.
+/// Returns the frameworks' requirements that findings violate, each once.
 fn frameworks(concerns: &[Concern]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for asked in concerns.iter().flat_map(|concern| concern.rule.asked()) {
@@ -205,7 +205,7 @@ fn sheet(
     }
 }
 
-/// How many findings there are of each severity.
+/// Counts findings by severity.
 fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
     let severities = [
         (Severity::High, "high"),
@@ -218,7 +218,7 @@ fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> Strin
         .join(", ")
 }
 
-/// How many links keep their budget, where that was predicted.
+/// Counts links that keep their budget, if it was predicted.
 fn kept(links: &[Link]) -> String {
     let predicted: Vec<_> = links.iter().filter_map(|link| link.predicted.as_ref()).collect();
     if predicted.is_empty() {
@@ -231,7 +231,7 @@ fn kept(links: &[Link]) -> String {
     format!(" {kept} of {} keep their budget of delay and set-up.", predicted.len())
 }
 
-/// What to do first: the worst finding, or the first link to move.
+/// First action: for the worst finding, or for the first link to move.
 fn first(concerns: &[Concern], moves: &[Move]) -> String {
     match (concerns.first(), moves.first()) {
         (Some(worst), _) => format!(" First: {}: {}.", worst.about, worst.hint),

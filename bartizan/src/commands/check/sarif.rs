@@ -1,4 +1,4 @@
-//! What is wrong in a deployment file, as SARIF.
+//! Findings of a deployment file, as SARIF.
 
 use std::path::Path;
 

@@ -21,20 +21,19 @@ const SCHEMA: &str = "bartizan-check-swanctl/1";
 /// A configuration of thousands of connections has a few megabytes.
 const LARGEST: u64 = 16 << 20;
 
-/// How long charon may take for an answer.
+/// Timeout of an answer from charon.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
     file: String,
-    /// How many connections it has.
     connections: usize,
     /// The version of the charon that was asked what it cannot do; none where none was.
     charon: Option<String>,
-    /// What lets classical key exchange win, or what this charon does not take.
+    /// Settings that let a classical key exchange win, or that this charon refuses.
     findings: Vec<Remark>,
-    /// What its author should know.
+    /// Remarks for the file's author.
     notes: Vec<Remark>,
 }
 
@@ -188,14 +187,15 @@ fn included(pattern: &str, from: &Path) -> Result<Vec<(String, String)>, String>
     read.collect()
 }
 
-/// Whether a file's name is of a pattern of `*` and `?`; what begins with a dot only where the pattern does.
+/// Returns true if a file name matches a pattern of `*` and `?`. Names with a leading dot match
+/// only patterns with a leading dot.
 fn matches(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut of) = (0, 0);
-    // Where the last `*` stood, and how much of the name it has taken.
+    // Position of the last `*`, and the length of the name that it matched.
     let mut star = None;
     while at < name.len() {
         match pattern.get(of) {

@@ -92,7 +92,7 @@ impl Turns {
                 return;
             }
         };
-        // Where this fails the answer is there still, and is taken in the next turn.
+        // If this fails, the answer remains and is taken in the next turn.
         if self
             .wrote(store, namespace, order, &made, circumstances.now, left)
             .await

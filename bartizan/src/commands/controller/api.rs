@@ -37,7 +37,7 @@ const KEPT: usize = 3;
 /// A token has at most so many bytes.
 const TOKEN: usize = 16 << 10;
 
-/// Where pods find the API server.
+/// Service account directory of a pod.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Why a request did not do what it should.
@@ -91,7 +91,7 @@ pub(super) struct Api {
     token: PathBuf,
     /// Connections that wait for a request.
     kept: Mutex<Vec<SendRequest<Full<Bytes>>>>,
-    /// How far this machine's clock is ahead of the API server's, in seconds, as of the last answer.
+    /// Seconds that this machine's clock is ahead of the API server's, as of the last answer.
     skew: AtomicI64,
 }
 
@@ -168,7 +168,7 @@ impl Api {
             .await
             .map_err(|error| unreachable(error.to_string()))?;
         tokio::spawn(async move {
-            // Whoever waits for an answer learns of it.
+            // The task that awaits the answer sees the error.
             let _ = connection.await;
         });
         Ok(sender)
@@ -289,7 +289,7 @@ impl Call {
         }
     }
 
-    /// Of an object, its metadata alone.
+    /// Requests only the metadata of an object.
     pub(super) fn metadata(path: impl Into<String>) -> Self {
         Self {
             accept: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",

@@ -29,7 +29,7 @@ pub(super) struct ExternalIssuer {
     lifetime: Duration,
     /// By namespace and node.
     waiting: BTreeMap<(String, String), Waiting>,
-    /// Whether requests of before this process led were looked for.
+    /// True once requests made before this process became leader were looked up.
     is_settled: bool,
     roots: Option<String>,
 }
@@ -238,7 +238,7 @@ impl ExternalIssuer {
         }
     }
 
-    /// What goes into the Secret of an order, where the answer is what was asked for.
+    /// Returns the contents of an order's Secret, if the answer matches the order.
     pub(super) fn made(
         &self,
         namespace: &str,
@@ -333,7 +333,7 @@ fn certificates(text: &str, what: &str) -> Result<Vec<Certificate>, String> {
     }
 }
 
-/// What a peer with the same roots would say, by the code by which sidecars judge.
+/// Returns a peer's objection to the certificate, given the same roots: the sidecars' own check.
 fn flaw(chain: &str, key: &[u8], roots: &str, now: SystemTime) -> Option<String> {
     let credentials = match Credentials::from_pem(chain.as_bytes(), key, roots.as_bytes(), None) {
         Ok(credentials) => credentials,

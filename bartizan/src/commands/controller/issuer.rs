@@ -55,7 +55,7 @@ impl fmt::Display for IssuerReference {
 }
 
 impl IssuerReference {
-    /// Whether it can sign a certificate for such a key.
+    /// Checks that the issuer can sign a certificate for such a key.
     pub(super) fn check(&self, algorithm: Algorithm) -> Result<(), Failure> {
         if self.group == GROUP && algorithm.is_quantum_safe() {
             return Err(Failure::usage(format!(

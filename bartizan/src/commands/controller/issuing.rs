@@ -80,7 +80,8 @@ impl Issuing {
         Ok(authority)
     }
 
-    /// Whether the authority signs by another certificate than when this process began, by its files.
+    /// Returns true if the authority's files hold another signing certificate than at the start of
+    /// this process.
     pub(super) fn is_succeeded(&self) -> bool {
         let signs = ["intermediate.crt.pem", "root.crt.pem"]
             .iter()
@@ -96,7 +97,7 @@ impl Issuing {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return State::Unavailable(format!("{}: {error}", self.dir.join("root.crt.pem").display())),
         }
-        // Written whole by whoever signs a list, and read without the lock.
+        // The file is replaced as a whole when a list is signed, so it is read without the lock.
         match std::fs::read_to_string(self.dir.join("crl.pem")) {
             Ok(text) => self.list = text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

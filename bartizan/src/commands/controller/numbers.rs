@@ -1,4 +1,4 @@
-//! What the controller counts, as Prometheus reads it. `docs/kubernetes.md` has the same list in words.
+//! Metrics of the controller for Prometheus. `docs/kubernetes.md` has the same list in words.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Pod,
 }
 
-/// What is kept of an object.
+/// Stored part of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
     Network(Network),
@@ -46,7 +46,7 @@ pub(super) struct Pod {
     pub(super) node: Box<str>,
     /// Its sidecar's admin port.
     pub(super) admin: Option<SocketAddr>,
-    /// Whether its sidecar is ready.
+    /// Readiness of its sidecar.
     pub(super) is_ready: bool,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Named {
     pub(super) item: Item,
 }
 
-/// What Secrets are compared with.
+/// Decoder of objects, with the signer that Secrets are compared with.
 pub(super) struct Decoder {
     pub(super) signer: Signer,
 }
 
-/// Whose certificates are this controller's.
+/// Signer of this controller's certificates.
 pub(super) enum Signer {
     /// Those that this certificate has signed, DER.
     Authority(Vec<u8>),
@@ -320,7 +320,7 @@ fn certificate(pem: &[u8], key: Option<&[u8]>, is_ours: impl Fn(&[u8]) -> bool) 
     })
 }
 
-/// Whether a chain leads to one of these roots now.
+/// Returns true if a chain leads to one of these roots now.
 fn leads(chain: &[u8], roots: &[u8]) -> bool {
     let (chain, roots) = (ForeignCertificate::all_of(chain), ForeignCertificate::all_of(roots));
     let Some((leaf, between)) = chain.split_first() else {

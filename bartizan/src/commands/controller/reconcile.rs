@@ -30,7 +30,7 @@ pub(super) struct Turns {
     pub(super) first: usize,
 }
 
-/// Where certificates come from.
+/// Source of certificates.
 pub(super) enum Source {
     /// An authority of `bartizan ca`; elsewhere while it issues on another thread.
     Authority(Option<Box<Issuing>>),
@@ -38,12 +38,12 @@ pub(super) enum Source {
     Issuer(Box<ExternalIssuer>),
 }
 
-/// What a turn left.
+/// Outcome of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// Writes left by the budget, or that failed.
     pub(super) waiting: usize,
-    /// What was written.
+    /// Completed writes.
     pub(super) written: usize,
 }
 
@@ -192,7 +192,7 @@ impl Turns {
         }
     }
 
-    /// Whatever failed is decided anew from what is observed then.
+    /// Schedules another turn, which decides anew from the state observed then.
     fn failed(&self, store: &mut Store, namespace: &str, what: &str, problem: &Problem, left: &mut Left) {
         left.waiting += 1;
         if let Some(namespace) = store.namespaces.get_mut(namespace) {

@@ -21,14 +21,14 @@ use super::sidecar_status::Target;
 const PAGE: usize = 100;
 /// An event has at most so many bytes: etcd takes objects of 1.5 MiB.
 const LONGEST_EVENT: usize = 4 << 20;
-/// How long a watch lasts, in seconds, until the API server ends it; and how long at most.
+/// Duration of a watch in seconds, after which the API server ends it; and its upper bound.
 const LASTS: u64 = 240;
 const AT_MOST: Duration = Duration::from_secs(270);
 /// Pauses between attempts grow from one to the other.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What happened to the objects of a kind.
+/// A change to the objects of a kind.
 #[derive(Debug)]
 pub(super) enum Change {
     /// An object is there, or is another than it was.
@@ -41,7 +41,7 @@ pub(super) enum Change {
     Listed(Kind, Option<String>, BTreeSet<(String, String)>),
 }
 
-/// What is followed, and where changes go.
+/// A watched kind, and the receiver of its changes.
 pub(super) struct Watch {
     pub(super) api: Arc<Api>,
     pub(super) decoder: Arc<Decoder>,
@@ -61,7 +61,7 @@ enum Ended {
     /// Versions are not kept for ever: list again.
     TooOld,
     Broken(String),
-    /// Nobody listens any more.
+    /// The receiver of changes is gone.
     Unheard,
 }
 
@@ -93,7 +93,7 @@ struct AboutMeta {
 }
 
 impl Watch {
-    /// Follows until nobody listens.
+    /// Follows until the receiver of changes is gone.
     pub(super) async fn run(self) {
         let mut failed = 0;
         let mut version: Option<String> = None;
@@ -162,7 +162,8 @@ impl Watch {
         let mut path = self.path(&format!("limit={limit}"));
         loop {
             let text = match self.api.call(&Call::get(path)).await {
-                // Who may create objects decides how long they are: from the beginning, in shorter pages. What was sent is sent again.
+                // Object sizes are up to the clients that create them: restart with shorter pages.
+                // Objects already sent are sent again.
                 Err(Problem::TooLong) if limit > 1 => {
                     limit = (limit / 4).max(1);
                     path = self.path(&format!("limit={limit}"));

@@ -56,7 +56,7 @@ struct Metadata {
     uid: String,
 }
 
-/// What a request asks for, besides its names.
+/// Contents of a request, besides its names.
 pub(super) struct Wanted<'a> {
     pub(super) issuer: &'a IssuerReference,
     pub(super) lifetime: Duration,
@@ -82,7 +82,7 @@ impl Writing {
         let (mut all, mut at) = (Vec::new(), beginning(limit));
         loop {
             let text = match self.api.call(&Call::get(at)).await {
-                // Who may create requests decides how long they are.
+                // Request sizes are up to the clients that create them.
                 Err(Problem::TooLong) if limit > 1 => {
                     limit = (limit / 4).max(1);
                     at = beginning(limit);

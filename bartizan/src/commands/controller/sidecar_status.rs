@@ -78,7 +78,7 @@ async fn ask(address: SocketAddr) -> Result<SidecarState, String> {
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
     tokio::spawn(async move {
-        // Whoever waits for an answer learns of it, and it ends with the question.
+        // The task that awaits the answer sees the error, and this task ends with the request.
         let _ = connection.await;
     });
     let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;

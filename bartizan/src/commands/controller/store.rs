@@ -1,4 +1,4 @@
-//! What is known of each namespace, as the watches report it.
+//! Known state of each namespace, as the watches report it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -31,13 +31,13 @@ pub(super) struct Namespace {
     pods: BTreeMap<Box<str>, KnownPod>,
     reading: Option<(Date, Reading)>,
     held: BTreeMap<String, Instant>,
-    /// Whether its pods are counted as they are.
+    /// True if the pod counts are current.
     is_counted: bool,
-    /// Whether it changed since its last turn, or something was left.
+    /// True if it changed since its last turn, or if a turn left work.
     pub(super) changed: bool,
-    /// What was last logged of it.
+    /// Last complaint logged about the namespace.
     pub(super) complaint: Option<String>,
-    /// How many nodes it has, of these how many are issued, as of its last turn.
+    /// Number of nodes, and of nodes with a certificate, as of its last turn.
     pub(super) counted: (usize, usize),
 }
 
@@ -102,7 +102,8 @@ impl Store {
             Err(why) => Protection::Silent(why.as_str().into()),
         };
         if known.said != protection {
-            // How many have answered is counted each round; what was found, or is over, is reported at once.
+            // The number of answers is counted each round; a new or resolved finding is reported at
+            // once.
             let found = |said: &Protection| matches!(said, Protection::Found(..));
             of.changed |= found(&known.said) || found(&protection);
             of.is_counted = false;
@@ -110,7 +111,7 @@ impl Store {
         }
     }
 
-    /// Whether each kind was listed in each of these scopes.
+    /// Returns true if each kind was listed in each of these scopes.
     pub(super) fn is_whole(&self, kinds: usize, scopes: usize) -> bool {
         self.listed.len() >= kinds * scopes
     }
@@ -144,7 +145,8 @@ impl Store {
         match named.item {
             // Pods of namespaces that have nothing to do with it are not worth an entry.
             Item::Pod(None) => return self.remove(Kind::Pod, &named.namespace, &named.name),
-            // What it owned is the garbage collector's now: made anew, or given back to it, it would be deleted after all.
+            // Its dependants belong to the garbage collector: if created again or handed back, they
+            // would still be deleted.
             Item::Ending(kind) => return self.remove(kind, &named.namespace, &named.name),
             _ => {}
         }
@@ -260,7 +262,7 @@ impl Namespace {
         self.is_counted = true;
     }
 
-    /// What it is about, with the reading that holds on this day.
+    /// Returns the observed state, with the reading that is valid on this day.
     pub(super) fn read(&mut self, now: SystemTime) -> (&Observed, &Reading) {
         if !self.is_counted {
             self.count_pods();

@@ -1,4 +1,5 @@
-//! What a turn writes, and how: what is new is created and never taken over, what is ours is replaced as it was read and in no other state.
+//! Writes of a turn. New objects are created and never taken over. Own objects are replaced only in
+//! the version that was read.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ impl Writing {
         self.sent(Kind::ConfigMap, "configmap", call).await
     }
 
-    /// Whether a Secret of this name is there that is not ours: its metadata is read and nothing else.
+    /// Returns true if a Secret of this name belongs to another owner. Reads only its metadata.
     pub(super) async fn is_taken(&self, namespace: &str, secret: &str) -> Result<bool, Problem> {
         let call = Call::metadata(format!("/api/v1/namespaces/{namespace}/secrets/{secret}"));
         match self.api.call(&call).await {
@@ -81,7 +82,7 @@ impl Writing {
         let head = format!(
             "{{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":{metadata},\"data\":{{\"tls.crt\":\"{chain}\",\"ca.crt\":\"{root}\",{list}\"tls.key\":\""
         );
-        // Of its final size at once: what grows leaves copies of the key behind.
+        // Allocated at its final size: a growing buffer leaves copies of the key behind.
         let mut body = Zeroizing::new(Vec::with_capacity(head.len() + key.len() + 8));
         body.extend_from_slice(head.as_bytes());
         body.extend_from_slice(key.as_bytes());
@@ -155,7 +156,8 @@ impl Writing {
     }
 }
 
-/// Created where nothing is replaced, so that what somebody else has made meanwhile is a conflict; applied over one version otherwise.
+/// Creates the object if it replaces none, so that an object made meanwhile by another client is a
+/// conflict. Otherwise applies it over one version.
 fn store(path: &str, name: &str, replaces: Option<&str>, body: Zeroizing<Vec<u8>>) -> Call {
     match replaces {
         None => Call::send(Method::POST, format!("{path}?fieldManager={MANAGER}"), JSON, body),

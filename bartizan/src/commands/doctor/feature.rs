@@ -1,4 +1,4 @@
-//! What each feature needs, and whether it can be used here.
+//! Requirements of each feature, and their state on this host.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) enum Feature {
     LabRoot,
 }
 
-/// Whether everybody's use of Bartizan rests on it.
+/// Weight of a feature: essential for all uses of Bartizan, or optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Weight {
@@ -41,7 +41,7 @@ pub(super) enum Weight {
     Wanted,
 }
 
-/// What a feature needs: one of several things will do.
+/// A requirement of a feature, met by any one of several things.
 struct Requirement {
     any: &'static [Thing],
     weight: Weight,
@@ -59,7 +59,7 @@ pub(super) struct Need {
     /// Why it is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
-    /// How to get it.
+    /// Command or hint to install it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) get: Option<String>,
 }
@@ -68,9 +68,9 @@ pub(super) struct Need {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Readiness {
     pub(super) feature: String,
-    /// Whether findings in it count when nothing is asked for by name.
+    /// True if its findings count when no feature is requested by name.
     pub(super) default: bool,
-    /// Whether it works here.
+    /// True if it works here.
     pub(super) ready: bool,
     pub(super) needs: Vec<Need>,
 }
@@ -81,7 +81,7 @@ impl Feature {
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it belongs to what everybody uses: what remains is asked for by name.
+    /// Returns true for features that all users need. Other features are requested by name.
     pub(super) fn is_default(self) -> bool {
         matches!(
             self,
@@ -203,7 +203,7 @@ impl Feature {
         self.requirements().iter().flat_map(|one| one.any).copied()
     }
 
-    /// How it stands on this host.
+    /// Returns the readiness of the feature on this host.
     pub(super) fn readiness(self, inventory: &Inventory) -> Readiness {
         let needs: Vec<Need> = self.requirements().iter().map(|one| one.need(inventory)).collect();
         Readiness::new(self.name(), self.is_default(), needs)
@@ -267,7 +267,7 @@ pub(super) struct Inventory(BTreeMap<Thing, Examined>);
 
 impl Inventory {
     pub(super) fn add(&mut self, examined: Examined) {
-        // What is there in one place is there.
+        // A thing found in one place counts as present.
         let known = self.0.get(&examined.thing);
         if !known.is_some_and(|known| known.presence.is_present()) {
             self.0.insert(examined.thing, examined);
@@ -286,7 +286,7 @@ impl Inventory {
                 presence: Presence::Absent { reason, get } | Presence::Unknown { reason, get },
                 ..
             }) => ((*name).to_owned(), reason.clone(), get.clone()),
-            // What a program could do was not asked, as the program itself is not there.
+            // The abilities of a missing program are not examined.
             _ => match thing.program() {
                 Some(program) => self.want_of(program),
                 None => (format!("{thing:?}"), "not looked for".to_owned(), String::new()),

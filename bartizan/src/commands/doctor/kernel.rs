@@ -1,4 +1,4 @@
-//! What this kernel can do, as `host` finds out by trying.
+//! Abilities of this kernel, as `host` determines by trial.
 
 use bartizan_host::{Feature, Support};
 
@@ -27,7 +27,7 @@ fn row(feature: Feature) -> (Thing, &'static str, &'static str) {
     }
 }
 
-/// What [`examine`] would say of a thing, where it is one of the kernel's.
+/// Maps a thing to the kernel feature behind [`examine`], if it is one.
 pub(super) fn feature_of(thing: Thing) -> Option<Feature> {
     Feature::ALL.iter().copied().find(|&feature| row(feature).0 == thing)
 }

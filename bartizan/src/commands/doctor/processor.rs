@@ -7,9 +7,9 @@ use serde::Serialize;
 pub(super) struct Instructions {
     /// As its maker calls it.
     pub(super) name: &'static str,
-    /// Whether processor and kernel let programs use it.
+    /// True if processor and kernel let programs use it.
     pub(super) usable: bool,
-    /// What is computed with it.
+    /// Algorithms that use it.
     pub(super) serves: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn instructions() -> Vec<Instructions> {
     found
 }
 
-/// Whether AES has instructions of its own; `None` where this is not known of the processor.
+/// Returns true if the processor has AES instructions; `None` for an unknown processor.
 pub(super) fn aes() -> Option<bool> {
     let found = instructions();
     let aes = found.iter().find(|one| matches!(one.name, "AES-NI" | "AES"))?;

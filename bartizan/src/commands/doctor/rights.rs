@@ -1,4 +1,4 @@
-//! What this user may do.
+//! Rights of this user.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bartizan_host::{Facts, Permission, Program};
 use super::thing::{Examined, Presence, Thing, in_a_line};
 
 const AS_ROOT: &str = "run it as root, for example with sudo";
-/// How long a program that only tries something may take, on a machine that is busy too.
+/// Timeout of a trial run of a program, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Bits of capability sets (linux/capability.h).

@@ -1,4 +1,4 @@
-//! What a strongSwan can do: its charon is started in a network namespace that passes with it, and asked.
+//! Abilities of a strongSwan: its charon is started in a temporary network namespace, and queried.
 //!
 //! `charon-systemd` has no option that prints a version: whatever it is given, it starts. So this is the only way to know.
 
@@ -16,9 +16,9 @@ use super::thing::{Examined, Presence, Thing, in_a_line};
 use super::tool::{HOST, Tool, in_path};
 
 const PROGRAM: &str = "charon-systemd";
-/// How long charon may take for an answer.
+/// Timeout of an answer from charon.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of a release that can do what links need: Debian 12's 5.9.8 and Debian 13's 6.0.1 have no ML-KEM.
+/// Hint for a sufficient release: Debian 12's 5.9.8 and Debian 13's 6.0.1 have no ML-KEM.
 const INSTALL: &str = "strongSwan 6.1.0 or later (charon-systemd, libstrongswan-standard-plugins, libcharon-extra-plugins), as Debian sid has it, \
                        not 5.9.8 of Debian 12 or 6.0.1 of Debian 13; for a try-out: bartizan lab root sid";
 const ML_KEM: &str =

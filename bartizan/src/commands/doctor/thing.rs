@@ -1,4 +1,4 @@
-//! What a feature may need of a host, and whether it is there.
+//! Things that a feature may need of a host, and their presence.
 
 use serde::Serialize;
 
@@ -63,13 +63,13 @@ pub(super) enum Thing {
     SidRoot,
 }
 
-/// Whether it is there.
+/// Presence of a thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub(super) enum Presence {
     /// It was tried and works.
     Present {
-        /// What more there is to say.
+        /// Further details.
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
@@ -77,14 +77,14 @@ pub(super) enum Presence {
     Absent {
         /// Why, in the words of what refused.
         reason: String,
-        /// How to get it: a command, where there is one.
+        /// Command or hint to install it.
         get: String,
     },
     /// It could not be tried.
     Unknown {
         /// Why not.
         reason: String,
-        /// What to do so that it can.
+        /// Remedy.
         get: String,
     },
 }
@@ -93,7 +93,7 @@ pub(super) enum Presence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Examined {
     pub(super) thing: Thing,
-    /// What a reader calls it.
+    /// Displayed name.
     pub(super) name: &'static str,
     #[serde(flatten)]
     pub(super) presence: Presence,
@@ -131,7 +131,7 @@ pub(super) fn in_a_line(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("no reason given").to_owned();
-    // What a failed program wrote stands on the lines behind.
+    // Output of a failed program follows on further lines.
     match lines.next() {
         Some(said) => format!("{first}: {said}"),
         None => first,

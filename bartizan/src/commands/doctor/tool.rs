@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::thing::{Examined, Presence, Thing, in_a_line};
 
-/// How long one question may take, on a machine that is busy too.
+/// Timeout of one question, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that Bartizan runs or speaks with.
@@ -18,11 +18,11 @@ pub(super) struct Kind {
     pub(super) program: &'static str,
     /// The Debian package that has it.
     pub(super) package: &'static str,
-    /// What having it in `PATH` stands for.
+    /// Thing that its presence in `PATH` stands for.
     pub(super) thing: Thing,
-    /// Where Bartizan looks when `PATH` has it not.
+    /// Path that Bartizan tries if the program is not in `PATH`.
     pub(super) elsewhere: Option<&'static str>,
-    /// What makes it print its version and end.
+    /// Arguments that make it print its version and exit.
     pub(super) version: &'static [&'static str],
     /// The status that it ends with then: hostapd calls it a failure.
     pub(super) version_status: i32,
@@ -35,22 +35,22 @@ pub(super) struct Ability {
     pub(super) name: &'static str,
     /// Has it done; what more there is to say, or why it cannot.
     pub(super) attempt: fn(&Place) -> Result<Option<String>, String>,
-    /// How to get a program that can.
+    /// Hint to install a capable program.
     pub(super) get: &'static str,
 }
 
-/// Where a program is.
+/// Location of a program.
 pub(super) enum Place {
     Host(PathBuf),
     Root(LabRoot, &'static str, Reach),
 }
 
-/// How a program of a lab root is run.
+/// Way to run a program of a lab root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Seeing the root's files alone, which takes root.
     Inside,
-    /// By the root's loader, which anybody may.
+    /// Through the root's loader, without privileges.
     Loader,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Reach {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Tool {
     pub(super) program: &'static str,
-    /// Of the host, or the directory of a lab root.
+    /// The host, or the directory of a lab root.
     pub(super) of: String,
     pub(super) path: Option<PathBuf>,
     pub(super) version: Option<String>,
@@ -67,7 +67,7 @@ pub(super) struct Tool {
     pub(super) abilities: Vec<Examined>,
 }
 
-/// What [`Tool::of`] says of a program of this machine.
+/// Value of [`Tool::of`] for a program of this machine.
 pub(super) const HOST: &str = "host";
 
 impl Place {
@@ -101,7 +101,8 @@ impl Place {
         }
     }
 
-    /// Whether a line of what it prints satisfies this; that may be more than a pipe's reader keeps.
+    /// Returns true if a line of its output satisfies the predicate. The output may exceed the pipe
+    /// reader's buffer.
     pub(super) fn prints(&self, arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Result<bool, String> {
         let file = tempfile::NamedTempFile::new().map_err(|error| format!("a temporary file: {error}"))?;
         let program = self.program()?.arguments(arguments).environment("LC_ALL", "C");
@@ -195,7 +196,7 @@ fn runs(path: &Path) -> bool {
         .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Of what it printed, wherever it printed it.
+/// First line of its output, on either stream.
 fn first_line(finished: &Finished) -> Option<String> {
     [&finished.stdout, &finished.stderr].into_iter().find_map(|bytes| {
         let text = String::from_utf8_lossy(bytes);

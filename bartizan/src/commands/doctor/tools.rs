@@ -200,16 +200,17 @@ const fn plain(
     }
 }
 
-/// How long a daemon may take to read a configuration and end.
+/// Timeout of a daemon to read a configuration and exit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a wpa_supplicant can.
+/// Abilities of a wpa_supplicant.
 fn of_wpa_supplicant(place: &Place) -> Result<mka::Ability, String> {
     mka::Ability::ask(&program(place)).map_err(|error| in_a_line(&error))
 }
 
-/// Of a place where one is: whether it can be run was asked for before. That of a lab root by the root's loader: inside of the root there is no /proc, by
-/// which it is given a configuration, and without one it seems to have whatever it is asked about.
+/// Returns the program at a place where one was found. A lab root's program is run by the root's
+/// loader: the root has no /proc, through which the program gets its configuration, and without a
+/// configuration it seems to have every ability.
 fn program(place: &Place) -> impl Fn() -> Program + '_ {
     || {
         let program = match place {
@@ -220,12 +221,12 @@ fn program(place: &Place) -> impl Fn() -> Program + '_ {
     }
 }
 
-/// Whether it ends with status 0; what it prints, a key for example, is thrown away.
+/// Returns success if it exits with status 0. Its output, a key for example, is discarded.
 fn done(place: &Place, arguments: &[&str]) -> Result<Option<String>, String> {
     place.ask(arguments).map(|_| None)
 }
 
-/// Whether it has a name with this in it among the values of a field.
+/// Returns success if a value of a field contains this name.
 fn names(place: &Place, field: &str, name: &str) -> Result<Option<String>, String> {
     let of_field = |line: &str| {
         let mut columns = line.split('\t').skip(1);

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_HEAD: usize = 16 * 1024;
 const PATH: &str = "/.well-known/cmp";
 
-/// Where the authority is.
+/// Address of the authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Server {
     host: String,

@@ -63,7 +63,7 @@ fn is_ledger(path: &Path, numbered: bool) -> bool {
     }
     let mut begins = Vec::new();
     let read = File::open(path).and_then(|file| file.take(RECORD.len() as u64).read_to_end(&mut begins));
-    // What cannot be read is reported where it is read.
+    // Unreadable files are reported by their reader.
     named && (read.is_err() || begins.is_empty()) || begins == RECORD
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of a capture as they lie on disk, with their SHA-256 where somebody wants it.
+//! The bytes of a capture as they lie on disk, with their SHA-256 if requested.
 
 use data_encoding::HEXLOWER;
 use std::io::{self, Read};

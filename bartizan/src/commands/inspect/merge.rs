@@ -27,7 +27,7 @@ struct Checked {
 
 /// The evidence of all parts, as far as it was taken.
 pub(super) struct Merge {
-    /// What is left, the next one last.
+    /// Remaining parts, the next one last.
     parts: Vec<Checked>,
     /// The part that is read.
     open: Option<(PathBuf, Evidence)>,
@@ -68,7 +68,7 @@ impl Merge {
         })
     }
 
-    /// What reports call the captures, in order.
+    /// Names of the captures in reports, in order.
     pub(super) fn names(&self) -> Vec<String> {
         self.files.iter().map(|file| file.name.clone()).collect()
     }
@@ -117,7 +117,7 @@ impl Merge {
 
 const HINT: &str = "write it anew: `bartizan inspect --part K/N FILE... > part.evidence`";
 
-/// How the names of evidence in a folder end.
+/// File name extension of evidence in a folder.
 const ENDING: &str = "evidence";
 
 /// The evidence in a folder.
@@ -144,7 +144,7 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display())).hint("evidence is what `bartizan inspect --part` writes")
 }
 
-/// What a file of evidence is of, once all of it was read.
+/// Returns the contents of an evidence file once all of it was read.
 fn checked(path: &Path) -> Result<(Checked, Manifest), Failure> {
     let failed = |error: io::Error| failed(path, &error);
     // Before it is opened: a pipe would wait for its writer.

@@ -1,4 +1,5 @@
-//! What packets show, as assessment results of OSCAL 1.1 (NIST): observations with their evidence, findings by control, risks with what to do about them.
+//! Results from packets as OSCAL 1.1 assessment results (NIST): observations with their evidence,
+//! findings by control, risks with remedies.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -58,7 +59,7 @@ fn capture(uuid: &str, report: &Report) -> Value {
     json!({ "uuid": uuid, "title": report.name(), "rlinks": [link] })
 }
 
-/// What one report says.
+/// Result of one report.
 fn result(number: usize, report: &Report, resource: &str, now: &str) -> Result<Value, Failure> {
     let totals = report.totals();
     let at = |seen: Option<bartizan_wire::Moment>| match seen {

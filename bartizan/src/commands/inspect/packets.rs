@@ -9,9 +9,9 @@ use super::unpack::unpacked;
 /// Bytes read at a time.
 const PIECE: usize = 256 * 1024;
 
-/// How a capture ended.
+/// End of a capture.
 pub(super) struct Ended {
-    /// Where it is cut or damaged.
+    /// Cut or damage of the capture.
     pub(super) damage: Option<CaptureError>,
     /// Packets that the capturing host dropped, as the capture says.
     pub(super) dropped_at_capture: u64,

@@ -20,12 +20,12 @@ pub(super) use number::Number;
 pub(super) use output::{DIGEST, Digest};
 use walk::Walk;
 
-/// What evidence says it was written by: holes are left where this version looks at nothing.
+/// Program name and version in evidence: protocols outside this version leave holes.
 pub(super) fn program() -> String {
     format!("bartizan {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What is written, and how.
+/// Requested evidence and its form.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) number: Number,
@@ -59,7 +59,7 @@ pub(super) fn run(files: &[PathBuf], asked: Asked<'_>) -> Result<Outcome, Failur
     Ok(Outcome::Clean)
 }
 
-/// What there is to say of a capture before it is read.
+/// Describes a capture before it is read.
 fn source(path: &Path) -> Result<Source, Failure> {
     let unreadable = |error: io::Error| unreadable(path, &error);
     let is_file = path.as_os_str() != "-" && std::fs::metadata(path).map_err(unreadable)?.is_file();
@@ -91,7 +91,7 @@ fn section(
     let unreadable = |error: io::Error| unreadable(path, &error);
     let progress = read::progress(path, section.to);
     let file = File::open(path).map_err(unreadable)?;
-    // Of one that is not packed the walk has the same.
+    // For an unpacked capture, the walk computes the same digest.
     let mut input = Input::of(file, packed);
     let mut walk = Walk::new(path, unpacked(progress.wrap_read(&mut input)).map_err(unreadable)?);
     walk.to(Some(section.from), |_| Ok(()))?;
@@ -133,7 +133,7 @@ fn section(
     writer.end(&end).map_err(output::failed)
 }
 
-/// Where a capture ends early; one that is none at all fails.
+/// Returns the damage that ends a capture early. A file that is no capture at all is an error.
 fn named(path: &Path, error: &CaptureError, packets: u64) -> Result<Damage, Failure> {
     let nothing = || {
         damage::damaged(path.display(), error, 0).hint("a capture that cannot be read has no evidence: leave it out")

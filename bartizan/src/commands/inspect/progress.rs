@@ -1,4 +1,4 @@
-//! How far it is, on a terminal.
+//! Progress on a terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Progress {
         self.0.suspend(write)
     }
 
-    /// What was read, what is held, what stands.
+    /// Shows counts of packets read, state held, and findings.
     pub(super) fn show(&self, sources: &[SourceNumbers], findings: u64) {
         let sources = sources.iter().map(|source| {
             let holding = &source.holding;

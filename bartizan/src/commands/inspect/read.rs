@@ -26,12 +26,12 @@ use crate::output::errln;
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
 
-/// What is known besides the packets.
+/// Knowledge besides the packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) ledgers: &'a Ledgers,
     pub(crate) deployment: Option<&'a Deployment>,
-    /// What a capture itself holds is added.
+    /// Keys in the capture itself are added.
     pub(crate) keys: &'a Arc<Keyring>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
 fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut known) = (Vec::new(), BTreeSet::new());
     for path in &folder::ledgers(paths)? {
-        // Where the folder cannot be read there is the file that was named.
+        // If the folder cannot be read, the named file alone is used.
         for file in bartizan_ledger::files(path).unwrap_or_else(|_| vec![path.clone()]) {
             let seen = std::fs::metadata(&file).map_err(|error| unreadable_ledger(&file, &error))?;
             if known.insert((seen.dev(), seen.ino())) {
@@ -135,7 +135,7 @@ fn give(mut source: Input<impl Read>, progress: &ProgressBar, taking: &mut Takin
     Ok(Given { ended, sha256 })
 }
 
-/// What reports call a capture.
+/// Name of a capture in reports.
 pub(super) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" {
         "standard input".to_owned()
@@ -144,10 +144,10 @@ pub(super) fn name(path: &Path) -> String {
     }
 }
 
-/// How a capture ended, and what its file is.
+/// End of a capture, and identity of its file.
 pub(super) struct Given {
     pub(super) ended: packets::Ended,
-    /// Its SHA-256, where somebody wants it and the capture is whole.
+    /// Its SHA-256, if requested and if the capture is whole.
     pub(super) sha256: Option<String>,
 }
 

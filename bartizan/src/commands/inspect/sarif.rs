@@ -1,4 +1,4 @@
-//! What packets show, as SARIF.
+//! Findings from packets, as SARIF.
 
 use std::path::PathBuf;
 

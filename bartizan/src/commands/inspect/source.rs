@@ -1,4 +1,4 @@
-//! Where packets come from while they come: interfaces, files that grow, pipes and standard input.
+//! Live sources of packets: interfaces, files that grow, pipes and standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -40,7 +40,7 @@ enum Kind {
     Pipe(Receiver<io::Result<Vec<u8>>>),
 }
 
-/// What a source reports besides its packets.
+/// Report of a source besides its packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
     /// So many packets had no room in the kernel.
@@ -51,12 +51,12 @@ pub(super) enum Notice {
     Back,
     /// The capture file was replaced, or cut and begun anew; `incomplete` when its last record was not there in full.
     Replaced {
-        /// Whether the last record was cut.
+        /// True if the last record was cut.
         incomplete: bool,
     },
 }
 
-/// What a turn came to.
+/// Outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// There was something.
@@ -93,7 +93,7 @@ impl Source {
         Ok(Self::of(Kind::File(tail)))
     }
 
-    /// What another program writes into a pipe.
+    /// Source of packets that another program writes into a pipe.
     fn pipe<R: Read + 'static>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Result<Self, Failure> {
         let (give, pieces) = sync_channel(WAITING);
         thread::Builder::new()
@@ -118,7 +118,7 @@ impl Source {
         }
     }
 
-    /// Whether it is an interface: it tells directions apart, and ends by itself once it is asked to.
+    /// Returns true for an interface: it tells directions apart, and ends by itself on request.
     pub(super) fn is_interface(&self) -> bool {
         matches!(self.kind, Kind::Interface { .. })
     }
@@ -235,7 +235,7 @@ fn from_pipe(
     }
 }
 
-/// Reads until the writer ends or nobody wants it.
+/// Reads until the writer ends or the receiver is gone.
 fn pump(mut input: impl Read, give: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut piece = vec![0; PIECE];

@@ -30,21 +30,22 @@ use crate::output::errln;
 const WAITING: usize = 100_000;
 const CONNECTION: usize = 4 << 10;
 
-/// What packets are judged with.
+/// Context for judging packets.
 pub(super) struct Context<'a> {
     pub(super) ledgers: &'a Ledgers,
     pub(super) keys: &'a Arc<Keyring>,
     pub(super) inventory: Option<&'a mut Inventory>,
 }
 
-/// How a source is followed.
+/// Parameters of following a source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Following {
-    /// What a link's state is made from: parts with packets no older. None where nobody looks before the end.
+    /// Age limit of packets that a link's state is made from. None if no view is needed before the
+    /// end.
     pub(super) window: Option<Duration>,
-    /// How long a closed connection waits for a ledger's word; none where no ledger is followed.
+    /// Time that a closed connection waits for its ledger record; none without a followed ledger.
     pub(super) hold: Option<Duration>,
-    /// What had no packets for so long is let go.
+    /// Connections without packets for this long are dropped.
     pub(super) idle: Option<Duration>,
 }
 
@@ -69,7 +70,7 @@ pub(super) struct Stream {
     /// Packets of the files before the one that is read.
     before: u64,
     dropped: u64,
-    /// Where the capture is damaged or cut, and what follows is not read.
+    /// Damage or cut of the capture; bytes behind it are not read.
     damage: Option<CaptureError>,
     /// By direction, of an interface: in, out.
     passed: [Passed; 2],
@@ -97,7 +98,7 @@ impl Stream {
         }
         let mut limits = shares.limits;
         if let Some(window) = following.window {
-            // Parts of a packet that are given up are still within the window then, or nobody would see them.
+            // Incomplete packets are given up within the window, so that a view still shows them.
             let half = u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
             limits.fragments.lifetime = limits.fragments.lifetime.min(half);
         }
@@ -140,7 +141,7 @@ impl Stream {
         self.observer.totals()
     }
 
-    /// What lives, and its memory.
+    /// Live state, and its memory.
     pub(super) fn holding(&self) -> Holding {
         self.observer.holding()
     }
@@ -150,7 +151,7 @@ impl Stream {
         self.dropped + self.reader.dropped_at_capture()
     }
 
-    /// What came in by the interface, and what went out.
+    /// Packets received and sent by the interface.
     pub(super) fn passed(&self) -> [Passed; 2] {
         self.passed
     }
@@ -160,7 +161,7 @@ impl Stream {
         self.newest
     }
 
-    /// Whether all packets that were asked for have come.
+    /// Returns true if all requested packets have come.
     pub(super) fn is_full(&self) -> bool {
         self.left == Some(0)
     }
@@ -229,7 +230,7 @@ impl Stream {
         read
     }
 
-    /// Nothing more will come, from whoever wrote it: what was half written is not read.
+    /// Ends the input, from any writer: half-written records are not read.
     pub(super) fn ended(&mut self) -> Result<(), CaptureError> {
         let ended = self.reader.finish();
         self.damage = ended.clone().err();
@@ -277,7 +278,7 @@ impl Stream {
         self.observer.observe(packet, &mut folding);
     }
 
-    /// Where time stands: at the newest packet, and on from there as long as none comes.
+    /// Current time: that of the newest packet, advanced while none comes.
     fn now(&self) -> Timestamp {
         let passed = u64::try_from(self.arrived.elapsed().as_nanos()).unwrap_or(u64::MAX);
         match self.newest {
@@ -306,7 +307,8 @@ impl Stream {
         self.recent.age(self.newest);
     }
 
-    /// What there is to see now of what passed within the window, and since the last view; the last one does not wait for what may come yet.
+    /// Returns a view of the packets within the window and since the last view. The last view does
+    /// not wait for later packets.
     pub(super) fn view(&mut self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
         if last {
             self.observer.give_up_fragments(None);
@@ -326,7 +328,7 @@ impl Stream {
         self.recent.handshakes(view, newest)
     }
 
-    /// Whether a connection with this client random has not been let go.
+    /// Returns the client randoms of connections that are still held.
     pub(super) fn client_randoms(&self) -> std::collections::HashSet<[u8; 32]> {
         let mut randoms = Randoms::default();
         for (_, connection) in &self.waiting {

@@ -14,7 +14,7 @@ pub(super) struct Tail {
     read: u64,
 }
 
-/// What reading on gave.
+/// Outcome of reading on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grown {
     /// So many bytes more.
@@ -58,7 +58,7 @@ impl Tail {
             }
         }
         if self.file.metadata()?.len() < self.read {
-            // Cut by whoever writes it: what is in it now is new.
+            // The writer truncated the file: its contents are new.
             self.file.seek(SeekFrom::Start(0))?;
             self.read = 0;
             return Ok(Grown::Replaced);
@@ -70,7 +70,8 @@ impl Tail {
         if is_same(&named, &self.file.metadata()?) {
             return Ok(Grown::Nothing);
         }
-        // Whoever wrote the old file may have written on between the last read and the new one's making.
+        // The writer may have extended the old file between the last read and the creation of the
+        // new file.
         match self.file.read(buffer)? {
             0 => {}
             length => {

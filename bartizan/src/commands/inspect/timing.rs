@@ -18,7 +18,7 @@ use crate::{Failure, Outcome};
 /// Connections kept for the report; more are in the overview only.
 const LISTED: usize = 200_000;
 
-/// How the report is written.
+/// Format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -26,7 +26,7 @@ pub(super) enum Form {
     Csv,
 }
 
-/// What one capture showed.
+/// Results of one capture.
 struct Timings {
     name: String,
     overview: Overview,
@@ -34,7 +34,7 @@ struct Timings {
     not_listed: u64,
     /// Packets of connections beyond those that memory allowed to follow.
     untracked: u64,
-    /// Where the file is cut or damaged.
+    /// Cut or damage of the file.
     damage: Option<String>,
 }
 

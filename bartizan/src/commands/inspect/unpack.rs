@@ -8,8 +8,8 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// How many bytes one compressed byte may become. Captures of real traffic become two to ten times smaller; one of
-/// nothing but empty TCP segments forty times.
+/// Upper bound of bytes per compressed byte. Captures of real traffic become two to ten times
+/// smaller; one of nothing but empty TCP segments forty times.
 const EXPANSION: u64 = 400;
 /// Bytes that any file may become.
 const FREE: u64 = 64 << 20;
@@ -38,7 +38,7 @@ pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read
     })
 }
 
-/// Whether a file that begins so is packed.
+/// Returns true if a file with this beginning is packed.
 pub(super) fn is_packed(head: &[u8]) -> bool {
     head.starts_with(&GZIP) || head.starts_with(&ZSTD)
 }

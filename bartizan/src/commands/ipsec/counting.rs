@@ -1,4 +1,5 @@
-//! What is dropped of a node's links while a command stays: by the kernel's ESP, and by the engine where it does ESP itself.
+//! Counts of a node's dropped packets while a command stays: by the kernel's ESP, and by the engine
+//! with its own ESP.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +11,10 @@ use bartizan_ipsec::{Metrics, OwnEsp};
 
 use super::node::IpsecHost;
 
-/// How often the counts are read: an SA takes along what it has counted since.
+/// Interval of reading the counts: an SA takes along the counts since the last reading.
 const EVERY: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(200);
-/// How long the engine may take to answer.
+/// Timeout of an answer from the engine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Counts until `stop` says so, or where there is nothing to count.

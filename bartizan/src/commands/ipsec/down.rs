@@ -50,7 +50,7 @@ struct Report {
     connections: Vec<String>,
     /// IKE_SAs that were deleted.
     deleted: usize,
-    /// What becomes of packets of the links now.
+    /// Fate of packets of the links now.
     cleartext: Cleartext,
 }
 

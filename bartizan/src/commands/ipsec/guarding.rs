@@ -9,17 +9,18 @@ use serde::Serialize;
 
 use crate::Failure;
 
-/// What becomes of packets of the links that no SA protects.
+/// Fate of link packets that no SA protects.
 #[derive(Serialize)]
 pub(crate) struct Cleartext {
     /// `installed`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
     /// `unknown`.
     pub(super) guard: &'static str,
-    /// What drops them: `nftables`, or `xfrm`, the policies of the kernel's ESP.
+    /// Mechanism that drops them: `nftables`, or `xfrm`, the policies of the kernel's ESP.
     by: Option<&'static str>,
-    /// Whose SAs protect a packet: those of its own `link`, or `any`, where the kernel tells no more.
+    /// SAs that count as protection: those of the packet's own `link`, or `any` if the kernel does
+    /// not distinguish.
     protected_by: Option<&'static str>,
-    /// What of a damaged guard is not as it should be.
+    /// Differences of a damaged guard.
     differences: Vec<String>,
     /// Flowtables of this network namespace: TCP and UDP that they have taken over pass the rules where NAT makes them a link's.
     flowtables: Vec<String>,
@@ -171,7 +172,8 @@ pub(super) fn first(guard: &Guard) -> Result<(), Failure> {
     guard.close(esp()).map_err(failed)
 }
 
-/// Who encrypts on this host, as far as can be determined without charon. Where it cannot be tried, the stricter.
+/// Returns the ESP data path of this host, as far as can be determined without charon. Without a
+/// trial it assumes the stricter one.
 pub(crate) fn esp() -> Kernel {
     match Feature::Esp.tried() {
         Support::Absent(_) => Kernel::Libipsec,

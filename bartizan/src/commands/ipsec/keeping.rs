@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use bartizan_ipsec::guard::{Guard, GuardState};
 use bartizan_ipsec::{Kernel, Metrics};
 
-/// How often it is compared with what it should be.
+/// Interval of comparing it with its intended state.
 const GUARD: Duration = Duration::from_secs(1);
 
-/// How often the end is looked for in between.
+/// Interval of checks for the end in between.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Says when the guard goes or is changed, as when a firewall is loaded anew, and when it is back; installs it again where `keep` says so.

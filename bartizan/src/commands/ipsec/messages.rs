@@ -2,7 +2,7 @@
 
 use bartizan_ledger::{Asked, Direction, Refuser, SaRefused};
 
-/// What was asked for: `a set-up`.
+/// Refused request: `a set-up`.
 pub(super) fn asked(refused: &SaRefused) -> &'static str {
     match (refused.what, refused.direction) {
         (Asked::SetUp, Direction::Outbound) => "a set-up",
@@ -13,7 +13,7 @@ pub(super) fn asked(refused: &SaRefused) -> &'static str {
     }
 }
 
-/// By whom.
+/// Refusing party.
 pub(super) fn by(refused: &SaRefused) -> &'static str {
     match (refused.by, refused.reason.as_str()) {
         (_, "unreachable") => "by nobody: there was no answer",

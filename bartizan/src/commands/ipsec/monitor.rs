@@ -33,22 +33,22 @@ pub(super) struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Where the ledger is written, as far as that was said here.
+    /// Path of the ledger, if given on the command line.
     pub(super) fn ledger(&self) -> Option<&std::path::Path> {
         self.ledger.as_deref()
     }
 
-    /// Whether metrics were asked for.
+    /// Returns true if metrics were requested.
     pub(super) fn metrics(&self) -> bool {
         self.metrics.is_some()
     }
 }
 
-/// What a watch writes to; opened before anything is set up.
+/// Outputs of a watch; opened before anything is set up.
 pub(super) struct Opened {
     ledger: Ledger,
     metrics: Arc<Metrics>,
-    /// Where metrics are served, and what serves them.
+    /// Address of metrics, and their server.
     endpoint: Option<(SocketAddr, Serving)>,
 }
 
@@ -121,7 +121,8 @@ impl Opened {
     }
 }
 
-/// Whether charon has one of the connections, or does not say: `down` unloads them before it takes the guard away.
+/// Returns true if charon has one of the connections, or does not answer: `down` unloads them
+/// before it removes the guard.
 fn is_loaded(host: &IpsecHost, expectations: &Expectations) -> bool {
     let loaded =
         Client::connect(&host.place.socket(), PATIENCE).and_then(|mut client| drive::list_connections(&mut client));

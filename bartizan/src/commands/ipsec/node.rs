@@ -18,7 +18,7 @@ use crate::commands::deployment_file::read;
 use crate::commands::macsec::{MacsecHost, With};
 use crate::output::errln;
 
-/// Where charons of our own live, one directory per node.
+/// Directory of our own charons, with one directory per node.
 const RUN: &str = "/run/bartizan/ipsec";
 
 /// Arguments that every command of IPsec takes.
@@ -56,7 +56,7 @@ pub(super) struct IpsecHost {
     pub(super) place: Place,
 }
 
-/// Whose charon it is.
+/// Owner of the charon.
 pub(super) enum Place {
     /// The system's, behind this socket.
     System(PathBuf),
@@ -65,7 +65,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Where charon listens.
+    /// Socket of charon.
     pub(super) fn socket(&self) -> PathBuf {
         match self {
             Self::System(socket) => socket.clone(),
@@ -155,7 +155,8 @@ impl IpsecHost {
         Ok((credentials, connections))
     }
 
-    /// What is wrong with the node's files: what lets no link come up is a failure, before anything is loaded; the rest is handed over.
+    /// Returns flaws of the node's files. A flaw that stops every link is a failure before anything
+    /// is loaded.
     pub(super) fn flaws(&self, credentials: &Credentials) -> Result<Vec<Flaw>, Failure> {
         let Some(node) = self.deployment.node(&self.node) else {
             return Ok(Vec::new());
@@ -171,7 +172,7 @@ impl IpsecHost {
         }))
     }
 
-    /// What SAs of these connections are held against.
+    /// Expectations that SAs of these connections are judged by.
     pub(super) fn expectations(&self, connections: &[Connection]) -> Expectations {
         Expectations::of_deployment(&self.deployment, &self.node, connections)
     }
@@ -181,13 +182,13 @@ impl IpsecHost {
         drive::remove_leftover(&self.deployment, &self.node).map_err(Failure::new)
     }
 
-    /// What keeps unencrypted packets of its links off the wire.
+    /// Guard that keeps unencrypted packets of its links off the wire.
     pub(super) fn guard(&self) -> Guard {
         Guard::of(&self.deployment, &self.node)
     }
 
-    /// What the linter has to say of the node's links in this charon: what it refuses is a failure, before anything is loaded; the
-    /// rest is handed over.
+    /// Returns the linter's remarks on the node's links in this charon. A refusal is a failure
+    /// before anything is loaded.
     pub(super) fn lint(&self, charon: &Charon) -> Result<Vec<Remark>, Failure> {
         let today = day_of(SystemTime::now());
         let remarks = self

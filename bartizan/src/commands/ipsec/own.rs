@@ -16,10 +16,10 @@ use crate::Failure;
 /// Octets of a packet on Ethernet.
 const ETHERNET: u16 = 1500;
 
-/// How long a charon that another command starts may take to answer.
+/// Timeout of a charon that another command starts.
 const START: Duration = Duration::from_secs(60);
 
-/// How often it is looked at whether it does.
+/// Interval of these checks.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Starts it in `directory`; none where one of ours runs there already. One that another command has begun to start is waited for.
@@ -61,11 +61,11 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
     }
 }
 
-/// Whether a charon serves the socket: it is there a moment before it does.
+/// Returns true if a charon serves the socket: the socket exists a moment earlier.
 fn answers(host: &IpsecHost) -> bool {
     let asked = Client::connect(&host.place.socket(), PATIENCE)
         .and_then(|mut client| client.request("version", Section::new()));
-    // One that stalls is there, and whoever asks next says so.
+    // A stalled charon exists, and the next caller reports it.
     !matches!(asked, Err(vici::Error::Absent { .. } | vici::Error::Died { .. }))
 }
 

@@ -24,7 +24,8 @@ pub(super) const SCHEMA: &str = "bartizan-ipsec/1";
 /// From when on a peer that gives no answer is a finding: a message or two may be lost on the way.
 const SILENT: Duration = Duration::from_secs(3);
 
-/// What released strongSwan can do about identities; charon does not tell by VICI how a peer proved itself.
+/// Identity protection of released strongSwan. VICI does not report the authentication method of a
+/// peer.
 const IDENTITY: &str = "by classical signatures: released strongSwan has no others. What is recorded today stays secret all the \
                         same; who has a quantum computer when an SA is set up could pass for the peer";
 
@@ -41,27 +42,29 @@ pub(super) struct Report {
     pub(super) engine: &'static str,
     /// Its version.
     pub(super) charon: String,
-    /// Who does ESP: kernel, libipsec (charon itself) or userspace (the engine of Bartizan itself).
+    /// ESP data path: kernel, libipsec (charon itself) or userspace (the engine of Bartizan
+    /// itself).
     data_path: &'static str,
     /// The device of ESP in user space, and what it dropped; absent elsewhere.
     userspace: Option<Userspace>,
     /// Everything that should stand does, and nothing breaks its policy.
     pub(super) well: bool,
     pub(super) links: Vec<Link>,
-    /// Whether a watch runs, which alone knows who does not answer and what was refused; absent where it was not asked.
+    /// True if a watch runs; only a watch knows unresponsive peers and refusals. Absent if not
+    /// asked.
     watched: Option<bool>,
-    /// What was refused last of a peer that is of no link.
+    /// Last refusal of a peer without a link.
     last_refusal_of_unknown: Option<Refused>,
     /// When the node's own certificate ends, in seconds since 1970; absent where it was not looked at.
     certificate_not_after: Option<u64>,
-    /// What becomes of packets that no SA protects; absent where it was asked not to be looked at.
+    /// Fate of packets that no SA protects; absent if the check was disabled.
     pub(super) cleartext: Option<Cleartext>,
     /// The kernel's counters of this network namespace that are not 0, of whatever link, SA or policy, ours or not; absent where it does not count,
     /// or was not asked.
     host_xfrm: Option<BTreeMap<String, u64>>,
     /// Interfaces of the links that take less than the file says.
     interfaces: Vec<String>,
-    /// How peers prove themselves, apart from what keeps traffic secret.
+    /// Authentication of peers, apart from the secrecy of traffic.
     pub(super) identity: &'static str,
 }
 
@@ -93,9 +96,9 @@ pub(super) struct Link {
     loaded: bool,
     /// Since when the peer gives no answer, in microseconds since 1970.
     no_answer_since_us: Option<u64>,
-    /// What was refused last, at this end or the other.
+    /// Last refusal, at this end or the other.
     last_refusal: Option<Refused>,
-    /// How an SA of it ended last, other than by a rekey.
+    /// Last end of an SA of the link, other than by a rekey.
     last_end: Option<Ended>,
     ike: Vec<Ike>,
     children: Vec<Child>,
@@ -124,7 +127,7 @@ struct Ike {
 struct Child {
     name: String,
     interface: &'static str,
-    /// What stands of it; more than one for a moment while it is rekeyed.
+    /// Established CHILD_SAs; more than one for a moment during a rekey.
     sas: Vec<ChildSa>,
 }
 
@@ -224,7 +227,7 @@ impl Report {
         self.host_xfrm = of_host;
     }
 
-    /// Whether nothing of the links can pass unencrypted, as far as it was looked at.
+    /// Returns true if no packet of the links can pass unencrypted, as far as was examined.
     pub(super) fn is_guarded(&self) -> bool {
         self.cleartext.as_ref().is_none_or(Cleartext::is_kept)
     }
@@ -234,7 +237,7 @@ impl Report {
         self.userspace.as_ref().is_none_or(|own| own.routing_installed)
     }
 
-    /// Whether something that stands breaks its policy.
+    /// Returns true if an established SA violates its policy.
     pub(super) fn breaks(&self) -> bool {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });
         self.links.iter().any(|link| {
@@ -396,7 +399,7 @@ fn of_refusal(refused: &Refused) -> String {
     )
 }
 
-/// How long ago this was, of microseconds since 1970.
+/// Time since this instant, in microseconds since 1970.
 fn ago(at_us: u64) -> Duration {
     let at = UNIX_EPOCH + Duration::from_micros(at_us);
     at.elapsed().unwrap_or_default()

@@ -27,7 +27,7 @@ use crate::interrupt::Interrupt;
 use crate::output::errln;
 use crate::{Failure, Outcome};
 
-/// How often it is looked at whether a charon of our own still runs.
+/// Interval of checks that a charon of our own still runs.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Bring a node's IPsec links up, and say what was negotiated.
@@ -74,14 +74,14 @@ struct Brought {
     attempts: Vec<Tried>,
 }
 
-/// What came of one CHILD_SA.
+/// Outcome of one CHILD_SA.
 #[derive(Serialize)]
 struct Tried {
     connection: String,
     child: String,
     /// `up`, `stood`, `waits` or `failed`.
     outcome: &'static str,
-    /// How long charon took.
+    /// Duration of charon's answer, in microseconds.
     took_us: Option<u128>,
     reason: Option<&'static str>,
     detail: Option<String>,
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let without =
         |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");
     guard.as_ref().map(guarding::first).transpose().map_err(without)?;
-    // What is ordered behind this finds the guard; links come as their peers do.
+    // Units ordered after this find the guard; links come up with their peers.
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     brought
 }
 
-/// What is loaded, and into what.
+/// Loaded configuration and its charon.
 struct Loaded {
     client: Client,
     charon: Charon,
@@ -186,7 +186,7 @@ fn watched(
     thread::scope(|scope| {
         let (stop, expectations) = (&stop, &expectations);
         let sees = move || {
-            // After the first time nobody listens any more.
+            // The receiver listens only for the first time.
             let _ = sees.send(());
         };
         scope.spawn(move || opened.watch(host, expectations, keep, stop, &sees));
@@ -207,8 +207,8 @@ fn watched(
     })
 }
 
-/// Until a signal comes. A charon of the system is waited for when it goes away; one of ours that ends is a failure, so that whoever
-/// runs this starts both again.
+/// Waits for a signal. A system charon that goes away is waited for. The end of our own charon is a
+/// failure, so that the service manager restarts both.
 fn stay(own: Option<&mut Instance>, engine: IkeEngine, interrupt: &Interrupt) -> Result<(), Failure> {
     let Some(instance) = own else {
         interrupt.wait();
@@ -271,7 +271,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<(Outcome, Cred
         errln!("note: the newest revocation lists are not remembered: {error}");
     }
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    // What does ESP in user space is fitted to the links that were loaded.
+    // The userspace ESP engine is configured for the loaded links.
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
     let cleartext = guard.map(|guard| Cleartext::of(&guard)).transpose()?;
     let report = Report::new(&host.node, &charon, status, cleartext);

@@ -1,4 +1,5 @@
-//! How long a node's own certificate and revocation lists are good for: what a re-authentication months from now fails by is said before.
+//! Remaining validity of a node's own certificate and revocation lists: warns early of a
+//! re-authentication failure months from now.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,7 +14,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Days before its end at which a certificate is warned of, each once.
 const AHEAD: [u32; 4] = [0, 1, 7, 30];
 
-/// How often the clock is looked at, and the end of the command in between.
+/// Interval of checking the clock, and of checking for the end in between.
 const EVERY: Duration = Duration::from_secs(60);
 const TURN: Duration = Duration::from_millis(200);
 

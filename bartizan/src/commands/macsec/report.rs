@@ -1,4 +1,4 @@
-//! What is said of MACsec links.
+//! Report on MACsec links.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) const SCHEMA: &str = "bartizan-macsec/1";
 pub(super) struct Report {
     schema: &'static str,
     node: String,
-    /// Whether a controller runs: without one keys do not change.
+    /// True if a controller runs: keys do not change without one.
     controller: bool,
     /// Every link is up, its peer answers, no key is older than it may be, and the guard is installed where it was looked at.
     pub(super) well: bool,
@@ -23,12 +23,12 @@ pub(super) struct Report {
     links: Vec<Status>,
 }
 
-/// What becomes of unencrypted frames at the ports.
+/// Fate of unencrypted frames at the ports.
 #[derive(Serialize)]
 pub(super) struct Guarded {
     /// `installed`, `damaged`, `absent` or `unknown`.
     guard: &'static str,
-    /// What is wrong with it.
+    /// Fault of the guard.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// Frames that it dropped.
@@ -231,7 +231,7 @@ fn of_eap(eap: &EapStatus) -> String {
     format!("{end}: {handshake}{same}")
 }
 
-/// How a link stands, in a line.
+/// State of a link, in a line.
 pub(super) fn headline(link: &Status) -> String {
     let how = if link.encrypted { "encrypted" } else { "integrity alone" };
     let trouble = link

@@ -14,13 +14,13 @@ use crate::{Failure, Outcome};
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How the links stand, by their controller, and whether the guard is installed.
+/// Reports the state of the links from their controller, and of the guard.
 pub(crate) fn run(host: &MacsecHost, no_guard: bool, json: bool) -> Result<Outcome, Failure> {
     let answer = host.ask(Question::Status)?;
     let guard = (!no_guard).then(|| Guarded::of(&host.guard()));
     let links = match &answer {
         Some(answer) => answer.links.clone(),
-        // What the kernel has.
+        // State in the kernel.
         None => {
             let found = |setting| Status::found(setting).unwrap_or_else(|error| Status::closed(setting, &error));
             host.settings.iter().map(found).collect()
@@ -62,7 +62,7 @@ pub(crate) fn rekey(host: &MacsecHost, fresh: bool, timeout: Duration, json: boo
     }
 }
 
-/// Of the key that is in use, by its name: counts begin anew with a successor.
+/// Returns true if the key in use, by its name, has changed: counts begin anew with a successor.
 fn is_rekeyed(now: &Status, then: &Status, fresh: bool) -> bool {
     let key = |status: &Status| status.sends.as_ref().map(|association| association.key_id.clone());
     let sends = key(now).is_some() && key(now) != key(then);

@@ -15,7 +15,7 @@ use crate::commands::ipsec::print_json;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
-/// How long a controller may take to end.
+/// Timeout of a controller's end.
 const END: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -25,7 +25,7 @@ struct Down {
     node: String,
     /// Links whose devices are gone.
     links: Vec<String>,
-    /// Whether a controller ran.
+    /// True if a controller ran.
     controller: bool,
     guard: Guarded,
 }

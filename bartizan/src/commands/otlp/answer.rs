@@ -1,4 +1,4 @@
-//! What a collector that took a request says of parts that it did not take.
+//! Rejected parts in the answer of a collector that accepted a request.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +34,8 @@ fn count(value: &Value) -> u64 {
     number.unwrap_or(0)
 }
 
-/// What the body of an answer with status 200 says of refused parts; none where all was taken, and of what is no JSON of this form.
+/// Returns the rejected parts of an answer with status 200. None if the collector accepted
+/// everything, or if the body is no JSON of this form.
 pub(crate) fn partial_success(body: &[u8]) -> Option<PartialSuccess> {
     let part = serde_json::from_slice::<Answer>(body).ok()?.partial_success?;
     let counts = [

@@ -1,10 +1,10 @@
-//! How long to wait before a request is repeated.
+//! Pause before a request is repeated.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
-/// What a collector asks for is granted up to this: the queue has no room for more.
+/// Upper bound of the pause that a collector may request: the queue has no room for more.
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
 
 /// Pauses that double, each shortened by chance so that many senders do not come back at the same time.

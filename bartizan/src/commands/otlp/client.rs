@@ -30,7 +30,7 @@ const FOR_ONE: Duration = Duration::from_secs(3);
 const LONGEST: usize = 64 << 10;
 const AGENT: &str = concat!("bartizan/", env!("CARGO_PKG_VERSION"));
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Taken; the body may refuse parts.
@@ -120,7 +120,8 @@ impl Client {
                 self.kept = Some(sender);
                 body.to_bytes()
             }
-            // What became of the request is in the status. The rest stays unread, and the connection is not used again.
+            // The status has the outcome of the request. The rest stays unread, and the connection
+            // is not used again.
             Err(error) if error.is::<LengthLimitError>() => Bytes::new(),
             Err(error) => return Err(error.to_string()),
         };
@@ -183,7 +184,7 @@ where
         .await
         .map_err(|error| error.to_string())?;
     tokio::spawn(async move {
-        // Whoever waits for an answer learns of it.
+        // The task that awaits the answer sees the error.
         let _ = connection.await;
     });
     Ok(sender)
@@ -210,7 +211,7 @@ fn judged(status: StatusCode, pause: Option<Duration>, body: &[u8]) -> Outcome {
     }
 }
 
-/// What `Retry-After` asks for: seconds, or a date.
+/// Pause requested by `Retry-After`: seconds, or a date.
 fn pause(headers: &HeaderMap, now: OffsetDateTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -250,7 +251,7 @@ mod tests {
         silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let silent = silent.listen(1).unwrap();
         let silent_address = silent.local_addr().unwrap();
-        // Nobody accepts, and there is no room for more.
+        // The listener never accepts, and its backlog becomes full.
         let mut held = Vec::new();
         while let Ok(Ok(stream)) = timeout(Duration::from_millis(200), TcpStream::connect(silent_address)).await {
             held.push(stream);

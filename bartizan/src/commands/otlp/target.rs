@@ -1,4 +1,4 @@
-//! Where a collector is.
+//! Address of a collector.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -73,7 +73,8 @@ impl Target {
         format!("{}/v1/{signal}", self.prefix)
     }
 
-    /// Whether what is sent may go there: what is vulnerable in a network, and who asks whom, is not to be read on the way.
+    /// Returns true if events may be sent there: vulnerabilities of a network, and its connections,
+    /// must not be readable on the path.
     pub(crate) fn permitted(
         &self,
         Purpose { option, reads }: Purpose,
@@ -101,7 +102,7 @@ impl Target {
         }
     }
 
-    /// Whether no name has to be looked up.
+    /// Returns true if no name lookup is needed.
     pub(crate) fn is_address(&self) -> bool {
         self.host.parse::<IpAddr>().is_ok()
     }
@@ -113,7 +114,7 @@ impl Target {
         }
     }
 
-    /// Whether a connection to this address, which the host's name led to, is permitted.
+    /// Returns true if a connection to this address, resolved from the host's name, is permitted.
     pub(crate) fn admits(&self, address: SocketAddr, plaintext: Plaintext) -> bool {
         self.is_https || plaintext == Plaintext::Anywhere || address.ip().to_canonical().is_loopback()
     }
@@ -126,7 +127,7 @@ pub(crate) struct Purpose {
     pub(crate) reads: &'static str,
 }
 
-/// Where what is not protected by TLS may go.
+/// Permitted destinations of data without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plaintext {
     OnThisHost,

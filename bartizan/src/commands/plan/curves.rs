@@ -21,11 +21,11 @@ use crate::Failure;
 pub(super) const PUBLISHED: &str = "published";
 /// A table of delays is smaller than this.
 const MOST_TABLE: u64 = 1 << 20;
-/// What the experiments that send echoes of several sizes call half a round trip.
+/// Name of half a round trip in experiments with echoes of several sizes.
 const ECHO: &str = "half-round-trip";
-/// What the fronthaul's echo alone times: one of the two ways.
+/// Name of the fronthaul echo's time: one of the two directions.
 const ONE_WAY: &str = "one-way";
-/// What stands around the data of a kernel's echo in a frame.
+/// Headers around the data of a kernel's echo in a frame.
 const AROUND_ECHO: [Header; 3] = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
 
 /// Curves by name.
@@ -74,7 +74,7 @@ impl Curves {
     }
 }
 
-/// What the lab's records of the fronthaul call a mode, with keys of a suite's length.
+/// Name of a mode in the lab's fronthaul records, with keys of a suite's length.
 pub(super) const fn lab_word(mode: Mode, is_256: bool) -> &'static str {
     match (mode, is_256) {
         (Mode::Encryption, false) => "encrypted-128",

@@ -247,7 +247,7 @@ fn sheet(args: &Args, size: Bytes, found: &Feasibility, counts: &[Count], source
     }
 }
 
-/// How far the fibre may be for each delay class, by mode.
+/// Longest fibre for each delay class, by mode.
 fn reach(found: &Feasibility) -> Grid {
     let mut grid = Grid::under(
         "longest fibre in km for one-way delay classes of O-RAN WG9 (XTRP-REQ, table 3), at 5 us per km",
@@ -299,7 +299,7 @@ fn regions(found: &Feasibility) -> Section {
     section
 }
 
-/// How many pairs fit by distance.
+/// Number of pairs that fit, by distance.
 fn by_distance(
     args: &Args,
     at: &impl Fn(&Link) -> Result<Feasibility, Failure>,

@@ -111,7 +111,7 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Whose functions are redirected and guarded, and whose are not.
+/// Lists the functions that are redirected and guarded, and those that are not.
 fn installed(rules: &Installed, earlier: Earlier) -> String {
     let plan = rules.plan();
     let mut text = format!("redirected and guarded for node {}:\n", plan.node());
@@ -224,7 +224,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     }
 }
 
-/// What the strict table has counted.
+/// Counts of the strict table.
 fn counts(refused: &Refused) -> String {
     let mut text = format!(
         "refused   {} packets to addresses that the file does not list\n",
@@ -239,7 +239,7 @@ fn counts(refused: &Refused) -> String {
     text
 }
 
-/// What is installed of one mechanism, and a line for each difference.
+/// State of one mechanism, and a line for each difference.
 fn line(part: Part, state: &RuleState) -> String {
     let alone = match (part, state) {
         (Part::Strict, RuleState::Installed) => " (in nftables alone: the fence does not hold it)",

@@ -40,7 +40,8 @@ pub(super) fn give_up(kept: Option<&Confinement>, files: &Files) -> Result<(), F
         ))
         .hint("where something else confines it (systemd, a container), start it with --no-confine"));
     }
-    // What could be read with more rights must be readable without: else the first renewal would be the moment to learn it.
+    // Files that are readable with more rights must be readable without: otherwise the first
+    // renewal would fail.
     if let Err(error) = Credentials::load(files) {
         tracing::warn!(
             %error, hint = "give the sidecar's user the right to read certificate, key, roots and revocation lists",

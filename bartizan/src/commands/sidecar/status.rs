@@ -49,7 +49,7 @@ struct Status {
     needs_restart: Value,
 }
 
-/// What a sidecar has with one peer.
+/// State of a sidecar with one peer.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Peer {
     node: String,

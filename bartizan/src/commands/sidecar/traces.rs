@@ -22,9 +22,9 @@ const BATCH: usize = 512;
 const GATHERING: Duration = Duration::from_millis(200);
 /// A batch is offered so often, and dropped then: newer spans are worth more.
 const ATTEMPTS: u32 = 4;
-/// What is still on its way when the process is to end has so long.
+/// Time for requests in flight when the process is to end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// What looking a name up reads, where the collector has one.
+/// Files that a name lookup reads, for a collector with a host name.
 const NAMES: [&str; 4] = ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf"];
 
 #[derive(clap::Args)]
@@ -149,7 +149,7 @@ struct Sender {
     spans: Spans,
     resource: String,
     target: String,
-    /// Whether the last batch was not taken: it is said when that begins and when it ends.
+    /// True if the last batch was refused: logged at the start and at the end of a failure.
     failing: bool,
 }
 

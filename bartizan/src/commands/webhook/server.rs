@@ -38,10 +38,10 @@ const IDLE: Duration = Duration::from_secs(120);
 const BODY: Duration = Duration::from_secs(10);
 /// A pause where accepting fails.
 const BREATH: Duration = Duration::from_millis(50);
-/// How often the certificate's files are looked at.
+/// Interval of checking the certificate's files.
 const ROUND: Duration = Duration::from_secs(5);
 
-/// How far the end has come.
+/// Progress of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Serving,
@@ -57,7 +57,7 @@ pub(super) struct Server {
     connections: Mutex<Connections>,
     bodies: Semaphore,
     phase: watch::Receiver<Phase>,
-    /// Whether a key exchange without ML-KEM was logged.
+    /// True if a key exchange without ML-KEM was logged.
     classical: AtomicBool,
 }
 

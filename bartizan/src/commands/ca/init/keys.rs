@@ -1,4 +1,4 @@
-//! Where the keys of a new authority are from.
+//! Sources of a new authority's keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) struct KeyArgs {
     existing_keys: bool,
 }
 
-/// What was asked for, with the keys that are read from files.
+/// Requested keys, including those read from files.
 pub(super) struct Keys {
     pub(super) algorithm: Algorithm,
     pub(super) root: KeySource,
@@ -95,7 +95,7 @@ impl KeyArgs {
             (Some(Place::Token(uri)), Some(algorithm)) => {
                 Ok((algorithm, KeySource::Token(self.source(uri, Some(algorithm)))))
             }
-            // Of what kind an intermediate is made next to it is not known before the token is asked.
+            // The kind of an intermediate made next to it is unknown until the token answers.
             (Some(Place::Token(_)), None) if self.intermediate == Some(None) && self.intermediate_key.is_none() => {
                 Err(Failure::usage("the kind of the intermediate's key is not known")
                     .hint("give --intermediate ALGORITHM, or --algorithm for both"))
@@ -121,13 +121,13 @@ impl KeyArgs {
 }
 
 impl Keys {
-    /// Whether a key of one's own certificates goes to a file.
+    /// Returns true if a key of the authority's own certificates goes to a file.
     pub(super) fn has_file(&self) -> bool {
         let in_file = |source: &KeySource| !matches!(source, KeySource::Token(_));
         in_file(&self.root) || self.intermediate.as_ref().is_some_and(|(_, source)| in_file(source))
     }
 
-    /// Whether the key of the root or of the intermediate is in a token.
+    /// Returns true if the key of the root or of the intermediate is in a token.
     pub(super) fn is_in_token(&self, role: Role) -> bool {
         let source = match role {
             Role::Root => Some(&self.root),

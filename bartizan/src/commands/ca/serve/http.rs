@@ -255,7 +255,7 @@ async fn public(path: String, issuer: Option<String>, service: Arc<Service>) -> 
     }
 }
 
-/// What failed stands in our log; the other end learns that it may try again.
+/// Logs the error; the client only learns that it may try again.
 pub(super) fn failed(error: &str) -> Answer {
     tracing::error!(%error, "a request could not be answered");
     plain(

@@ -1,4 +1,4 @@
-//! How many requests an address may make.
+//! Request rate limit per address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use bartizan_sidecar::network;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Most addresses that are counted; beyond them nobody new is served until a minute has passed.
+/// Upper bound of counted addresses. Beyond it, new addresses are refused until a minute has
+/// passed.
 const MOST: usize = 65_536;
 
 /// A budget for each address, and for each /64 of IPv6, which one host has to itself; it fills again within a minute.
@@ -25,7 +26,7 @@ impl Rate {
         }
     }
 
-    /// Whether one more request is served.
+    /// Returns true if one more request is served.
     pub(super) fn admits(&mut self, from: IpAddr, now: Instant) -> bool {
         let from = network(from);
         let limit = f64::from(self.per_minute);

@@ -1,4 +1,4 @@
-//! What is answered, whatever carried the question.
+//! Answers to requests, independent of the transport.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// What an operation of EST came to: a body in Base64, or a refusal.
+/// Result of an EST operation: a body in Base64, or a refusal.
 pub(super) type Enrolled = Result<String, (bartizan_enrol::Failure, String)>;
 
 impl Service {
@@ -132,7 +132,7 @@ impl Service {
         Ok(answer.der)
     }
 
-    /// How connections of EST begin.
+    /// TLS configuration of EST connections.
     pub(super) fn tls(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.tls.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -3,7 +3,7 @@
 use bartizan_budget::network::{Concern, Exposure, Link, Move, Rule};
 use bartizan_page::sheet::Section;
 
-/// What a reader takes away who reads no table: what is open, by how much delay fits, what is missing.
+/// Summary without tables: exposed links, delay margins, missing protection.
 pub(super) fn section(links: &[Link], concerns: &[Concern], moves: &[Move]) -> Section {
     let mut section = Section::new("in short");
     for (exposure, what) in [
@@ -55,7 +55,7 @@ pub(super) fn section(links: &[Link], concerns: &[Concern], moves: &[Move]) -> S
     section
 }
 
-/// How many there are, and the first of them by name.
+/// The number of names, and the first of them.
 fn some_of(names: &[&str]) -> String {
     const NAMED: usize = 3;
     let first = names[..names.len().min(NAMED)].join(", ");

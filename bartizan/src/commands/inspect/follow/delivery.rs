@@ -30,10 +30,10 @@ const PURPOSE: Purpose = Purpose {
     option: "--otlp",
     reads: "which links are vulnerable",
 };
-/// What an event's line may have: the log record repeats parts of it, and JSON in JSON is longer.
+/// Longest line of an event: the log record repeats parts of it, and JSON in JSON is longer.
 const LONGEST_LINE: usize = LARGEST / 4;
 
-/// What the loop and the thread share.
+/// State shared by the loop and the thread.
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
@@ -41,7 +41,7 @@ struct Shared {
     tally: Mutex<Tally>,
 }
 
-/// What was counted besides what the queue counts, and what is to be said of the collector.
+/// Counts beyond those of the queue, and remarks on the collector.
 #[derive(Debug, Default)]
 struct Tally {
     sent: u64,
@@ -49,16 +49,16 @@ struct Tally {
     postponed: [u64; 2],
     refused: [u64; 2],
     too_long: u64,
-    /// Whether the last request of a signal was taken, and what was said of it last.
+    /// Last error of each signal; none after an accepted request.
     failing: [Option<String>; 2],
-    /// What the collector said last of events that it refused while it took others.
+    /// Last message of the collector about events that it refused while it accepted others.
     partly: Option<String>,
-    /// Whether the queue refused the last event.
+    /// True if the queue refused the last event.
     unwritten: bool,
     remarks: Vec<String>,
 }
 
-/// What is counted, for whoever reads metrics.
+/// Counts for metrics.
 #[derive(Debug, Clone)]
 pub(super) struct Counts(Arc<Shared>);
 
@@ -66,7 +66,7 @@ pub(super) struct Counts(Arc<Shared>);
 pub(super) struct Delivery {
     shared: Arc<Shared>,
     target: Target,
-    /// What distinguishes this process' events from those of others.
+    /// Identifier that separates this process' events from those of others.
     run: String,
     client: Option<Client>,
     resource: String,
@@ -214,7 +214,7 @@ impl Delivery {
         Ok(Some(event))
     }
 
-    /// What is to be said of the collector, once each.
+    /// Remarks on the collector, once each.
     pub(super) fn remarks(&self) -> Vec<String> {
         let remarks = std::mem::take(&mut self.shared.tally().remarks);
         remarks
@@ -244,7 +244,7 @@ impl Delivery {
 
 const LOGS: usize = 0;
 
-/// Where the numbers of a signal are.
+/// Index of a signal's numbers.
 fn place(signal: &str) -> usize {
     usize::from(signal != "logs")
 }

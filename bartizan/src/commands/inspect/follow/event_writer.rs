@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::stdout_writer::StdoutWriter;
 use crate::Failure;
 
-/// How lines are written.
+/// Format of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
@@ -21,7 +21,7 @@ pub(super) struct EventWriter {
     form: Form,
     out: StdoutWriter,
     reported: u64,
-    /// Whoever read them has gone, or took nothing to the end.
+    /// The reader is gone, or accepted nothing until the end.
     pub(super) unheard: bool,
     stalled: bool,
 }
@@ -37,7 +37,7 @@ impl EventWriter {
         }
     }
 
-    /// What is missing at the reader, where it took nothing to the end.
+    /// Returns the failure about output that the reader did not accept until the end.
     pub(super) fn left(&self) -> Option<Failure> {
         self.stalled.then(|| {
             Failure::new("standard output: whoever reads it took nothing more, and the last lines are lost")
@@ -80,7 +80,7 @@ impl EventWriter {
     pub(super) fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
         let mut out = BufWriter::with_capacity(64 << 10, &mut self.out);
         let written = text(&mut out).and_then(|()| out.flush());
-        // What is left in it has nowhere to go.
+        // Output left in the buffer has no destination.
         let _ = out.into_parts();
         self.wrote(written)
     }

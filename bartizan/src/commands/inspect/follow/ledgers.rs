@@ -37,7 +37,7 @@ struct Growing {
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
     records: u64,
-    /// Who wrote them.
+    /// Nodes that wrote the ledgers.
     nodes: BTreeSet<String>,
 }
 
@@ -148,7 +148,7 @@ impl Growing {
     ) -> std::io::Result<u64> {
         let mut file = File::open(path)?;
         let mut damaged = 0;
-        // What is followed may stand in the middle of a line.
+        // A followed file may end in the middle of a line.
         let line = std::mem::take(&mut self.line);
         loop {
             match file.read(buffer)? {

@@ -1,4 +1,4 @@
-//! What is followed, as numbers. `docs/follow-reference.md` has the same list in words.
+//! Metrics of followed sources. `docs/follow-reference.md` has the same list in words.
 
 mod exposition;
 
@@ -50,11 +50,11 @@ pub(super) struct Numbers {
     pub(super) view_seconds: f64,
 }
 
-/// The newest numbers, for whoever asks.
+/// The newest numbers, for metrics requests.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     numbers: Mutex<Numbers>,
-    /// Of events on their way to a collector, where there is one.
+    /// Counts of events on their way to a collector, if one is configured.
     delivery: Option<Counts>,
 }
 

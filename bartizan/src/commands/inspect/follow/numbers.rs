@@ -1,4 +1,4 @@
-//! What a run has counted.
+//! Counts of a run.
 
 use std::collections::BTreeMap;
 

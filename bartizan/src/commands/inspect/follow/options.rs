@@ -58,12 +58,12 @@ pub(in super::super) struct FollowArgs {
 }
 
 impl FollowArgs {
-    /// Whether packets still come.
+    /// Returns true if packets are captured live.
     pub(in super::super) fn is_live(&self) -> bool {
         self.follow || !self.interface.is_empty()
     }
 
-    /// What only makes sense where they do.
+    /// Returns true if an option is given that needs live packets.
     pub(in super::super) fn bounds_given(&self) -> bool {
         self.lasting.is_some() || self.packets.is_some()
     }

@@ -1,7 +1,7 @@
 //! The page of what is followed: what it shows, and how it is served.
 //!
-//! The loop publishes; whoever asks is answered from what was published last, on the thread of the endpoint. Nothing that a browser does
-//! reaches the loop.
+//! The loop publishes; requests are answered from the last published state, on the thread of the
+//! endpoint. Browsers never reach the loop.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,16 +23,16 @@ use crate::commands::endpoint::{Endpoint, Serving};
 use crate::commands::http_answer::{Answer, plain, typed};
 use crate::commands::inspect::stream::Stream;
 
-/// What was published last.
+/// Last published state.
 #[derive(Debug)]
 struct Published {
     snapshot: Snapshot,
-    /// Where the links are drawn, and a number that changes with it.
+    /// Drawn positions of the links, and a number that changes with them.
     map: (u64, Arc<Map>),
     at: Instant,
 }
 
-/// What requests are answered from.
+/// State that requests are answered from.
 #[derive(Debug)]
 struct Shown {
     published: Mutex<Arc<Published>>,
@@ -60,7 +60,7 @@ struct State<'a, S> {
     map: Option<&'a Map>,
 }
 
-/// What a request for the state says of whoever asks.
+/// Parameters of a request for the state.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     known: Option<Known>,

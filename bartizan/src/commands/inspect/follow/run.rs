@@ -39,9 +39,10 @@ const BUSY_TICK: Duration = Duration::from_millis(250);
 const QUIET_TICK: Duration = Duration::from_secs(1);
 /// A view may take this part of the time between two: one tenth.
 const SHARE: u32 = 10;
-/// How long sources may take to hand over what had arrived when the end was asked for.
+/// Time for sources to hand over packets that had arrived when the end was requested.
 const DRAIN: Duration = Duration::from_secs(30);
-/// Recorded handshakes beyond which those that nobody waits for are let go, and how often that is looked at.
+/// Upper bound of recorded handshakes, beyond which those without a waiting connection are dropped,
+/// and the interval of that check.
 const REMEMBERED: usize = 50_000;
 const REMEMBERING: Duration = Duration::from_secs(60);
 
@@ -315,7 +316,7 @@ impl Run<'_> {
                 Ok(Turn::Busy) => busy = true,
                 Ok(Turn::Quiet) => {}
                 Ok(Turn::Ended) => watched.ended = true,
-                // What the others see must not be lost by it.
+                // The findings of the other sources must not be lost by it.
                 Err(failure) => {
                     watched.ended = true;
                     failed.push((place, failure));
@@ -383,7 +384,7 @@ impl Run<'_> {
 
     fn tell(&mut self, event: &Event) -> Result<(), Failure> {
         let at = since_1970();
-        // Queued first: whoever ends this process now has it twice rather than never.
+        // Queued first: after a kill here the event is delivered twice rather than never.
         if let (Some(teller), Some(delivery)) = (&self.teller, &self.delivery) {
             delivery.event(event, teller.upcoming(), at)?;
         }
@@ -406,7 +407,7 @@ impl Run<'_> {
         }
     }
 
-    /// What became of events on their way to a collector.
+    /// Reports the fate of events on their way to a collector.
     fn delivered(&mut self, last: bool) -> Result<(), Failure> {
         let (Some(delivery), Some(teller)) = (&self.delivery, &self.teller) else {
             return Ok(());
@@ -473,7 +474,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What becomes of the interfaces of the deployment file that were not seen.
+    /// Returns events about listed interfaces that were not seen.
     fn listed(&mut self, last: bool) -> Vec<Event> {
         let Some(deployment) = self.deployment else {
             return Vec::new();
@@ -510,7 +511,7 @@ impl Run<'_> {
         events
     }
 
-    /// Ledgers tell of every handshake there is; those of connections that nobody saw need not be kept.
+    /// Drops recorded handshakes of unseen connections: ledgers report every handshake.
     fn forget_records(&mut self) {
         if self.ledgers.handshakes() < REMEMBERED || self.remembered.elapsed() < REMEMBERING {
             return;
@@ -578,7 +579,7 @@ impl Run<'_> {
             .map(|watched| watched.stream.finish(known, inventory.as_mut()));
         let mut reports: Vec<Report> = reports.collect();
         let mut failures = self.failures;
-        // A page that cannot be written must not cost the report, which nobody can make again.
+        // A failure to write the page must not cost the report, which cannot be made again.
         failures.extend(conclude(self.args, &mut reports, inventory.as_ref(), self.deployment).err());
         let at = since_1970();
         if let Some(teller) = &mut self.teller {

@@ -1,7 +1,7 @@
-//! Standard output that can be given up: whoever reads it may have stopped without closing it.
+//! Standard output that can be abandoned when the reader stalls without closing it.
 //!
-//! A full pipe blocks the write, and signals only raise a flag. So a thread writes, and whoever waits for it stops waiting some time after
-//! the end was asked for.
+//! A full pipe blocks the write, and signals only raise a flag. So a thread writes, and its caller
+//! stops waiting some time after the end was asked for.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether the end is near.
+/// Interval of checks for the end.
 const LOOKING: Duration = Duration::from_millis(50);
-/// What a reader has after the end was asked for: that of a collector.
+/// Time for a reader after the end was requested, the same as for a collector.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Whether the end was asked for.
+/// Predicate: true once the end was requested.
 type Ending = Box<dyn Fn() -> bool>;
 
 /// Standard output, or what stands in for it. What is written has left the process when [`Write::write`] returns.
@@ -32,7 +32,8 @@ impl StdoutWriter {
     pub(super) fn stdout(ending: Ending) -> io::Result<Self> {
         let mut out = io::stdout().lock();
         out.flush()?;
-        // Of its own: a lock that a blocked thread holds would block the end of the process.
+        // A separate file handle: a lock that a blocked thread holds would block the end of the
+        // process.
         let file = File::from(out.as_fd().try_clone_to_owned()?);
         Self::new(file, ending, FAREWELL)
     }
@@ -42,7 +43,7 @@ impl StdoutWriter {
         let (done, written) = channel();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {
             for bytes in waiting {
-                // Whoever waited may have gone.
+                // The waiting caller may be gone.
                 if done.send(file.write_all(&bytes)).is_err() {
                     return;
                 }
@@ -123,7 +124,7 @@ mod tests {
         out.write_all(b"it has room").unwrap();
         let given_up = out.write_all(&vec![1; MUCH]).unwrap_err();
         assert_eq!(given_up.kind(), io::ErrorKind::TimedOut);
-        // Nobody waits again.
+        // No later call waits.
         let gone = out.write_all(b"more").unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::BrokenPipe);
     }

@@ -10,7 +10,7 @@ pub(crate) struct Number {
 
 /// Most parts.
 const MOST: u32 = 1_000_000;
-/// What Kubernetes calls the number of a pod of an Indexed Job, from 0.
+/// Environment variable with the number of a pod of a Kubernetes Indexed Job, from 0.
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 
 impl Number {

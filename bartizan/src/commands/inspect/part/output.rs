@@ -1,4 +1,5 @@
-//! Where evidence goes: packed, behind its mark and with a SHA-256 of everything at its end, so that a part of it is no evidence.
+//! Output of evidence: packed, behind its mark and with a SHA-256 of everything at its end, so that
+//! a part of it is no evidence.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -41,7 +42,7 @@ impl<W: Write> Write for Digest<W> {
     }
 }
 
-/// What evidence is written into.
+/// Writer of evidence.
 pub(super) type Output<'a> = BufWriter<GzEncoder<Digest<&'a mut dyn Write>>>;
 
 /// Writes evidence to a file, whole or not at all, or to standard output, a device or a pipe.

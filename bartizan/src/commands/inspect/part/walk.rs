@@ -27,11 +27,11 @@ pub(super) struct Walk<'a> {
     ended: bool,
 }
 
-/// What a slice ended with.
+/// State at the end of a slice.
 pub(super) struct Ended {
-    /// Of the capture, up to there.
+    /// Packets of the capture, up to there.
     pub(super) packets: u64,
-    /// Of all bytes up to there.
+    /// SHA-256 of all bytes up to there.
     pub(super) sha256: String,
     pub(super) dropped: u64,
     pub(super) damage: Option<CaptureError>,
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
             self.digest.update(&room[..length]);
             self.place += length as u64;
             if self.damage.is_some() {
-                // What follows damage is part of the file, and of nothing else.
+                // Bytes behind damage belong to the file alone.
                 continue;
             }
             self.capture.fill(length);
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What there is to say at the end of a slice.
+    /// Describes the end of a slice.
     pub(super) fn finish(self, section: Section, packed: bool) -> Result<Ended, Failure> {
         if !packed && self.place != section.to {
             let what = "it became longer or shorter while it was read";

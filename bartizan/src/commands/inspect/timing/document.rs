@@ -62,7 +62,7 @@ pub(super) struct Overview {
     pub(super) handshake_bytes_per_packet: Option<f64>,
 }
 
-/// What became of segments.
+/// Losses of segments.
 #[derive(Serialize)]
 pub(super) struct Losses {
     pub(super) data_packets: u64,
@@ -194,7 +194,7 @@ impl Overview {
     }
 }
 
-/// Of both sides.
+/// Sum over both sides.
 fn both(handshake: &Handshake, of: impl Fn(&Handshake, Side) -> u64) -> f64 {
     (of(handshake, Side::Client) + of(handshake, Side::Server)) as f64
 }

@@ -19,11 +19,11 @@ use crate::commands::plan::curves::{Curves, word};
 #[derive(Serialize)]
 pub(super) struct Split {
     pub(super) payload_bytes: Bytes,
-    /// How many frames, as few as fit.
+    /// Least number of frames that fit.
     pub(super) fragments: u64,
-    /// How they are filled.
+    /// Sizes of the frames.
     pub(super) layouts: Vec<Layout>,
-    /// Where the delays come from.
+    /// Origin of the delays.
     pub(super) source: Source,
 }
 

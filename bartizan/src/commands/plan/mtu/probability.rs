@@ -1,4 +1,4 @@
-//! How likely a set-up ends within the deadline.
+//! Probability that a set-up ends within the deadline.
 
 use bartizan_budget::mtu::{Leg, Retransmission, SetUp, Within, set_up_within};
 use bartizan_budget::unit::{Microseconds, Share};

@@ -49,7 +49,7 @@ const NAMED: usize = 20;
 /// again.
 const ALARM: Duration = Duration::from_secs(60);
 
-/// What was installed and said.
+/// Installed and reported state.
 struct Watching<'a> {
     args: &'a Args,
     rules: Installed,
@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-/// Who went unprotected by a plan and may not any more at `now`.
+/// Returns peers unprotected by a plan whose exception has ended at `now`.
 fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &UnprotectedPeer> {
     let until = move |unprotected: &&UnprotectedPeer| {
         unprotected
@@ -143,7 +143,7 @@ impl Watching<'_> {
             Ok(()) if is_usable => self.complaint = None,
             Ok(()) => {}
             Err(complaint) => {
-                // Where there is no guard, it answers nothing anyway.
+                // Without a guard, this has no effect.
                 let _ = self.rules.deny();
                 self.monitor = RulesMonitor::default();
                 self.complain(&complaint);

@@ -45,7 +45,7 @@ pub(super) struct Losses {
 /// Records from the front of the queue, which stay in it until they are acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// What the process that queued them wrote of itself.
+    /// Header of the process that queued them.
     pub(super) head: Arc<str>,
     pub(super) records: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl Queue {
         }
     }
 
-    /// What was on its way has come to its end: taken, but for so many that were refused.
+    /// Completes the records in flight: accepted, except for `refused` of them.
     pub(super) fn acknowledge(&mut self, refused: u64) {
         match self {
             Self::Memory(memory) => memory.acknowledge(refused),
@@ -114,7 +114,7 @@ impl Queue {
         }
     }
 
-    /// What was on its way has not arrived, and is at the front again.
+    /// Returns the records in flight to the front of the queue.
     pub(super) fn release(&mut self) {
         self.books_mut().release();
     }
@@ -158,12 +158,12 @@ impl Queue {
         self.books().losses
     }
 
-    /// Whether what waits is there after a restart.
+    /// Returns true if waiting records survive a restart.
     pub(super) fn is_durable(&self) -> bool {
         matches!(self, Self::Disk(_))
     }
 
-    /// Files with something that a loss of power would take; they are then asked of nobody again.
+    /// Returns files with data that a loss of power would lose. Each is returned only once.
     pub(super) fn unsynced(&mut self) -> Vec<Arc<File>> {
         match self {
             Self::Memory(_) => Vec::new(),
@@ -208,7 +208,7 @@ impl Books {
         self.flying = Some(self.cursor.next..self.cursor.next + records as u64);
     }
 
-    /// How many of those on their way are still at the front, now that they have come to their end.
+    /// Number of completed records that are still at the front.
     fn landed(&mut self, refused: u64) -> u64 {
         let Some(flying) = self.flying.take() else {
             return 0;

@@ -16,12 +16,12 @@ use crate::commands::otlp::{Backoff, Client, Outcome, chance, partial_success};
 const BATCH: usize = 512;
 /// Events come several at a time: so long is waited for more.
 const GATHERING: Duration = Duration::from_millis(100);
-/// How often what was written is forced to the disk.
+/// Interval of forcing written records to the disk.
 const SYNCING: Duration = Duration::from_secs(1);
-/// What is still on its way when the process is to end has so long.
+/// Time for requests in flight when the process is to end.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What the thread needs.
+/// State of the sending thread.
 pub(super) struct Sender {
     pub(super) shared: Arc<Shared>,
     pub(super) metrics: Arc<Metrics>,
@@ -155,7 +155,7 @@ async fn sync(shared: &Shared) {
         if files.is_empty() {
             continue;
         }
-        // What the disk refuses is refused again where it is written.
+        // A write error of the disk recurs at the next write.
         let _ = tokio::task::spawn_blocking(move || files.iter().for_each(|file| drop(file.sync_data()))).await;
     }
 }

@@ -1,4 +1,4 @@
-//! How far the queue on disk was taken: a file that is replaced as a whole.
+//! Position up to which the queue on disk was taken: a file that is replaced as a whole.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "cursor";
 const NEW: &str = "cursor.new";
 
-/// Where the front of the queue is, and what was lost.
+/// Position of the queue's front, and lost records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cursor {

@@ -34,7 +34,8 @@ pub(in super::super) struct Disk {
     writing: Option<Arc<File>>,
     /// Number of the next record to be queued.
     end: u64,
-    /// Where the next record to be taken begins in the oldest segment, and where those behind the ones on their way do.
+    /// Offset in the oldest segment of the next record to be taken; `behind` is the offset behind
+    /// the records in flight.
     offset: u64,
     behind: u64,
     unsynced: Vec<Arc<File>>,
@@ -201,7 +202,7 @@ impl Disk {
             if unread == 0 && self.segments.len() == usize::from(self.writing.is_some()) {
                 return None;
             }
-            // Somebody changed it, or it is read to its end.
+            // The segment was modified by another process, or it is read to its end.
             self.books.lose(unread, |losses| &mut losses.damaged);
             self.books.cursor.next = next + unread;
             self.remove_front();
@@ -226,7 +227,7 @@ impl Disk {
             self.offset = self.behind;
         }
         self.write_cursor();
-        // What was taken does not stay on the disk, also where nothing comes after it.
+        // Taken records do not stay on the disk, even if none follow.
         while self
             .segments
             .front()
@@ -236,7 +237,7 @@ impl Disk {
         }
     }
 
-    /// Where that fails, records are repeated after a restart, and the next attempt may succeed.
+    /// If that fails, records are repeated after a restart, and the next attempt may succeed.
     pub(super) fn write_cursor(&self) {
         let _ = self.books.cursor.write(&self.folder);
     }
@@ -299,8 +300,9 @@ fn lock(folder: &Path) -> Result<File, Failure> {
     }
 }
 
-/// The segments of a folder, and the number behind the last record that was found. Those without a whole beginning or without records are removed; what
-/// has another name is somebody else's.
+/// The segments of a folder, and the number behind the last record that was found. Those without a
+/// whole beginning or without records are removed; files with other names do not belong to the
+/// queue.
 fn segments(folder: &Path) -> io::Result<(Vec<Segment>, u64)> {
     let (mut segments, mut found) = (Vec::new(), 0);
     for entry in fs::read_dir(folder)? {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Batch, Books, TOGETHER};
 
-/// What a record takes besides its text.
+/// Overhead of a record besides its text, in bytes.
 const AROUND: u64 = 32;
 
 #[derive(Debug)]

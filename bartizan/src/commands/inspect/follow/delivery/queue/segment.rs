@@ -17,7 +17,7 @@ use super::{LARGEST, TOGETHER};
 
 const MARK: &[u8; 16] = b"bartizan-queue/1";
 const SUFFIX: &str = ".segment";
-/// Of the number in a name.
+/// Digits of the number in a file name.
 const DIGITS: usize = 20;
 /// Length and checksum.
 const BEFORE: usize = 8;
@@ -35,11 +35,11 @@ pub(super) struct Segment {
     pub(super) found: u64,
     /// Bytes of the file as far as it is whole.
     pub(super) length: u64,
-    /// Where the first record begins.
+    /// Offset of the first record.
     pub(super) body: u64,
 }
 
-/// What a record takes in a file.
+/// Size of a record in a file.
 pub(super) fn framed(text: &str) -> u64 {
     (BEFORE + text.len()) as u64
 }
@@ -81,7 +81,8 @@ impl Segment {
         digits.parse().ok()
     }
 
-    /// What stands in a file of an earlier process; none where not even its beginning was written. What is behind the last whole record is cut off.
+    /// Reads the records of an earlier process' file; none if even its header is incomplete. Cuts
+    /// off bytes behind the last whole record.
     pub(super) fn open(path: &Path, first: u64) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         state::open(path, OpenOptions::new().read(true))?.read_to_end(&mut bytes)?;
@@ -117,7 +118,7 @@ impl Segment {
     pub(super) fn append(&mut self, mut file: &File, text: &str) -> io::Result<()> {
         let frame = frame(self.end, text);
         if let Err(error) = file.write_all(&frame) {
-            // Where even that fails, the frame is cut and ends the file.
+            // If that fails too, the torn frame ends the file.
             let _ = file.set_len(self.length);
             return Err(error);
         }
@@ -146,7 +147,7 @@ impl Segment {
         Ok((read, offset + at as u64))
     }
 
-    /// Where the record with this number begins.
+    /// Returns the offset of the record with this number.
     pub(super) fn offset(&self, number: u64) -> io::Result<u64> {
         let mut at = (self.first, self.body);
         while at.0 < number.min(self.end) {

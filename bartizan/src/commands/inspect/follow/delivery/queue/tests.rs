@@ -349,7 +349,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What must have become of each record.
+/// Expected fate of each record.
 struct Model {
     queue: Queue,
     pushed: u64,
@@ -389,7 +389,7 @@ impl Model {
                 self.flying.clear();
             }
             Step::Kill(torn) => {
-                // Whether they arrived nobody knows: here they did not.
+                // Their arrival is unknown to the queue: in this model they did not arrive.
                 self.flying.clear();
                 let queue = std::mem::replace(&mut self.queue, Queue::memory(1000, HEAD));
                 self.queue = reopen(*torn, queue);
