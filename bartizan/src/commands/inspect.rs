@@ -271,7 +271,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
-/// Prints the supported protocols.
+/// Lists what the readers support.
 fn reads(json: bool) -> Result<Outcome, Failure> {
     let list = match json {
         true => format!("{:#}\n", reads::json()),

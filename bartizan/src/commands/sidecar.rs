@@ -110,7 +110,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .enable_all()
         .build_local(tokio::runtime::LocalOptions::default())
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    // Every event of any connection polls this future: the end of a task costs nothing to poll.
+    // Every event of any connection polls the awaited future: the end of a task costs nothing to
+    // poll.
     let serving = runtime.spawn_local(async move { serve(&deployment, &args, &traces, workers).await });
     match runtime.block_on(serving) {
         Ok(outcome) => outcome,

@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         if let (Some(listener), Some(address)) = (&est, args.est) {
             outln!("enrolment on https://{}/.well-known/est", bound(listener, address));
         }
-        // The service manager's dependants may send requests from now on.
+        // Clients may send requests from now on.
         systemd.ready();
         let limits = http::Limits::new(args.rate);
         let by_est = async {

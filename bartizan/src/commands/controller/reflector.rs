@@ -21,7 +21,7 @@ use super::sidecar_status::Target;
 const PAGE: usize = 100;
 /// An event has at most so many bytes: etcd takes objects of 1.5 MiB.
 const LONGEST_EVENT: usize = 4 << 20;
-/// Duration of a watch in seconds, after which the API server ends it; and its upper bound.
+/// Seconds after which the API server ends a watch, and this client's upper bound.
 const LASTS: u64 = 240;
 const AT_MOST: Duration = Duration::from_secs(270);
 /// Pauses between attempts grow from one to the other.

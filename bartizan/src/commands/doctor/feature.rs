@@ -31,7 +31,7 @@ pub(super) enum Feature {
     LabRoot,
 }
 
-/// Weight of a feature: essential for all uses of Bartizan, or optional.
+/// Weight of a requirement for its feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Weight {

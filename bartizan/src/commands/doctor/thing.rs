@@ -131,7 +131,7 @@ pub(super) fn in_a_line(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("no reason given").to_owned();
-    // Output of a failed program follows on further lines.
+    // The output of a failed program is behind the first line.
     match lines.next() {
         Some(said) => format!("{first}: {said}"),
         None => first,

@@ -96,7 +96,7 @@ fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
 /// beginning is judged as far as it goes; [`damage::failure`] then says where it ends.
-/// What was seen goes into the inventory as well, if there is one.
+/// Findings go into the inventory as well, if there is one.
 pub(crate) fn inspect_file(
     path: &Path,
     known: Known<'_>,

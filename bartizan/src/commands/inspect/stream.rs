@@ -45,7 +45,7 @@ pub(super) struct Following {
     pub(super) window: Option<Duration>,
     /// Time that a closed connection waits for its ledger record; none without a followed ledger.
     pub(super) hold: Option<Duration>,
-    /// Connections without packets for this long are dropped.
+    /// Time without packets after which state is dropped.
     pub(super) idle: Option<Duration>,
 }
 

@@ -399,7 +399,7 @@ fn of_refusal(refused: &Refused) -> String {
     )
 }
 
-/// Time since this instant, in microseconds since 1970.
+/// Time since an instant, given in microseconds since 1970.
 fn ago(at_us: u64) -> Duration {
     let at = UNIX_EPOCH + Duration::from_micros(at_us);
     at.elapsed().unwrap_or_default()

@@ -62,7 +62,8 @@ pub(crate) fn rekey(host: &MacsecHost, fresh: bool, timeout: Duration, json: boo
     }
 }
 
-/// Returns true if the key in use, by its name, has changed: counts begin anew with a successor.
+/// Returns true if the key in use, by its name, has changed; with `fresh`, by a new exchange. The
+/// name decides, as counts begin anew with a successor.
 fn is_rekeyed(now: &Status, then: &Status, fresh: bool) -> bool {
     let key = |status: &Status| status.sends.as_ref().map(|association| association.key_id.clone());
     let sends = key(now).is_some() && key(now) != key(then);

@@ -73,8 +73,8 @@ impl Target {
         format!("{}/v1/{signal}", self.prefix)
     }
 
-    /// Returns true if events may be sent there: vulnerabilities of a network, and its connections,
-    /// must not be readable on the path.
+    /// Checks that data may be sent there: vulnerabilities of a network, and its connections, must
+    /// not be readable on the path.
     pub(crate) fn permitted(
         &self,
         Purpose { option, reads }: Purpose,

@@ -22,7 +22,7 @@ const BATCH: usize = 512;
 const GATHERING: Duration = Duration::from_millis(200);
 /// A batch is offered so often, and dropped then: newer spans are worth more.
 const ATTEMPTS: u32 = 4;
-/// Time for requests in flight when the process is to end.
+/// Time to deliver waiting and in-flight spans at the end of the process.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Files that a name lookup reads, for a collector with a host name.
 const NAMES: [&str; 4] = ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf"];

@@ -9,7 +9,7 @@ use crate::Failure;
 const AT_MOST: usize = 256;
 
 /// # Errors
-/// Where it is neither `auto` nor a number from 1 to [`AT_MOST`].
+/// The value is neither `auto` nor a number from 1 to [`AT_MOST`].
 pub(super) fn parse(workers: &str) -> Result<NonZeroUsize, Failure> {
     // Affinity and the quota of a control group count: a container of half a core gets one worker.
     let processors = available_parallelism().ok();

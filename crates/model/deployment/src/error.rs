@@ -18,7 +18,7 @@ pub enum Error {
     Meaning {
         /// The file's name as given, with line and column of what stands at the place: `core.yaml:6:5`.
         file: String,
-        /// Where, as a path of keys: `nodes.nrf.sidecar.outbound[0].to`.
+        /// Path of keys to the value: `nodes.nrf.sidecar.outbound[0].to`.
         place: String,
         /// Cause.
         cause: String,

@@ -130,7 +130,7 @@ const LONGEST_NAME: usize = 15;
 const MOST_REPLAY_WINDOW: u32 = 1 << 20;
 const REPLAY_WINDOW: u32 = 32;
 const REKEY: Duration = Duration::from_secs(3600);
-/// Default age of a CAK under MKA. wpa_supplicant restarts to take a new CAK, and frames are lost
+/// Default age of a CAK under MKA. wpa_supplicant begins anew with a new CAK, and frames are lost
 /// for some seconds.
 const REKEY_CAK: Duration = Duration::from_secs(24 * 3600);
 const KEYS_PER_EXCHANGE: u64 = 8;

@@ -41,8 +41,8 @@ const QUIET_TICK: Duration = Duration::from_secs(1);
 const SHARE: u32 = 10;
 /// Time for sources to hand over packets that had arrived when the end was requested.
 const DRAIN: Duration = Duration::from_secs(30);
-/// Upper bound of recorded handshakes, beyond which those without a waiting connection are dropped,
-/// and the interval of that check.
+/// Number of recorded handshakes beyond which those without a held connection are dropped, and the
+/// interval of that check.
 const REMEMBERED: usize = 50_000;
 const REMEMBERING: Duration = Duration::from_secs(60);
 
@@ -474,7 +474,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns events about listed interfaces that were not seen.
+    /// Returns events about interfaces of the deployment file: not seen, or seen after all.
     fn listed(&mut self, last: bool) -> Vec<Event> {
         let Some(deployment) = self.deployment else {
             return Vec::new();

@@ -21,7 +21,7 @@ pub(super) struct Split {
     pub(super) payload_bytes: Bytes,
     /// Least number of frames that fit.
     pub(super) fragments: u64,
-    /// Sizes of the frames.
+    /// Layouts of the frames, by filling.
     pub(super) layouts: Vec<Layout>,
     /// Origin of the delays.
     pub(super) source: Source,

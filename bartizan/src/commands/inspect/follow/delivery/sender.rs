@@ -18,7 +18,7 @@ const BATCH: usize = 512;
 const GATHERING: Duration = Duration::from_millis(100);
 /// Interval of forcing written records to the disk.
 const SYNCING: Duration = Duration::from_secs(1);
-/// Time for requests in flight when the process is to end.
+/// Time to deliver waiting and in-flight records at the end of the process.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
 /// State of the sending thread.
