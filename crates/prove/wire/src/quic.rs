@@ -1,4 +1,5 @@
-//! QUIC (RFC 9000, RFC 9369): its Initial packets, which anybody can open, and the TLS handshake in them.
+//! QUIC (RFC 9000, RFC 9369): its Initial packets, whose keys are public, and the TLS handshake in
+//! them.
 //!
 //! The keys of Initial packets follow from a connection identifier that is unencrypted (RFC 9001, section 5.2); computing them takes
 //! cryptography, which [`Keys::quic`](crate::keys::Keys::quic) gives. What follows the Initial packets is counted.
@@ -15,13 +16,13 @@ use crate::{Moment, Seen, Side};
 pub(crate) use header::{Cid, is_text, long, versions};
 pub(crate) use session::{Session, Taken};
 
-/// What a QUIC connection showed.
+/// Observations of a QUIC connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quic {
     /// The version of the latest packet with a long header.
     pub version: Option<u32>,
-    /// What the Initial packets carry of TLS: hellos, and what is wrong with them.
+    /// TLS in the Initial packets: hellos and faults.
     pub tls: Tls,
     /// Initial packets that were opened.
     pub opened: u64,
@@ -29,11 +30,11 @@ pub struct Quic {
     pub unopened: u64,
     /// Encrypted packets of the client and of the server: Handshake, 0-RTT, and those with a short header.
     pub protected: [u64; 2],
-    /// Of these, Handshake packets that keys which were given open, of the client and of the server.
+    /// Handshake packets among these that the given keys open, of the client and of the server.
     pub opened_handshake: [u64; 2],
     /// The same of packets with a short header.
     pub opened_short: [u64; 2],
-    /// Of the protected ones, such with a short header: the handshake is over for who sends them.
+    /// Protected packets with a short header: their sender has finished the handshake.
     pub short: [u64; 2],
     /// Behind the client's first packet with a short header, the server sent a long one, or both ends sent such packets in turn
     /// twice, the server's of two lengths. A server that refuses the client's certificate sends a
@@ -57,7 +58,7 @@ pub struct Quic {
 /// A CONNECTION_CLOSE in an Initial packet (RFC 9000, section 19.19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close {
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
     /// Its error code; 0x100 to 0x1ff carry a TLS alert (RFC 9001, section 4.8).
     pub code: u64,

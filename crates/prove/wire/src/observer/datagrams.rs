@@ -1,4 +1,5 @@
-//! What belongs to no connection: protocols over UDP, and all that nothing recognises. QUIC and DTLS are read.
+//! Packets without a connection: protocols over UDP and unrecognised packets. QUIC and DTLS are
+//! read.
 
 mod radius;
 mod stations;
@@ -42,7 +43,7 @@ impl Key {
     }
 }
 
-/// What reads the packets.
+/// Reader of the packets.
 #[derive(Clone)]
 enum Reader {
     /// They are counted.
@@ -101,7 +102,7 @@ impl Conversation {
         usize::from(source != client && (source == server || destination == client))
     }
 
-    /// What there was to see.
+    /// Observations of the reader.
     fn outcome(self) -> Seen {
         let mut seen = self.seen;
         let client = match self.reader {
@@ -220,7 +221,7 @@ impl Datagrams {
         }
     }
 
-    /// What a datagram that shows nothing by itself belongs to, by those before it.
+    /// Protocol of a datagram that shows nothing by itself, by those before it.
     fn continued(&self, udp: &Udp<'_>, ends: [End; 2], path: PathId) -> DatagramProtocol {
         if self.places.has(udp, ends, path) {
             return DatagramProtocol::Quic;
@@ -267,7 +268,8 @@ impl Datagrams {
                     )
                     .is_none()
             {
-                // What was omitted there without its packets.
+                // No room for the conversation, even without captured packets: it is counted as
+                // omitted.
                 return bounds.omit(omitted(key, ends, origin), origin.captured);
             }
             let Some(conversation) = self.seen.get_mut(&key) else {
@@ -370,7 +372,7 @@ impl Datagrams {
         }
     }
 
-    /// What a packet belongs to, with it counted; none where there is no room for another.
+    /// Conversation of a packet, which is counted in it; none if there is no room for another.
     fn of(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>) -> Option<&mut Conversation> {
         let promised = match key.protocol {
             DatagramProtocol::Quic
@@ -429,7 +431,6 @@ impl Datagrams {
         self.seen.shrink(memory);
     }
 
-    /// How many there are.
     pub(super) fn live(&self) -> usize {
         self.seen.len()
     }

@@ -16,12 +16,12 @@ const PIECES: usize = 256;
 pub(super) struct Crypto {
     /// From its beginning, as far as it is there; what comes again must be the same.
     whole: Vec<u8>,
-    /// What waits, by where it begins. No two overlap.
+    /// Pieces that wait, by their start. No two overlap.
     pieces: BTreeMap<usize, (Vec<u8>, Moment)>,
     waiting: usize,
 }
 
-/// What a frame came to.
+/// Result of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Pushed {
     /// It says something else than an earlier one of the same bytes.

@@ -29,10 +29,10 @@ impl Cid {
     }
 }
 
-/// What a packet with a long header is.
+/// Type of a packet with a long header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Where its packet number stands.
+    /// With the place of its packet number.
     Initial {
         number: usize,
     },
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     },
     Retry,
     VersionNegotiation,
-    /// Of a version that is not known.
+    /// Version is not known.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Long<'a> {
     pub(crate) source: Cid,
     /// From its first byte to its end; none where a part of it is missing.
     pub(crate) whole: Option<&'a [u8]>,
-    /// What follows it in the datagram.
+    /// Rest of the datagram.
     pub(crate) behind: &'a [u8],
 }
 
@@ -124,8 +124,8 @@ pub(super) fn varint(cursor: &mut Cursor<'_>) -> Option<u64> {
     Some(value)
 }
 
-/// Whether a number can be that of a version of QUIC: one that is known, another draft, one of Google's, of Meta's, or one that is
-/// reserved to keep servers from forgetting to negotiate.
+/// Returns true if a number can be a version of QUIC: one that is known, another draft, one of
+/// Google's, of Meta's, or one that is reserved to keep servers from forgetting to negotiate.
 fn is_version(version: u32) -> bool {
     let google = matches!(version >> 24, 0x51 | 0x54) && version.to_be_bytes()[1..].iter().all(u8::is_ascii_digit);
     quic_version(version).is_some()
@@ -159,9 +159,9 @@ pub(crate) fn versions(bytes: &[u8]) -> Vec<u32> {
     }
 }
 
-/// Whether bytes are readable text, which nothing encrypted is.
+/// Returns true if bytes are readable text. Encrypted bytes are not.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
-    /// Of as many random bytes one in 10^9 is all text.
+    /// Length at which one in 10^9 random strings is all text.
     const ENOUGH: usize = 21;
     bytes.len() >= ENOUGH
         && bytes

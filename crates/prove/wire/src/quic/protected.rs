@@ -21,7 +21,7 @@ struct Lane {
     /// The number behind the greatest that was opened.
     expected: u64,
     tries: u8,
-    /// What was given and opened nothing yet.
+    /// Given keys that opened nothing yet.
     given: Vec<Seen<String>>,
 }
 

@@ -26,10 +26,10 @@ const NUMBER: usize = 4;
 const LONGEST_CLOSE: usize = 1 + 20 + 4 + 7 + 128 + 16;
 /// Datagrams whose Initial packets are still opened behind the first packet with a short header: some may come late.
 const BEHIND: u8 = 32;
-/// What the keys of an [`InitialKeys`] take, about: two contexts of AES-GCM and two of AES.
+/// Approximate memory of an [`InitialKeys`]: two contexts of AES-GCM and two of AES.
 const HELD_KEYS: usize = 2400;
 
-/// What became of a datagram.
+/// Outcome of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It is of this connection.
@@ -78,12 +78,12 @@ pub(crate) struct Session {
     shown: Quic,
     tls: tls::Session,
     known: Vec<Known>,
-    /// Of these, so many are from before a Retry that the client has followed.
+    /// Number of these from before a Retry that the client has followed.
     before_retry: usize,
     client: Option<usize>,
     /// The identifier that a Retry packet tells the client to send to.
     retried: Option<Cid>,
-    /// Whether an Initial packet of the server was opened.
+    /// True if an Initial packet of the server was opened.
     answered: bool,
     crypto: Box<[Crypto; 2]>,
     /// By end: the number behind the greatest that was opened.
@@ -495,12 +495,12 @@ impl Session {
         Some(())
     }
 
-    /// Who is the client, where an Initial packet showed it.
+    /// Index of the client, if an Initial packet showed it.
     pub(crate) fn client(&self) -> Option<usize> {
         self.client
     }
 
-    /// What there was to see.
+    /// Observations of the session.
     pub(crate) fn outcome(mut self) -> Quic {
         let wrong: Vec<_> = self.later.wrong().cloned().collect();
         self.tls.wrong_secrets(wrong);

@@ -210,7 +210,7 @@ fn behind_a_retry_the_clients_second_hello_counts() {
     session.datagram(&hello(2, b"server"), 0, 0, at(3), Some(&Plain));
     let answer = initial(0xd1, b"client", b"server", &crypto(0, &server_hello()));
     session.datagram(&answer, 0, 1, at(4), Some(&Plain));
-    // What comes again is compared.
+    // Repeated bytes are compared.
     session.datagram(&hello(2, b"server"), 0, 0, at(5), Some(&Plain));
     let seen = session.outcome();
     assert_eq!((seen.contradicted, seen.retry), (None, Some(at(2))));
@@ -265,7 +265,7 @@ fn an_answer_to_what_was_said_before_a_retry_contradicts_the_retry() {
         session.datagram(&hello(1, b"original"), 0, 0, at(1), Some(&Marked));
         session.datagram(&retry(b"client", b"server"), 0, 1, at(2), Some(&Marked));
         session.datagram(&hello(2, b"server"), 0, 0, at(3), Some(&Marked));
-        // What the client sent before comes late: it is none of what counts now.
+        // Bytes that the client sent before arrive late: they no longer count.
         session.datagram(&hello(1, b"original"), 0, 0, at(4), Some(&Marked));
         let answer = initial(answered + 1, b"client", b"server", &crypto(0, &server_hello()));
         session.datagram(&answer, 0, 1, at(5), Some(&Marked));

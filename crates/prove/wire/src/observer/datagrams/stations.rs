@@ -13,12 +13,12 @@ use crate::observer::memory::{Bounds, Memory};
 use crate::observer::paths::PathId;
 use crate::{Side, Timestamp, eap, eapol};
 
-/// What is known of stations.
+/// Knowledge about stations.
 #[derive(Default)]
 pub(super) struct Stations {
     /// The two that send to whatever is at the other end of a port.
     ports: Table<PathId, Port>,
-    /// How frames of each are keyed, with the time of its last frame.
+    /// Keying of each station's frames, with the time of its last frame.
     keying: Table<Station, (Keying, Timestamp)>,
 }
 
@@ -78,7 +78,7 @@ impl Stations {
         as_sent
     }
 
-    /// What is known of a station's keys, where it may be written to.
+    /// Keying of a station, if it may be written to.
     fn keying_mut(&mut self, station: Station, at: Timestamp, memory: &mut Memory) -> Option<&mut Keying> {
         if !self.keying.contains_key(&station) && !memory.has_room(self.keying.growth()) {
             return None;
@@ -226,7 +226,7 @@ impl Datagrams {
         }
     }
 
-    /// What was seen at a port is known of both of its stations.
+    /// Records the keying seen at a port for both of its stations.
     fn learn(&mut self, pair: [Station; 2], seen: Keying, at: Timestamp, memory: &mut Memory) {
         for station in pair {
             if eapol::is_for_port(station) {
