@@ -110,7 +110,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// The same, cut where it is longer than anybody reads: an unauthenticated peer may choose it.
+/// The same text, cut at a readable length: an unauthenticated peer may choose it.
 pub(crate) fn short(text: &str) -> String {
     const LONGEST: usize = 300;
     match text.char_indices().nth(LONGEST) {

@@ -527,7 +527,7 @@ mod tests {
         let same = changes(date([(n2.clone(), unread.clone()), (n3.clone(), clear.clone())]));
         assert_eq!(same[0], ("N2".to_owned(), Verdict::Worse, true));
         assert_eq!(same[1], ("N3".to_owned(), Verdict::Same, false));
-        // The tunnel was there before: nothing moved into it that anybody could tell.
+        // The tunnel was there before: no visible link moved into it.
         let known = date([(gateways.clone(), unread.clone()), (n2, clear)]);
         let gone = compare(known, date([(gateways, unread)]));
         assert_eq!(gone[0].change, Verdict::Vanished);

@@ -9,7 +9,7 @@ const HEADINGS: [&str; 5] = ["change", "interface", "ends", "confidentiality", "
 #[must_use]
 pub fn render(before: &str, after: &str, changes: &[Change]) -> String {
     let mut text = String::new();
-    // Names and reasons come from packets, and from a file that anybody may have written.
+    // Names and reasons come from packets and from a file: neither is trusted.
     let mut line = |words: &str| {
         text.push_str(&printable(words));
         text.push('\n');
