@@ -28,7 +28,7 @@ pub(super) enum Place {
 /// State of packets as they were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Read {
-    /// As anybody reads them.
+    /// Readable without keys.
     Plain,
     /// Opened by the keys given.
     Opened,

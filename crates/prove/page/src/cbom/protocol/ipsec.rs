@@ -150,7 +150,7 @@ fn exchanges(of_ledger: &[ledger::Algorithm]) -> impl Iterator<Item = Transforme
 }
 
 impl Protocol {
-    /// An IKE_SA by what was agreed on for it, and by how its ends proved who they are, as far as anybody tells.
+    /// An IKE_SA by its agreed algorithms and by the proofs of its ends, as far as they are known.
     pub(in crate::cbom) fn ike(version: (u8, u8), agreed: &Agreement, proofs: &[(Algorithm, Seen)]) -> Self {
         let mut types: [Vec<Value>; 4] = Default::default();
         for transform in &agreed.0 {
