@@ -30,8 +30,8 @@ pub static UDP_APPLICATIONS: &[UdpApplication] = &[
     },
 ];
 
-/// A version of QUIC whose Initial packets anybody can open: their keys follow from a connection
-/// identifier in plaintext.
+/// A version of QUIC. The keys of its Initial packets follow from a connection identifier in
+/// plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuicVersion {
     /// As long headers carry it.
