@@ -3,7 +3,7 @@
 use crate::student::t_quantile;
 use crate::{Confidence, Error, Estimate, Sample};
 
-/// More than anybody repeats an experiment: where more would be needed there is no answer.
+/// Upper bound on repetitions of an experiment: there is no answer if more would be needed.
 const MOST: usize = 1_000_000;
 
 /// Number of repetitions with which Student's interval of the mean reaches no further than this
