@@ -8,7 +8,7 @@ pub enum Indexing {
     Kept,
     /// Not worth keeping.
     Plain,
-    /// Must not be kept by anybody on the way (section 7.1.3).
+    /// Must not be stored or indexed by any intermediary (section 7.1.3).
     Never,
 }
 
