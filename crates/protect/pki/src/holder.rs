@@ -64,7 +64,8 @@ impl<'a> Holder<'a> {
         self.dir.join("ca.crt.pem")
     }
 
-    /// What is there; none where no certificate is. A change that a crash cut short is finished first.
+    /// Returns the certificate in place; none if there is none. A change that a crash cut short is
+    /// finished first.
     pub fn held(&self) -> Result<Option<Held>, Error> {
         let Some(text) = files::read(&self.chain_path(), LARGEST)? else {
             return Ok(None);

@@ -3,7 +3,7 @@
 //!
 //! [`Authority`] issues, signs, renews, invites and revokes; [`Holder`] keeps the files of a
 //! certificate that came from elsewhere; [`Register`] only reads what was done. A certificate is
-//! recorded in SQLite before the first byte of it is visible to anybody, and every file appears
+//! recorded in SQLite before the first byte of it is visible outside, and every file appears
 //! whole or not at all, so that a crash at any moment neither loses an issued certificate, reuses a
 //! serial number nor leaves half a key.
 //!
@@ -53,7 +53,7 @@ pub use serial::Serial;
 pub use token::{ExistingKey, PKCS11, Pin, Pkcs11Uri, TokenFault, TokenSource};
 pub use trust::{ForeignCertificate, Signed, signed_by};
 
-/// Writes a file that anybody may read, such as a revocation list: whole or not at all.
+/// Writes a world-readable file, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {
     files::write(path, contents, files::Readers::Everybody)
 }

@@ -2,8 +2,8 @@
 //!
 //! RFC 9810, section 4.4, has three certificates for that: the next root itself (newWithNew), its
 //! key signed by the root of before (newWithOld), and the other way round (oldWithNew). The last is
-//! not made: who trusts the next root alone is to refuse what the one of before has signed, and
-//! that certificate, which anybody could show, would have it accepted again.
+//! not made: an end that trusts only the next root must refuse certificates signed by the previous
+//! root. That certificate is public, and presenting it would have them accepted again.
 
 use rcgen::Issuer;
 

@@ -185,7 +185,7 @@ pub enum State {
     Issued,
     /// Revoked by the operator.
     Revoked,
-    /// Its key was lost in a crash before anybody had it; revoked.
+    /// Its key was lost in a crash before it was delivered; revoked.
     Abandoned,
 }
 
