@@ -100,7 +100,7 @@ fn a_storm_names_records_and_papers_and_draws_a_page_that_is_xml() {
         "not measured with this engine",
         "99 % of sites",
         "200 sites, 2 gateways of 4 cores each",
-        // What was run, and what limits it.
+        // The executed runs and their limits.
         "seeds 0..2, ranges from the least to the greatest of 2 seeds",
         "99 of 100 sites are back after ",
         "Sites begin within 1 s (--window); ",
