@@ -30,18 +30,19 @@ impl Answer {
     }
 }
 
-/// What an attacker with a quantum computer can do.
+/// Success of an attacker with a quantum computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Nothing, by what is known of the algorithms that were used.
+    /// No attack is known on the algorithms that were used.
     QuantumSafe,
-    /// Succeed.
+    /// The attacker succeeds.
     Vulnerable,
-    /// He needs none: it was sent unencrypted, and whoever records it reads it now. Of confidentiality only.
+    /// Sent unencrypted: a recorder reads it now, without a quantum computer. Only a verdict of
+    /// confidentiality.
     ReadableNow,
-    /// Nobody can tell from this evidence: the protocol hides it, and no ledger tells.
+    /// Not decidable from this evidence: the protocol hides it, and no ledger records it.
     NotObservable,
-    /// Nobody can tell from this evidence: the packets that would show it are not there.
+    /// Not decidable from this evidence: the packets that would show it are missing.
     NotSeen,
 }
 
@@ -58,14 +59,14 @@ impl Verdict {
         }
     }
 
-    /// Whether an attacker with a quantum computer succeeds, whether he needs it or not.
+    /// Returns true if an attacker with a quantum computer succeeds, even one who does not need it.
     #[must_use]
     pub fn is_vulnerable(self) -> bool {
         matches!(self, Self::Vulnerable | Self::ReadableNow)
     }
 
-    /// What follows for what was keyed in a conversation of this verdict: messages that were sent unencrypted do not show the
-    /// secret that a key exchange in them made.
+    /// The verdict for keys made in a conversation of this verdict: unencrypted messages do not
+    /// show the secret of a key exchange in them.
     pub(crate) fn of_keys(self) -> Self {
         match self {
             Self::ReadableNow => Self::Vulnerable,
@@ -91,7 +92,7 @@ impl Verdict {
     }
 }
 
-/// What a statement rests on.
+/// The source of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {

@@ -13,7 +13,7 @@ use crate::evidence::disputed;
 use crate::ledgers::Entry;
 use crate::{Answer, Evidence, Judgement, Source, Verdict, ssh};
 
-/// What is known of one end: whether it was authenticated, and what a forger can do about it.
+/// One end: its authentication, and the judgement on forging it.
 pub(crate) struct End {
     pub(crate) authenticated: Answer,
     pub(crate) judgement: Judgement,
@@ -101,7 +101,7 @@ pub(crate) fn refused_by_records(entries: &[&Entry], sent: [u64; 2]) -> Option<J
     refusal.filter(|_| sent.iter().all(|sent| *sent <= REFUSED))
 }
 
-/// Whether a connection carried more than one that an end refused can have.
+/// Returns true if a connection carried more bytes than a refused one can.
 pub(crate) fn went_on(evidence: &Evidence<'_>) -> bool {
     let connection = evidence.connection();
     let sent = [connection.from_client, connection.from_server].map(|traffic| traffic.stream.sent());
@@ -188,12 +188,12 @@ fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> E
     .end()
 }
 
-/// What an end showed before TLS 1.3, where no post-quantum signature is defined.
+/// Evidence of an end before TLS 1.3, where no post-quantum signature is defined.
 pub(crate) struct Unencrypted<'a> {
     pub(crate) version: String,
     pub(crate) signature: Option<(SignatureScheme, Source)>,
     pub(crate) certificates: Option<&'a Seen<Certificates>>,
-    /// Whether a certificate would have been seen, had there been one.
+    /// True if a certificate, had there been one, would have been seen.
     pub(crate) in_full: bool,
     pub(crate) all: Source,
 }
@@ -228,7 +228,7 @@ impl Unencrypted<'_> {
     }
 }
 
-/// What keys opened of one end: packets say so, to those who have the keys.
+/// Judges one end by its decrypted handshake: packets are the evidence, given the keys.
 pub(crate) fn by_keys(tls: &Tls, side: Side) -> Option<End> {
     const BY: &str = "as the keys given show";
     let opened = tls.opened.as_deref()?;
@@ -281,7 +281,7 @@ fn unsigned(tls: &Tls, opened: &Opened, side: Side) -> Option<End> {
     };
     let sources = vec![Source::seen(finished)];
     if tls.server_hello.as_ref()?.value.pre_shared_key.is_some() {
-        // Whoever made the key was authenticated then, or was not.
+        // The end that made the key was authenticated then, or was not.
         return None;
     }
     let because = match (side, &opened.server_finished, &opened.certificate_request) {
@@ -291,7 +291,7 @@ fn unsigned(tls: &Tls, opened: &Opened, side: Side) -> Option<End> {
     Some(End::new(Answer::No, Verdict::Vulnerable, because, sources))
 }
 
-/// A certificate of a chain, whoever tells of it.
+/// A certificate of a chain, from packets or from a ledger.
 pub(crate) struct Shown<'a> {
     subject: &'a str,
     public_key: &'a str,
@@ -468,7 +468,7 @@ pub(crate) fn signature_of(handshake: &Handshake, side: Side) -> Option<&Code> {
     }
 }
 
-/// Whether `side` is the other end for the writer of the record.
+/// Returns true if `side` is the peer of the record's writer.
 fn is_peer(handshake: &Handshake, side: Side) -> bool {
     matches!(
         (handshake.direction, side),

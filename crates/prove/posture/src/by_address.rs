@@ -19,13 +19,14 @@ use crate::ledgers::{Entry, Ledgers};
 const ORDER: u64 = 1_000_000;
 /// Bytes that an end may send besides its handshake and what it was given to send: tickets, key updates, alerts.
 const OVERHEAD: u64 = 16 << 10;
-/// What protection adds to each record of TLS 1.3: a content type and a tag (RFC 9846, section 5.2).
+/// Bytes that protection adds to each record of TLS 1.3: a content type and a tag (RFC 9846,
+/// section 5.2).
 const ADDED: u64 = 17;
 
 /// The two ends of a connection: the client's, the server's.
 type Ends = [SocketAddr; 2];
 
-/// What addresses and time make of a connection.
+/// Result of a search by addresses and time.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
     /// No record fits, or none is needed.
@@ -105,7 +106,7 @@ impl ByAddress {
             return Found::Nothing;
         }
         let (one, other) = (connection.client, connection.server);
-        // Where the roles are a guess, a record knows them better.
+        // A guess at the roles yields to a record, which knows them better.
         let orders = match connection.roles {
             Roles::Port => &[[one, other], [other, one]][..],
             Roles::Syn | Roles::Content => &[[one, other]],
@@ -133,7 +134,8 @@ impl ByAddress {
         ended.iter().map(|ended| ended.at_us).min()
     }
 
-    /// Whether the records of a handshake, and of its end, allow that the connection is theirs.
+    /// Returns true if the records of a handshake, and of its end, allow that it is this
+    /// connection's.
     fn covers(&self, random: &[u8; 32], connection: &Connection, tls: &Tls, ledgers: &Ledgers) -> bool {
         let entries = ledgers.of(random);
         let [from, to] = times(connection);
@@ -153,7 +155,7 @@ impl ByAddress {
         lasted && entries.iter().all(|entry| began(entry) && stood(entry)) && self.has_room(random, entries, tls)
     }
 
-    /// Whether no end sent more than its record has: what was seen is a part of it.
+    /// Returns true if no end sent more than its record counts: the capture shows a part of it.
     fn has_room(&self, random: &[u8; 32], entries: &[Entry], tls: &Tls) -> bool {
         let ended = self.ended.get(random).map_or(&[][..], Vec::as_slice);
         ended.iter().all(|ended| {

@@ -129,7 +129,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     progress.limits(judgement)
 }
 
-/// What a group is worth that only a ledger tells of.
+/// Judges a group that only a ledger names.
 fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judgement {
     let judgement = by_group(group, vec![source]);
     if !evidence.is_joined_by_address() {
@@ -142,7 +142,7 @@ fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judg
     Judgement::new(judgement.verdict(), because, judgement.sources().to_vec())
 }
 
-/// What is left of a judgement that packets contradict: none is safe.
+/// Lowers a judgement that packets contradict: it is never safe.
 pub(crate) fn doubted(evidence: &Evidence<'_>, judgement: Judgement) -> Judgement {
     if judgement.verdict() != Verdict::QuantumSafe {
         return judgement;
@@ -156,7 +156,7 @@ pub(crate) fn doubted(evidence: &Evidence<'_>, judgement: Judgement) -> Judgemen
     }
 }
 
-/// Bytes among the records that are none: nobody protects them.
+/// Bytes between the records that belong to none: they are unprotected.
 pub(crate) fn stray_bytes(tls: &Tls) -> Option<&Seen<Fault>> {
     tls.faults
         .iter()

@@ -1,4 +1,4 @@
-//! What packets without a connection are worth: GTP-U, PFCP, GTPv2-C and QUIC, and all that nothing recognises.
+//! Posture of packets without a connection: GTP-U, PFCP, GTPv2-C, QUIC and unrecognised protocols.
 
 use bartizan_registry::UDP_APPLICATIONS;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named};
@@ -8,7 +8,8 @@ use crate::port;
 use crate::quic::{self, quic_posture};
 use crate::{Answer, Hint, Interface, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
 
-/// What follows for a protocol over UDP between two ends; of QUIC with what ledgers say of the same client random.
+/// Judges a protocol over UDP between two ends. QUIC is joined with ledger records of the same
+/// client random.
 #[must_use]
 pub fn datagrams_posture(datagrams: &Datagrams, ledgers: &Ledgers) -> Posture {
     let posture = match datagrams.protocol {
@@ -79,8 +80,8 @@ fn interface(datagrams: &Datagrams) -> Option<Interface> {
     Some(Interface { name, by: Hint::Port })
 }
 
-/// What only one interface of GTPv2-C has (TS 29.274, table 6.1-1): relocation and contexts between control planes, sessions
-/// towards gateways.
+/// Message types that only one interface of GTPv2-C has (TS 29.274, table 6.1-1): relocation and
+/// contexts between control planes, sessions towards gateways.
 fn by_messages(datagrams: &Datagrams) -> Option<&'static str> {
     let types = || datagrams.messages.types.iter().map(|(kind, _)| *kind);
     let relocates = types().any(|kind| matches!(kind, 128..=141));
@@ -177,7 +178,7 @@ fn hidden(datagrams: &Datagrams) -> Posture {
     )
 }
 
-/// What is known by name and not readable: what its name says of it.
+/// Posture of a protocol that is known by name and not readable, as its name implies.
 fn closed(datagrams: &Datagrams, named: Named) -> Posture {
     let name = named.name();
     let (verdict, answer, because) = match named {
@@ -212,7 +213,7 @@ fn closed(datagrams: &Datagrams, named: Named) -> Posture {
     )
 }
 
-/// What nothing recognises may be anything.
+/// Posture of unrecognised packets: they may be anything.
 fn not_read(datagrams: &Datagrams) -> Posture {
     let name = datagrams.protocol.name();
     let because = match datagrams.protocol {

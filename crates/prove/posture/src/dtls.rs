@@ -1,4 +1,4 @@
-//! What DTLS is worth, over UDP and in SCTP user messages.
+//! Posture of DTLS, over UDP and in SCTP user messages.
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::Side;
@@ -23,11 +23,12 @@ struct Carried<'a> {
     over: &'static str,
     /// From the first packet to the last.
     all: Source,
-    /// Whether a version before 1.3 is proven: by the ServerHello, or by a record header that DTLS 1.3 gave up for encrypted records.
+    /// True if a version before 1.3 is proven: by the ServerHello, or by a record header that DTLS
+    /// 1.3 gave up for encrypted records.
     older: bool,
 }
 
-/// What follows for an association whose user messages are DTLS records.
+/// Judges an association whose user messages are DTLS records.
 pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Posture {
     let older = match version(dtls) {
         Some(version) => version != Version::DTLS13,
@@ -47,7 +48,7 @@ pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Pos
     }
 }
 
-/// What follows for DTLS over UDP.
+/// Judges DTLS over UDP.
 pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     let all = Source::between(datagrams.first, datagrams.last);
     let protected = dtls.protected[0] + dtls.protected[1];
@@ -62,7 +63,7 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
         dtls,
         over: "",
         all: all.clone(),
-        // What is only missing accuses nobody: a pre-shared key may have keyed it.
+        // Missing packets prove no older version: a pre-shared key may have keyed it.
         older: version(dtls).is_some_and(|version| version != Version::DTLS13),
     };
     let posture = carried.posture(kind);
@@ -234,7 +235,6 @@ fn not_seen(dtls: &Dtls) -> String {
     )
 }
 
-/// What a version before 1.3 is called.
 fn name(version: Option<Version>) -> String {
     match version {
         Some(version @ (Version::DTLS12 | Version::DTLS10)) => version.to_string(),

@@ -1,5 +1,5 @@
-//! What an ESP security association is worth: its own packets show little, so it is judged by the IKE_SA that keyed
-//! it.
+//! Posture of an ESP security association: its own packets show little, so it is judged by the
+//! IKE_SA that keyed it.
 
 use bartizan_wire::Reuse;
 use bartizan_wire::esp::EspSa;
@@ -11,7 +11,8 @@ use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verd
 
 const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
 
-/// What follows for an association; `ike` are the IKE_SAs of the capture, of which `made` names what may have keyed it.
+/// Judges an association; `ike` are the IKE_SAs of the capture, and `made` names the ones that may
+/// have keyed it.
 pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let all = vec![Source::between(sa.first, sa.last)];
     let keyed_by = keyed_by(made, ike);

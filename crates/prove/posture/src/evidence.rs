@@ -30,9 +30,9 @@ pub struct Evidence<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contradiction {
-    /// What each says.
+    /// The statements that contradict each other.
     pub what: String,
-    /// Where each says it.
+    /// The sources of both statements.
     pub sources: Vec<Source>,
 }
 
@@ -40,7 +40,7 @@ pub struct Contradiction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Posture {
-    /// What the connection is.
+    /// Kind of the connection.
     pub kind: Kind,
     /// The group the secret was made with, by packets, else by a ledger.
     pub group: Option<NamedGroup>,
@@ -52,8 +52,8 @@ pub struct Posture {
     pub interface: Option<Interface>,
     /// The packet that tells it.
     pub named_by: Option<Source>,
-    /// What its requests tell of the two ends: network functions and the like, of the end that asks and of the one that
-    /// answers.
+    /// Functions of the two ends by their requests, such as network functions: the end that asks
+    /// first, then the one that answers.
     pub functions: [Vec<&'static str>; 2],
     /// The scheme the server signed with, where it can be known.
     pub server_signature: Option<SignatureScheme>,
@@ -77,13 +77,13 @@ pub struct Posture {
     pub confidentiality: Judgement,
     /// Can someone with a quantum computer pass for one of the ends?
     pub authenticity: Judgement,
-    /// Whether a pre-shared key of an earlier handshake took part.
+    /// True if a pre-shared key of an earlier handshake took part.
     pub resumed: bool,
-    /// Where ledgers and packets disagree. Verdicts follow the packets.
+    /// Disagreements of ledgers and packets. Verdicts follow the packets.
     pub contradictions: Vec<Contradiction>,
-    /// What is unencrypted above the transport. No part of the verdicts above.
+    /// Unencrypted data above the transport. No part of the verdicts above.
     pub holes: Vec<Hole>,
-    /// Whether a ledger tells of this connection.
+    /// True if a ledger records this connection.
     pub in_ledger: bool,
     /// True where the length of an encrypted record alone says that it was refused.
     pub refused_by_size: bool,
@@ -133,7 +133,7 @@ impl Posture {
         (!names.is_empty()).then(|| names.join("+"))
     }
 
-    /// What IKE's methods are worth together; none where there are none.
+    /// Class of all IKE key exchange methods together; none if there are no methods.
     #[must_use]
     pub fn key_exchange_class(&self) -> Option<KeyExchangeClass> {
         KeyExchangeClass::of(self.key_exchanges.iter().copied())
@@ -141,8 +141,8 @@ impl Posture {
 }
 
 impl<'a> Evidence<'a> {
-    /// What packets showed, joined with what ledgers say of the same client random; where no ClientHello was seen, of the same addresses
-    /// at that time.
+    /// Joins packets with ledger records of the same client random. Without a ClientHello, records
+    /// are joined by addresses and time.
     #[must_use]
     pub fn new(connection: &'a Connection, ledgers: &'a Ledgers) -> Self {
         let random = match &connection.content {
@@ -175,7 +175,7 @@ impl<'a> Evidence<'a> {
         carried(self.entries.iter())
     }
 
-    /// What follows.
+    /// Judges the connection.
     #[must_use]
     pub fn posture(&self) -> Posture {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
@@ -231,17 +231,17 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What ledgers say of this connection's handshake, each with its place.
+    /// Ledger records of this connection's handshake, each with its source.
     pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
         self.entries().map(|entry| (entry.source(), &*entry.handshake))
     }
 
-    /// Whether ledgers were joined by addresses and time, for want of a ClientHello.
+    /// Returns true if ledgers were joined by addresses and time, for want of a ClientHello.
     pub(crate) fn is_joined_by_address(&self) -> bool {
         matches!(self.found, Found::One(_))
     }
 
-    /// How many handshakes of ledgers have its addresses at about its time, where that is more than one.
+    /// Number of handshakes in ledgers with its addresses at about its time, if more than one.
     pub(crate) fn rivals(&self) -> Option<usize> {
         match self.found {
             Found::Several(rivals) => Some(rivals),
@@ -258,14 +258,16 @@ impl<'a> Evidence<'a> {
         }
         .unwrap_or_default();
         seen.extend(in_fields);
-        // Who looks inside has the keys: others learn a SUCI only where these do not hold.
+        // A reader of protected data has the keys: others learn a SUCI only if the keys do not
+        // hold.
         match confidentiality::judge(self).verdict() {
             Verdict::QuantumSafe => Hole::tokens(&seen),
             _ => Hole::all(&seen),
         }
     }
 
-    /// What goes on from a proxy that this connection reaches, where keys show it: it has no other protection there.
+    /// Connections that continue behind the proxy this connection reaches, as far as keys show
+    /// them: they have no other protection there.
     fn tunnel(&self) -> Vec<Hole> {
         let Some(tunnel) = self.opened().and_then(|opened| opened.tunnel.as_ref()) else {
             return Vec::new();
@@ -295,7 +297,7 @@ impl<'a> Evidence<'a> {
         self.connection
     }
 
-    /// What ledgers say, as far as the packets allow that it is of this connection.
+    /// Ledger records that may be of this connection by the times of its packets.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
         let connection = self.connection;
         let begun = connection.start == Start::Syn;
@@ -311,7 +313,7 @@ impl<'a> Evidence<'a> {
         disputed(self.entries())
     }
 
-    /// What ledgers say that the packets, or each other, do not allow.
+    /// Statements of ledgers that packets, or other ledgers, contradict.
     fn ledgers_contradicted(&self) -> Vec<Contradiction> {
         let mut found: Vec<Contradiction> = self.disputed().into_iter().collect();
         let taken: Vec<&Entry> = self.entries().collect();
@@ -347,7 +349,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What keys opened.
+    /// Content decrypted with given keys.
     pub(crate) fn opened(&self) -> Option<&Opened> {
         self.tls()?.opened.as_deref()
     }
@@ -366,7 +368,7 @@ impl<'a> Evidence<'a> {
         Progress::of(self, tls).judgement(&Source::all(self.connection))
     }
 
-    /// What both ends said to agree on keys.
+    /// Hellos of both ends.
     pub(crate) fn hellos(&self) -> Option<Hellos<'_>> {
         let tls = self.tls()?;
         let server = tls.server_hello.as_ref()?;
@@ -382,7 +384,7 @@ impl<'a> Evidence<'a> {
         Some(Hellos::new(first, retry, second, server, begun))
     }
 
-    /// What in the packets contradicts other packets: no verdict that it is safe rests on either.
+    /// Packets that contradict other packets: no safe verdict rests on either.
     pub(crate) fn doubts(&self) -> Vec<Contradiction> {
         let mut doubts = self.contradicted_segments();
         if let Some((what, source)) = proxy::doubted(self.connection) {

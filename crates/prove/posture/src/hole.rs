@@ -1,5 +1,5 @@
-//! What is exposed above the transport: SUCIs and tokens that are unencrypted. They are judged by themselves, and never part of the
-//! verdicts on what carries them.
+//! Exposure above the transport: unencrypted SUCIs and tokens. They are judged by themselves, and
+//! are never part of the verdicts on the connection that carries them.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use bartizan_wire::{Connection, Moment};
 use crate::requests::Tunnel;
 use crate::{Judgement, Source, Verdict};
 
-/// What is exposed, which decides what to do about it.
+/// Kind of exposure, which decides the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HoleKind {
     /// A concealed or unconcealed identifier of a subscriber.
     Suci,
     /// A JSON web token.
     Token,
-    /// What a client proves itself to a proxy with.
+    /// Credentials of a client for a proxy.
     ProxyCredentials,
     /// Streams through a proxy, within a connection.
     Tunnel,
-    /// What goes on from a proxy that is reached by TLS.
+    /// Connections that continue behind a proxy that is reached by TLS.
     BehindProxy,
 }
 
@@ -58,16 +58,17 @@ impl fmt::Display for HoleKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hole {
-    /// What is exposed.
+    /// Kind of exposure.
     pub kind: HoleKind,
-    /// How often it was seen.
+    /// Number of sightings.
     pub count: u64,
-    /// Of a SUCI whether the subscriber's identifier can be harvested now and decrypted later, of a token whether one can be forged.
+    /// For a SUCI, the judgement on harvesting the subscriber's identifier now and decrypting it
+    /// later; for a token, the judgement on forging one.
     pub judgement: Judgement,
 }
 
 impl Hole {
-    /// What goes on from a proxy that is reached by TLS, by what is inside it.
+    /// Exposure of a connection behind a proxy that is reached by TLS, judged by its content.
     pub(crate) fn behind(judgement: &Judgement, connection: &Connection) -> Self {
         let names: Vec<&str> = connection.negotiations().map(|hop| hop.protocol.name()).collect();
         let because = format!("behind {} within TLS: {}", names.join(" and "), judgement.because());
@@ -93,7 +94,8 @@ impl Hole {
         sightings.all().iter().map(Self::of).collect()
     }
 
-    /// Those that protection of the transport does not close: whoever forges a token need not read one.
+    /// Exposures that protection of the transport does not close: a forger of tokens need not read
+    /// one.
     pub(crate) fn tokens(sightings: &Sightings) -> Vec<Self> {
         let all = sightings.all().iter();
         all.filter(|seen| matches!(seen.what, Exposed::Token(_)))

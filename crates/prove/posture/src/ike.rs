@@ -1,4 +1,4 @@
-//! What an IKE_SA is worth.
+//! Posture of an IKE_SA.
 
 mod choice;
 mod v1;
@@ -12,7 +12,7 @@ use choice::{judge, without_choice};
 
 pub(crate) use choice::announces_ppk;
 
-/// What is known of the IKE_SA whose rekey made another.
+/// Knowledge of the IKE_SA whose rekey made another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Parent<'a> {
     /// It was none, or is not in the capture.
@@ -25,7 +25,7 @@ pub(crate) enum Parent<'a> {
     Doubtful,
 }
 
-/// What follows for an IKE_SA; `parent` is what is known of the IKE_SA whose rekey made it.
+/// Judges an IKE_SA; `parent` describes the IKE_SA whose rekey made it.
 pub(crate) fn posture(sa: &IkeSa, parent: Parent<'_>) -> Posture {
     if sa.version.0 == 1 {
         return v1::posture(sa);
@@ -86,7 +86,7 @@ fn all(sa: &IkeSa) -> Vec<Source> {
 
 fn kind(sa: &IkeSa) -> Kind {
     match sa.origin {
-        // What was not answered as far as the capture goes may have been answered all the same.
+        // An answer may follow after the end of the capture.
         Origin::Init if sa.chosen.is_none() && was_refused(sa) => Kind::IkeNotAgreed,
         Origin::Init if sa.chosen.is_none() => Kind::IkeNotSeen,
         Origin::Init if refused_auth(sa).is_some() => Kind::IkeNotAgreed,
@@ -95,7 +95,8 @@ fn kind(sa: &IkeSa) -> Kind {
     }
 }
 
-/// Whether packets show that nothing was agreed on: the responder said so, and nothing followed.
+/// Returns true if packets show that nothing was agreed on: the responder said so, and nothing
+/// followed.
 fn was_refused(sa: &IkeSa) -> bool {
     let went_on = sa
         .exchanges
@@ -176,7 +177,8 @@ fn offered(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
 }
 
 fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
-    // What it asks for once it received what it gets is no wish of its own: the first request counts (RFC 7296, section 1.2).
+    // A request repeated after a refusal shows no preference: the first request counts (RFC 7296,
+    // section 1.2).
     let (offered, data) = match (&sa.first_offer, &sa.offered) {
         (Some(first), _) => (&first.proposals, first.key_exchange),
         (None, Some(offered)) => (offered, sa.offered_key_exchange),
@@ -195,7 +197,8 @@ fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
     let Some(first) = offered.value.first() else {
         return Reply::new(Answer::No, "nothing is proposed", source);
     };
-    // Of each type the first alternative; that no exchange is wanted more than one may stand first too.
+    // The first alternative of each type; a preference for no additional exchange may come first
+    // too.
     let mut wanted: Vec<&Transform> = Vec::new();
     for transform in &first.transforms {
         if transform.key_exchange().is_some() && !wanted.iter().any(|known| known.kind == transform.kind) {
@@ -240,8 +243,9 @@ fn negotiated(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Re
     Reply::new(answer, judgement.because(), judgement.sources().to_vec())
 }
 
-/// Each CREATE_CHILD_SA by its room for key exchange data. What none of them exchanges is keyed from the IKE_SA: still
-/// secret from a recorder, and no longer from whoever learns that one key.
+/// Judges each CREATE_CHILD_SA by its room for key exchange data. A CHILD_SA without an exchange of
+/// its own is keyed from the IKE_SA: still secret from a recorder, and readable to an attacker who
+/// learns that one key.
 fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply {
     match judgement.verdict() {
         Verdict::QuantumSafe => {}

@@ -1,5 +1,5 @@
-//! What follows for an IKE_SA where keys were given: how both ends proved who they are, and with which key exchanges it
-//! and its CHILD_SAs were rekeyed.
+//! Posture of an IKE_SA with given keys: the proofs of both ends, and the key exchanges of rekeys
+//! of it and of its CHILD_SAs.
 
 use bartizan_registry::{Safety, Transform, TransformKind, authentication_method, transform, x509_algorithm};
 use bartizan_wire::Seen;
@@ -11,13 +11,13 @@ use crate::key_exchange::KeyExchangeClass;
 use crate::keying;
 use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
-/// How a statement that rests on keys is marked.
+/// The mark of a statement that rests on keys.
 const BY: &str = "as the keys given show";
 /// NULL authentication (RFC 7619).
 const NULL: u8 = 13;
 
-/// What keys make of an IKE_SA's posture; `made` is what they show of the exchange that made it from another, with that
-/// one's posture.
+/// Refines an IKE_SA's posture by keys; `made` is the exchange that made it from another IKE_SA, as
+/// the keys show it, with the posture of that IKE_SA.
 pub(crate) fn refine(sa: &IkeSa, made: Option<(&Seen<Made>, &Posture)>, posture: &mut Posture) {
     if let Some((made, parent)) = made {
         rekeyed(made, parent, posture);
@@ -70,7 +70,8 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     let answer = if withstand(methods) { Answer::Yes } else { Answer::No };
     let because = format!("{}, {BY}", names(methods));
     posture.negotiated = Reply::new(answer, because, vec![Source::seen(made)]);
-    // Whoever has the keys of the one before is at both ends of this: nobody is asked again (RFC 7296, section 2.8).
+    // An end with the keys of the previous IKE_SA holds this one too: a rekey authenticates no end
+    // again (RFC 7296, section 2.8).
     posture.authenticity = parent.authenticity.clone();
     posture.client_authenticated = parent.client_authenticated.clone();
     posture.server_authenticated = parent.server_authenticated.clone();
@@ -84,7 +85,7 @@ fn broken(made: &Made) -> Option<&'static Transform> {
     known.find(|known| known.recording == Some(Safety::Vulnerable))
 }
 
-/// What such a cipher leaves of confidentiality.
+/// Confidentiality under such a cipher.
 pub(crate) fn worth(cipher: &Transform) -> Verdict {
     match cipher.encrypts() {
         true => Verdict::Vulnerable,
@@ -92,7 +93,7 @@ pub(crate) fn worth(cipher: &Transform) -> Verdict {
     }
 }
 
-/// What is wrong with such a cipher.
+/// The weakness of such a cipher, in words.
 pub(crate) fn weakness(cipher: &Transform) -> String {
     match cipher.encrypts() {
         true => format!("its cipher {} can be broken without a quantum computer", cipher.name),
@@ -120,7 +121,7 @@ fn authenticate(opened: &Opened, posture: &mut Posture) {
     };
 }
 
-/// What an end's AUTH payload is worth; none where none was opened.
+/// Judges an end by its AUTH payload; none if none was opened.
 fn end(proof: &Proof) -> Option<End> {
     let method = proof.method.as_ref()?;
     let sources = vec![Source::seen(method)];
@@ -157,7 +158,7 @@ fn end(proof: &Proof) -> Option<End> {
     })
 }
 
-/// Whether each CREATE_CHILD_SA had a post-quantum exchange of its own.
+/// Answers yes if each CREATE_CHILD_SA had a post-quantum exchange of its own.
 fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
     let created = || {
         let made = opened.made.first.iter();
@@ -191,7 +192,7 @@ fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
     })
 }
 
-/// Whether an ESP association is that direction of a CHILD_SA whose receiver chose its SPI.
+/// Returns true if an ESP association is the direction of a CHILD_SA whose receiver chose its SPI.
 pub(crate) fn is_received(sa: &EspSa, ike: &IkeSa, made: &Made) -> bool {
     let Some(spis) = made.esp_spis() else { return false };
     keying::ends(ike).any(|[initiator, responder]| {
@@ -208,7 +209,7 @@ pub(crate) fn is_received(sa: &EspSa, ike: &IkeSa, made: &Made) -> bool {
     })
 }
 
-/// What such a CHILD_SA makes of the posture of its ESP association.
+/// Refines the posture of an ESP association by such a CHILD_SA.
 pub(crate) fn refine_esp(made: &Seen<Made>, posture: &mut Posture) {
     let sources = vec![Source::seen(made)];
     let methods = &made.value.key_exchanges;

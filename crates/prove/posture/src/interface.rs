@@ -7,7 +7,7 @@ use bartizan_wire::{Connection, Content};
 use crate::Source;
 use crate::requests::Shown;
 
-/// What an interface was recognised by, the strongest first.
+/// Evidence that an interface was recognised by, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hint {
     /// The deployment file.
@@ -24,7 +24,7 @@ pub enum Hint {
     RequestHeader,
     /// The name by which a server is asked for, in TLS or in a request.
     ServerName,
-    /// What other links of its ends tell of them.
+    /// Roles of its ends in other links.
     PeerRole,
     /// A port: the weakest.
     Port,
@@ -47,7 +47,7 @@ impl Hint {
         }
     }
 
-    /// Whether it is what packets say of themselves, rather than a habit.
+    /// Returns true if packets declare it themselves, rather than by a habit.
     pub(crate) fn is_strong(self) -> bool {
         matches!(
             self,
@@ -61,12 +61,13 @@ impl Hint {
 pub struct Interface {
     /// Its name: `N2`.
     pub name: &'static str,
-    /// What tells so.
+    /// Evidence of the name.
     pub by: Hint,
 }
 
-/// How the first message of an initiator begins: the octets of an APER-encoded initiatingMessage with its procedure
-/// code, criticality, and first information element. Of these only what captures of real software confirm.
+/// Prefixes of an initiator's first message: the octets of an APER-encoded initiatingMessage with
+/// its procedure code, criticality, and first information element. Only prefixes that captures of
+/// real software confirm are listed.
 const FIRST_MESSAGES: [(&str, u8, u16); 2] = [
     // NGSetupRequest, GlobalRANNodeID: captured (free5GC, UERANSIM).
     ("N2", 21, 27),
@@ -117,7 +118,7 @@ impl Interface {
     }
 }
 
-/// What a connection tells of its interface and its ends: by requests, by the name of the server, by port.
+/// Interface and functions of a connection: by requests, by the server's name, by port.
 pub(crate) fn shown(connection: &Connection) -> Shown {
     let mut shown = Shown::default();
     let carrier = match &connection.content {

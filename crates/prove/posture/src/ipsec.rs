@@ -16,20 +16,20 @@ const NAMED: usize = 16;
 /// An IKE_SA with what follows from it.
 #[derive(Debug, Clone)]
 pub struct JudgedIkeSa {
-    /// What packets showed.
+    /// The observed IKE_SA.
     pub sa: IkeSa,
-    /// What follows.
+    /// Its posture.
     pub posture: Posture,
 }
 
 /// An ESP security association with what follows from it.
 #[derive(Debug, Clone)]
 pub struct JudgedEspSa {
-    /// What packets showed.
+    /// The observed association.
     pub sa: EspSa,
-    /// What was agreed on for it, where the keys of its IKE_SA show that.
+    /// Negotiated parameters, if the keys of its IKE_SA show them.
     pub made: Option<Box<Seen<wire::Made>>>,
-    /// What follows.
+    /// Its posture.
     pub posture: Posture,
 }
 
@@ -56,7 +56,7 @@ impl Ipsec {
         self.esp.push(Box::new(sa));
     }
 
-    /// What follows for each, in the order of first packets, joined with what ledgers say of the same SPIs.
+    /// Judges each, in the order of first packets, joined with ledger records of the same SPIs.
     #[must_use]
     pub fn judge(self, ledgers: &Ledgers) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
         let mut judged = self.judge_ike(ledgers);
@@ -112,13 +112,13 @@ impl Ipsec {
     }
 }
 
-/// Whether an IKE_SA is between the hosts of an ESP association.
+/// Returns true if an IKE_SA is between the hosts of an ESP association.
 fn is_between(ike: &IkeSa, sa: &EspSa) -> bool {
     let hosts = keying::hosts(sa.source, sa.destination, &sa.path);
     keying::host_pairs(ike).contains(&hosts)
 }
 
-/// What an IKE_SA is worth, as one that may have made another.
+/// Confidentiality of an IKE_SA that may have made another.
 fn verdict(judged: &[JudgedIkeSa], index: usize) -> Verdict {
     // One that began later made nothing before.
     judged
@@ -126,7 +126,7 @@ fn verdict(judged: &[JudgedIkeSa], index: usize) -> Verdict {
         .map_or(Verdict::NotSeen, |judged| judged.posture.confidentiality.verdict())
 }
 
-/// What the keys of IKE_SAs show to have been made, by SPIs.
+/// Products of IKE_SAs as their keys show them, by SPIs.
 #[derive(Debug, Default)]
 struct Opened {
     ike: HashMap<(u64, u64), (usize, usize)>,

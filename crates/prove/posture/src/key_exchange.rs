@@ -1,4 +1,4 @@
-//! What a set of IKEv2 key exchange methods is worth together.
+//! Class of a set of IKEv2 key exchange methods together.
 
 use bartizan_registry::{Safety, TRANSFORMS, TransformKind};
 use bartizan_wire::ike::KeyExchangeMethod;
@@ -8,7 +8,7 @@ use bartizan_wire::ike::KeyExchangeMethod;
 pub enum KeyExchangeClass {
     /// Post-quantum methods only.
     PostQuantum,
-    /// A post-quantum method together with a classical one, or together with one nobody knows.
+    /// A post-quantum method together with a classical one, or with an unknown one.
     Hybrid,
     /// Classical methods only.
     Classical,
@@ -48,7 +48,7 @@ impl KeyExchangeClass {
     }
 }
 
-/// What the room of an encrypted exchange says of the method in it.
+/// Methods that fit into an encrypted exchange by its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     /// Less than any post-quantum method needs.
@@ -60,7 +60,7 @@ pub(crate) enum Room {
 }
 
 impl Room {
-    /// Of so many bytes in request and response.
+    /// From the bytes in request and response.
     pub(crate) fn of((request, response): (u64, u64)) -> Self {
         let fits_post_quantum =
             sizes(Safety::QuantumSafe).any(|(initiator, responder)| request >= initiator && response >= responder);

@@ -68,12 +68,12 @@ const EARLY: u32 = 64;
 struct Maker {
     /// From here on it may have made something.
     from: Moment,
-    /// Where it was complete; none where its response was not seen whole.
+    /// Its completion; none if its response was not seen whole.
     done: Option<Moment>,
     ike: usize,
     /// Hosts that may have asked, of a CREATE_CHILD_SA, the lesser first: it may make an IKE_SA.
     creates: [bool; 2],
-    /// Whether what it made may have a post-quantum key exchange of its own.
+    /// True if its product may have a post-quantum key exchange of its own.
     roomy: bool,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Keying {
 }
 
 impl Keying {
-    /// Of these, each in the order of first packets.
+    /// Pairs these, each in the order of first packets.
     pub(crate) fn new(ike: &[IkeSa], esp: &[Box<EspSa>]) -> Self {
         let mut pairs: HashMap<Hosts, Pair> = HashMap::new();
         for (index, sa) in ike.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Pair {
             return;
         }
         if sa.origin == Origin::Midstream {
-            // What it made before the capture may not have been used yet.
+            // CHILD_SAs made before the capture may not have been used yet.
             self.established.push((0, index));
         }
         // A rekey made it where it was first seen, and not where it moved to later.
@@ -183,7 +183,7 @@ impl Pair {
         let (mut auth, mut create): (Option<Maker>, [Option<Maker>; 2]) = (None, [None; 2]);
         let mut smallest = SMALLEST_ONLY_AUTH;
         for exchange in sa.exchanges.iter() {
-            // Before it is answered nobody has keys of it.
+            // Before the response no end has its keys.
             let Some(began) = exchange.response.or(exchange.request).map(|half| half.first) else {
                 continue;
             };
@@ -245,7 +245,7 @@ impl Pair {
         }
     }
 
-    /// What made something that appeared at a packet, if that can be determined at all.
+    /// Maker of a product that appeared at a packet, if it can be determined at all.
     fn doubted(&self, packet: u64, made: Made) -> Made {
         match self.doubtful {
             Some(from) if packet >= from && made != Made::Nothing => Made::Doubtful,
@@ -270,7 +270,7 @@ impl Pair {
         }
         done.sort_unstable_by_key(|at| at.packet);
         let (mut makers, mut done) = (self.makers.iter().peekable(), done.into_iter().peekable());
-        // Of each direction: exchanges, those of them seen whole, and what appeared, since the last reset.
+        // By direction: exchanges, those of them seen whole, and products, since the last reset.
         let (mut possible, mut likely, mut used, mut since) = ([0u64; 2], [0u64; 2], [0u64; 2], [0u64; 2]);
         for &(at, product) in &self.products {
             let at = at.packet;
@@ -307,7 +307,7 @@ impl Pair {
 }
 
 impl Pair {
-    /// The same where nobody can tell what came before what: all that was made may have been made by any.
+    /// The same with an unknown order of events: any maker may have made any product.
     fn account_in_any_order(&mut self, likely: u64) {
         let mut used = [0u64; 2];
         for (_, product) in &self.products {
@@ -321,7 +321,8 @@ impl Pair {
     }
 }
 
-/// Whether an exchange may have made something: its response, if it was seen, is no refusal.
+/// Returns true if an exchange may have made something: its response, if it was seen, is no
+/// refusal.
 fn may_make(exchange: &Exchange, smallest: u64) -> bool {
     let response = exchange.response.filter(Half::is_complete);
     response.is_none_or(|response| response.capacity() >= smallest)
@@ -333,7 +334,7 @@ fn done(exchange: &Exchange) -> Option<Moment> {
     Some(response.last)
 }
 
-/// Whether a post-quantum key exchange has room in it, or may have.
+/// Returns true if a post-quantum key exchange has room in it, or may have.
 fn is_roomy(exchange: &Exchange) -> bool {
     exchange
         .capacity()
@@ -349,7 +350,7 @@ pub(crate) struct Candidates {
     roomy: Option<usize>,
 }
 
-/// What is known of where something came from.
+/// Knowledge of a product's maker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Made {
     /// This IKE_SA, or others that are worth the same.
@@ -394,7 +395,7 @@ impl Candidates {
     }
 }
 
-/// How far the makers between two hosts were followed.
+/// Position among the makers between two hosts.
 #[derive(Debug, Default)]
 struct At {
     maker: usize,
@@ -415,7 +416,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What keyed an ESP security association; `verdict` is that of each IKE_SA before it.
+    /// Maker that keyed an ESP security association; `verdict` is that of each IKE_SA before it.
     pub(crate) fn esp(&mut self, sa: &EspSa, verdict: impl Fn(usize) -> Verdict) -> Made {
         let hosts = hosts(sa.source, sa.destination, &sa.path);
         let Some(pair) = self.keying.pairs.get(&hosts) else {
@@ -427,7 +428,7 @@ impl Walk<'_> {
         pair.doubted(sa.first.packet, made)
     }
 
-    /// What an IKE_SA was made from by a rekey.
+    /// Maker of an IKE_SA by a rekey.
     pub(crate) fn ike(&mut self, sa: &IkeSa, verdict: impl Fn(usize) -> Verdict) -> Made {
         let Some(hosts) = host_pairs(sa).into_iter().next() else {
             return Made::Nothing;
@@ -477,7 +478,7 @@ impl At {
                     self.candidates[direction].clear();
                     self.creates.iter_mut().for_each(Candidates::clear);
                     self.resets[direction] += 1;
-                    // What may make any number is accounted for by nothing.
+                    // A maker of any number of products is never used up.
                     self.established = 0;
                 }
                 (_, None) => break,

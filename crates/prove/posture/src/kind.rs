@@ -1,4 +1,4 @@
-//! What a connection is.
+//! Kinds of connections.
 
 use bartizan_wire::datagrams::{DatagramProtocol, Named};
 use bartizan_wire::plaintext::Plaintext;
@@ -8,7 +8,7 @@ use bartizan_wire::{Connection, Content, Ending};
 
 use crate::Verdict;
 
-/// What a connection is, as far as packets show.
+/// Kind of a connection, as far as packets show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// TLS 1.3.
@@ -238,8 +238,8 @@ impl Kind {
         }
     }
 
-    /// Whether it carried anything that somebody could want to read: what was refused, never answered, or silent endangers
-    /// nothing.
+    /// Returns true if it carried data worth reading. A refused, unanswered or silent connection
+    /// endangers nothing.
     #[must_use]
     pub fn carries_data(self) -> bool {
         !matches!(
@@ -310,9 +310,10 @@ impl Kind {
     }
 }
 
-/// Whether packets show that nothing was agreed on: a ClientHello that was answered by an alert, or by the end of the connection.
-/// Encrypted records, and bytes of a server that are no alert, are those of a handshake that the capture lacks; and what was not
-/// answered as far as the capture goes may have been answered behind it.
+/// Returns true if packets show that nothing was agreed on: a ClientHello that was answered by an
+/// alert, or by the end of the connection. Encrypted records, and server bytes other than alerts,
+/// belong to a handshake that the capture lacks. An answer may also follow after the end of the
+/// capture.
 fn was_refused(tls: &Tls, connection: &Connection) -> bool {
     let protected = tls.from_client.records + tls.from_server.records;
     let refused = tls.alerts.iter().any(|alert| alert.value.is_fatal());

@@ -42,7 +42,7 @@ pub struct Ledgers {
     lost: u64,
 }
 
-/// What refusals that ledgers counted have in common.
+/// Common properties of the refusals that a ledger counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counted {
     /// The node whose ledger counts them.
@@ -51,7 +51,7 @@ pub struct Counted {
     pub reason: String,
     /// The node at the other end, where it is known.
     pub peer: Option<String>,
-    /// Where its end of the connections was.
+    /// Network of its end of the connections.
     pub from: Prefix,
 }
 
@@ -131,12 +131,13 @@ impl Ledgers {
         self.by_client_random.len() + self.recorded.ike_sas()
     }
 
-    /// What they say of an IKE_SA, by its SPIs.
+    /// Records of an IKE_SA, by its SPIs.
     pub fn of_ike(&self, sa: &IkeSa) -> impl Iterator<Item = (Source, &bartizan_ledger::IkeSa)> {
         self.recorded.of_ike(sa)
     }
 
-    /// What they say of the CHILD_SA that an ESP security association is one direction of; none where its SPI names several.
+    /// Record of the CHILD_SA that an ESP security association is one direction of; none if its SPI
+    /// matches several.
     #[must_use]
     pub fn of_esp(&self, sa: &EspSa) -> Option<(Source, &bartizan_ledger::ChildSa)> {
         self.recorded.of_esp(sa)

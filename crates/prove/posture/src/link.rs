@@ -65,7 +65,7 @@ impl fmt::Display for LinkEnd {
     }
 }
 
-/// What a deployment file says of a link.
+/// Relation of a link to the deployment file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Listing {
     /// There is no deployment file.
@@ -78,7 +78,8 @@ pub enum Listing {
     Within(NodeName),
 }
 
-/// What one end of a link sends to the other: of each question the worst answer of all parts with packets from that end.
+/// Traffic from one end of a link to the other: for each question the worst answer of all parts
+/// with packets from that end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Direction {
@@ -128,13 +129,13 @@ pub struct Link {
     pub interface: Option<Interface>,
     /// The first packet that tells the interface; none where no single packet does.
     pub named_by: Option<Source>,
-    /// What requests in plaintext tell of the two ends: network functions and the like.
+    /// Functions of the two ends by requests in plaintext, such as network functions.
     pub functions: [Vec<&'static str>; 2],
-    /// What its packets were carried in, where that was something: tags and tunnels, outermost first; 16 at most.
+    /// Encapsulations of its packets, if any: tags and tunnels, outermost first; 16 at most.
     pub paths: BTreeSet<Path>,
-    /// What carries it.
+    /// Carriers of its packets.
     pub carriers: BTreeSet<Carrier>,
-    /// What the deployment file says of it.
+    /// Relation to the deployment file.
     pub listing: Listing,
     /// From the first end to the second, and back.
     pub directions: [Direction; 2],
@@ -142,7 +143,7 @@ pub struct Link {
     pub confidentiality: Judgement,
     /// Can someone with a quantum computer pass for one of the ends? The worst over its parts.
     pub authenticity: Judgement,
-    /// What it was first and what it became, in the order of first packets.
+    /// Its phases, in the order of first packets.
     pub phases: Vec<Phase>,
     /// Parts in none of these phases, because there were too many.
     pub beyond_phases: u64,
@@ -166,7 +167,7 @@ pub struct Link {
     pub first: Moment,
     /// Last packet.
     pub last: Moment,
-    /// What there is to object to, under the policy of the deployment file, or else the profile `hybrid`.
+    /// Objections under the policy of the deployment file, or else the profile `hybrid`.
     pub objections: Vec<Objection>,
     /// Why something classical is let through that would otherwise be objected to, and until when.
     pub exception: Option<String>,
@@ -179,7 +180,7 @@ impl Link {
         self.interface.map_or("-", |interface| interface.name)
     }
 
-    /// Whether it carried anything: what was refused throughout, or never answered, did not.
+    /// Returns true if it carried anything: refused or unanswered parts carry nothing.
     #[must_use]
     pub fn carried(&self) -> bool {
         self.parts > 0

@@ -1,8 +1,9 @@
-//! What the hellos of TLS 1.3 are worth against a recorder, whatever carries them: TCP, SCTP or UDP.
+//! Confidentiality of TLS 1.3 by its hellos, over TCP, SCTP or UDP.
 //!
-//! What one end names counts only where everything else that both said agrees with it: a group without a key share as long as the
-//! group's are, an answer to what the client did not offer, or a second answer is no evidence of the exchange it names. No two
-//! ends that follow RFC 9846 go on from there.
+//! A name from one end counts only if everything else that both ends said agrees with it. A group
+//! without a key share of the group's length, an answer to something that the client did not offer,
+//! or a second answer is no evidence of the exchange it names. No two ends that follow RFC 9846 go
+//! on from there.
 
 use bartizan_registry::{self as registry, CipherSuite, NamedGroup, Safety, TlsVersion};
 use bartizan_wire::Seen;
@@ -21,8 +22,9 @@ pub(crate) struct Hellos<'a> {
 }
 
 impl<'a> Hellos<'a> {
-    /// Of these messages, as a reader put them down. Whether `first` is the first ClientHello follows from the HelloRetryRequest: one
-    /// that came behind it answers it. `begun` says whether nothing before `first` can be missing.
+    /// From these messages, as a reader recorded them. The HelloRetryRequest decides if `first` is
+    /// the first ClientHello: one that came after it answers it. `begun` is true if nothing before
+    /// `first` can be missing.
     pub(crate) fn new(
         first: Option<&'a Seen<ClientHello>>,
         retry: Option<&'a Seen<ServerHello>>,
@@ -56,7 +58,7 @@ impl<'a> Hellos<'a> {
         }
     }
 
-    /// Can somebody who records it read it with a quantum computer?
+    /// Can a recorder read it with a quantum computer?
     pub(crate) fn judge(&self) -> Judgement {
         let (hello, sources) = (&self.server.value, vec![Source::seen(self.server)]);
         let suite = hello.cipher_suite;
@@ -85,7 +87,7 @@ impl<'a> Hellos<'a> {
             .unwrap_or(judgement)
     }
 
-    /// What the packets say against the post-quantum group that the ServerHello names.
+    /// Contradiction of the post-quantum group in the ServerHello by other packets.
     pub(crate) fn contradicted(&self) -> Option<Judgement> {
         let share = self.server.value.key_share?;
         let known = registry::group(share.group).filter(|known| known.recording == Safety::QuantumSafe)?;
@@ -108,7 +110,7 @@ impl<'a> Hellos<'a> {
         Some(Judgement::new(Verdict::NotObservable, because, sources))
     }
 
-    /// What nobody knows may not encrypt.
+    /// An unknown cipher suite may not encrypt.
     fn unknown_suite(&self) -> Option<Judgement> {
         let suite = CipherSuite(self.server.value.cipher_suite);
         let because = match registry::cipher(suite) {
@@ -123,8 +125,9 @@ impl<'a> Hellos<'a> {
         ))
     }
 
-    /// What early data makes of a connection that is safe from its handshake on: they were keyed by an earlier one, also those
-    /// that the server then did not take. Only the first ClientHello says whether there were some.
+    /// Effect of early data on a connection that is safe from its handshake on. Early data is keyed
+    /// by an earlier handshake, even if the server rejects it. Only the first ClientHello shows
+    /// that there is some.
     fn early_data(&self, group: NamedGroup) -> Option<Judgement> {
         let server = Source::seen(self.server);
         let Some(first) = self.first else {
@@ -149,8 +152,9 @@ fn other_group(retry: &Seen<ServerHello>, group: NamedGroup) -> Option<NamedGrou
     (asked != group).then_some(asked)
 }
 
-/// How a ClientHello contradicts the answer to it; `length` is that of the client's share in bytes. What an Encrypted ClientHello
-/// hides, or a list too long to be kept, may have offered it: that is no evidence that it did.
+/// Contradiction of a ClientHello to the answer to it; `length` is that of the client's share in
+/// bytes. An Encrypted ClientHello, or a list too long to be kept, may have offered it: that is no
+/// evidence that it did.
 fn not_asked_for(hello: &ClientHello, answer: &ServerHello, share: KeyShare, length: u16) -> Option<String> {
     let hidden = if hello.encrypted_client_hello {
         ", as far as it is not encrypted"
@@ -180,12 +184,12 @@ fn not_asked_for(hello: &ClientHello, answer: &ServerHello, share: KeyShare, len
     }
 }
 
-/// Whether a group withstands a recorder; none where the registry does not know it.
+/// Safety of a group against a recorder; none if the registry does not know it.
 pub(crate) fn group_safety(group: NamedGroup) -> Option<Safety> {
     registry::group(group).map(|known| known.recording)
 }
 
-/// What a group is worth that somebody names.
+/// Judges a group by its name alone.
 pub(crate) fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
     match group_safety(group) {
         Some(Safety::QuantumSafe) => Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), sources),
@@ -202,7 +206,7 @@ pub(crate) fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
     }
 }
 
-/// Whether a version is one of those that have post-quantum groups.
+/// Returns true if a version has post-quantum groups.
 pub(crate) fn has_post_quantum(version: Version) -> bool {
     matches!(version, Version::TLS13 | Version::DTLS13)
 }

@@ -1,4 +1,5 @@
-//! What is worth what stands between stations: EAP and MKA at a port, MACsec, and the planes of the open fronthaul.
+//! Posture of protocols between stations: EAP and MKA at a port, MACsec, and the planes of the open
+//! fronthaul.
 
 use bartizan_registry::{Safety, macsec_suite};
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named, Port};
@@ -17,7 +18,7 @@ use crate::{Answer, Contradiction, Evidence, Judgement, Kind, Ledgers, Posture, 
 /// The name of the open fronthaul's interface.
 pub(crate) const FRONTHAUL: &str = "FH";
 
-/// What follows for what was seen at a port.
+/// Judges the protocols that were seen at a port.
 pub(crate) fn posture(datagrams: &Datagrams, port: &Port) -> Posture {
     match port {
         Port::Eap(eap) => eap_posture(datagrams, eap),
@@ -26,7 +27,8 @@ pub(crate) fn posture(datagrams: &Datagrams, port: &Port) -> Posture {
     }
 }
 
-/// The handshake of TLS in EAP is judged like any other: whoever reads it has the keys that EAP makes.
+/// The handshake of TLS in EAP is judged like any other: a reader of it has the keys that EAP
+/// makes.
 fn eap_posture(datagrams: &Datagrams, eap: &Eap) -> Posture {
     let span = [datagrams.first, datagrams.last];
     let Some(connection) = eap.as_connection(datagrams.number, span) else {
@@ -94,7 +96,8 @@ fn without_tls(datagrams: &Datagrams, eap: &Eap) -> Posture {
     same(datagrams, kind, verdict, answer, &because)
 }
 
-/// MKA is as strong as its CAK: one that somebody configured is a pre-shared key, and where EAP ran before it may come from there.
+/// MKA is as strong as its CAK: a configured CAK is a pre-shared key, and after EAP it may come
+/// from there.
 fn mka_posture(datagrams: &Datagrams, mka: &Mka) -> Posture {
     let names = mka.ends.iter().flat_map(|end| &end.names);
     let mut names: Vec<String> = names.map(|(name, _)| name.to_string()).collect();
@@ -250,7 +253,8 @@ fn same(datagrams: &Datagrams, kind: Kind, verdict: Verdict, answer: Answer, bec
     uniform(kind, judgement.clone(), judgement, &reply, reply.clone())
 }
 
-/// How many messages of each plane there were, by their types; none of what is no fronthaul protocol.
+/// Number of messages of each plane, by their types; none for a protocol that is not of the
+/// fronthaul.
 pub(crate) fn planes(datagrams: &Datagrams) -> Option<String> {
     type Plane = (&'static str, fn(u8) -> bool);
     /// Types of eCPRI (eCPRI 2.0, table 4; O-RAN.WG4.CUS, table 5.1.3.2.1-1).
@@ -285,7 +289,7 @@ pub(crate) fn planes(datagrams: &Datagrams) -> Option<String> {
     Some(named.join(", "))
 }
 
-/// What would protect it.
+/// The missing protection, in words.
 pub(crate) fn protection(datagrams: &Datagrams) -> &'static str {
     match datagrams.client {
         End::Station(_) if is_authenticated(datagrams) => "in MACsec without encryption",
@@ -294,7 +298,7 @@ pub(crate) fn protection(datagrams: &Datagrams) -> &'static str {
     }
 }
 
-/// Whether frames between stations came in MACsec that authenticates and does not encrypt.
+/// Returns true if frames between stations came in MACsec that authenticates and does not encrypt.
 pub(crate) fn is_authenticated(datagrams: &Datagrams) -> bool {
     let in_macsec = |encapsulation| encapsulation == Encapsulation::MacSecUnencrypted;
     let mut layers = datagrams.path.layers().iter();

@@ -1,4 +1,4 @@
-//! What a negotiation with a proxy is worth: it is plaintext, and what follows it may be encrypted.
+//! Posture of a negotiation with a proxy: it is plaintext, and data after it may be encrypted.
 
 use bartizan_wire::proxy::{Hop, Place, Secret, Stage};
 use bartizan_wire::{Connection, Seen};
@@ -72,7 +72,7 @@ pub(crate) fn doubted(connection: &Connection) -> Option<(String, Source)> {
     Some((because, Source::all(connection)))
 }
 
-/// What clients prove themselves to proxies with, where everybody can read it.
+/// Credentials that clients send to proxies in plaintext.
 pub(crate) fn secrets(connection: &Connection) -> impl Iterator<Item = Hole> {
     connection
         .negotiations()

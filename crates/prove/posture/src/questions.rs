@@ -58,7 +58,8 @@ pub(crate) fn offered(evidence: &Evidence<'_>) -> Reply {
     }
 }
 
-/// Whether a client offers a post-quantum group, and with it the version that has such groups.
+/// Answers yes if a client offers a post-quantum group, and with it the version that has such
+/// groups.
 pub(crate) fn offer(hello: &Seen<ClientHello>, version: Version) -> Reply {
     let groups: Vec<String> = hello
         .value
@@ -87,7 +88,7 @@ pub(crate) fn preferred(evidence: &Evidence<'_>) -> Reply {
     }
 }
 
-/// What a client wants most.
+/// First preference of a client.
 pub(crate) fn preference(hello: &Seen<ClientHello>) -> Reply {
     let source = vec![Source::seen(hello)];
     let real = |group: &NamedGroup| !registry::is_grease(group.0);
@@ -213,7 +214,7 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
     }
 }
 
-/// What was said in plaintext before TLS.
+/// Plaintext before TLS.
 fn behind(spoken: Spoken, all: Vec<Source>) -> Reply {
     let name = spoken.protocol.name();
     match spoken.credentials {

@@ -1,4 +1,5 @@
-//! What a QUIC connection is worth: TLS 1.3, of which both hellos are in Initial packets that anybody can open (RFC 9001).
+//! Posture of a QUIC connection: TLS 1.3, with both hellos in Initial packets, whose keys are
+//! public (RFC 9001).
 
 use bartizan_ledger::{Direction, Verdict as PolicyVerdict};
 use bartizan_registry::{NamedGroup, SCTP_OVER_QUIC, Safety, quic_version};
@@ -15,7 +16,7 @@ use crate::ledgers::Entry;
 use crate::negotiation::{Hellos, group_safety};
 use crate::{Answer, Contradiction, Interface, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict, questions};
 
-/// What ledgers say of the handshake with this connection's client random, as far as its time allows.
+/// Ledger records of the handshake with this connection's client random, as far as its time allows.
 fn recorded<'a>(datagrams: &Datagrams, quic: &Quic, ledgers: &'a Ledgers) -> Vec<&'a Entry> {
     let Some(hello) = &quic.tls.client_hello else {
         return Vec::new();
@@ -36,7 +37,7 @@ pub(crate) fn interface(datagrams: &Datagrams, ledgers: &Ledgers) -> Option<Inte
     carried(recorded(datagrams, quic, ledgers).into_iter())
 }
 
-/// What follows for a QUIC connection.
+/// Judges a QUIC connection.
 pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers) -> Posture {
     let entries = recorded(datagrams, quic, ledgers);
     let Some(server) = &quic.tls.server_hello else {
@@ -194,7 +195,7 @@ fn wrong_keys(quic: &Quic) -> impl Iterator<Item = Contradiction> {
     })
 }
 
-/// What in the packets contradicts other packets.
+/// Packets that contradict other packets.
 fn doubts(quic: &Quic) -> Vec<Contradiction> {
     let mut doubts = Vec::new();
     if let Some(excess) = &quic.tls.excess_hello {

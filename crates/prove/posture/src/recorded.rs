@@ -1,4 +1,5 @@
-//! What ledgers say of IKE_SAs and of the CHILD_SAs they keyed: key exchanges and proofs that IKE encrypts.
+//! Ledger records of IKE_SAs and of the CHILD_SAs they keyed: key exchanges and proofs that IKE
+//! encrypts.
 
 use std::collections::HashMap;
 
@@ -39,7 +40,7 @@ struct Child {
     span: Span,
     methods: Vec<KeyExchangeMethod>,
     record: Box<ChildSa>,
-    /// Where another ledger tells something else of it.
+    /// A contradicting record of another ledger.
     disputed: Option<(Source, String)>,
 }
 
@@ -74,7 +75,7 @@ fn names(methods: &[KeyExchangeMethod]) -> String {
     names.join(" + ")
 }
 
-/// Whether any of them withstands a recorder: their secrets are mixed.
+/// Returns true if any of them withstands a recorder: their secrets are mixed.
 fn withstand(methods: &[KeyExchangeMethod]) -> bool {
     let class = KeyExchangeClass::of(methods.iter().copied());
     matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
@@ -86,7 +87,7 @@ fn broken(encryption: Option<&Algorithm>) -> Option<&'static Transform> {
     transform(TransformKind::Encryption, code).filter(|known| known.recording == Some(Safety::Vulnerable))
 }
 
-/// Whether a CHILD_SA encrypts: one of AH names no cipher at all.
+/// Returns true if a CHILD_SA encrypts: one of AH names no cipher at all.
 fn encrypts(record: &ChildSa) -> bool {
     let ah = record
         .protocol
@@ -95,7 +96,7 @@ fn encrypts(record: &ChildSa) -> bool {
     !ah && record.encryption.is_some() && broken(record.encryption.as_ref()).is_none_or(Transform::encrypts)
 }
 
-/// What a record says that a verdict rests on.
+/// The fields of a record that a verdict rests on.
 fn says(record: &ChildSa) -> impl PartialEq + use<> {
     let code = record.encryption.as_ref().map(|algorithm| algorithm.code);
     (methods(&record.key_exchanges), code, encrypts(record))
@@ -217,7 +218,8 @@ impl Recorded {
         self.ike.len()
     }
 
-    /// What ledgers make of an IKE_SA's posture. What packets prove stands; what they cannot show is the ledgers' word.
+    /// Refines an IKE_SA's posture by ledgers. Proofs by packets stand; ledgers add facts that
+    /// packets cannot show.
     pub(crate) fn refine_ike(&self, sa: &IkeSa, posture: &mut Posture) {
         let key = (sa.initiator_spi, sa.responder_spi);
         let Some(entries) = self.ike.get(&key) else { return };
@@ -245,7 +247,7 @@ impl Recorded {
             posture.key_exchanges.clone_from(&first.methods);
         }
         posture.contradictions.extend(disputed(entries));
-        // What packets contradict, or another ledger, no record makes safe.
+        // A record never makes safe an IKE_SA that packets, or another ledger, contradict.
         if unknown(posture.confidentiality.verdict())
             && let Some(judgement) = self.judge(key, &sources)
             && (posture.contradictions.is_empty() || judgement.verdict() != Verdict::QuantumSafe)
@@ -264,8 +266,8 @@ impl Recorded {
         authenticate(entries, posture);
     }
 
-    /// What an IKE_SA's key exchange is worth with those of the IKE_SAs it was made from by rekeys: each mixes into the
-    /// next (RFC 7296, section 2.18), so that one that holds is enough.
+    /// Judges an IKE_SA's key exchange with those of the IKE_SAs it was made from by rekeys. Each
+    /// mixes into the next (RFC 7296, section 2.18), so that one that holds is enough.
     fn judge(&self, key: Spis, sources: &[Source]) -> Option<Judgement> {
         let mut at = key;
         for _ in 0..REKEYS {
@@ -301,7 +303,8 @@ impl Recorded {
         None
     }
 
-    /// Whether each rekey had a post-quantum exchange, where packets do not decide it and ledgers tell of all of them.
+    /// Answers yes if each rekey had a post-quantum exchange, where packets do not decide it and
+    /// ledgers record all of them.
     fn stayed(&self, key: Spis, sa: &IkeSa, posture: &Posture) -> Option<Reply> {
         if posture.confidentiality.verdict() != Verdict::QuantumSafe
             || !matches!(posture.stayed.answer(), Answer::NotObservable | Answer::NotSeen)
@@ -352,7 +355,8 @@ impl Recorded {
         children.next().is_none().then_some(child)
     }
 
-    /// What ledgers make of an ESP security association's posture; `ike` is that of its IKE_SA, where packets show one.
+    /// Refines an ESP security association's posture by ledgers; `ike` is that of its IKE_SA, if
+    /// packets show one.
     pub(crate) fn refine_esp(&self, sa: &EspSa, posture: &mut Posture) {
         let Some(child) = self.child(sa) else { return };
         posture.in_ledger = true;
@@ -432,7 +436,8 @@ fn holding(authentication: &Authentication, own: bool) -> Option<&str> {
     (signs && known && !chain.is_empty() && chain.iter().all(safe)).then_some(method)
 }
 
-/// How each end proved who it is. A ledger knows its own end's method by name; what a forger can do it says of the peer.
+/// Authentication of each end. A ledger knows its own end's method by name; its word on forgery is
+/// of the peer.
 fn authenticate(entries: &[Ike], posture: &mut Posture) {
     for entry in entries {
         let Some(authentication) = &entry.record.authentication else {

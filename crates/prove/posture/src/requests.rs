@@ -1,5 +1,5 @@
-//! What requests in plaintext say: which interface they belong to, who serves and who asks, and what is unencrypted in their header
-//! fields.
+//! Requests in plaintext: their interface, the functions of server and client, and unencrypted data
+//! in their header fields.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +21,7 @@ const SEGMENTS: usize = 4;
 /// Characters of a tunnel's destination that are shown: the longest name (RFC 1035, section 2.3.4) and a port.
 const DESTINATION: usize = 261;
 
-/// What a request with CONNECT asks for, in the words of the client.
+/// Target of a request with CONNECT, in the words of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tunnel {
     /// The destination; empty where the request has none.
@@ -31,7 +31,7 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Of a request's fields; none where its method is another.
+    /// From a request's fields; none if its method is another.
     fn of(fields: &Fields) -> Option<Self> {
         let value = |wanted: &[u8]| {
             fields
@@ -70,14 +70,14 @@ impl fmt::Display for Tunnel {
     }
 }
 
-/// What the requests of a connection tell.
+/// Findings from the requests of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// The interface, by the strongest hint, with the packet of the first request that gives it.
     pub(crate) interface: Option<(Interface, Moment)>,
-    /// What the client and the server are.
+    /// Functions of the client and of the server.
     pub(crate) functions: [BTreeSet<&'static str>; 2],
-    /// What is unencrypted in header fields of HTTP/2.
+    /// Unencrypted secrets in header fields of HTTP/2.
     pub(crate) sightings: Sightings,
     /// Requests for tunnels through a proxy, by what they ask for.
     pub(crate) tunnels: Vec<Hole>,
@@ -181,7 +181,7 @@ impl Shown {
             if let Some(function) = network_function_of(segment).filter(|_| versioned) {
                 self.name("SBI", Hint::RequestPath, at);
                 self.functions[1].insert(function.name);
-                // Who asks an NRF says what it is (TS 29.510, clause 6.2.3.2.3.1).
+                // A client of an NRF names its own type (TS 29.510, clause 6.2.3.2.3.1).
                 let asks = query
                     .split('&')
                     .find_map(|part| part.strip_prefix("requester-nf-type="));

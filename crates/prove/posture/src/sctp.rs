@@ -1,4 +1,4 @@
-//! What an SCTP association is worth.
+//! Posture of an SCTP association.
 
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::ip;
@@ -9,7 +9,7 @@ use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Re
 
 const UNREAD: &str = "chunks were not read: of a type that nobody knows, cut short, or in no window";
 
-/// What follows for an association.
+/// Judges an association.
 #[must_use]
 pub fn association_posture(association: &Association) -> Posture {
     let interface = Interface::of(association);
@@ -39,7 +39,7 @@ pub fn association_posture(association: &Association) -> Posture {
     posture
 }
 
-/// SSH is judged as over TCP. Where it is not the only thing in the association, nobody protects the rest.
+/// SSH is judged as over TCP. Anything else in the association is unprotected.
 fn ssh_posture(association: &Association) -> Posture {
     let Some(carried) = &association.ssh else {
         let because = "SSH in SCTP, and messages on other streams that are not read";

@@ -20,7 +20,8 @@ impl Span {
         }
     }
 
-    /// Whether packets from `first` to `last` may be of it; `begun` says that they show how it was made. SPIs come again.
+    /// Returns true if packets from `first` to `last` may be of it; `begun` is true if they show
+    /// its set-up. SPIs are reused.
     pub(crate) fn allows(self, first: Moment, last: Moment, begun: bool) -> bool {
         let [first, last] = [first, last].map(|at| at.time.0 / 1000);
         let early = begun && self.since.saturating_add(CLOCKS) < first;

@@ -1,5 +1,6 @@
-//! What an SSH connection is worth. Both ends say in plaintext what they can do, so what they agree on follows; the server's key and
-//! signature are unencrypted too. How the client proves who it is, and key exchanges behind the first, do not.
+//! Posture of an SSH connection. Both ends list their algorithms in plaintext, so the negotiated
+//! ones follow; the server's key and signature are unencrypted too. The client's authentication,
+//! and key exchanges after the first, are not visible.
 
 use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
 use bartizan_wire::sctp::Association;
@@ -8,7 +9,7 @@ use bartizan_wire::{Connection, Ending, Side};
 
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
-/// What carries SSH.
+/// Transport that carries SSH.
 pub(crate) struct Transport {
     packets: Source,
     /// It ended, or was reset, within the capture.
@@ -42,7 +43,7 @@ fn is_over(ending: Ending) -> bool {
     matches!(ending, Ending::Closed | Ending::Reset)
 }
 
-/// What follows for what carries SSH.
+/// Judges SSH over this transport.
 pub(crate) fn posture(transport: &Transport, ssh: &Ssh) -> Posture {
     let all = vec![transport.packets.clone()];
     let kind = kind(transport, ssh);
@@ -99,13 +100,13 @@ pub(crate) fn kind(transport: &Transport, ssh: &Ssh) -> Kind {
         return Kind::Ssh;
     }
     if ends.iter().any(|end| end.lost.is_some()) {
-        // What was agreed on may still follow from what both ends said.
+        // The negotiated method may still follow from both lists.
         return match ssh.key_exchange() {
             Some(_) => Kind::Ssh,
             None => Kind::SshNotSeen,
         };
     }
-    // What was not finished as far as the capture goes may have been finished behind it.
+    // A key exchange may finish after the end of the capture.
     let both = ssh.client.kex_init.is_some() && ssh.server.kex_init.is_some();
     let nothing_in_common = both && ssh.key_exchange().is_none();
     let ended = transport.ended || ssh.disconnected.is_some();
@@ -140,7 +141,7 @@ fn has_no_cipher(ssh: &Ssh) -> bool {
         .any(|side| ssh.cipher(side) == Some(SSH_NO_CIPHER))
 }
 
-/// What only a service sends, before the keys that would encrypt it.
+/// Data that only a service sends, before the keys that would encrypt it.
 fn readable(ssh: &Ssh) -> Option<Source> {
     let found = ssh.client.readable.or(ssh.server.readable)?;
     Some(Source::packet(found.packet))
@@ -194,8 +195,8 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
     Judgement::new(verdict, because, choice(ssh))
 }
 
-/// What an end sent for the post-quantum method that was agreed on, where that cannot be its half of it: a message of another length, or
-/// none although both ends went on to new keys.
+/// A contradiction of the negotiated post-quantum method: an end sent a message of another length
+/// than its half of the method, or none although both ends went on to new keys.
 pub(crate) fn contradicted(ssh: &Ssh) -> Option<(String, Option<Source>)> {
     let method = ssh.key_exchange()?;
     let shares = ssh_key_exchange(method)?.shares.filter(|_| ssh.established())?;
@@ -222,7 +223,7 @@ pub(crate) fn contradicted(ssh: &Ssh) -> Option<(String, Option<Source>)> {
         })
 }
 
-/// How the server proved itself, and what is in it for a forger of either end.
+/// Authentication of the server, and the judgement on forging either end.
 fn authenticity(ssh: &Ssh, confidentiality: &Judgement, all: &[Source]) -> (Reply, Judgement) {
     if is_first_version(ssh) {
         let because = "SSH 1 has no post-quantum signature";

@@ -1,4 +1,5 @@
-//! What docs/verdicts.md says a protocol's wire can answer is answered with yes or no, never with "not observable".
+//! Questions that a protocol's wire can answer, by docs/verdicts.md, are answered with yes or no,
+//! never with "not observable".
 
 use bartizan_posture::{Answer, Evidence, Ipsec, Kind, Ledgers, Posture, Reply, association_posture};
 use bartizan_wire::esp::EspSa;

@@ -141,7 +141,7 @@ fn of_more_esp_than_the_ike_seen_can_have_keyed_none_is_called_safe() {
         let safe = esp
             .iter()
             .filter(|judged| judged.posture.confidentiality.verdict() == Verdict::QuantumSafe);
-        // What is all there is at a time may be the IKE_SA's: nothing determines it.
+        // An ESP association that is alone at a time may be the IKE_SA's: nothing determines it.
         assert!(safe.count() <= 2);
         let last = &esp[esp.len() - 1].posture.confidentiality;
         assert_eq!(last.verdict(), Verdict::NotObservable, "{}", last.because());
@@ -226,7 +226,8 @@ fn a_resumed_session_is_no_rekey_and_inherits_nothing() {
 
 #[test]
 fn an_ike_sa_whose_rekey_was_before_the_capture_inherits_nothing_from_its_neighbour() {
-    // What the classical IKE_SA became by its rekey, together with a hybrid one that rekeyed its CHILD_SA.
+    // The classical IKE_SA's rekeyed successor, together with a hybrid IKE_SA that rekeyed its
+    // CHILD_SA.
     let classical = situation(CLASSICAL);
     let rekey = classical
         .iter()

@@ -12,7 +12,7 @@ const LEDGERS: [&[u8]; 2] = [
     include_bytes!("../../wire/tests/data/sidecar-hybrid.nrf.jsonl"),
 ];
 
-/// What is left of the first connection of the recording behind its handshake; in a VLAN where one is given.
+/// The rest of the recording's first connection after its handshake; in a VLAN if one is given.
 fn begun_late(vlan: Option<u8>) -> Connection {
     let whole = connections(|_, frame| Some(frame.to_vec()));
     let Content::Tls(tls) = &whole[0].content else {

@@ -116,7 +116,7 @@ fn finished() -> [(u8, u16, Vec<u8>); 2] {
 const HANDSHAKE: u8 = 0x2e;
 const APPLICATION: u8 = 0x2f;
 
-/// What is made of these messages: kind, number among those of its sender, body.
+/// Judges these messages: kind, number among those of its sender, body.
 fn judge(messages: &[(u8, u16, Vec<u8>)]) -> Posture {
     let mut observer = Observer::new(Limits::default());
     let mut sink = Associations::default();

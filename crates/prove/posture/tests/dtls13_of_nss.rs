@@ -18,7 +18,8 @@ impl Sink for Seen {
     }
 }
 
-/// What becomes of each conversation, by the port of its server; packets for which `keep` says no are lost.
+/// Posture of each conversation, by the port of its server; packets for which `keep` returns false
+/// are lost.
 fn judged(keep: impl Fn(u64) -> bool) -> Vec<(u16, Posture)> {
     let mut reader = CaptureReader::new();
     reader.push(CAPTURE);

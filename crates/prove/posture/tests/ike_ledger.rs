@@ -114,7 +114,7 @@ fn an_ike_sa_whose_set_up_is_not_in_the_capture_is_judged_by_its_ledger() {
         assert_eq!(posture.confidentiality.verdict(), verdict, "{own:?} after {earlier:?}");
         assert!(posture.in_ledger);
     }
-    // Rekeyed from one that no ledger tells of: nobody knows.
+    // Rekeyed from an IKE_SA that no ledger records: not known.
     let (ike, _) = situation(3, BEHIND, &[ike_record(&key(sa), &before, &[31], "unknown")]);
     assert_eq!(ike.last().unwrap().posture.confidentiality.verdict(), Verdict::NotSeen);
 }

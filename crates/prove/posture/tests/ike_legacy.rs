@@ -152,7 +152,7 @@ fn ikev1_with_a_shared_key_is_as_unobservable_as_tls_with_one() {
             Verdict::Vulnerable,
             "3DES-CBC",
         ),
-        // What was chosen is not in the capture.
+        // The choice is not in the capture.
         (
             vec![(aes, rsa, 14), (aes, shared, 14)],
             None,

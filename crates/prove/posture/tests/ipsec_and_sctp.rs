@@ -83,7 +83,7 @@ fn keep(file: &[u8], wanted: impl Fn(usize, &[u8]) -> bool) -> Vec<u8> {
     kept
 }
 
-/// Whether a frame is IKE of an exchange type, on either port.
+/// Returns true if a frame is IKE of an exchange type, on either port.
 fn is_exchange(frame: &[u8], kind: u8) -> bool {
     let udp = frame.get(34..).filter(|_| frame[12..14] == [8, 0] && frame[23] == 17);
     udp.is_some_and(|udp| {
@@ -117,7 +117,7 @@ fn every_situation_of_strongswan_gets_the_verdict_its_negotiation_deserves() {
         let answers = [&posture.offered, &posture.preferred, &posture.stayed].map(bartizan_posture::Reply::answer);
         assert_eq!(answers, [offered, preferred, stayed], "situation {number}");
         assert_eq!(posture.clear.answer(), Answer::No);
-        // Who proved what stands in IKE_AUTH, encrypted.
+        // The proofs are in IKE_AUTH, encrypted.
         assert_ne!(posture.authenticity.verdict(), Verdict::QuantumSafe);
     }
 }
@@ -130,7 +130,7 @@ fn what_an_initiator_prefers_is_what_it_asked_for_before_it_learned_the_answer()
         preferred.because(),
         "the first proposal begins with Curve25519, and the key exchange data are of Curve25519"
     );
-    // Without its first request nobody can tell.
+    // Without its first request the preference is not known.
     let first = Cell::new(true);
     let later = keep(STRONGSWAN, |_, frame| {
         let asks = is_exchange(frame, 34) && frame[26..30] == [10, 77, 7, 1];
@@ -151,7 +151,7 @@ fn an_ike_sa_made_by_a_rekey_inherits_the_verdict_of_the_one_before() {
         assert_eq!(after.key_exchanges, before.key_exchanges);
         assert_eq!(after.stayed.answer(), before.stayed.answer());
     }
-    // Without the one before, nobody knows.
+    // Without its predecessor the verdict is not known.
     let (ike, _) = judge(&keep(STRONGSWAN, |number, _| number >= 105));
     let posture = of_situation(&ike, 3)[0];
     assert_eq!(

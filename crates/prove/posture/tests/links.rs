@@ -369,7 +369,7 @@ fn the_user_plane_and_n4_in_plaintext_are_said_to_be_so_and_named_by_the_roles_o
         assert_eq!((interface.name, interface.by), (name, by));
         assert!(link.by_kind.contains_key(&kind), "{name}");
         assert!(concerns(link).contains(&Concern::Authenticity), "{name}");
-        // What stands in F1-U may be encrypted by PDCP; nobody can tell from here.
+        // F1-U payload may be encrypted by PDCP; its packets do not show that.
         let expected = if name == "GTP-U" {
             Verdict::NotObservable
         } else {
@@ -528,7 +528,7 @@ fn ike_and_esp_from_behind_nat_are_the_link_that_they_can_only_be_and_else_nobod
     assert_eq!(link.listing, Listing::Listed(0));
     assert_eq!(link.ends.each_ref().map(ToString::to_string), ["cu", "ric"]);
     assert_eq!(link.ends[0].address.to_string(), "10.77.3.1");
-    // Of two that may have this address nothing says which it is: neither was seen to be protected.
+    // Two nodes may have this address, and none is singled out: neither was seen to be protected.
     let network = self::network(&[STRONGSWAN], Some(&behind_nat(&["cu", "du"])));
     assert_eq!(network.unseen, [0, 1]);
     let link = between(&network, "10.77.3.1", "10.77.3.2");

@@ -1,5 +1,6 @@
 //! A classical link is never called safe: every safe connection and security association of the captures in the tree is
-//! changed towards classical, one way after the other, and its verdict falls; nobody else's rises. Captures are damaged as well.
+//! changed towards classical, one way after the other, and its verdict falls; no other verdict
+//! rises. Captures are damaged as well.
 
 use crate::towards_classical;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 const OPENSSH: &[u8] = include_bytes!("../../wire/tests/data/openssh-10.0.pcap");
 
-/// Makes each mutation in each of these; one that reaches nobody is none.
+/// Makes each mutation in each of these; one that reaches no subject does not count.
 fn assert_falls(captures: &[(&str, &[u8])], mutations: &[Mutation]) {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, file) in captures {

@@ -209,7 +209,7 @@ const SPOKEN: &[(&str, &[u8], &[u8], bool)] = &[
     ("IMAP", b"a1 CAPABILITY\r\n", b"* OK IMAP4rev1\r\n", true),
     ("POP3", b"CAPA\r\n", b"+OK ready\r\n", true),
     ("XMPP", b"<stream:stream xmlns='x'>", b"<stream:stream xmlns='x'>", true),
-    // Of others: Modbus, PPTP, a PLC's connection (COTP), an iSCSI login, AMQP, ciphertext.
+    // Other protocols: Modbus, PPTP, a PLC's connection (COTP), an iSCSI login, AMQP, ciphertext.
     (
         "",
         b"\x00\x01\x00\x00\x00\x06\x01\x03\x00\x00\x00\x0a",

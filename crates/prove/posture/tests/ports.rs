@@ -251,7 +251,8 @@ fn macsec_without_its_keying_in_the_capture_says_so() {
 
 #[test]
 fn frames_that_claim_to_be_encrypted_and_are_not_are_readable_now() {
-    // What is behind the tag and its channel, 28 octets into the frame, begins as an IPv4 packet does.
+    // The data after the tag and its channel, 28 octets into the frame, begins as an IPv4 packet
+    // does.
     let forged = seen(STATIC, |_, frame| {
         let mut frame = frame.to_vec();
         if frame[12..14] == [0x88, 0xe5] {

@@ -1,5 +1,6 @@
-//! What is behind SOCKS, HTTP CONNECT and the PROXY protocol: as real proxies speak them (microsocks, OpenSSH, tinyproxy, squid, haproxy),
-//! and as they may be damaged or forged. Groups are those that tshark 4.4 reads in the same capture.
+//! Connections through SOCKS, HTTP CONNECT and the PROXY protocol: as real proxies speak them
+//! (microsocks, OpenSSH, tinyproxy, squid, haproxy), and as they may be damaged or forged. Groups
+//! are those that tshark 4.4 reads in the same capture.
 
 use crate::spoken;
 use std::path::Path;
@@ -208,7 +209,7 @@ fn refusals_and_headers_are_reported_with_their_codes_and_fields() {
         let connection = at(&connections, port)[place];
         connection.negotiations().next().unwrap().clone()
     };
-    // What microsocks calls a wrong password.
+    // Reply of microsocks to a wrong password.
     assert_eq!(hop(5004, 0).stage, Stage::Refused(2));
     // Connection refused (RFC 1928, section 6).
     assert_eq!(hop(5008, 0).stage, Stage::Refused(5));
@@ -368,7 +369,7 @@ fn an_answer_that_a_capture_has_before_its_request_is_an_answer_all_the_same() {
     swapped.swap(2, 3);
     let judged = observe(&swapped);
     assert_eq!(judged[0].kind, Kind::Tls13);
-    // Of a server alone nothing is a tunnel.
+    // Bytes of the server alone show no tunnel.
     let judged = observe(&[&said[..2], &said[3..4]].concat());
     assert_eq!(judged[0].kind, Kind::ClearHttp1);
 }

@@ -69,7 +69,7 @@ fn tls_behind_starttls_of_real_servers_is_judged_and_what_has_none_is_readable_b
         .collect();
     let expected = EXPECTED.map(|(port, kind, group, verdict)| (port, kind, group.to_owned(), verdict));
     assert_eq!(judged, expected);
-    // What was said before TLS is reported, and holds nobody's password.
+    // Plaintext before TLS is reported, and holds no password.
     for connection in connections.iter().filter(|one| matches!(one.content, Content::Tls(_))) {
         let clear = posture(connection).clear;
         assert_eq!(clear.answer(), Answer::No);

@@ -1,4 +1,5 @@
-//! What no reader claims belongs to a link that is named and unproven, and networks that overlap are judged apart.
+//! Packets that no reader claims belong to a link that is named and unproven, and networks that
+//! overlap are judged apart.
 
 use bartizan_posture::{
     Answer, Concern, Evidence, Ipsec, Kind, Ledgers, Link, Links, Network, Part, Verdict, association_posture,
@@ -144,7 +145,7 @@ fn packets_that_no_reader_claims_are_a_link_that_is_unproven_by_name() {
             "UDP fragments, not read",
         ),
         (
-            // Of a revision that nobody knows.
+            // An unknown revision.
             frame(0xaefe, b"\x20\0\0\x04data"),
             DatagramProtocol::Frame(FrameProtocol::Type(0xaefe)),
             "eCPRI, not read",
@@ -244,12 +245,12 @@ fn data_in_what_looks_like_housekeeping_is_unproven() {
             vec![ipv6_part(58, 3, false, text)],
             "IP protocol 44 fragments, not read",
         ),
-        // What the first part says counts: these are parts of a TCP segment.
+        // The type of the first fragment counts: these are parts of a TCP segment.
         (
             vec![ipv6_part(6, 0, true, &[7; 24]), ipv6_part(58, 4, false, text)],
             "TCP fragments, not read",
         ),
-        // An echo request behind an option that nobody knows, and one behind padding that is none.
+        // An echo request after an unknown option, and one after false padding.
         (
             vec![ipv6(
                 60,

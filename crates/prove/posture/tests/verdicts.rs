@@ -57,7 +57,7 @@ fn certificate(key: &str, signature: &str) -> ledger::Certificate {
     }
 }
 
-/// What a sidecar would have written about the connection at port 4401.
+/// Fields of a sidecar's record about the connection at port 4401.
 struct Written {
     direction: ledger::Direction,
     group: NamedGroup,
@@ -451,7 +451,7 @@ fn segments_that_contradict_each_other_or_are_in_no_window_leave_nothing_safe() 
         assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
         assert_eq!(posture.contradictions.len(), 1);
     }
-    // What its receiver dropped is a finding, and was not read.
+    // Bytes that the receiver dropped are a finding, and were not read.
     let mut connection = safe;
     connection.from_client.stream.corrupt = 1;
     let posture = posture(&connection, Vec::new());
@@ -459,7 +459,7 @@ fn segments_that_contradict_each_other_or_are_in_no_window_leave_nothing_safe() 
     assert_eq!(posture.contradictions.len(), 1);
 }
 
-/// Where the ServerHello of port 4401 names its group, in the file.
+/// Offset in the file of the group in the ServerHello of port 4401.
 fn server_share() -> usize {
     let mut needle = vec![0x00, 0x33, 0x04, 0x64];
     needle.extend(NamedGroup::X25519MLKEM768.0.to_be_bytes());
@@ -538,7 +538,7 @@ fn bytes_among_the_records_that_are_none_take_the_safety_away() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is changed in a capture, "quantum-safe" is said only where a safe group stands in a TLS 1.3
+    /// After any change of a capture, "quantum-safe" is said only if a safe group is in a TLS 1.3
     /// ServerHello.
     #[test]
     fn nothing_but_a_safe_group_negotiated_in_tls_1_3_is_called_quantum_safe(

@@ -1,4 +1,4 @@
-//! What an IKE_SA's choice is worth against a recorder, and whether the packets bear it out.
+//! Confidentiality of an IKE_SA by its choice, and packets that contradict it.
 
 use bartizan_registry::{Safety, TransformKind, transform};
 use bartizan_wire::ike::{
@@ -50,8 +50,9 @@ pub(super) fn refused(sa: &IkeSa) -> Option<Judgement> {
     ))
 }
 
-/// What is left of a choice that the packets contradict: one that nobody proposed, or an IKE_INTERMEDIATE that an end does
-/// not understand. No two ends that follow the standards go on from there.
+/// Judgement on a choice that the packets contradict: one that the initiator did not propose, or an
+/// IKE_INTERMEDIATE that an end does not understand. No two ends that follow the standards go on
+/// from there.
 fn contradicted(sa: &IkeSa) -> Option<Judgement> {
     if let Some(doubt) = doubts(sa).next() {
         return Some(Judgement::new(Verdict::NotObservable, doubt.what, doubt.sources));
@@ -206,14 +207,15 @@ fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     }
 }
 
-/// Whether both ends announce that a post-quantum pre-shared key may be mixed into what the IKE_SA keys (RFC 8784).
+/// Returns true if both ends announce that a post-quantum pre-shared key may be mixed into the keys
+/// of the IKE_SA (RFC 8784).
 pub(crate) fn announces_ppk(sa: &IkeSa) -> bool {
     [Party::Initiator, Party::Responder]
         .iter()
         .all(|&end| sa.has_notified(end, NotifyType::USE_PPK))
 }
 
-/// Why nobody can tell what an IKE_SA inherits that a rekey made, where several may have made it.
+/// Reason why the inheritance of a rekeyed IKE_SA is undetermined, if several may have made it.
 pub(super) fn unclear(sa: &IkeSa, parent: Parent<'_>) -> Option<Judgement> {
     let (because, sources) = match parent {
         Parent::Either([one, other]) => {
@@ -278,7 +280,7 @@ fn not_agreed(sa: &IkeSa) -> String {
     }
 }
 
-/// What the cipher of the IKE_SA makes of it before any key exchange counts.
+/// Judgement by the cipher of the IKE_SA, before any key exchange counts.
 pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Judgement> {
     let code = TransformKind::Encryption.code();
     let Some(cipher) = transforms.iter().find(|transform| transform.kind == code) else {
@@ -342,7 +344,7 @@ fn primary(sa: &IkeSa) -> Result<KeyExchangeMethod, String> {
     Ok(method)
 }
 
-/// What became of the post-quantum additional key exchanges that were agreed on.
+/// State of the negotiated post-quantum additional key exchanges.
 enum Additional {
     /// None was.
     None,

@@ -1,4 +1,5 @@
-//! What an IKE_SA of IKEv1 is worth: phase 1 names cipher, group and proof, and no post-quantum key exchange exists for it.
+//! Posture of an IKE_SA of IKEv1: phase 1 names cipher, group and proof, and no post-quantum key
+//! exchange exists for it.
 
 use bartizan_registry::{IKEV1_AUTHENTICATION, IKEV1_CIPHERS, Ikev1Value, Safety, ikev1_value};
 use bartizan_wire::Seen;
@@ -7,7 +8,6 @@ use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Phase1};
 use super::all;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
-/// What follows for it.
 pub(super) fn posture(sa: &IkeSa) -> Posture {
     let confidentiality = confidentiality(sa);
     let authenticity = authenticity(sa);
@@ -39,7 +39,8 @@ fn chosen(sa: &IkeSa) -> Option<&Seen<Phase1>> {
     sa.phase_1.as_ref()?.chosen.as_ref()
 }
 
-/// What counts of phase 1: what the responder chose, or all that it could choose from; and where it is said.
+/// Candidates for phase 1: the responder's choice, or all that it could choose from; with their
+/// source.
 fn candidates(sa: &IkeSa) -> (Vec<Phase1>, Source) {
     let offered = sa.phase_1.as_ref().and_then(|phase_1| phase_1.offered.as_ref());
     match (chosen(sa), offered) {
@@ -62,7 +63,7 @@ fn confidentiality(sa: &IkeSa) -> Judgement {
         let because = "IKEv1 whose phase 1 is not in the capture";
         return Judgement::new(Verdict::NotSeen, because, sources);
     }
-    // Whatever is chosen of several, it is one of them.
+    // The choice is one of several candidates.
     if let Some(cipher) = candidates.iter().map(weak).collect::<Option<Vec<_>>>() {
         let because = format!(
             "IKEv1 with {}, which can be broken without a quantum computer",

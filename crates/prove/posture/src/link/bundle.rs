@@ -65,13 +65,13 @@ impl Questions {
     }
 }
 
-/// What one end sent.
+/// Traffic sent by one end.
 #[derive(Debug, Clone, Default)]
 struct Sent {
     packets: u64,
     bytes: u64,
     authenticated: Worst<Wanted<true>>,
-    /// Of parts in which this end alone sent: ESP has one direction.
+    /// Questions of parts in which this end alone sent: ESP has one direction.
     alone: Option<Box<Questions>>,
 }
 
@@ -79,7 +79,7 @@ struct Sent {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bundle {
     sent: [Sent; 2],
-    /// Of parts in which both ends sent: most of them.
+    /// Questions of parts in which both ends sent: most of them.
     both: Questions,
     confidentiality: Worst<Verdict>,
     authenticity: Worst<Verdict>,
@@ -87,7 +87,7 @@ pub(super) struct Bundle {
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
     pub(super) ssh_methods: BTreeSet<String>,
-    /// What its two ends are, where something was said of it.
+    /// Functions of its two ends, if any are known.
     functions: Option<Box<[Vec<&'static str>; 2]>>,
     /// Key exchanges of IKEv2, each with the methods that were mixed, in their order.
     key_exchanges: Vec<Box<[KeyExchangeMethod]>>,
@@ -197,7 +197,8 @@ impl Bundle {
         [&self.sent[0], &self.sent[1]].map(|sent| sent.packets)
     }
 
-    /// Of parts between the same ends nothing was read, the first of them at packet `at`: that answers every question.
+    /// Records parts between the same ends that were not read, the first of them at packet `at`:
+    /// that answers every question.
     pub(super) fn not_read(&mut self, because: &Judgement, at: u64, reasons: &mut Reasons) {
         let reply = Reply::on(Answer::NotSeen, because.basis().clone());
         self.confidentiality.judged(because, at, reasons);
@@ -256,7 +257,7 @@ impl Bundle {
         (key_exchanges.into_iter().map(Vec::from).collect(), methods)
     }
 
-    /// What is said of one of its ends.
+    /// Adds functions of one of its ends.
     fn name(&mut self, end: usize, names: &[&'static str]) {
         for name in names {
             let known = &mut self.functions.get_or_insert_default()[end];
@@ -267,7 +268,7 @@ impl Bundle {
         }
     }
 
-    /// What its two ends are, by name.
+    /// Functions of its two ends, by name.
     pub(super) fn functions(&mut self) -> [Vec<&'static str>; 2] {
         let mut functions = self
             .functions

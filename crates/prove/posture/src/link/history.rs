@@ -1,4 +1,4 @@
-//! What a link was first, and what became of it.
+//! Phases of a link.
 
 use bartizan_wire::Moment;
 
@@ -13,9 +13,9 @@ const PHASES: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Phase {
-    /// How these parts began.
+    /// Beginning of these parts.
     pub occasion: Occasion,
-    /// What they are.
+    /// Kind of these parts.
     pub kind: Kind,
     /// Their key exchange, where one is known.
     pub key_exchange: Option<String>,
@@ -29,7 +29,7 @@ pub struct Phase {
     pub latest: Moment,
     /// Last packet of any of them.
     pub last: Moment,
-    /// How many there are.
+    /// Number of parts.
     pub parts: u64,
     /// Rekeys inside them.
     pub rekeys: u64,

@@ -37,21 +37,21 @@ impl Default for Links {
     }
 }
 
-/// What parts that are folded together have in common.
+/// Common properties of the parts that are folded together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     /// The lesser first. Ports stand there where a deployment file may need them, or both addresses are the same.
     pub(super) ends: [Socket; 2],
     pub(super) carrier: Carrier,
     pub(super) hint: Option<Interface>,
-    /// What they are carried in: networks may overlap.
+    /// Encapsulation of the parts: networks may overlap.
     pub(super) path: Path,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Gathered {
     carried: Option<Box<Bundle>>,
-    /// What was refused, or carried nothing.
+    /// Parts that were refused, or carried nothing.
     attempted: Option<Box<Bundle>>,
     /// The first packet that gives the hint.
     named_by: Option<Source>,
@@ -119,7 +119,8 @@ impl Links {
             .add(carrier, omitted.source, omitted.destination, omitted.at, 1);
     }
 
-    /// Whether a pair of ends may be added, or one that is there grow. An eighth is left to those that are there.
+    /// Returns true if a pair of ends may be added, or a known one grow. An eighth is reserved for
+    /// known pairs.
     fn has_room(&self, known: bool) -> bool {
         let held = self.held();
         if known {
@@ -271,7 +272,8 @@ impl Links {
         }
     }
 
-    /// What was not read stands in every link it may belong to; hosts of which nothing was read have a link that says so.
+    /// Marks every link that omitted packets may belong to. Hosts of which nothing was read get a
+    /// link that says so.
     fn mark_omitted(&mut self) {
         if self.omitted.first().is_none() {
             return;
@@ -329,7 +331,8 @@ fn earlier(known: Option<Source>, other: Option<&Source>) -> Option<Source> {
     }
 }
 
-/// What TCP listeners serve, by those of their connections that say so: the others belong to the same interface.
+/// Interfaces of TCP listeners, by those of their connections that show it: the others belong to
+/// the same interface.
 struct Listeners(HashMap<Socket, Option<&'static str>>);
 
 impl Listeners {
@@ -360,7 +363,7 @@ fn listener(key: &Key) -> Option<Socket> {
     listens.filter(|_| key.carrier == Carrier::Tcp)
 }
 
-/// What links that carried something tell of their ends.
+/// Roles of hosts, by links that carried something.
 fn roles(bundles: &[(Key, Gathered)]) -> Roles {
     let mut roles = Roles::default();
     for (key, gathered) in bundles {
@@ -372,7 +375,7 @@ fn roles(bundles: &[(Key, Gathered)]) -> Roles {
     roles
 }
 
-/// What makes two bundles one link.
+/// Identity of a link: bundles with the same place are one link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Listed(usize),
@@ -409,8 +412,8 @@ fn service(key: &Key, gathered: &Gathered) -> Option<u16> {
     port.filter(|port| *port < EPHEMERAL)
 }
 
-/// Where a bundle belongs. What protects several interfaces of a pair of nodes, and does not tell which, belongs to each
-/// of them.
+/// Places of a bundle. Protection of several interfaces of a pair of nodes, which does not show the
+/// interface, belongs to each of them.
 fn places(
     key: &Key,
     service: Option<u16>,

@@ -16,7 +16,7 @@ use super::links::Key;
 use super::part::{Carrier, Socket};
 use crate::Interface;
 
-/// What a deployment file says of a bundle.
+/// Relation of a bundle to the deployment file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Match {
     /// There is none.
@@ -34,9 +34,10 @@ pub(super) struct Nodes<'a> {
     deployment: &'a Deployment,
     by_socket: HashMap<SocketAddr, &'a Node>,
     by_address: HashMap<IpAddr, Vec<&'a Node>>,
-    /// Where IKE daemons listen at addresses that are no node's: security gateways, of one node or of several.
+    /// Nodes by addresses of their IKE daemons that are no node's own: security gateways, of one
+    /// node or of several.
     by_outer: HashMap<IpAddr, Vec<&'a Node>>,
-    /// Where a node's function and its sidecar meet.
+    /// Nodes by the socket between their function and their sidecar.
     within: HashMap<SocketAddr, &'a Node>,
     /// By their names and those of their certificates; none where two nodes have one.
     by_name: HashMap<String, Option<&'a Node>>,
@@ -151,7 +152,7 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
-    /// What the file says of parts with this key.
+    /// Matches parts with this key against the file.
     pub(super) fn find(&self, key: &Key) -> Match {
         if let Some(node) = self.within(key) {
             return Match::Within(node.name.clone());
@@ -173,7 +174,7 @@ impl<'a> Nodes<'a> {
             None => Match::Listed(candidates),
             Some(hint) => match named(hint) {
                 fitting if !fitting.is_empty() => Match::Listed(fitting),
-                // What packets say of themselves outweighs that there is another link between the same nodes; a port
+                // A declaration in packets outweighs another link between the same nodes; a port
                 // does not.
                 _ if hint.by.is_strong() => Match::Unlisted,
                 _ => Match::Listed(candidates),
@@ -229,14 +230,14 @@ impl<'a> Nodes<'a> {
         if !named.is_empty() {
             return named;
         }
-        // An end that a NAT hides may have any address that is nobody's.
+        // An end behind a NAT may have any address that belongs to no node.
         let hidden =
             fitting(&|end, address| is_at(end, address) || end.external == External::Any && !self.is_known(address));
         let nodes: BTreeSet<_> = hidden
             .iter()
             .map(|&place| &self.deployment.interfaces()[place].between)
             .collect();
-        // Of several, nothing says which it is: none of them was seen to be protected.
+        // Several candidates are ambiguous: none of them was seen to be protected.
         if nodes.len() == 1 { hidden } else { Vec::new() }
     }
 
@@ -257,7 +258,7 @@ impl<'a> Nodes<'a> {
             .collect()
     }
 
-    /// Whether the interface at `place` joins these nodes and may be carried so.
+    /// Returns true if the interface at `place` joins these nodes and may be carried so.
     fn joins(&self, place: usize, nodes: [&Node; 2], carrier: Carrier) -> bool {
         let interface = &self.deployment.interfaces()[place];
         let [a, b] = &interface.between;
@@ -281,7 +282,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Whether packets with this address, before or behind a NAT, are this end's.
+/// Returns true if packets with this address, before or behind a NAT, are this end's.
 fn is_at(end: &End, address: Address) -> bool {
     address == end.outer.into() || end.reached_at().is_some_and(|reached| address == reached.into())
 }
@@ -302,7 +303,7 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
     }
 }
 
-/// Whether packets that call themselves `name` are of this kind.
+/// Returns true if packets that call themselves `name` are of this kind.
 fn is_named(kind: InterfaceKind, name: &str) -> bool {
     match kind {
         InterfaceKind::F1C => matches!(name, "F1" | "F1-C"),

@@ -1,4 +1,4 @@
-//! What there is to object to in a link.
+//! Objections to a link.
 
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use bartizan_wire::ike::KeyExchangeMethod;
 use super::{Link, Listing, Phase};
 use crate::{Answer, Kind, Source, Verdict};
 
-/// What is at stake.
+/// The risk of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Concern {
     /// Can be read now: it was sent unencrypted.
@@ -53,7 +53,7 @@ impl Concern {
         Self::Contradiction,
     ];
 
-    /// What is at stake in what can be read, now or later.
+    /// Concern for data that can be read, now or later.
     #[must_use]
     pub fn of_readable(confidentiality: Verdict) -> Self {
         match confidentiality {
@@ -62,7 +62,7 @@ impl Concern {
         }
     }
 
-    /// What it says, in a sentence.
+    /// Describes it in a sentence.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Concern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Objection {
-    /// What is at stake.
+    /// The risk.
     pub concern: Concern,
     /// The reason, in words.
     pub because: String,
@@ -111,7 +111,7 @@ pub struct Objection {
     pub sources: Vec<Source>,
 }
 
-/// What links are judged by that are in no file: made once, for there may be a hundred thousand.
+/// Policy for links that are in no file: made once, for there may be a hundred thousand.
 static HYBRID: LazyLock<Policy> = LazyLock::new(Policy::hybrid);
 
 /// Fills in a link's objections, under the policy of `listed`, or else the profile `hybrid`.
@@ -121,7 +121,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     }
     let policy = listed.map_or_else(|| &*HYBRID, |listed| &listed.policy);
     let unprotected_by_choice = listed.is_some_and(|listed| listed.protection == Protection::Nothing);
-    // Of a link that lived past midnight the later day counts: it is the stricter one.
+    // A link that lived past midnight is judged by the later day: it is the stricter one.
     let today = day_of(SystemTime::UNIX_EPOCH + Duration::from_nanos(link.last.time.0));
     let classical_may_pass = policy.admits_classical(today);
     let clear = link.directions.iter().map(|direction| direction.clear.answer());
@@ -235,7 +235,7 @@ fn other_key_exchanges(link: &Link, policy: &Policy) -> Option<String> {
     instead(others.map(named), allowed.iter().map(KeyExchange::to_string))
 }
 
-/// What was negotiated, and what should have been; none where nothing else was.
+/// The negotiated methods, and the required ones; none if no others were negotiated.
 fn instead(others: impl Iterator<Item = String>, wanted: impl Iterator<Item = String>) -> Option<String> {
     let [others, wanted] = [others.collect::<Vec<_>>(), wanted.collect()].map(|names| names.join(", "));
     (!others.is_empty()).then(|| format!("{others} negotiated, the policy names {wanted}"))

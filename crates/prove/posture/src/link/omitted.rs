@@ -1,4 +1,5 @@
-//! What was not read, or not kept, because memory was full: between whom, and from when on.
+//! Packets that were not read, or not kept, because memory was full: their hosts and their first
+//! packet.
 
 use bartizan_wire::{Address, Moment};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const WORDS: usize = 4096;
 /// Two hosts, the lesser first, and what carried what is missing.
 pub(super) type Pair = (Carrier, [Address; 2]);
 
-/// What is missing between two hosts.
+/// Missing packets between two hosts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Missing {
     pub(super) first: Moment,
@@ -93,7 +94,8 @@ impl Omitted {
         }
     }
 
-    /// Why nobody can tell all of what passed between these two, if something of it is missing, and from which packet on.
+    /// Reason why traffic between these two is not fully known, if packets are missing, with the
+    /// first of them.
     pub(super) fn of(&self, pair: &Pair) -> Option<(Judgement, Moment)> {
         let marked = !self.marks.is_empty() && places(pair).iter().all(|&(word, bit)| self.marks[word] & bit != 0);
         let first = self.named.get(pair).map(|missing| missing.first).or(self.first)?;
@@ -119,7 +121,8 @@ impl Omitted {
 /// Marks for each pair.
 const MARKS: usize = 4;
 
-/// The marks of a pair: words, and bits in them. The hash has no secret: whoever makes pairs collide makes them unproven.
+/// The marks of a pair: words, and bits in them. The hash has no secret: a sender that makes pairs
+/// collide makes them unproven.
 fn places(pair: &Pair) -> [(usize, u64); MARKS] {
     let mut hasher = DefaultHasher::new();
     pair.hash(&mut hasher);

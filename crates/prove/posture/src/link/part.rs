@@ -10,7 +10,7 @@ use bartizan_wire::{Address, Connection, End, Moment, Side, Start};
 
 use crate::{Interface, JudgedEspSa, JudgedIkeSa, Posture};
 
-/// What carries a part of a link.
+/// Carrier of a part of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
     /// TCP, whatever is in it.
@@ -23,10 +23,10 @@ pub enum Carrier {
     Udp(DatagramProtocol),
 }
 
-/// Of an IKE_SA of which nothing came there is none.
+/// Path of an IKE_SA without packets.
 static NO_PATH: Path = Path::NONE;
 
-/// How a part began, as far as its own packets tell.
+/// Beginning of a part, as far as its own packets show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Occasion {
     /// Set up in full: each end proved itself, if the protocol has proofs at all.
@@ -90,7 +90,7 @@ impl From<End> for Socket {
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     pub(super) carrier: Carrier,
-    /// Who asks, then who answers; of ESP the sender, then the receiver.
+    /// The end that asks, then the one that answers; for ESP the sender, then the receiver.
     pub(super) ends: [Socket; 2],
     pub(super) first: Moment,
     pub(super) last: Moment,
@@ -100,7 +100,7 @@ pub struct Part<'a> {
     pub(super) occasion: Occasion,
     /// Rekeys inside it.
     pub(super) rekeys: u64,
-    /// What its packets were carried in.
+    /// Encapsulation of its packets.
     pub(super) path: &'a Path,
     pub(super) posture: &'a Posture,
 }
@@ -231,13 +231,13 @@ impl<'a> Part<'a> {
         self.ends.map(|end| (end.address, end.port))
     }
 
-    /// How it began.
+    /// Returns its beginning.
     #[must_use]
     pub fn occasion(&self) -> Occasion {
         self.occasion
     }
 
-    /// What its packets were carried in.
+    /// Returns the encapsulation of its packets.
     #[must_use]
     pub fn path(&self) -> &'a Path {
         self.path
@@ -249,7 +249,7 @@ impl<'a> Part<'a> {
         [self.first, self.last]
     }
 
-    /// What packets tell of its interface.
+    /// Interface, as packets show it.
     pub(super) fn hint(&self) -> Option<Interface> {
         self.posture.interface
     }

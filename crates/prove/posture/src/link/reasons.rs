@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a reason costs besides its text: the counts of its `Arc`, its place in the table, what an allocator adds.
+/// Cost of a reason besides its text: the counts of its `Arc`, its place in the table, an
+/// allocator's overhead.
 const EACH: usize = 64;
-/// Reasons from which on it is worth looking for those that nobody gives any more.
+/// Number of reasons from which on unused ones are worth searching for.
 const FEW: usize = 1024;
 
 /// The reasons of all links. Some hold numbers of one connection, so there may be as many as links.
@@ -13,7 +14,7 @@ const FEW: usize = 1024;
 pub(super) struct Reasons {
     known: HashSet<Arc<str>>,
     bytes: usize,
-    /// How many there were when those in use were distinguished from the others.
+    /// Number of reasons after the last removal of unused ones.
     in_use: usize,
 }
 

@@ -1,4 +1,5 @@
-//! What hosts are, recognised by other links of theirs: that names GTP-U, which several interfaces share.
+//! Roles of hosts, recognised by their other links: a role names GTP-U, which several interfaces
+//! share.
 
 use bartizan_wire::Address;
 use bartizan_wire::datagrams::{self, DatagramProtocol};
@@ -8,7 +9,7 @@ use super::part::Carrier;
 use crate::port::FRONTHAUL;
 use crate::{Hint, Interface};
 
-/// What a host is known to be.
+/// Known role of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Role {
     /// It began an N2 association.

@@ -9,7 +9,7 @@ use crate::{Answer, Judgement, Reply, Source, Verdict};
 /// Sources kept for a statement: the first places to look.
 const SOURCES: usize = 8;
 
-/// What can be ranked from worst to best.
+/// A statement that can be ranked from worst to best.
 pub(super) trait Statement: Copy {
     /// 0 is the worst.
     fn rank(self) -> u8;

@@ -1,4 +1,4 @@
-//! What two ends say in turn, in whole TCP connections and datagrams.
+//! Conversations of two ends, in turn, as whole TCP connections and datagrams.
 
 use bartizan_posture::{Evidence, Ledgers, Posture, association_posture, datagrams_posture};
 use bartizan_wire::datagrams::Datagrams;

@@ -26,7 +26,7 @@ impl Chance {
 
 /// Times that each kind of damage is done, by another seed each.
 const ROUNDS: u64 = 6;
-/// Of so many packets one is lost, swapped, doubled or cut in two.
+/// Number of packets out of which one is lost, swapped, doubled or cut in two.
 const ONE_OF: [usize; 3] = [3, 10, 40];
 /// Snap lengths, in bytes of a frame.
 pub(crate) const SNAP: [usize; 8] = [54, 80, 120, 200, 320, 500, 800, 1200];
@@ -50,7 +50,8 @@ pub(crate) fn assert_borne(name: &str, file: &[u8]) {
     }
 }
 
-/// Packets lost, cut, and the file cut anywhere: nothing is called safe that was not, and nobody is accused.
+/// Packets lost, cut, and the file cut anywhere: no verdict becomes safe, and none becomes
+/// vulnerable.
 pub(crate) fn assert_no_rise(name: &str, file: &[u8]) {
     let (capture, before) = (Capture::read(file), judge(file));
     let check = |file: &[u8], what: String| {
@@ -80,12 +81,12 @@ pub(crate) fn assert_no_rise(name: &str, file: &[u8]) {
     assert_eq!(safe[0], 0, "{name}: of headers alone nothing is safe");
 }
 
-/// Whether two packets after each other are of one direction that may bring them in any order.
+/// Returns true if two consecutive packets are of one direction that may bring them in any order.
 fn may_swap(one: &Packet, two: &Packet) -> bool {
     let (one, two) = (Frame::read(&one.bytes), Frame::read(&two.bytes));
     let stream = |frame: &Frame<'_>| match frame.protocol {
         6 => !frame.begins_or_ends(),
-        // What arrives first of ESP says whether its beginning was seen.
+        // The first ESP packet to arrive shows if the association's beginning was seen.
         17 => frame.is_on(500) || frame.payload().starts_with(&[0; 4]),
         _ => false,
     };
@@ -159,7 +160,7 @@ fn assert_same(before: &Judged, after: &Judged, what: &str) {
     assert_eq!(before.len(), after.len(), "{what}");
 }
 
-/// What was safe is at worst unknown: a packet that is missing proves nothing against anybody.
+/// A safe verdict becomes unknown at worst: a missing packet is no evidence of a weakness.
 fn assert_no_accusation(before: &Judged, after: &Judged, what: &str) {
     for (subject, is) in &after.postures {
         let was = before.postures.get(subject);

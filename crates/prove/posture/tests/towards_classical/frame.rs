@@ -130,11 +130,11 @@ pub(crate) type Ends = (SocketAddr, SocketAddr);
 /// A frame, with the places of what is changed in it.
 pub(crate) struct Frame<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Where the header of TCP, UDP or ESP begins.
+    /// Offset of the header of TCP, UDP or ESP.
     pub(crate) transport: usize,
     /// The payload of TCP, UDP or ESP; empty of other protocols.
     pub(crate) payload: Range<usize>,
-    /// Of IP; 0 where it is not read.
+    /// IP protocol number; 0 if it is not read.
     pub(crate) protocol: u8,
     /// Ports are 0 where there are none.
     pub(crate) ends: Option<Ends>,
@@ -192,13 +192,13 @@ impl<'a> Frame<'a> {
         &self.bytes[self.payload.clone()]
     }
 
-    /// Whether one of its ports is this one.
+    /// Returns true if one of its ports is this one.
     pub(crate) fn is_on(&self, port: u16) -> bool {
         let ports = self.ends.map(|(one, other)| [one.port(), other.port()]);
         ports.is_some_and(|ports| ports.contains(&port))
     }
 
-    /// Whether it begins or ends a connection of TCP.
+    /// Returns true if it begins or ends a TCP connection.
     pub(crate) fn begins_or_ends(&self) -> bool {
         // FIN, SYN and RST.
         self.protocol == 6 && self.bytes[self.transport + 13] & 0x07 != 0

@@ -304,7 +304,7 @@ fn dropped(wanted: fn(&Header) -> bool) -> Changing {
 
 /// Messages of an exchange, or all of their fragments, with no room for a key.
 fn shrunk(exchange: ExchangeType) -> Changing {
-    /// What is left of each: a payload header, an IV, a check and a little between them.
+    /// Bytes left of each: a payload header, an IV, a check and a little between them.
     const LEFT: usize = 60;
     Box::new(move |frame| {
         let Some((header, marker)) = ike(frame).filter(|(header, _)| header.exchange == exchange) else {

@@ -1,4 +1,4 @@
-//! What a capture is worth, by what is judged in it.
+//! Verdicts on a capture, by subject.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
 use super::frame::Ends;
 
-/// What is judged: a connection by its ends, IKE and ESP by their hosts and SPI.
+/// Subject of a judgement: a connection by its ends, IKE and ESP by their hosts and SPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     Connection(SocketAddr, SocketAddr, u64),
@@ -19,7 +19,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Whether any of these packets is of its connection, or passed between its hosts.
+    /// Returns true if any of these packets is of its connection, or passed between its hosts.
     pub(crate) fn is_touched(&self, packets: &BTreeSet<Ends>) -> bool {
         let hosts = |one: IpAddr, other: IpAddr| {
             let mut packets = packets

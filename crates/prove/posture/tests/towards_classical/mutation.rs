@@ -7,7 +7,7 @@ use bartizan_posture::{Answer, Posture, Reply};
 use super::frame::{Capture, Frame};
 use super::judged::{Judged, Subject, is_safe, judge};
 
-/// What a change makes of a frame.
+/// Effect of a mutation on a frame.
 pub(crate) enum Change {
     /// Nothing: it stays.
     Keep,
@@ -37,7 +37,7 @@ impl Change {
     }
 }
 
-/// What a mutation takes from whom it reaches.
+/// Property that a mutation takes from the subjects it reaches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// The verdict that it is safe from a recorder.
@@ -52,7 +52,7 @@ pub(crate) enum Takes {
 pub(crate) struct Mutation {
     pub(crate) name: &'static str,
     pub(crate) change: Box<dyn Fn(&Frame<'_>) -> Change>,
-    /// Whom it reaches, of those with a packet that it changes.
+    /// Subjects it reaches, among those with a packet that it changes.
     pub(crate) reaches: fn(&Subject, &Posture) -> bool,
     pub(crate) takes: Takes,
 }
@@ -66,7 +66,7 @@ impl Takes {
         }
     }
 
-    /// Of an offer nothing may be left.
+    /// Returns true if any of it is left: no part of an offer may be.
     fn is_left(self, posture: &Posture) -> bool {
         match self {
             Self::Offer => [&posture.offered, &posture.preferred]
@@ -109,7 +109,7 @@ impl Mutation {
         let mut fallen = 0;
         for (subject, was) in &before.postures {
             let reached = self.takes.has(was) && (self.reaches)(subject, was) && subject.is_touched(&touched);
-            // What is nowhere to be seen any more is not called anything.
+            // A subject that is gone after the mutation has no verdict.
             let Some(is) = after.postures.get(subject).filter(|_| reached) else {
                 continue;
             };

@@ -52,7 +52,7 @@ fn methods(from_server: bool, to: &'static str) -> Box<dyn Fn(&Frame<'_>) -> Cha
                 .windows(name.len())
                 .position(|window| window == name.as_bytes())
             {
-                // A list stays one: what is left of the longer name becomes a name nobody knows.
+                // A list stays a list: the rest of the longer name becomes an unknown name.
                 let rest = name.len() - to.len() - 1;
                 let text = format!("{to},{}", "z".repeat(rest));
                 bytes[at + found..at + found + name.len()].copy_from_slice(text.as_bytes());

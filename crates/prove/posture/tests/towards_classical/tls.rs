@@ -15,7 +15,7 @@ const SUPPORTED_GROUPS: u16 = 10;
 const SUPPORTED_VERSIONS: u16 = 43;
 const KEY_SHARE: u16 = 51;
 const PRE_SHARED_KEY: u16 = 41;
-/// An extension that nobody knows.
+/// An unassigned extension.
 const UNKNOWN: u16 = 0x7a7a;
 
 const X25519: u16 = 0x001d;
@@ -204,8 +204,8 @@ fn by_key_alone(share: &ServerShare<'_>) -> Change {
     }
 }
 
-/// What to write from the header of an extension on, so that a shorter one takes its place: the rest is in one that nobody
-/// knows, and all lengths are right.
+/// Bytes to write from an extension's header on, so that a shorter extension replaces it: the rest
+/// is in an unknown extension, and all lengths are right.
 fn replaced(old: &Range<usize>, kind: u16, body: &[u8]) -> Vec<u8> {
     let length = |bytes: usize| u16::try_from(bytes).unwrap().to_be_bytes();
     let mut bytes = kind.to_be_bytes().to_vec();
@@ -302,7 +302,7 @@ fn first_client_hello_dropped(frame: &Frame<'_>) -> Change {
     }
 }
 
-/// The change, and an extension that nobody reads becomes that of Encrypted ClientHello.
+/// Makes the change, and turns an extension that no reader uses into Encrypted ClientHello.
 fn hidden(frame: &Frame<'_>, change: fn(&Frame<'_>) -> Change) -> Change {
     const ENCRYPT_THEN_MAC: u16 = 22;
     const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
