@@ -104,7 +104,7 @@ impl Association {
     /// cannot be watched is aborted.
     ///
     /// # Errors
-    /// Where the event loop takes no descriptor more.
+    /// Returns an error if the event loop accepts no more descriptors.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -121,7 +121,7 @@ impl Association {
     /// association is not closed before the copy.
     ///
     /// # Errors
-    /// Where the system gives no descriptor more.
+    /// Returns an error if the system gives no more descriptors.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
