@@ -191,7 +191,7 @@ fn signer(authority: &Authority, message: &Message) -> Result<Option<Entry>, Ref
     let Ok(entry) = authority.show(&serial.to_string()) else {
         return Ok(None);
     };
-    // The serial number is anybody's to choose; all of the certificate is not.
+    // A client can choose the serial number, but not the whole certificate.
     if entry.certificate().der() != certificate.der() {
         return Ok(None);
     }
