@@ -1,7 +1,5 @@
 //! The log on standard error: a line for each event, its fields in logfmt.
 
-use std::fmt::Write as _;
-
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::FormatFields;
@@ -20,10 +18,17 @@ pub(crate) fn start(filter: EnvFilter) {
         .init();
 }
 
-/// Fields as `name=value`; the message stands alone.
+/// Fields as `name=value`; the message stands alone. A peer may have chosen a part of either: no
+/// control character is written.
 fn fields() -> impl for<'a> FormatFields<'a> + Send + Sync + 'static {
     debug_fn(|writer, field, value| match field.name() {
-        "message" => write!(writer, "{value:?}"),
+        "message" => {
+            let text = format!("{value:?}");
+            text.chars().try_for_each(|one| match one.is_control() {
+                true => write!(writer, "{}", one.escape_default()),
+                false => writer.write_char(one),
+            })
+        }
         name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
     })
     .delimited(" ")
@@ -31,17 +36,27 @@ fn fields() -> impl for<'a> FormatFields<'a> + Send + Sync + 'static {
 
 /// A value as parsers of logfmt take it: one with blanks, quotes or `=` in quotes.
 fn quoted(text: String) -> String {
-    let is_quoted = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
-    let is_plain = !text.is_empty() && !text.contains(|one: char| one.is_whitespace() || one == '"' || one == '=');
-    match is_quoted || is_plain {
-        true => text,
-        false => {
-            let mut quoted = String::new();
-            // Writing into a String cannot fail.
-            let _ = write!(quoted, "{text:?}");
-            quoted
-        }
+    let is_special = |one: char| one.is_whitespace() || one.is_control() || one == '"' || one == '=';
+    let is_plain = !text.is_empty() && !text.contains(is_special);
+    if is_plain || is_literal(&text) {
+        text
+    } else {
+        format!("{text:?}")
     }
+}
+
+/// True for one literal in quotes, as Debug of a string writes it.
+fn is_literal(text: &str) -> bool {
+    let Some(body) = text.strip_prefix('"') else {
+        return false;
+    };
+    let mut escaped = false;
+    let end = body.char_indices().find(|&(_, one)| {
+        let is_end = one == '"' && !escaped;
+        escaped = one == '\\' && !escaped;
+        is_end || one.is_control()
+    });
+    end.is_some_and(|(at, one)| one == '"' && at + 1 == body.len())
 }
 
 #[cfg(test)]
@@ -87,12 +102,14 @@ mod tests {
             let (subject, file) = ("O=Bartizan, CN=nrf", "a.pem");
             tracing::info!(%subject, subject, %file, file, count = 3, none = "", %subject, "in use: x = y");
             tracing::info!(detail = %"said \"no\"", "refused");
+            tracing::info!(forged = %"\"a\" b=\"c\"", lines = %"\"a\nERROR x\"", escape = %"\u{1b}[2J", "a\nb");
         });
         let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         assert_eq!(
             written,
             " INFO in use: x = y subject=\"O=Bartizan, CN=nrf\" subject=\"O=Bartizan, CN=nrf\" file=a.pem file=\"a.pem\" \
-             count=3 none=\"\" subject=\"O=Bartizan, CN=nrf\"\n INFO refused detail=\"said \\\"no\\\"\"\n"
+             count=3 none=\"\" subject=\"O=Bartizan, CN=nrf\"\n INFO refused detail=\"said \\\"no\\\"\"\n \
+             INFO a\\nb forged=\"\\\"a\\\" b=\\\"c\\\"\" lines=\"\\\"a\\nERROR x\\\"\" escape=\"\\u{1b}[2J\"\n"
         );
     }
 }

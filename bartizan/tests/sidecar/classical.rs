@@ -142,7 +142,7 @@ impl Network {
         let settings = "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = classical\n[classical]\n\
                         Groups = X25519:P-256\nSignatureAlgorithms = ECDSA+SHA256:RSA-PSS+SHA256:ECDSA+SHA384\n";
         let file = self.classical.write("openssl.cnf", settings);
-        program.environment("OPENSSL_CONF", &file.display().to_string())
+        program.environment("OPENSSL_CONF", file.display().to_string())
     }
 }
 

@@ -508,7 +508,7 @@ fn status_of_a_node_with_a_sidecar_is_that_of_its_admin_port() {
     assert_eq!(shown["peers"][0]["refused"], 0, "{shown}");
     assert!(shown["peers"][0]["handshakes"].as_u64() > Some(0), "{shown}");
     assert!(
-        shown["certificate"]["subject"]
+        shown["certificates"][0]["subject"]
             .as_str()
             .is_some_and(|name| name.contains("amf")),
         "{shown}"

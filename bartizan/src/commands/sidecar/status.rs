@@ -43,7 +43,7 @@ struct Status {
     well: bool,
     /// The reason why it is not ready.
     not_ready: Option<String>,
-    certificate: Value,
+    certificates: Value,
     peers: Vec<Peer>,
     ledger_lost: u64,
     needs_restart: Value,
@@ -241,7 +241,7 @@ impl Status {
             node: asked.node.clone(),
             well: not_ready.is_none() && ledger_lost == 0,
             not_ready,
-            certificate: config["certificate"].clone(),
+            certificates: config["certificates"].clone(),
             peers: peers.collect(),
             ledger_lost,
             needs_restart: config["needs_restart"].clone(),
@@ -253,15 +253,22 @@ impl Status {
             None => format!("{}: ready\n", self.node),
             Some(reason) => format!("{}: NOT READY: {reason}\n", self.node),
         };
-        let of = |name: &str| self.certificate[name].as_str().unwrap_or("unknown");
-        // Writing into a String cannot fail.
-        let _ = writeln!(
-            text,
-            "  certificate {}, serial {}, until {}",
-            of("subject"),
-            of("serial"),
-            of("not_after")
-        );
+        for own in self.certificates.as_array().into_iter().flatten() {
+            let of = |name: &str| own[name].as_str().unwrap_or("unknown");
+            let unused = if own["in_use"] == false {
+                ", accepted by no policy today"
+            } else {
+                ""
+            };
+            // Writing into a String cannot fail.
+            let _ = writeln!(
+                text,
+                "  certificate {}, serial {}, until {}{unused}",
+                of("subject"),
+                of("serial"),
+                of("not_after")
+            );
+        }
         for peer in &self.peers {
             let _ = write!(
                 text,
@@ -323,7 +330,10 @@ mod tests {
             "ledger_lost": 3,
         });
         let config = json!({
-            "certificate": { "subject": "CN=amf", "serial": "6f", "not_after": "2027-02-27T00:00:00Z" },
+            "certificates": [
+                { "subject": "CN=amf", "serial": "6f", "not_after": "2027-02-27T00:00:00Z", "in_use": true },
+                { "subject": "CN=amf", "serial": "70", "not_after": "2026-12-01T00:00:00Z", "in_use": false },
+            ],
             "needs_restart": ["limits"],
         });
         let metrics = "bartizan_sidecar_handshakes_total{side=\"outbound\",peer=\"nrf\",group=\"X\"} 4\n\
@@ -334,6 +344,7 @@ mod tests {
         assert_eq!(
             status.text(),
             "amf: ready\n  certificate CN=amf, serial 6f, until 2027-02-27T00:00:00Z\n  \
+             certificate CN=amf, serial 70, until 2026-12-01T00:00:00Z, accepted by no policy today\n  \
              nrf (SBI): 2 open connections, 5 handshakes, 0 refusals; of the open ones 1 by exception, 1 classical\n  \
              smf (SBI): 0 open connections, 0 handshakes, 1 refusal (the last: expired)\n  \
              LEDGER: 3 records lost\n  a restart applies what the file changed: limits\n"

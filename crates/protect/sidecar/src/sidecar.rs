@@ -281,7 +281,7 @@ pub(crate) fn log_flaws(flaws: &[Flaw]) {
         let (file, hint) = (&flaw.place, &flaw.hint);
         match flaw.weight {
             Weight::Fatal | Weight::FatalAmongEquals | Weight::Partial => {
-                tracing::error!(%file, %hint, "{}", flaw.cause)
+                tracing::error!(%file, %hint, "{}", flaw.cause);
             }
             Weight::Warning => tracing::warn!(%file, %hint, "{}", flaw.cause),
         }

@@ -9,8 +9,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, Error, NamedGroup, PeerIncompatible, SignatureScheme};
 
 use crate::handshake::{Handshake, Side};
+use crate::scheme;
 use crate::session::{ClientSession, Life};
-use crate::{OwnCertificate, scheme};
 
 /// Verifier and certificate of a client. rustls resumes a session only under the very objects of its first handshake, so one
 /// of these goes with a session from connection to connection, and receives each time whose handshake it serves.
@@ -102,8 +102,7 @@ impl ResolvesClientCert for ClientRole {
         let chosen = handshake.choose(schemes);
         {
             let mut state = handshake.state();
-            state.local_signature = chosen.map(OwnCertificate::scheme);
-            state.local_chain = chosen.map(OwnCertificate::shared_chain).unwrap_or_default();
+            state.local = chosen.map(|own| Arc::clone(own.shown()));
             state.offered.schemes = Some(schemes.iter().copied().map(scheme::from_rustls).collect());
         }
         if chosen.is_none() {

@@ -23,6 +23,7 @@ pub use self::flaws::{Flaw, Weight};
 use self::lists::Lists;
 pub(crate) use self::lists::RevocationList;
 pub use self::own::OwnCertificate;
+pub(crate) use self::own::Shown;
 use self::pem::{Trusted, trusted};
 use crate::{Error, Peer, identity};
 

@@ -17,6 +17,7 @@ use time::{Date, OffsetDateTime};
 
 use crate::chain::Chains;
 use crate::client::{ClientRole, ClientStore};
+use crate::credentials::Shown;
 use crate::handshake::{Handshake, Side, Transport};
 use crate::proven::Proven;
 use crate::session::Sessions;
@@ -266,6 +267,8 @@ impl Endpoint {
         };
         let session = shared.sessions.take_client(shared.peers[peer].link(), now);
         let young = session.filter(|session| now.as_secs().saturating_sub(session.life.begun) <= within.as_secs());
+        let accepted = |own: &Arc<Shown>| own.suits(&terms.signatures, &terms.chain_signatures);
+        let young = young.filter(|session| session.life.signed_by.as_ref().is_none_or(accepted));
         let (role, ticket) = match young {
             Some(session) => {
                 handshake.state().life = Some(session.life);

@@ -16,6 +16,7 @@ use webpki::EndEntityCert;
 
 use crate::cause::{Cause, Offered};
 use crate::chain::Chain;
+use crate::credentials::Shown;
 use crate::endpoint::{InEffect, Shared};
 use crate::hello::HelloReader;
 use crate::session::Life;
@@ -78,9 +79,8 @@ pub(crate) struct State {
     client_hello: HelloReader,
     server_hello: HelloReader,
     pub(crate) offered: Offered,
-    pub(crate) local_signature: Option<SignatureScheme>,
-    /// The chain of the certificate that this node showed, leaf first.
-    pub(crate) local_chain: Arc<[ledger::Certificate]>,
+    /// The certificate that this node showed.
+    pub(crate) local: Option<Arc<Shown>>,
     peer_signature: Option<SignatureScheme>,
     /// The chain that the peer presented in this handshake.
     chain: Option<Arc<Chain>>,
@@ -115,8 +115,7 @@ impl Handshake {
                 client_hello: HelloReader::client(),
                 server_hello: HelloReader::server(),
                 offered: Offered::default(),
-                local_signature: None,
-                local_chain: Arc::default(),
+                local: None,
                 peer_signature: None,
                 chain: None,
                 candidates: Vec::new(),
@@ -313,7 +312,15 @@ impl Handshake {
     pub(crate) fn choose(&self, verified: &[rustls::SignatureScheme]) -> Option<&OwnCertificate> {
         let verifies = |code: SignatureScheme| verified.contains(&scheme::to_rustls(code));
         let own = self.own().filter(|own| verifies(own.scheme()));
-        own.min_by_key(|own| (!own.is_quantum_safe(), !own.chain_is_signed_by(verifies)))
+        let now = self.shared.now();
+        own.min_by_key(|own| {
+            let is_current = now.is_some_and(|now| own.is_current(now));
+            (
+                !is_current,
+                !own.is_quantum_safe(),
+                !own.shown().chain_is_signed_by(verifies),
+            )
+        })
     }
 
     /// The node's certificates that the policy accepts today.
@@ -397,9 +404,9 @@ impl State {
     /// The life of a session that this handshake hands out: with the signature of its full
     /// handshake.
     pub(crate) fn life_of_session(&self) -> Option<Life> {
-        let life = self.life?;
+        let life = self.life.clone()?;
         Some(Life {
-            signed_by: life.signed_by.or(self.local_signature),
+            signed_by: life.signed_by.or_else(|| self.local.clone()),
             ..life
         })
     }

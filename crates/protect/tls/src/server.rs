@@ -12,8 +12,8 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, 
 use zeroize::Zeroizing;
 
 use crate::handshake::Handshake;
+use crate::scheme;
 use crate::session::ServerSession;
-use crate::{OwnCertificate, scheme};
 
 impl ClientCertVerifier for Handshake {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -65,8 +65,7 @@ impl ResolvesServerCert for Handshake {
             state.offered.groups = Some(groups.iter().map(|&group| NamedGroup(u16::from(group))).collect());
             let schemes = hello.signature_schemes().iter().copied();
             state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
-            state.local_signature = chosen.map(OwnCertificate::scheme);
-            state.local_chain = chosen.map(OwnCertificate::shared_chain).unwrap_or_default();
+            state.local = chosen.map(|own| Arc::clone(own.shown()));
         }
         // For a peer that verifies none of them rustls refuses, with the alert that belongs to it.
         // No certificate is sent that the policy does not accept.
@@ -103,6 +102,12 @@ impl StoresServerSessions for Handshake {
         let session = self.shared.sessions.take_server(key)?;
         let now = self.shared.now()?;
         if !session.life.holds(now) || session.interface != self.side.interface(&self.shared) {
+            return None;
+        }
+        // A full handshake shows the certificate of today.
+        let terms = self.terms();
+        let shown = session.life.signed_by.as_ref();
+        if shown.is_some_and(|own| !own.suits(&terms.signatures, &terms.chain_signatures)) {
             return None;
         }
         self.state().life = Some(session.life);

@@ -7,12 +7,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bartizan_deployment::{InterfaceKind, NodeName};
-use bartizan_registry::SignatureScheme;
 use rustls::client::Tls13ClientSessionValue;
 use rustls::pki_types::UnixTime;
 use zeroize::Zeroizing;
 
 use crate::client::ClientRole;
+use crate::credentials::Shown;
 
 /// A peer over one of the interfaces to it: a session of one is none of another.
 pub(crate) type Link = (NodeName, InterfaceKind);
@@ -30,15 +30,15 @@ pub(crate) struct Sessions {
 }
 
 /// Seconds since 1970 between which a session lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Life {
     /// The full handshake it goes back to, through however many resumptions.
     pub(crate) begun: u64,
     /// The last second in which it may be resumed.
     pub(crate) until: u64,
-    /// The scheme in which this node signed that handshake: a resumed one sends no certificate and
-    /// is no better than that.
-    pub(crate) signed_by: Option<SignatureScheme>,
+    /// The certificate that this node showed in that handshake: a resumed one shows none and is no
+    /// better than that.
+    pub(crate) signed_by: Option<Arc<Shown>>,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl std::fmt::Debug for ServerSession {
 }
 
 impl Life {
-    pub(crate) fn holds(self, now: UnixTime) -> bool {
+    pub(crate) fn holds(&self, now: UnixTime) -> bool {
         (self.begun..=self.until).contains(&now.as_secs())
     }
 }

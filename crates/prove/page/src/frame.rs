@@ -18,7 +18,7 @@ pub fn page(title: &str, styles: &[&str], class: &str, body: &Markup) -> String 
 /// Words whose parts between backticks are code.
 pub fn coded(words: &str) -> Markup {
     // An odd backtick is one of the words.
-    let is_paired = words.matches('`').count() % 2 == 0;
+    let is_paired = words.matches('`').count().is_multiple_of(2);
     markup! {
         @if is_paired {
             @for (place, part) in words.split('`').enumerate() {

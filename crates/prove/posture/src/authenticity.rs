@@ -361,7 +361,10 @@ pub(crate) fn by_records(entries: &[&Entry], signed: Option<(SignatureScheme, So
     let received = witness.map_or(&[][..], |entry| &entry.handshake.chain);
     let own = reported.iter().filter(|(entry, _)| !is_peer(&entry.handshake, side));
     let sent = own.map(|(entry, _)| entry.handshake.local_chain.as_slice());
-    let sent = sent.filter(|_| !resumed).find(|chain| !chain.is_empty()).unwrap_or(&[]);
+    let sent = sent
+        .filter(|_| !resumed && witness.is_none_or(|entry| !entry.handshake.chain.is_empty()))
+        .find(|chain| !chain.is_empty())
+        .unwrap_or(&[]);
     let leaf = |chain: &[Certificate]| chain.first().map(|leaf| leaf.sha256.clone());
     if !received.is_empty() && !sent.is_empty() && leaf(received) != leaf(sent) {
         let because = format!("{how}; the ledgers of both ends name different certificates for it");

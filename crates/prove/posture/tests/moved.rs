@@ -32,7 +32,10 @@ struct Life {
 }
 
 fn life(number: u8) -> Life {
-    let packets = situation(number);
+    life_of(&situation(number))
+}
+
+fn life_of(packets: &[Packet]) -> Life {
     let spi = |packet: &Packet| ike_at(packet).map(|at| packet.bytes[at..at + 8].to_vec());
     let first = spi(&packets[0]).unwrap();
     let end = packets.iter().rposition(|packet| exchange(packet) == Some(36)).unwrap();
@@ -108,6 +111,25 @@ fn an_ike_sa_that_moved_as_its_first_act_inherits_nothing_from_its_neighbour() {
         panic!("one rekey")
     };
     let judgement = &after.posture.confidentiality;
+    assert_ne!(judgement.verdict(), Verdict::QuantumSafe, "{}", judgement.because());
+}
+
+/// A product at home accounts for one of two that may have departed, and nothing shows for which.
+#[test]
+fn a_product_of_another_ike_sa_at_home_accounts_for_none_of_two() {
+    let (moving, staying) = (life(CLASSICAL), life_of(&respun(&situation(HYBRID))));
+    let packets = [
+        neighbour(),
+        at(HOME, &moving.before),
+        at(HOME, &staying.before),
+        at(HOME, &moving.rekey),
+        at(HOME, &staying.rekey),
+        at(HOME, &staying.after),
+        at(ABROAD, &moving.after),
+    ];
+    let (ike, _) = judge(packets.concat());
+    let gone = rekeyed(&ike).into_iter().max_by_key(|judged| judged.sa.first.packet);
+    let judgement = &gone.expect("a rekey").posture.confidentiality;
     assert_ne!(judgement.verdict(), Verdict::QuantumSafe, "{}", judgement.because());
 }
 

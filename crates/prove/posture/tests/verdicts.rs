@@ -242,7 +242,7 @@ fn one_ends_ledger_with_the_chain_it_sent_proves_a_link_with_a_foreign_end() {
     other.sha256 = "another".into();
     let inbound = Written::by(Inbound).record(&connection);
     for (records, verdict) in [
-        (vec![sent(&[safe.clone()])], QuantumSafe),
+        (vec![sent(std::slice::from_ref(&safe))], QuantumSafe),
         (vec![sent(&[safe.clone(), classical])], Vulnerable),
         (vec![sent(&[safe]), inbound.clone()], QuantumSafe),
         // Two ledgers that name different certificates of one end.

@@ -266,7 +266,7 @@ impl EspSa {
         }
         let ahead = header.sequence.wrapping_sub(self.highest_sequence);
         // Ahead of the highest, extended sequence numbers go on.
-        if header.sequence == 1 && (self.packets == 0 || ahead == 0 || ahead >= 1 << 31) {
+        if header.sequence == 1 && self.wrapped == 0 && (self.packets == 0 || ahead == 0 || ahead >= 1 << 31) {
             self.begins(packet, missing);
         }
         self.packets += 1;

@@ -53,7 +53,7 @@ pub fn examples(command: &Command) -> Vec<Vec<String>> {
         .lines()
         .map(str::trim_start)
         .filter(|line| line.starts_with("bartizan "));
-    let mut found: Vec<_> = typed.map(|line| words(line)).collect();
+    let mut found: Vec<_> = typed.map(words).collect();
     found.extend(command.get_subcommands().flat_map(examples));
     found
 }

@@ -46,7 +46,7 @@ impl Exposure {
 }
 
 /// Rank of an interface's reach: beyond the operator, over transport between sites, or within a
-/// data centre. Interfaces within reach of outsiders come first.
+/// data centre. Interfaces within reach of unauthenticated clients come first.
 fn reach(kind: InterfaceKind) -> (u8, &'static str) {
     match kind {
         InterfaceKind::N32 => (0, "it leaves the operator's network"),

@@ -164,7 +164,7 @@ fn tunnel(name: &str, rest: &str) -> Result<Option<Tunnel>, NameError> {
             let bytes = rest
                 .parse()
                 .ok()
-                .filter(|bytes: &u32| bytes % 8 == 0 && (8..=2048).contains(bytes));
+                .filter(|bytes: &u32| bytes.is_multiple_of(8) && (8..=2048).contains(bytes));
             let bytes = bytes.ok_or_else(|| NameError::Word {
                 protocol: "IPv6 extension headers",
                 word: shortened(rest),

@@ -388,12 +388,12 @@ impl Translators {
         ends
     }
 
-    fn to_responder(&mut self, at: Ends, datagram: &[u8]) {
+    fn reach_responder(&mut self, at: Ends, datagram: &[u8]) {
         let mut chance = random(&mut self.nodes.seed);
         self.nodes.nodes[1].receive(self.nodes.now, at, datagram, &mut chance);
     }
 
-    fn to_initiator(&mut self, port: Port, datagram: &[u8]) {
+    fn reach_initiator(&mut self, port: Port, datagram: &[u8]) {
         let own = if port == Port::Nat { 4500 } else { 500 };
         let ends = Ends {
             local: SocketAddr::new(Self::HIDDEN, own),
@@ -408,13 +408,13 @@ impl Translators {
         for _ in 0..20 {
             while let Some((_, transmit)) = self.nodes.nodes[0].poll_transmit() {
                 let mapped = if transmit.port == Port::Nat { self.port } else { 40_000 };
-                self.to_responder(self.at(transmit.port, mapped), &transmit.datagram);
+                self.reach_responder(self.at(transmit.port, mapped), &transmit.datagram);
             }
             while let Some((ends, transmit)) = self.nodes.nodes[1].poll_transmit() {
                 let mapped = if transmit.port == Port::Nat { self.port } else { 40_000 };
                 // To a mapping that is forgotten.
                 if ends.to(transmit.port).port() == mapped {
-                    self.to_initiator(transmit.port, &transmit.datagram);
+                    self.reach_initiator(transmit.port, &transmit.datagram);
                 }
             }
         }
@@ -469,23 +469,23 @@ fn a_peer_is_moved_by_nothing_that_is_forged_repeated_or_from_another_address() 
     let (_, request) = path.nodes.nodes[0].poll_transmit().expect("a request");
     let mut forged = request.datagram.clone();
     *forged.last_mut().expect("a checksum") ^= 1;
-    path.to_responder(path.at(Port::Nat, 40_003), &forged);
+    path.reach_responder(path.at(Port::Nat, 40_003), &forged);
     assert!(path.nodes.nodes[1].poll_transmit().is_none());
     let mut elsewhere = path.at(Port::Nat, 40_002);
     elsewhere.remote.set_ip([203, 0, 113, 9].into());
     // Addresses are those of the configuration, and so is the answer's.
-    path.to_responder(elsewhere, &request.datagram);
+    path.reach_responder(elsewhere, &request.datagram);
     let (ends, answer) = path.nodes.nodes[1].poll_transmit().expect("an answer");
     assert_eq!(ends.to(answer.port), path.at(Port::Nat, 40_001).remote);
     // Any sender can repeat the request: it is answered where it comes from, and proves nothing.
-    path.to_responder(path.at(Port::Nat, 40_002), &request.datagram);
+    path.reach_responder(path.at(Port::Nat, 40_002), &request.datagram);
     let (ends, again) = path.nodes.nodes[1].poll_transmit().expect("the answer again");
     assert_eq!(ends.to(again.port), path.at(Port::Nat, 40_002).remote);
     assert_eq!(again.datagram, answer.datagram);
     assert_eq!(path.moved(), (40_001, vec![]));
     // With that answer the initiator goes on.
     path.port = 40_002;
-    path.to_initiator(Port::Nat, &again.datagram);
+    path.reach_initiator(Port::Nat, &again.datagram);
     path.talk();
     assert_eq!(path.moved(), (40_002, vec![path.at(Port::Nat, 40_002)]));
 }

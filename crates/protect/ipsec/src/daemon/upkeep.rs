@@ -56,7 +56,7 @@ impl Daemon {
     /// Removes what was replaced and has received for long enough.
     fn end_receiving(&mut self, now: Instant) {
         let mut said = Vec::new();
-        let kept = self.installed.iter_mut().map(|((name, _), kernel)| (&*name, kernel));
+        let kept = self.installed.iter_mut().map(|((name, _), kernel)| (name, kernel));
         let retired = self.retired.iter_mut().map(|(name, kernel)| (&*name, kernel));
         for (name, kernel) in kept.chain(retired) {
             let before = kernel.left();

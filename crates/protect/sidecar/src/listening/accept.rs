@@ -144,6 +144,7 @@ pub(crate) async fn accept_all(
         }
         if let Ok((stream, peer)) = accepted {
             take(stream, peer, guard.clone());
+            yield_now().await;
         }
     }
 }

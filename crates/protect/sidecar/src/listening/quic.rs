@@ -66,7 +66,9 @@ impl QuicListeners {
         let carriers = shared.carriers.quic().map_err(|source| Error::Thread { source })?;
         let serve = |listener: QuicListener| {
             let (shared, (ends, ended)) = (Arc::clone(shared), oneshot::channel());
-            carriers.spawn(async move { spawn_local(listener.serve_all(shared, ends)) });
+            carriers.spawn(async move {
+                spawn_local(listener.serve_all(shared, ends));
+            });
             ended
         };
         Ok(Self(listeners.into_iter().map(serve).collect()))

@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_deployment::{Revocation, day_of};
+use bartizan_deployment::{Policy, Revocation, day_of};
 use bartizan_pki::{Unknown, no_current_root};
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
@@ -81,21 +81,30 @@ impl Credentials {
     /// Flaws of the node's certificates that a policy accepts now. The others are not shown to a
     /// peer.
     fn of_own(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
-        let in_use = self.in_use(peers, now);
-        let mut all: Vec<Vec<Flaw>> = in_use.map(|own| self.of_certificate(own, now, proven)).collect();
+        let in_use: Vec<_> = self.in_use(peers, now).collect();
+        let flaws_of = |own: &&OwnCertificate| self.of_certificate(own, now, proven);
+        let mut all: Vec<Vec<Flaw>> = in_use.iter().map(flaws_of).collect();
         if all.is_empty() {
             let schemes: Vec<_> = self.own.iter().map(OwnCertificate::scheme).collect();
             let cause = format!("signs by {}, which no policy of a peer accepts now", names(&schemes));
-            let hint = "`bartizan check --node` shows what each policy accepts; an exception that has ended accepts no classical certificate";
+            let hint = "`bartizan check core.yaml --node NAME` shows what each policy accepts; an exception that has ended accepts no classical certificate";
             return vec![flaw(self.own[0].place(), Weight::Fatal, cause, hint)];
         }
-        // With another certificate handshakes still succeed.
-        if all
-            .iter()
-            .any(|flaws| flaws.iter().all(|flaw| flaw.weight == Weight::Warning))
-        {
-            for flaw in all.iter_mut().flatten() {
-                flaw.weight = flaw.weight.max(Weight::Partial);
+        let today = day_of(now);
+        let policies: Vec<_> = peers.iter().map(|peer| peer.policy.in_effect(today)).collect();
+        let suits = |own: &OwnCertificate, policy: &Policy| own.suits(&policy.signatures, &policy.chain_signatures);
+        let is_sound = |flaws: &[Flaw]| flaws.iter().all(|flaw| flaw.weight == Weight::Warning);
+        let sound = in_use.iter().zip(&all).filter(|(_, flaws)| is_sound(flaws));
+        let sound: Vec<_> = sound.map(|(own, _)| *own).collect();
+        for (own, flaws) in in_use.iter().zip(&mut all) {
+            // A handshake shows one within its dates where the policy accepts one.
+            let is_current = own.not_before() <= now && now <= own.not_after();
+            let mut suited = policies.iter().filter(|policy| suits(own, policy));
+            let replaced = suited.all(|policy| sound.iter().any(|other| suits(other, policy)));
+            if !is_current && replaced && !sound.is_empty() {
+                for flaw in flaws {
+                    flaw.weight = flaw.weight.max(Weight::Partial);
+                }
             }
         }
         all.into_iter().flatten().collect()

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
+use rustls::pki_types::UnixTime;
 use rustls::sign::CertifiedKey;
 
 use super::pem::{certificates, certified};
@@ -13,17 +14,40 @@ use super::{Pair, fault};
 use crate::certificate::{self, Leaf, Names};
 use crate::{Error, scheme};
 
+/// The public part of a certificate of a node, which outlives its private key in sessions.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) scheme: SignatureScheme,
+    /// Leaf first.
+    pub(crate) chain: Arc<[ledger::Certificate]>,
+    /// Schemes of the signatures on the chain, or the names of algorithms that this project does
+    /// not verify.
+    signed_with: Vec<Result<SignatureScheme, String>>,
+    /// A forger with a quantum computer can forge neither its key's signatures nor its chain.
+    pub(crate) quantum_safe: bool,
+}
+
+impl Shown {
+    /// A policy with these schemes of CertificateVerify and of certificates accepts it.
+    pub(crate) fn suits(&self, signatures: &[SignatureScheme], chain_signatures: &[SignatureScheme]) -> bool {
+        signatures.contains(&self.scheme) && self.chain_is_signed_by(|code| chain_signatures.contains(&code))
+    }
+
+    /// Its chain is signed in accepted schemes alone.
+    pub(crate) fn chain_is_signed_by(&self, accepts: impl Fn(SignatureScheme) -> bool) -> bool {
+        let accepted = |signed: &Result<SignatureScheme, String>| signed.as_ref().is_ok_and(|&code| accepts(code));
+        self.signed_with.iter().all(accepted)
+    }
+}
+
 /// One certificate of a node with its private key.
 #[derive(Debug)]
 pub struct OwnCertificate {
     names: Names,
-    scheme: SignatureScheme,
     certified: Arc<CertifiedKey>,
-    chain: Arc<[ledger::Certificate]>,
-    /// Schemes of the signatures on the chain, or the names of algorithms that this project does
-    /// not verify.
-    signed_with: Vec<Result<SignatureScheme, String>>,
-    quantum_safe: bool,
+    shown: Arc<Shown>,
+    /// Seconds since 1970 in which all of the chain is valid, the first and the last.
+    valid: (i64, i64),
     /// The file it came from, for messages.
     place: String,
 }
@@ -44,12 +68,19 @@ impl OwnCertificate {
         let signed = certified.cert.iter().filter(|der| !certificate::is_self_issued(der));
         let signed_with: Vec<_> = signed.filter_map(|der| certificate::signed_with(der).ok()).collect();
         let safe = |signed: &Result<_, _>| signed.as_ref().is_ok_and(|&code| scheme::quantum_safe(code));
+        let validity = certified.cert.iter().filter_map(|der| certificate::validity(der).ok());
+        let valid = validity.fold((0, i64::MAX), |(begins, ends), (from, until)| {
+            (from.max(begins), until.min(ends))
+        });
         Ok(Self {
             names: leaf.names,
-            scheme,
-            chain: certificate::chain(&certified.cert).into(),
-            quantum_safe: scheme::quantum_safe(scheme) && signed_with.iter().all(safe),
-            signed_with,
+            shown: Arc::new(Shown {
+                scheme,
+                chain: certificate::chain(&certified.cert).into(),
+                quantum_safe: scheme::quantum_safe(scheme) && signed_with.iter().all(safe),
+                signed_with,
+            }),
+            valid,
             certified: Arc::new(certified),
             place: place.to_owned(),
         })
@@ -58,11 +89,17 @@ impl OwnCertificate {
     /// The chain sent to peers, leaf first.
     #[must_use]
     pub fn chain(&self) -> &[ledger::Certificate] {
-        &self.chain
+        &self.shown.chain
     }
 
-    pub(crate) fn shared_chain(&self) -> Arc<[ledger::Certificate]> {
-        Arc::clone(&self.chain)
+    pub(crate) fn shown(&self) -> &Arc<Shown> {
+        &self.shown
+    }
+
+    /// All of the chain is valid now.
+    pub(crate) fn is_current(&self, now: UnixTime) -> bool {
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        (self.valid.0..=self.valid.1).contains(&now)
     }
 
     /// The file it came from.
@@ -74,7 +111,7 @@ impl OwnCertificate {
     /// Command that renews it, as it is typed next to the authority.
     #[must_use]
     pub fn renewal(&self) -> String {
-        let serial = self.chain.first().map_or("NAME", |leaf| leaf.serial.as_str());
+        let serial = self.shown.chain.first().map_or("NAME", |leaf| leaf.serial.as_str());
         let folder = Path::new(&self.place).parent();
         let out = match folder.filter(|folder| !folder.as_os_str().is_empty()) {
             Some(folder) => format!(" --out {}", folder.display()),
@@ -86,13 +123,13 @@ impl OwnCertificate {
     /// The scheme its key signs CertificateVerify in.
     #[must_use]
     pub fn scheme(&self) -> SignatureScheme {
-        self.scheme
+        self.shown.scheme
     }
 
     /// A forger with a quantum computer can forge neither its key's signatures nor its chain.
     #[must_use]
     pub fn is_quantum_safe(&self) -> bool {
-        self.quantum_safe
+        self.shown.quantum_safe
     }
 
     /// First and last moment of the leaf.
@@ -106,35 +143,24 @@ impl OwnCertificate {
 
     /// When the last certificate of the chain begins.
     pub(super) fn not_before(&self) -> SystemTime {
-        let chain = self.certified.cert.iter();
-        let begins = chain
-            .filter_map(|der| certificate::validity(der).ok())
-            .map(|(begins, _)| begins);
-        moment(begins.max().unwrap_or_default())
+        moment(self.valid.0)
     }
 
     /// When the first certificate of the chain ends.
     #[must_use]
     pub fn not_after(&self) -> SystemTime {
-        let ends = self.chain.iter().map(|certificate| certificate.not_after);
-        moment(ends.min().unwrap_or_default())
+        moment(self.valid.1)
     }
 
     /// A policy with these schemes of CertificateVerify and of certificates accepts it.
     #[must_use]
     pub fn suits(&self, signatures: &[SignatureScheme], chain_signatures: &[SignatureScheme]) -> bool {
-        signatures.contains(&self.scheme) && self.chain_is_signed_by(|code| chain_signatures.contains(&code))
-    }
-
-    /// Its chain is signed in accepted schemes alone.
-    pub(crate) fn chain_is_signed_by(&self, accepts: impl Fn(SignatureScheme) -> bool) -> bool {
-        let accepted = |signed: &Result<SignatureScheme, String>| signed.as_ref().is_ok_and(|&code| accepts(code));
-        self.signed_with.iter().all(accepted)
+        self.shown.suits(signatures, chain_signatures)
     }
 
     /// The schemes of the signatures on the chain.
     pub(crate) fn signed_with(&self) -> &[Result<SignatureScheme, String>] {
-        &self.signed_with
+        &self.shown.signed_with
     }
 
     pub(crate) fn names(&self) -> &Names {

@@ -11,6 +11,7 @@ use super::Handshake;
 use crate::again::Kept;
 use crate::cause::Cause;
 use crate::chain::Chain;
+use crate::credentials::Shown;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
 use crate::{Established, PeerIdentity, Reason, Refused, SessionFacts, scheme, verify};
@@ -21,8 +22,8 @@ pub(crate) struct Facts {
     negotiated: ledger::Negotiated,
     group: NamedGroup,
     cipher: CipherSuite,
-    /// The scheme of this node's CertificateVerify; where it resumed, that of its first handshake.
-    local_signature: Option<SignatureScheme>,
+    /// The certificate that this node showed; where it resumed, that of its first handshake.
+    local: Option<Arc<Shown>>,
     peer_signature: Option<SignatureScheme>,
 }
 
@@ -68,10 +69,10 @@ impl Handshake {
             peer: peer.node.clone(),
             interface: peer.interface,
             negotiated: facts.negotiated.clone(),
-            // Without a signature of ours nothing was sent.
-            local_chain: match facts.negotiated.local_signature {
-                Some(_) => state.local_chain.clone(),
-                None => Arc::default(),
+            // A resumed handshake shows no certificate.
+            local_chain: match &facts.local {
+                Some(own) if !facts.negotiated.resumed => Arc::clone(&own.chain),
+                _ => Arc::default(),
             },
             chain: chain.entries(),
             facts: SessionFacts::new(Kept {
@@ -184,10 +185,10 @@ impl Handshake {
         let now = self.shared.now().ok_or_else(no_clock)?;
         let mut candidates = self.candidates(chain, now)?;
         let mut state = self.state();
-        let life = state.life;
+        let life = state.life.clone();
         candidates.retain(|&peer| {
             let terms = &self.in_effect.peers[peer];
-            terms.resumption.zip(life).is_some_and(|(within, life)| {
+            terms.resumption.zip(life.as_ref()).is_some_and(|(within, life)| {
                 life.holds(now) && now.as_secs().saturating_sub(life.begun) <= within.as_secs()
             })
         });
@@ -225,9 +226,9 @@ impl Handshake {
         let hello_retry = kind == HandshakeKind::FullWithHelloRetryRequest
             || state.server_hello.random() == Some(HELLO_RETRY_REQUEST);
         // A server chooses its certificate before it knows that it resumes.
-        let local_signature = match resumed {
-            true => state.life.and_then(|life| life.signed_by),
-            false => state.local_signature,
+        let local = match resumed {
+            true => state.life.as_ref().and_then(|life| life.signed_by.clone()),
+            false => state.local.clone(),
         };
         let peer_signature = state.peer_signature.filter(|_| !resumed);
         Ok(Facts {
@@ -238,14 +239,14 @@ impl Handshake {
                     name: cipher.to_string(),
                 },
                 group: group.into(),
-                local_signature: local_signature.filter(|_| !resumed).map(Into::into),
+                local_signature: local.as_ref().filter(|_| !resumed).map(|own| own.scheme.into()),
                 peer_signature: peer_signature.map(Into::into),
                 resumed,
                 hello_retry,
             },
             group,
             cipher,
-            local_signature,
+            local,
             peer_signature,
         })
     }
@@ -282,10 +283,14 @@ fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>)
         Some(code) => return refuse(format!("the peer signs by {code}, not by one of {accepted}")),
         None => return refuse("the peer's signature was not seen".into()),
     }
-    match facts.local_signature {
-        Some(code) if !terms.signatures.contains(&code) => {
-            refuse(format!("we sign by {code}, not by one of {accepted}"))
+    match &facts.local {
+        Some(own) if !terms.signatures.contains(&own.scheme) => {
+            refuse(format!("we sign by {}, not by one of {accepted}", own.scheme))
         }
+        Some(own) if !own.suits(&terms.signatures, &terms.chain_signatures) => refuse(format!(
+            "the chain of our certificate is not signed by {} alone",
+            names(&terms.chain_signatures)
+        )),
         _ => Ok(()),
     }
 }
@@ -293,9 +298,9 @@ fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>)
 /// The policy's verdict on a handshake it admits: under an exception, anything classical in it is
 /// named as excepted.
 fn verdict(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>, chain: &Chain) -> ledger::Verdict {
-    let signatures = [peer_signature, facts.local_signature];
     let classical = !quantum_safe_group(facts.group)
-        || signatures.into_iter().flatten().any(|code| !scheme::quantum_safe(code))
+        || peer_signature.is_some_and(|code| !scheme::quantum_safe(code))
+        || facts.local.as_ref().is_some_and(|own| !own.quantum_safe)
         || chain.has_classical_signature();
     match &terms.exception {
         Some(reason) if classical => ledger::Verdict::Excepted { reason: reason.clone() },

@@ -1,7 +1,7 @@
 //! IKE_SAs whose replacement may have moved before it sent a message (RFC 4555): it is first seen
 //! between other hosts, next to IKE_SAs that did not make it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use bartizan_wire::ike::{ExchangeType, IkeSa, Origin};
@@ -16,11 +16,11 @@ const DELETED: u64 = 600_000_000_000;
 /// unknown.
 const OPEN: usize = 1 << 14;
 
-/// An IKE_SA whose last CREATE_CHILD_SA may have made another one.
+/// An IKE_SA of which a CREATE_CHILD_SA may have made another one.
 #[derive(Debug, Clone)]
 struct Departed {
     from: Moment,
-    /// First packet of the IKE_SA that took its place between its hosts.
+    /// First packet of the IKE_SA with which all that may have departed were replaced.
     until: u64,
     last: Timestamp,
     hosts: Hosts,
@@ -36,7 +36,8 @@ impl Departures {
         let mut pairs: HashMap<Hosts, (Vec<Departed>, Vec<u64>)> = HashMap::new();
         for (index, sa) in ike.iter().enumerate().filter(|(_, sa)| sa.encapsulated) {
             let between = host_pairs(sa);
-            if let (Origin::Rekey, Some(hosts)) = (sa.origin, between.first()) {
+            // Any host sends one packet with fresh SPIs: a product is one that both ends speak.
+            if let (Origin::Rekey, Some(hosts), true) = (sa.origin, between.first(), is_answered(sa)) {
                 pairs.entry(hosts.clone()).or_default().1.push(sa.first.packet);
             }
             let Some(from) = last_rekey(sa) else { continue };
@@ -55,14 +56,20 @@ impl Departures {
         for (hosts, (mut departed, mut products)) in pairs {
             departed.sort_by_key(|one| one.from.packet);
             products.sort_unstable();
-            let (mut open, mut next) = (VecDeque::new(), 0);
+            // Nothing shows which of them a product replaced: all are accounted for once as many
+            // have appeared.
+            let (mut open, mut next, mut seen) = (Vec::new(), 0, 0);
             for product in products {
                 while departed.get(next).is_some_and(|one| one.from.packet < product) {
-                    open.push_back(next);
+                    open.push(next);
                     next += 1;
                 }
-                if let Some(replaced) = open.pop_front() {
-                    departed[replaced].until = product;
+                seen += usize::from(!open.is_empty());
+                if seen == open.len() {
+                    for replaced in open.drain(..) {
+                        departed[replaced].until = product;
+                    }
+                    seen = 0;
                 }
             }
             for host in [hosts.0, hosts.1] {
@@ -77,11 +84,16 @@ impl Departures {
     }
 }
 
-/// The beginning of an IKE_SA's last CREATE_CHILD_SA, if it may have made an IKE_SA.
+fn is_answered(sa: &IkeSa) -> bool {
+    let mut exchanges = sa.exchanges.iter();
+    exchanges.any(|exchange| exchange.request.is_some() && exchange.response.is_some())
+}
+
+/// The beginning of an IKE_SA's last CREATE_CHILD_SA that may have made an IKE_SA.
 fn last_rekey(sa: &IkeSa) -> Option<Moment> {
-    let exchange = sa.exchanges_of(ExchangeType::CREATE_CHILD_SA).last()?;
-    let began = exchange.response.or(exchange.request)?.first;
-    may_make(&exchange, SMALLEST_CREATE).then_some(began)
+    let creates = sa.exchanges_of(ExchangeType::CREATE_CHILD_SA);
+    let exchange = creates.filter(|exchange| may_make(exchange, SMALLEST_CREATE)).last()?;
+    Some(exchange.response.or(exchange.request)?.first)
 }
 
 /// The open ones by host, as far as the capture was followed.
@@ -101,12 +113,18 @@ impl Open {
             let Some(departed) = all.0.get(&key) else { return false };
             let (next, open) = self.0.entry(key).or_default();
             while departed.get(*next).is_some_and(|one| one.from.packet < sa.first.packet) {
-                open.push(*next);
+                if open.len() <= OPEN {
+                    open.push(*next);
+                }
                 *next += 1;
+            }
+            // Beyond the bound the origin stays unknown for good.
+            if open.len() > OPEN {
+                return true;
             }
             open.retain(|&at| departed[at].until > sa.first.packet);
             let mut others = open.iter().map(|&at| &departed[at]).filter(|one| one.hosts != here);
-            open.len() > OPEN || others.any(|one| one.last <= deleted && is_worse(one.ike))
+            others.any(|one| one.last <= deleted && is_worse(one.ike))
         })
     }
 }

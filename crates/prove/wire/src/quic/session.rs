@@ -58,7 +58,7 @@ struct Turns {
 impl Turns {
     fn take(&mut self, of_client: bool, bytes: usize) {
         // The client has every turn with an even number.
-        if of_client != (self.count % 2 == 0) || self.count == ANSWERED {
+        if of_client != self.count.is_multiple_of(2) || self.count == ANSWERED {
             return;
         }
         if of_client {
