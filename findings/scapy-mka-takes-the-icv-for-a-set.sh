@@ -4,8 +4,8 @@
 #   check value (ICV), with no ICV Indicator before it, which is needed for other lengths only
 #   (IEEE 802.1X-2010, 11.11); the wrapped key of GCM-AES-256 is 40 octets.
 # Seen: without an indicator, scapy takes the ICV for one more parameter set. An ICV whose first
-#   octet is 1 becomes a second Live Peer List. Of the wrapped key, 24 octets are in the field and 16
-#   behind the set. tshark 4.0.17 shows one list, the ICV and all 40 octets.
+#   octet is 1 becomes a second Live Peer List. Of the wrapped key, 24 octets are in the field and
+#   16 behind the set. tshark 4.0.17 shows one list, the ICV and all 40 octets.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
