@@ -331,7 +331,9 @@ fn the_page_has_the_links_and_findings_of_the_table() {
         let findings = text(&with_class(&document, "findings")[0]);
         for finding in report["findings"].as_array().unwrap() {
             for part in ["severity", "concern", "because", "remedy"] {
-                assert!(findings.contains(finding[part].as_str().unwrap()), "{file}: {finding}");
+                // Words between backticks are code in the page.
+                let words = finding[part].as_str().unwrap().replace('`', "");
+                assert!(findings.contains(&words), "{file}: {finding}");
             }
         }
     }
