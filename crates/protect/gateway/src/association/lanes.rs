@@ -28,6 +28,8 @@ pub enum Carriage {
 pub(super) struct Lanes {
     /// Restarts of the association: what was sent before the last of them is void.
     restarts: u32,
+    /// Restarts that the peer has named on a new carrier. Those beyond `restarts` are on their way.
+    awaited: u32,
     /// It is not known yet where the peer continues.
     held_back: bool,
     /// For the peer. A lane is here from its first message on.
@@ -151,11 +153,14 @@ impl Lanes {
     }
 
     /// The peer has so many octets of a lane; false where that cannot be. One that is not here was
-    /// of the association before a restart.
+    /// of the association before a restart. Before an awaited restart a report may count octets that
+    /// were dropped for it.
     pub(super) fn acknowledge(&mut self, lane: Lane, octets: u64) -> bool {
-        self.departing
-            .get_mut(&lane)
-            .is_none_or(|output| output.acknowledge(octets))
+        self.awaited > self.restarts
+            || self
+                .departing
+                .get_mut(&lane)
+                .is_none_or(|output| output.acknowledge(octets))
     }
 
     /// Each lane continues behind what the peer has of it; false where that cannot be.
@@ -164,6 +169,7 @@ impl Lanes {
         self.streams_before.clear();
         if received.restarts > self.restarts {
             // The peer's restart is on its way: nothing of these is wanted.
+            self.awaited = received.restarts;
             self.departing.clear();
             return true;
         }

@@ -1,5 +1,9 @@
 //! Associations that outlive their carriers.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::properties::delivery;
 use super::*;
 use crate::frame::{Received, Resume};
 
@@ -408,6 +412,25 @@ fn a_peer_that_reports_nothing_of_what_it_receives_is_not_kept_for_without_bound
         }
     }
     panic!("it held {}", pair.nodes[1].held());
+}
+
+#[test]
+fn a_report_under_way_before_an_awaited_restart_is_of_lanes_that_were_dropped_for_it() {
+    let mut pair = Pair::open(Carriage::Streams);
+    assert!(pair.send(1, &message(1, 60, &[1; 40_000])));
+    while pair.carry(1, 10_000) {}
+    while pair.command(0) {}
+    pair.nodes[0].function_acknowledged(pair.now);
+    pair.nodes[0].function_restarted(STREAMS, pair.now);
+    pair.reconnect();
+    // Void: this node knows of the restart already.
+    pair.nodes[1].function_sent(message(1, 60, &[]).delivery, &[2; 9], true, pair.now);
+    pair.run();
+    assert_eq!([pair.nodes[0].end(), pair.nodes[1].end()], [None, None]);
+    let last = message(1, 60, b"after the restart");
+    assert!(pair.send(1, &last));
+    pair.run();
+    assert_eq!(pair.functions[0].messages.last(), Some(&last));
 }
 
 proptest! {
