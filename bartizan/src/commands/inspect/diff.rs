@@ -80,7 +80,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(if worse > 0 { Outcome::Finding } else { Outcome::Clean })
 }
 
-/// The links of a capture, or of a document made from one. Reading takes half of these bytes, and the links of each date a quarter.
+/// The links of a capture, or of a document made from one. Reading takes half of these bytes, and
+/// the links of each date a quarter.
 fn links(path: &Path, known: Known<'_>, memory: usize) -> Result<Links, Failure> {
     let failed = |error: diff::Error| {
         let failure = Failure::new(format!("{}: {error}", path.display()));

@@ -27,8 +27,8 @@ pub(crate) use self::own::Shown;
 use self::pem::{Trusted, trusted};
 use crate::{Error, Peer, identity};
 
-/// A node's certificates, their keys, trusted roots and revocation lists as loaded. The bytes of a key are cleared once it is
-/// parsed, the parsed key when this is dropped.
+/// A node's certificates, their keys, trusted roots and revocation lists as loaded. The bytes of a
+/// key are cleared once it is parsed, the parsed key when this is dropped.
 #[derive(Debug)]
 pub struct Credentials {
     /// At least one, in the order of the deployment file.

@@ -304,11 +304,13 @@ impl Handshake {
             .map_err(bad)
     }
 
-    /// The certificate to show to a peer that verifies these schemes, of those that the policy accepts today: a quantum-safe
-    /// one first, then one whose chain the peer verifies too, then the order of the deployment file.
+    /// The certificate to show to a peer that verifies these schemes, of those that the policy
+    /// accepts today: one within its dates first, then a quantum-safe one, then one whose chain the
+    /// peer verifies too, then the order of the deployment file.
     ///
-    /// rustls does not show `signature_algorithms_cert`. Of the stacks that send it, Go 1.27 leaves ML-DSA out of it and
-    /// verifies such chains; the others list what `signature_algorithms` lists, and more.
+    /// rustls does not show `signature_algorithms_cert`. Of the stacks that send it, Go 1.27 leaves
+    /// ML-DSA out of it and verifies such chains; the others list what `signature_algorithms` lists,
+    /// and more.
     pub(crate) fn choose(&self, verified: &[rustls::SignatureScheme]) -> Option<&OwnCertificate> {
         let verifies = |code: SignatureScheme| verified.contains(&scheme::to_rustls(code));
         let own = self.own().filter(|own| verifies(own.scheme()));

@@ -2,8 +2,9 @@
 //!
 //! [`Evidence`] is a connection that packets showed, joined with what ledgers say of it; only those two can make it.
 //! From it comes a [`Posture`]: six questions with one of four answers each, and two verdicts that are never merged:
-//! *confidentiality* against someone who records today and has a quantum computer later, and *authenticity* against
-//! someone who forges with one. Unseen is not safe: "not observable" and "not seen" are answers.
+//! *confidentiality* against an attacker that records today and has a quantum computer later, and
+//! *authenticity* against one that forges with it. Unseen is not safe: "not observable" and "not
+//! seen" are answers.
 //!
 //! An SCTP association is judged by [`association_posture`], a protocol over UDP by [`datagrams_posture`]; IKE_SAs and ESP are judged together, by [`Ipsec`].
 //!

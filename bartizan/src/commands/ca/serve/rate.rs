@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_sidecar::network;
 
+const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Upper bound of counted addresses. Beyond it, new addresses are refused until a minute has
 /// passed.
@@ -16,6 +17,8 @@ const MOST: usize = 65_536;
 pub(super) struct Rate {
     per_minute: u32,
     spent: HashMap<IpAddr, (f64, Instant)>,
+    /// Time of the latest look for addresses that can be forgotten.
+    looked: Option<Instant>,
 }
 
 impl Rate {
@@ -23,6 +26,7 @@ impl Rate {
         Self {
             per_minute,
             spent: HashMap::new(),
+            looked: None,
         }
     }
 
@@ -31,6 +35,11 @@ impl Rate {
         let from = network(from);
         let limit = f64::from(self.per_minute);
         if self.spent.len() >= MOST && !self.spent.contains_key(&from) {
+            // A look at all of them for each request of a new address would be work without a bound.
+            if self.looked.is_some_and(|looked| now.duration_since(looked) < SECOND) {
+                return false;
+            }
+            self.looked = Some(now);
             self.spent.retain(|_, (_, last)| now.duration_since(*last) < MINUTE);
             if self.spent.len() >= MOST {
                 return false;
@@ -79,6 +88,10 @@ mod tests {
             assert!(rate.admits(IpAddr::from((0x0a00_0000 + number).to_be_bytes()), now));
         }
         assert!(!rate.admits("192.0.2.1".parse().unwrap(), now));
+        // Most requests of further addresses are refused without a look at all that are counted.
+        assert_eq!(rate.looked, Some(now));
+        assert!(!rate.admits("192.0.2.2".parse().unwrap(), now + SECOND / 2));
+        assert_eq!(rate.looked, Some(now));
         assert!(rate.admits("192.0.2.1".parse().unwrap(), now + MINUTE));
     }
 }

@@ -1,4 +1,6 @@
-//! A protection, or a tunnel that needs room as one does, by the name people write: `gtp-u`, `vxlan`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`, `tls:TLS_AES_256_GCM_SHA384`.
+//! A protection, or a tunnel that needs room as one does, by the name people write: `gtp-u`,
+//! `vxlan`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`,
+//! `tls:TLS_AES_256_GCM_SHA384`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -120,7 +120,6 @@ impl Kept {
             ends_s: written.ends_s,
             chain: (facts.chain)(),
         };
-        let text = serde_json::to_vec(&record).expect("numbers and texts");
         private_directory(&setting.directory)?;
         let (next, place) = (place(setting, "next"), place(setting, "json"));
         let io = |source| bartizan_host::Error::Io {
@@ -133,6 +132,7 @@ impl Kept {
             .truncate(true)
             .mode(0o600)
             .open(&next);
+        let text = serde_json::to_vec(&record).map_err(|error| io(error.into()))?;
         made.and_then(|mut file| file.write_all(&text))
             .and_then(|()| fs::rename(&next, &place))
             .map_err(io)?;
@@ -166,7 +166,7 @@ impl Left {
             let file = File::open(place(setting, "json")).ok()?;
             serde_json::from_reader::<_, Record>(file.take(LONGEST)).ok()
         };
-        let record = read().ok_or("no record says whom they are shared with")?;
+        let record = read().ok_or("no record names their peer")?;
         if (record.peer.as_str(), record.interface.as_str()) != (setting.peer.as_str(), setting.interface.name()) {
             return Err(format!(
                 "they are shared with {} for {}, and the link is {}",

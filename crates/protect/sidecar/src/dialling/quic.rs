@@ -160,6 +160,11 @@ impl Dialler {
         *known = Some(fresh.clone());
         Ok((fresh, address))
     }
+
+    /// Has the next connection dialled from another socket.
+    fn forget(&self) {
+        *self.endpoint.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl Dialled for QuicChannel {
@@ -303,7 +308,11 @@ async fn connect(
         let _context = carriers.enter();
         endpoint.connect_with(config, upstream.address, peer)
     };
-    let mut connecting = begun.map_err(|error| unreachable(format!("{}: {error}", upstream.address)))?;
+    let mut connecting = begun.map_err(|error| {
+        // An endpoint whose socket failed takes no connection any more.
+        dialler.forget();
+        unreachable(format!("{}: {error}", upstream.address))
+    })?;
     let mut leg = Leg {
         direction: Direction::Outbound,
         interface: upstream.interface,
