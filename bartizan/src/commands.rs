@@ -12,13 +12,9 @@ mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
-mod endpoint;
-#[cfg(feature = "full")]
 pub(crate) mod enrol;
 #[cfg(feature = "full")]
 pub(crate) mod guard;
-#[cfg(feature = "webhook")]
-mod http_answer;
 #[cfg(feature = "full")]
 pub(crate) mod init;
 #[cfg(feature = "full")]
@@ -30,7 +26,6 @@ mod log;
 pub(crate) mod macsec;
 #[cfg(feature = "full")]
 pub(crate) mod man;
-mod otlp;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
 #[cfg(feature = "full")]
@@ -41,3 +36,11 @@ pub(crate) mod sidecar;
 mod watched;
 #[cfg(feature = "webhook")]
 pub(crate) mod webhook;
+
+/// Binds an endpoint to the address of this option.
+#[cfg(feature = "full")]
+fn bind(option: &str, address: std::net::SocketAddr) -> Result<bartizan_server::Endpoint, crate::Failure> {
+    bartizan_server::Endpoint::bind(address).map_err(|error| {
+        crate::Failure::new(format!("{option} {address}: {error}")).hint("choose a free port of this host")
+    })
+}

@@ -198,7 +198,7 @@ fn describe(invitation: &Invitation, now: SystemTime) -> Value {
         "reference": invitation.reference(),
         "name": invitation.name(),
         "state": invitation.state_at(now).to_string(),
-        "until": super::show::moment(invitation.expires()),
+        "until": bartizan_authority::moment(invitation.expires()),
         "serial": invitation.serial(),
         "vendor_name": invitation.vendor(),
     })

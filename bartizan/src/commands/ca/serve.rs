@@ -1,28 +1,20 @@
 //! `bartizan ca serve`: enrolment over HTTP.
 
-mod audit;
-mod est;
-mod http;
-mod published;
-mod rate;
-mod service;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bartizan_authority::{Audit, Error, Limits, Protocol, Service, serve};
 use bartizan_pki::AlternativeName;
 use bartizan_sidecar::handover::Notify;
 use tokio::net::TcpListener;
 
 use super::AuthorityArgs;
+use super::failure::failure;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, outln};
-use audit::Audit;
-use http::Way;
-use service::Service;
 
 /// Interval for checking the certificate that signs answers and for dropping expired entries.
 const ROUND: Duration = Duration::from_secs(60);
@@ -64,7 +56,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .audit
         .clone()
         .unwrap_or_else(|| args.authority.at.dir.join("audit.jsonl"));
-    let audit = Audit::open(&path)?;
+    let audit = Audit::open(&path).map_err(|error| {
+        Failure::new(format!("cannot open {}: {error}", path.display())).hint("--audit FILE names another file")
+    })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -83,7 +77,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             authority,
             args.dns.clone(),
             audit,
-        )?;
+        )
+        .map_err(|error| match error {
+            Error::Authority(error) => failure(error),
+            Error::Other(why) => Failure::new(why),
+        })?;
         let service = Arc::new(service);
         outln!("enrolment on http://{}/.well-known/cmp", bound(&cmp, args.listen));
         if let (Some(listener), Some(address)) = (&est, args.est) {
@@ -91,15 +89,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         // Clients may send requests from now on.
         systemd.ready();
-        let limits = http::Limits::new(args.rate);
+        let limits = Limits::new(args.rate);
         let by_est = async {
             match est {
-                Some(listener) => http::serve(listener, Way::Est, Arc::clone(&service), limits.clone()).await,
+                Some(listener) => serve(listener, Protocol::Est, Arc::clone(&service), limits.clone()).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = http::serve(cmp, Way::Cmp, Arc::clone(&service), limits.clone()) => {}
+            () = serve(cmp, Protocol::Cmp, Arc::clone(&service), limits.clone()) => {}
             () = by_est => {}
             () = rounds(&service) => {}
             () = asked(&interrupt) => {}

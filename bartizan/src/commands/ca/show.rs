@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use bartizan_authority::moment;
 use bartizan_pki::{Destination, Entry, Error, Overwrite, Phase, Profile, Register, Role, State};
 use serde_json::{Value, json};
 
@@ -272,11 +273,4 @@ fn days_left(entry: &Entry, now: SystemTime) -> i64 {
 /// `2027-02-19`, in UTC.
 pub(super) fn date(moment: SystemTime) -> String {
     time::OffsetDateTime::from(moment).date().to_string()
-}
-
-/// `2027-02-19T08:00:00Z`.
-pub(super) fn moment(moment: SystemTime) -> String {
-    time::OffsetDateTime::from(moment)
-        .format(&time::format_description::well_known::Rfc3339)
-        .unwrap_or_else(|_| date(moment))
 }

@@ -16,7 +16,8 @@ use super::node::IpsecHost;
 use super::{counting, keeping};
 use super::{messages, validity};
 use crate::Failure;
-use crate::commands::endpoint::{self, Endpoint, Serving};
+use crate::commands::bind;
+use bartizan_server::{Serving, metrics as serving_metrics};
 use tracing_subscriber::EnvFilter;
 
 use crate::commands::log;
@@ -72,9 +73,9 @@ impl Opened {
         let metrics = Arc::new(Metrics::default());
         let endpoint = match args.metrics {
             Some(asked) => {
-                let endpoint = Endpoint::bind("--metrics", asked)?;
+                let endpoint = bind("--metrics", asked)?;
                 let (address, metrics) = (endpoint.address().unwrap_or(asked), Arc::clone(&metrics));
-                Some((address, endpoint.serve(endpoint::metrics(move || metrics.text()))))
+                Some((address, endpoint.serve(serving_metrics(move || metrics.text()))))
             }
             None => None,
         };

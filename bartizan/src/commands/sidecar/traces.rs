@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::Failure;
-use crate::commands::otlp::{Backoff, Client, Outcome, Plaintext, Purpose, Target, chance, host, partial_success};
+use bartizan_otlp::{Backoff, Client, Outcome, Plaintext, Purpose, Target, chance, host, partial_success};
 
 const PURPOSE: Purpose = Purpose {
     option: "--traces",

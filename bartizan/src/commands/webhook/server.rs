@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bartizan_inject::{LARGEST, Settings, Verdict, refuse_unread, review};
-use bartizan_sidecar::Connections;
+use bartizan_server::Connections;
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::NamedGroup;
 
 use super::identity::Identity;
-use crate::commands::http_answer::{Answer, body, not_allowed, plain, typed};
+use bartizan_server::{Answer, body, not_allowed, plain, typed};
 
 /// Connections at a time. An API server opens one for each review under way; beyond them the
 /// address with the most loses one.

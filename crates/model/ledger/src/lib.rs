@@ -3,6 +3,8 @@
 //!
 //! Each record carries the key that packets show ([`Key`]), so that a capture and a ledger can be
 //! joined. No secret is ever in one: no session key, no private key, no payload.
+//!
+//! [`LedgerFile`] writes every append-only file, and [`state`] checks the directories of a program.
 #![forbid(unsafe_code)]
 
 mod association;
@@ -14,6 +16,7 @@ mod queue;
 mod read;
 mod record;
 mod refusals;
+pub mod state;
 mod write;
 
 pub use association::{Association, StreamCounts};

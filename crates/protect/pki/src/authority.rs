@@ -20,8 +20,8 @@ use std::time::SystemTime;
 
 use crate::profile::Issuance;
 use crate::records::{self, Entry, Own, Records, Role};
-use crate::state::Owner;
 use crate::{Algorithm, Certificate, Error, Pkcs11Uri, Secrets};
+use bartizan_ledger::state::Owner;
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};

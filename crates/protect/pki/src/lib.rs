@@ -26,7 +26,6 @@ mod request;
 mod revocation_list;
 mod secrets;
 mod serial;
-pub mod state;
 mod token;
 mod trust;
 

@@ -2,7 +2,6 @@
 
 pub mod browser;
 pub(crate) mod config;
-pub(crate) mod connections;
 mod page;
 pub(crate) mod process;
 pub(crate) mod state;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bartizan_server::Connections;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, VARY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -26,7 +26,6 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use crate::admin::connections::Connections;
 use crate::admin::state::State;
 
 /// Connections at a time.

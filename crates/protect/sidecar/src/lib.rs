@@ -24,7 +24,6 @@ pub mod traces;
 mod worker;
 
 pub use admin::browser;
-pub use admin::connections::{Connections, Place, network};
 pub use error::Error;
 pub use life::handover;
 pub use life::reload::Reloaded;

@@ -3,7 +3,6 @@
 //! The loop never waits for the collector. It writes an event to the queue, and the queue is bounded; what is sent, repeated and lost is counted.
 
 mod options;
-mod queue;
 mod sender;
 
 use std::io;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use bartizan_inspect::follow::metric::Metric;
 use bartizan_inspect::follow::{Event, event, otlp};
+use bartizan_otlp::{Client, LARGEST, Losses, Plaintext, Purpose, Queue, Target, host};
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use tokio::runtime::Builder;
@@ -20,8 +20,6 @@ use tokio::sync::{Notify, watch};
 
 use super::metrics::Metrics;
 use crate::Failure;
-use crate::commands::otlp::{Client, Plaintext, Purpose, Target, host};
-use queue::{LARGEST, Losses, Queue};
 use sender::Sender;
 
 pub(super) use options::DeliveryArgs;

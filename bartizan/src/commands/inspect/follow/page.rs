@@ -19,9 +19,9 @@ use super::event_writer::since_1970;
 use super::metrics::Numbers;
 use super::options::FollowArgs;
 use crate::Failure;
-use crate::commands::endpoint::{Endpoint, Serving};
-use crate::commands::http_answer::{Answer, plain, typed};
+use crate::commands::bind;
 use crate::commands::inspect::stream::Stream;
+use bartizan_server::{Answer, Serving, plain, typed};
 
 /// Last published state.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Page {
             .hint(format!("listen on 127.0.0.1:{port}, and reach it by `ssh -L {port}:127.0.0.1:{port} HOST`"))
             .hint("say --http-allow-remote where the network itself keeps others away"));
         }
-        let endpoint = Endpoint::bind("--http", asked)?;
+        let endpoint = bind("--http", asked)?;
         let address = endpoint.address();
         let mut live = Live::new(u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX));
         let shown = Arc::new(Shown {

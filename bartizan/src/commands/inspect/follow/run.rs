@@ -22,8 +22,8 @@ use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
 use super::page::Page;
 use super::stdout_writer::StdoutWriter;
+use crate::commands::bind;
 use crate::commands::deployment_file;
-use crate::commands::endpoint::{self, Endpoint};
 use crate::commands::inspect::progress::Progress;
 use crate::commands::inspect::source::{Notice, Source, Turn};
 use crate::commands::inspect::stream::{Context, Following, Stream};
@@ -31,6 +31,7 @@ use crate::commands::inspect::{Args, Known, conclude, folder, keys, show};
 use crate::interrupt::Interrupt;
 use crate::output::{errln, said};
 use crate::{Failure, Outcome};
+use bartizan_server::Endpoint;
 
 /// Pause where no source has anything.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -121,10 +122,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut ledgers = Ledgers::default();
     while growing.read_on(&mut ledgers) {}
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
-    let endpoint = live
-        .metrics
-        .map(|address| Endpoint::bind("--metrics", address))
-        .transpose()?;
+    let endpoint = live.metrics.map(|address| bind("--metrics", address)).transpose()?;
     let page = Page::open(live)?;
     let taps: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
     let taps: Vec<&str> = taps.iter().map(AsRef::as_ref).collect();
@@ -173,7 +171,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         failures: Vec::new(),
     };
     let address = endpoint.as_ref().and_then(Endpoint::address);
-    let _serving = endpoint.map(|endpoint| endpoint.serve(endpoint::metrics(move || metrics.text())));
+    let _serving = endpoint.map(|endpoint| endpoint.serve(bartizan_server::metrics(move || metrics.text())));
     run.run(&interrupt, address)
 }
 

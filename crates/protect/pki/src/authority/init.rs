@@ -16,8 +16,8 @@ use crate::files::{self, Readers};
 use crate::lifetime::whole_seconds;
 use crate::profile::{self, Issuance};
 use crate::records::{self, Entry, FILE, Origin, Phase, Records, Role, State};
-use crate::state::Owner;
 use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Secrets, Serial, TokenSource};
+use bartizan_ledger::state::Owner;
 
 use keys::Prepared;
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::records::{Entry, FILE as RECORDS, Role};
-use crate::state::{self, Owner};
 use crate::{Error, files};
+use bartizan_ledger::state::{self, Owner};
 
 /// Tries of the lock and the pause between them: ten seconds in all.
 const LOCK_TRIES: u32 = 200;

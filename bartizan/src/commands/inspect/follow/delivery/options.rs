@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::commands::otlp::Target;
+use bartizan_otlp::Target;
 use bartizan_terminal::size;
 
 /// A batch on its way and the records that come meanwhile have room in it.

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::Shared;
 use crate::commands::inspect::follow::event_writer::since_1970;
 use crate::commands::inspect::follow::metrics::Metrics;
-use crate::commands::otlp::{Backoff, Client, Outcome, chance, partial_success};
+use bartizan_otlp::{Backoff, Client, Outcome, chance, partial_success};
 
 /// Log records of a request.
 const BATCH: usize = 512;

@@ -1,0 +1,250 @@
+//! Answers to requests, independent of the transport.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bartizan_enrol::est::{self, Client};
+use bartizan_enrol::{Event, Identity, Responder};
+use bartizan_pki::{
+    AlternativeName, Authority, Certificate, Entry, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published, Secrets,
+    Serial,
+};
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::audit::Audit;
+use crate::published::{Lists, Publisher};
+
+/// Name of the responder's certificates in the records.
+const NAME: &str = "responder";
+/// Their validity. The key is in the memory of the process alone; a new process has a new one.
+const DAYS: u32 = 30;
+/// From this long before its end on, the certificate is replaced.
+const AHEAD: Duration = Duration::from_secs(10 * 86_400);
+
+/// Reason why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The authority's.
+    #[error(transparent)]
+    Authority(#[from] bartizan_pki::Error),
+    /// Another one.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The authority's directory, opened for each request, so that `bartizan ca` can be used while this serves.
+#[derive(Debug)]
+pub struct Service {
+    dir: PathBuf,
+    secrets: Secrets,
+    /// That of the certificate that issues now: another one is read by the rounds of its passphrase, or by a login at its token, each time.
+    key: Mutex<Arc<OpenedKey>>,
+    publisher: Publisher,
+    dns: Vec<AlternativeName>,
+    /// The responder's certificate for EST's connections. Not in the state, which is held while the authority is waited for: who takes up a connection must not
+    /// wait for that.
+    tls: Mutex<Arc<ServerConfig>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    responder: Responder,
+    /// The authority's own certificates when it was made.
+    own: String,
+    audit: Audit,
+    /// Certificates whose lines in the audit log are written, which the records do not know yet.
+    written: Vec<Serial>,
+    lists: Lists,
+}
+
+impl State {
+    fn record(&mut self, from: IpAddr, event: &Event, now: SystemTime) -> Result<(), String> {
+        self.audit.record(from, event, now)?;
+        self.written.extend(event.serial.filter(|_| event.refused.is_none()));
+        Ok(())
+    }
+
+    /// Writes the lines of certificates that were recorded and not logged, after a crash or a full disk.
+    fn reconcile(&mut self, authority: &mut Authority, now: SystemTime) -> Result<(), String> {
+        let unaudited = authority.unaudited().map_err(|error| error.to_string())?;
+        for entry in &unaudited {
+            if !self.written.contains(&entry.serial()) && !self.audit.mentions(entry.serial())? {
+                tracing::warn!(serial = %entry.serial(), name = entry.name(), "a certificate was not in the audit log");
+                self.audit.reconcile(entry, now)?;
+            }
+        }
+        let serials: Vec<Serial> = unaudited.iter().map(Entry::serial).collect();
+        if !serials.is_empty() {
+            authority.audited(&serials).map_err(|error| error.to_string())?;
+        }
+        self.written.clear();
+        Ok(())
+    }
+}
+
+/// Result of an EST operation: a body in Base64, or a refusal.
+pub(crate) type Enrolled = Result<String, (bartizan_enrol::Failure, String)>;
+
+impl Service {
+    /// Issues the responder's certificate, for these names, and writes the lines that the audit log
+    /// lacks.
+    ///
+    /// # Errors
+    /// The authority's, or why no certificate can be made of its answer.
+    pub fn new(
+        dir: PathBuf,
+        secrets: Secrets,
+        mut authority: Authority,
+        dns: Vec<AlternativeName>,
+        audit: Audit,
+    ) -> Result<Self, Error> {
+        let now = SystemTime::now();
+        let (identity, tls) = identity(&mut authority, &dns, now)?;
+        let own = own(&authority);
+        let mut state = State {
+            responder: Responder::new(identity),
+            own,
+            audit,
+            written: Vec::new(),
+            lists: Lists::default(),
+        };
+        state.reconcile(&mut authority, now).map_err(Error::Other)?;
+        Ok(Self {
+            publisher: Publisher::new(&dir),
+            dir,
+            secrets,
+            key: Mutex::new(Arc::new(authority.opened_key())),
+            dns,
+            tls: Mutex::new(tls),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Ends once a thread has taken a turn at what every enrolment needs.
+    pub async fn answers(self: &Arc<Self>) {
+        let service = Arc::clone(self);
+        let turn = move || drop(service.state.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = tokio::task::spawn_blocking(turn).await;
+    }
+
+    /// Answers a message of CMP; the error is a line for this end's log.
+    pub(crate) fn cmp(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authority = self.open(now)?;
+        let answer = state
+            .responder
+            .answer(&mut authority, request, now)
+            .map_err(|error| error.to_string())?;
+        drop(authority);
+        if let Some((bartizan_enrol::Failure::Internal, reason)) = &answer.event.refused {
+            tracing::error!(request = answer.event.request, reason, "a request failed here");
+        }
+        state.record(from, &answer.event, now)?;
+        Ok(answer.der)
+    }
+
+    /// TLS configuration of EST connections.
+    pub(crate) fn tls(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.tls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// An enrolment or a renewal by EST.
+    pub(crate) fn est(
+        &self,
+        from: IpAddr,
+        client: Client<'_>,
+        again: bool,
+        request: &[u8],
+        now: SystemTime,
+    ) -> Result<Enrolled, String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authority = self.open(now)?;
+        let outcome = est::enrol(&mut authority, client, again, request, now);
+        drop(authority);
+        state.record(from, &outcome.event, now)?;
+        Ok(outcome.body)
+    }
+
+    /// The authority's certificates for EST.
+    pub(crate) fn est_certificates(&self) -> Result<String, String> {
+        est::authority_certificates(self.published()?.certificates()).map_err(|error| error.to_string())
+    }
+
+    /// Roots and lists, read without the authority's lock.
+    pub(crate) fn published(&self) -> Result<Arc<Published>, String> {
+        self.publisher.newest()
+    }
+
+    /// Once a minute: what is over is forgotten, and a certificate is replaced that ends, or whose authority has other certificates of its own.
+    pub fn round(&self, now: SystemTime) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for serial in state.responder.forget(now) {
+            tracing::warn!(%serial, "nobody confirmed this certificate");
+        }
+        let lasts = state.responder.identity().certificate().not_after() > now + AHEAD;
+        let renewed = self.open(now).and_then(|mut authority| {
+            state.lists.renew(&mut authority, now);
+            if let Err(error) = state.reconcile(&mut authority, now) {
+                tracing::error!(%error, "the audit log lacks lines");
+            }
+            let now_own = own(&authority);
+            if lasts && now_own == state.own {
+                return Ok(None);
+            }
+            let made = identity(&mut authority, &self.dns, now).map_err(|error| error.to_string())?;
+            Ok(Some((made, now_own, authority.opened_key())))
+        });
+        match renewed {
+            Ok(None) => {}
+            Ok(Some(((identity, tls), own, key))) => {
+                state.responder.replace_identity(identity);
+                *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = tls;
+                *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
+                state.own = own;
+            }
+            Err(error) => tracing::error!(%error, "the responder's certificate cannot be renewed"),
+        }
+    }
+
+    fn open(&self, now: SystemTime) -> Result<Authority, String> {
+        let key = Arc::clone(&self.key.lock().unwrap_or_else(PoisonError::into_inner));
+        Authority::open_again(&self.dir, &self.secrets, &key, now).map_err(|error| error.to_string())
+    }
+}
+
+/// The authority's own certificates, PEM.
+fn own(authority: &Authority) -> String {
+    let intermediate = authority.intermediate().map(Certificate::to_pem);
+    intermediate.unwrap_or_default() + &authority.roots_pem()
+}
+
+/// A fresh key and its certificate, for messages and for connections.
+fn identity(
+    authority: &mut Authority,
+    dns: &[AlternativeName],
+    now: SystemTime,
+) -> Result<(Identity, Arc<ServerConfig>), Error> {
+    let mut leaf = Leaf::new(NAME)?
+        .profile(Profile::Responder)
+        .lifetime(Lifetime::Days(DAYS));
+    leaf.names.extend_from_slice(dns);
+    let issued = authority.issue(&leaf, now)?;
+    let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+    let (Some(key), Some(pem)) = (issued.key(), issued.key_pem()) else {
+        return Err(Error::Other("no key was issued".to_owned()));
+    };
+    let tls = bartizan_tls::enrolment_server(
+        issued.chain_pem().as_bytes(),
+        pem.as_bytes(),
+        issued.root_pem().as_bytes(),
+    )
+    .map_err(|error| Error::Other(error.to_string()))?;
+    let key = PrivateKey::from_pkcs8(key.to_pkcs8())?;
+    Ok((
+        Identity::new(key, chain).map_err(|error| Error::Other(error.to_string()))?,
+        tls,
+    ))
+}
