@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use bartizan_confine::{self as confine, Confinement};
 use bartizan_deployment::Deployment;
 use bartizan_host::{Process, Program, loopback_addresses};
 use bartizan_sidecar::Sidecar;
-use bartizan_sidecar::confine::{self, Confinement};
 
 const LONG: Duration = Duration::from_secs(60);
 /// Set in the environment of the child that becomes the AMF's sidecar.

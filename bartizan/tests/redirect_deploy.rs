@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
 use bartizan_host::{Process, Program, loopback_addresses};
-use bartizan_sidecar::redirect::Plan;
+use bartizan_redirect::Plan;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

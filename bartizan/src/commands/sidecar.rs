@@ -13,8 +13,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bartizan_confine::{Confinement, User};
 use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
-use bartizan_sidecar::confine::{Confinement, User};
 use bartizan_sidecar::handover::{self, Notify, Post};
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};

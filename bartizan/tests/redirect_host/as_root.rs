@@ -11,7 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe};
+use bartizan_redirect::{Probed, is_probe, original_destination, probe};
 
 use crate::redirect_stage::{LONG, Seen, Stage};
 

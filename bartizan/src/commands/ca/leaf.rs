@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use bartizan_confine::User;
 use bartizan_pki::{
     Access, AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile,
 };
-use bartizan_sidecar::confine::User;
 use serde_json::json;
 
 use super::show::date;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bartizan_ipsec::daemon::{self, Options};
+use bartizan_engine::Options;
 
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
@@ -39,6 +39,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         fragment_size: args.fragment_size,
         userspace: args.userspace.clone().map(|device| (device, args.mtu)),
     };
-    daemon::run(options, &|| interrupt.asked()).map_err(Failure::new)?;
+    bartizan_engine::run(options, &|| interrupt.asked()).map_err(Failure::new)?;
     Ok(Outcome::Clean)
 }

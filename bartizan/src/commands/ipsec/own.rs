@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::{DataPath, External, IkeEngine};
 use bartizan_host::LabRoot;
 use bartizan_ipsec::vici::{self, Client, Section};
-use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, userspace};
+use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, device_name};
 
 use super::PATIENCE;
 use super::node::IpsecHost;
@@ -39,7 +39,7 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
         userspace: (kernel == Kernel::Userspace).then(|| {
             // One device for all links: what is in it fits every path.
             let mtu = links().map(|(_, _, link)| link.mtu).min();
-            (userspace::device_name(&host.node), mtu.unwrap_or(ETHERNET))
+            (device_name(&host.node), mtu.unwrap_or(ETHERNET))
         }),
         ..Settings::new(kernel, number(links().count()))
     };

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Options, Part, Plan, Refused, RuleState, Tables};
+use bartizan_confine::User;
+use bartizan_redirect::{self as redirect, Earlier, Error, Installed, Options, Part, Plan, Refused, RuleState, Tables};
 use serde_json::json;
 
 use crate::{Failure, Outcome, output};

@@ -1,7 +1,7 @@
 //! Giving up rights between opening the ports and serving.
 
+use bartizan_confine::{self as confine, Confinement, Outcome, User};
 use bartizan_deployment::Files;
-use bartizan_sidecar::confine::{self, Confinement, Outcome, User};
 use bartizan_tls::Credentials;
 
 use crate::Failure;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bartizan_sidecar::confine::Confinement;
+use bartizan_confine::Confinement;
 use bartizan_sidecar::traces::{self, Span, Spans, Tracer};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};

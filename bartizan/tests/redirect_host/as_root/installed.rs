@@ -3,7 +3,7 @@
 use std::thread;
 
 use bartizan_host::{Error, Program};
-use bartizan_sidecar::redirect::{Probed, probe, watch};
+use bartizan_redirect::{Probed, probe, watch};
 
 use super::{listen, probed};
 use crate::redirect_stage::{LONG, Stage};

@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 
 use bartizan_deployment::Deployment;
-use bartizan_sidecar::redirect::{Installed, Options, Plan};
+use bartizan_redirect::{Installed, Options, Plan};
 
 use crate::redirect_stage::{AMF, LONG, NRF, Stage, curl, patient_curl};
 

@@ -8,10 +8,10 @@ use crate::render::Means;
 use crate::vici::{Client, Error, Message, Section};
 
 /// Name that Bartizan's daemon reports in place of a kernel plugin when it does ESP itself.
-pub(crate) const USERSPACE: &str = "userspace";
+pub const USERSPACE: &str = "userspace";
 
 /// Bartizan's daemon name in the answer to `version`.
-pub(crate) const BARTIZAN: &str = "bartizan";
+pub const BARTIZAN: &str = "bartizan";
 
 /// A charon, or the daemon of Bartizan in its place, and what it can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,8 @@ impl Charon {
     }
 
     /// Parses the answers to `version`, `stats` and `get-algorithms`.
-    pub(crate) fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
+    #[must_use]
+    pub fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
         let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
             algorithms.section(section).into_iter().flat_map(move |named| {
                 named.entries().filter_map(move |(name, _)| {

@@ -1,9 +1,9 @@
-//! IKEv2 and ESP links: an IKE daemon, strongSwan's or [our own](daemon), driven and watched through VICI. [`xfrm`] gives the kernel what ours
-//! negotiates.
+//! IKEv2 and ESP links: an IKE daemon, strongSwan's or that of `bartizan-engine`, driven and watched
+//! through VICI. [`xfrm`] has the kernel's SAs, which that engine installs.
 #![forbid(unsafe_code)]
 
 mod charon;
-pub mod daemon;
+mod device;
 pub mod drive;
 pub mod drops;
 pub mod guard;
@@ -18,12 +18,13 @@ pub mod sa;
 mod selector;
 pub mod swanctl;
 mod traffic;
-pub mod userspace;
 pub mod vici;
 pub mod watch;
 pub mod xfrm;
 
-pub use charon::{Charon, OwnEsp};
+pub use charon::{BARTIZAN, Charon, OwnEsp, USERSPACE};
+pub use device::device_name;
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};
 pub use metrics::Metrics;
+pub use reqid::fingerprint;
 pub use selector::TrafficSelector;

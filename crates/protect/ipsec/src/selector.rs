@@ -45,7 +45,8 @@ impl TrafficSelector {
     }
 
     /// As the engine negotiates it.
-    pub(crate) fn negotiated(&self) -> bartizan_ike::Selector {
+    #[must_use]
+    pub fn negotiated(&self) -> bartizan_ike::Selector {
         bartizan_ike::Selector {
             protocol: self.protocol.unwrap_or(0),
             ports: (self.ports[0], self.ports[1]),

@@ -21,7 +21,7 @@ use bartizan_ledger::{Cause, Recorder, SaClosed, SaRefused, Verdict, Why};
 
 use converging::Doubled;
 use dead_peer::DeadPeers;
-pub(crate) use ending::NOT_ANEW;
+pub use ending::NOT_ANEW;
 use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use logged::Logged;

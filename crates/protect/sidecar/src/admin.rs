@@ -4,6 +4,7 @@ pub mod browser;
 pub(crate) mod config;
 mod page;
 pub(crate) mod process;
+pub(crate) mod rules;
 pub(crate) mod state;
 
 use std::convert::Infallible;

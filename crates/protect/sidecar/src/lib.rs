@@ -8,14 +8,12 @@
 
 mod admin;
 mod answers;
-pub mod confine;
 mod dialling;
 mod error;
 mod life;
 mod listening;
 mod metrics;
 mod paths;
-pub mod redirect;
 mod routing;
 mod runtime;
 mod shared;

@@ -37,7 +37,6 @@ use crate::listening::socket;
 use crate::metrics::Metrics;
 use crate::paths;
 use crate::paths::sctp::{Accounts, AllSeats};
-use crate::redirect;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
@@ -46,6 +45,7 @@ use crate::traces::Tracer;
 use crate::worker::listeners::{Listeners, of_peers, serve_associations};
 use crate::worker::threads::WorkerThreads;
 use crate::worker::{Worker, Workers};
+use bartizan_redirect as redirect;
 
 /// Longest time for the end of pooled connections once nothing uses them.
 pub(crate) const GOODBYE: Duration = Duration::from_millis(500);

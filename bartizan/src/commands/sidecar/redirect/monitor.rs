@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::day_of;
+use bartizan_redirect::{Error, Installed, Plan, RuleState, RulesMonitor, UnprotectedPeer};
 use bartizan_sidecar::handover::Notify;
-use bartizan_sidecar::redirect::{Error, Installed, Plan, RuleState, RulesMonitor, UnprotectedPeer};
 
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -11,9 +11,9 @@ use bartizan_host::nftables::Table;
 use bartizan_wire::{ip, udp};
 
 use super::fingerprint;
+use crate::device::device_name;
 use crate::reqid;
 use crate::traffic::{Traffic, pairs};
-use crate::userspace::device_name;
 
 /// Behind everything that other tables do at the same hook; the kernel's own connection tracking alone comes later.
 const LAST: i32 = i32::MAX - 1;

@@ -19,7 +19,7 @@ const SIGNS: [(&str, Of, Why); 8] = [
 ];
 
 /// Words of Bartizan's engine for an IKE_SA that ends with the authentication of its peer.
-pub(crate) const NOT_ANEW: &str = "was not authenticated anew";
+pub const NOT_ANEW: &str = "was not authenticated anew";
 
 /// Recorded text for an IKE_SA whose lifetime is over: charon raises an alert, and logs that it
 /// deletes it.

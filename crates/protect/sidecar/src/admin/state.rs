@@ -18,11 +18,11 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::admin::process::{Process, encode_gauge};
+use crate::admin::rules::Rules;
 use crate::dialling::session::Session;
 use crate::dialling::warm::Kept;
 use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
-use crate::redirect::readiness::Rules;
 use crate::shared::Shared;
 
 /// A running sidecar as its admin port sees it.

@@ -14,10 +14,10 @@ use crate::dialling::warm::WarmPool;
 use crate::life::drain::Guard;
 use crate::listening::admission::Slot;
 use crate::listening::outbound::{self, Routing};
-use crate::redirect;
 use crate::routing::peers::{Upstream, Upstreams};
 use crate::routing::routes::Routes;
 use crate::worker::Worker;
+use bartizan_redirect as redirect;
 
 /// Destinations of a transparent listener's connections, by their original destination.
 #[derive(Debug)]

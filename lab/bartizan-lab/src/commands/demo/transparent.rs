@@ -295,7 +295,7 @@ fn text(nodes: [(&str, Ipv4Addr); 3]) -> String {
 #[cfg(test)]
 mod tests {
     use bartizan_deployment::Deployment;
-    use bartizan_sidecar::redirect::Plan;
+    use bartizan_redirect::Plan;
 
     use super::*;
 

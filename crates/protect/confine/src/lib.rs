@@ -1,0 +1,97 @@
+//! Privileges that a sidecar drops once its ports are open: it parses what unauthenticated clients send, and needs none of the rights it
+//! started with.
+//!
+//! [`apply`] takes one step after the other and reports the outcome of each; a kernel that lacks something is reported, never
+//! passed over. What is dropped cannot be regained: the process can only be restarted.
+//!
+//! Call it where the process has one thread, between opening the ports and opening the ledger (whose writer is a thread): the
+//! change of user and seccomp reach every thread; capabilities of an unchanged user, and Landlock on kernels before its ABI 8,
+//! reach the calling thread and those it starts later. The report counts the others.
+#![forbid(unsafe_code)]
+
+mod capabilities;
+mod filesystem;
+mod report;
+mod system_calls;
+mod user;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::{Files, Sidecar};
+
+pub use report::{Outcome, Report, Step};
+pub use user::{UnknownUser, User};
+
+/// Rights that a process keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Files and directories it may read. A file that is replaced by renaming is another file: name its directory.
+    pub read: Vec<PathBuf>,
+    /// Directories it may read and write in, and files it may write to.
+    pub write: Vec<PathBuf>,
+    /// The user it becomes, where it was started as root.
+    pub user: Option<User>,
+}
+
+impl Confinement {
+    /// Rights of a sidecar while it serves: to read its certificate, key, roots, revocation lists
+    /// and deployment file again when they change, to append to its ledger, and to remember the
+    /// newest revocation lists.
+    #[must_use]
+    pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
+        let files_read = files.watched().map(PathBuf::as_path);
+        let mut read: Vec<_> = [deployment_file].into_iter().chain(files_read).map(directory).collect();
+        read.sort();
+        read.dedup();
+        Self {
+            read,
+            write: sidecar
+                .ledger
+                .iter()
+                .map(|ledger| directory(&ledger.file))
+                .chain(files.known_lists.as_deref().map(directory))
+                .collect(),
+            user,
+        }
+    }
+
+    /// Besides, a file that is read again when it has been replaced by another of its name.
+    pub fn read_again(&mut self, file: &Path) {
+        self.read.push(directory(file));
+    }
+}
+
+/// Drops everything but what `confinement` names.
+///
+/// The steps, in this order: supplementary groups, group and user; the bounding set and all capabilities; `no_new_privs`; core
+/// dumps and tracing; Landlock; seccomp. A step that fails does not stop those after it. The caller must end the process where
+/// [`Report::failed`] names one.
+#[must_use = "a step that failed leaves the process with more than it should have"]
+pub fn apply(confinement: &Confinement) -> Report {
+    // Other threads are counted before the process is confined, while /proc is surely readable.
+    let others = threads().saturating_sub(1);
+    Report::new(vec![
+        Step::new("bounding set", capabilities::empty_bounding_set()),
+        Step::new("user", user::become_user(confinement.user.as_ref())),
+        Step::new("capabilities", capabilities::drop_all(others)),
+        Step::new("no new privileges", capabilities::no_new_privileges()),
+        Step::new("memory", capabilities::no_dumps()),
+        Step::new("landlock", filesystem::restrict(confinement, others)),
+        Step::new("seccomp", system_calls::restrict()),
+    ])
+}
+
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+}
+
+fn directory(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests;

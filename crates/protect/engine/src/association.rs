@@ -1,0 +1,141 @@
+//! The daemon's own state of an IKE_SA and a CHILD_SA, in addition to the engine's.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bartizan_esp::SequenceNumbers;
+use bartizan_ike::{Agreed, Child, Ends, Mode, SaId, Selector};
+use bartizan_wire::ike::Transform;
+
+use crate::connection::Protected;
+
+/// Stands for the connection of an IKE_SA whose peer is not authenticated, as charon names it.
+pub(crate) const UNNAMED: &str = "(unnamed)";
+
+/// An IKE_SA that has not ended.
+#[derive(Debug)]
+pub(crate) struct Sa {
+    /// By which commands and events name it; each has a greater one than those before.
+    pub(crate) number: u32,
+    /// The connection between its addresses. A forged sender is enough for that, so decisions about
+    /// a connection use [`Self::is_of`].
+    pub(crate) addressed: String,
+    /// Membership in that connection: this end began the IKE_SA, or its peer is authenticated.
+    pub(crate) belongs: bool,
+    /// The CHILD_SAs that it was configured with, by place; its connection may have been loaded anew since.
+    pub(crate) children: Vec<Arc<Protected>>,
+    /// The place of the one that this end asks for in IKE_AUTH.
+    pub(crate) first: usize,
+    pub(crate) initiator: bool,
+    pub(crate) ends: Ends,
+    /// SPIs of initiator and responder. The latter is zero until it is known.
+    pub(crate) spis: (u64, u64),
+    pub(crate) agreed: Option<Agreed>,
+    pub(crate) established: Option<Instant>,
+    pub(crate) stage: Stage,
+    /// The IKE_SA whose place it takes by a rekey.
+    pub(crate) replaces: Option<SaId>,
+    /// The one that is to end once this one has its CHILD_SA: both ends have authenticated each other anew.
+    pub(crate) succeeds: Option<SaId>,
+    /// Time at which this end last began another that is to succeed it.
+    pub(crate) attempted: Option<Instant>,
+    /// Requests that were sent again, of the one on its way.
+    pub(crate) sent_again: u32,
+    /// The certificates by which the peer has proven who it is, in DER, its own first.
+    pub(crate) proven: Arc<[Vec<u8>]>,
+}
+
+/// Stage of an SA's life, as far as the engine does not report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Current,
+    /// Another has its CHILD_SAs now.
+    Replaced,
+    /// This end ends it.
+    Ending,
+}
+
+impl Sa {
+    /// In charon's words.
+    pub(crate) fn state(&self) -> &'static str {
+        match (self.stage, self.established) {
+            (Stage::Replaced, _) => "REKEYED",
+            (Stage::Ending, _) => "DELETING",
+            (Stage::Current, None) => "CONNECTING",
+            (Stage::Current, Some(_)) => "ESTABLISHED",
+        }
+    }
+
+    /// The one test of membership in a connection.
+    pub(crate) fn is_of(&self, connection: &str) -> bool {
+        self.belongs && self.addressed == connection
+    }
+
+    /// The name of its connection.
+    pub(crate) fn connection(&self) -> &str {
+        if self.belongs { &self.addressed } else { UNNAMED }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.stage == Stage::Current && self.established.is_some()
+    }
+}
+
+/// A CHILD_SA that is in the kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct ChildSa {
+    pub(crate) number: u32,
+    pub(crate) connection: String,
+    /// The configured traffic to protect.
+    pub(crate) of: Arc<Protected>,
+    pub(crate) transforms: Vec<Transform>,
+    pub(crate) numbers: SequenceNumbers,
+    pub(crate) mode: Mode,
+    /// SPIs by which this end receives and sends.
+    pub(crate) inbound: u32,
+    pub(crate) outbound: u32,
+    pub(crate) local: Vec<Selector>,
+    pub(crate) remote: Vec<Selector>,
+    pub(crate) in_udp: bool,
+    /// UDP port of the peer that it was installed with.
+    pub(crate) remote_port: u16,
+    /// Since when this end replaces it for another port.
+    pub(crate) following: Option<Instant>,
+    pub(crate) installed: Instant,
+    /// Another has taken its place.
+    pub(crate) superseded: bool,
+    /// This end has asked for its deletion.
+    pub(crate) ending: bool,
+    /// Since when this end replaces it for what it has carried.
+    pub(crate) full: Option<Instant>,
+}
+
+impl ChildSa {
+    /// Without its keys.
+    pub(crate) fn new(
+        number: u32,
+        (connection, of): (&str, Arc<Protected>),
+        (child, remote_port): (&Child, u16),
+        installed: Instant,
+    ) -> Self {
+        Self {
+            number,
+            connection: connection.to_owned(),
+            of,
+            transforms: child.transforms.clone(),
+            numbers: child.numbers,
+            mode: child.mode,
+            inbound: child.inbound.0,
+            outbound: child.outbound.0,
+            local: child.local.clone(),
+            remote: child.remote.clone(),
+            in_udp: child.in_udp,
+            remote_port,
+            following: None,
+            installed,
+            superseded: false,
+            ending: false,
+            full: None,
+        }
+    }
+}
