@@ -31,15 +31,11 @@ fn child(name: &str, user: Option<u32>) -> Result<PathBuf, Output> {
         }
     }
     let output = Command::new(env::current_exe().unwrap())
-        .args([
-            "--exact",
-            &format!("confine::tests::{name}"),
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args(["--exact", &format!("tests::{name}"), "--nocapture", "--test-threads=1"])
         .env(PLACE, place.path())
         .output()
         .unwrap();
+    assert!(text(&output).contains("running 1 test"), "{name}: {}", text(&output));
     Err(output)
 }
 

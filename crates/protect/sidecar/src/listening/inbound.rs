@@ -83,53 +83,41 @@ pub(crate) async fn serve_all(
     mut arriving: UnboundedReceiver<Authenticated>,
 ) {
     while let Some(Authenticated { channel, guard, slot }) = arriving.recv().await {
-        match channel.attach() {
-            // A task of its own kind: associations are idle for days, and one of requests is several times as large.
-            Ok(channel) if path == Path::Sctp => {
-                let (worker, forward) = (Rc::clone(&worker), function.address);
-                spawn_local(async move { serve_association(&worker.shared, forward, channel, guard, slot).await });
-            }
-            Ok(channel) => {
-                let served = serve(Rc::clone(&worker), Rc::clone(&function), path, channel, guard);
-                spawn_local(async move {
-                    served.await;
-                    drop(slot);
-                });
-            }
+        let channel = match channel.attach() {
+            Ok(channel) => channel,
             Err(error) => {
                 worker.shared.metrics.limit_reached("accept");
                 tracing::warn!(%error, "an authenticated connection is closed: its socket cannot be watched");
+                continue;
             }
-        }
+        };
+        let (worker, function) = (Rc::clone(&worker), Rc::clone(&function));
+        let used = used(channel, guard);
+        // A task of each kind: associations are idle for days, and one of requests is several times as large.
+        match path {
+            Path::Sctp => spawn_local(async move {
+                if let Some((channel, guard)) = used.await {
+                    serve_association(&worker.shared, function.address, channel, guard, slot);
+                }
+            }),
+            Path::Splice => spawn_local(async move {
+                if let Some((channel, guard)) = used.await {
+                    splice(&worker.shared, &function, channel, guard).await;
+                }
+                drop(slot);
+            }),
+            Path::Http2 => spawn_local(async move {
+                if let Some((channel, guard)) = used.await {
+                    http2(&worker, &function, channel, guard).await;
+                }
+                drop(slot);
+            }),
+        };
     }
 }
 
-/// Serves one connection of another sidecar.
-async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut channel: Channel, mut guard: Guard) {
-    guard.join(channel.session().dismissal());
-    if !is_used(&mut channel, &mut guard).await {
-        return;
-    }
-    match path {
-        Path::Splice => splice(&worker.shared, &function, channel, guard).await,
-        Path::Http2 => http2(&worker, &function, channel, guard).await,
-        // `serve_all` has a task for these.
-        Path::Sctp => {}
-    }
-}
-
-/// Has the event loop for it serve the association of one connection of another sidecar, once there is one.
-async fn serve_association(
-    shared: &Arc<Shared>,
-    forward: SocketAddr,
-    mut channel: Channel,
-    mut guard: Guard,
-    slot: Slot,
-) {
-    guard.join(channel.session().dismissal());
-    if !is_used(&mut channel, &mut guard).await {
-        return;
-    }
+/// Hands the association of one connection of another sidecar to the event loop for it.
+fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, channel: Channel, guard: Guard, slot: Slot) {
     let carried = shared.carriers.tls().and_then(|carriers| {
         let channel = channel.detach()?.attach_to(&carriers)?;
         Ok((channel, carriers))
@@ -145,8 +133,9 @@ async fn serve_association(
     }
 }
 
-/// Waits until a connection is used; false where it ended before.
-async fn is_used(channel: &mut Channel, guard: &mut Guard) -> bool {
+/// Waits until a connection is used; none where it ended before.
+async fn used(mut channel: Channel, mut guard: Guard) -> Option<(Channel, Guard)> {
+    guard.join(channel.session().dismissal());
     // Connections dialled ahead carry nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),
@@ -158,8 +147,9 @@ async fn is_used(channel: &mut Channel, guard: &mut Guard) -> bool {
     if !spoken {
         // The other end keeps it ready: it must learn that this is an end, not an accident.
         let _ = timeout(GOODBYE, channel.shutdown()).await;
+        return None;
     }
-    spoken
+    Some((channel, guard))
 }
 
 async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, mut guard: Guard) {
