@@ -1,46 +1,26 @@
 //! A gNB and an AMF, each with its sidecar in a network namespace of its own, joined by a veth pair.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs::File;
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Capture, Direction, Guest, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_host::{Capture, Direction, Namespace, Port, Process, Program, connect};
 use bartizan_ledger::{Association, Event, Handshake, Reader, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Reason};
 use tempfile::TempDir;
 
 pub(crate) use bartizan_testing::eventually;
 
-const LONG: Duration = Duration::from_secs(1200);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
-/// Set in the guest only.
-const INSIDE: &str = "BARTIZAN_GATEWAY_GUEST_TEST";
 /// The port of NGAP (TS 38.412, clause 7).
 pub(crate) const NGAP: u16 = 38_412;
 
 /// Runs the test of this name in a guest; false in the guest.
 pub(crate) fn in_a_guest(name: &str) -> bool {
-    if env::var_os(INSIDE).is_some() {
-        return false;
-    }
-    let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-    // A thousand associations take two thousand descriptors.
-    let program = Guest::of(&root).unwrap().program("sh");
-    let program = program
-        .arguments(["-c", "ulimit -n 16384 && exec \"$0\" \"$@\""])
-        .argument(env::current_exe().unwrap())
-        .arguments(["--exact", &format!("as_root::{name}"), "--nocapture"])
-        .environment(INSIDE, "1");
-    let finished = program.start().unwrap().finish(LONG).unwrap();
-    let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
-    assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
-    // The counts.
-    println!("{said}");
-    true
+    bartizan_testing::in_a_guest(&format!("as_root::{name}"), &[])
 }
 
 /// Carriers of SCTP between the sidecars, as the deployment file has them: each scenario is run

@@ -1,7 +1,6 @@
 //! Behaviour of a kernel with ESP and without nftables: each test runs itself again in a guest with
 //! such a kernel.
 
-use std::env;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
@@ -9,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_host::sctp::{Association, Opening};
-use bartizan_host::{Feature, Guest, LabRoot, Namespace, Process, Program};
+use bartizan_host::{Feature, Guest, Namespace, Process, Program};
 use bartizan_ledger::Event;
 use bartizan_wire::capture::CaptureReader;
 use bartizan_wire::ip;
@@ -22,10 +21,6 @@ use super::child;
 use super::egress::{Left, Sender, leaving};
 use crate::stage::*;
 
-/// Set in the guest only.
-const INSIDE: &str = "BARTIZAN_IPSEC_GUEST_TEST";
-/// Longer than a test waits for one thing.
-const LONG: Duration = Duration::from_secs(1800);
 /// Attempts in each state, each of at least one packet.
 pub(super) const MANY: usize = 5;
 
@@ -36,25 +31,13 @@ fn in_a_guest(name: &str) -> bool {
 
 /// The same of a test anywhere in `as_root`.
 pub(super) fn in_a_guest_as(name: &str) -> bool {
-    if env::var_os(INSIDE).is_some() {
-        assert!(Feature::Esp.tried().present() && !Feature::Nftables.tried().present());
-        return false;
+    let path = format!("as_root::{name}");
+    let without = |guest: Guest| guest.without("nf_tables");
+    if bartizan_testing::in_guest(&path, &[Feature::Esp], without) {
+        return true;
     }
-    let root = LabRoot::sid().expect("a cache directory");
-    let root = root.ensure(&mut |_| {}).expect("a lab root");
-    let program = Guest::of(&root)
-        .expect("a kernel")
-        .without("nf_tables")
-        .program(env::current_exe().expect("a path"));
-    let finished = program
-        .arguments(["--exact", &format!("as_root::{name}"), "--nocapture"])
-        .environment(INSIDE, "1")
-        .start()
-        .and_then(|guest| guest.finish(LONG))
-        .unwrap_or_else(|error| panic!("{error}"));
-    let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
-    assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
-    true
+    assert!(!Feature::Nftables.tried().present());
+    false
 }
 
 /// Asks the RIC for an association of SCTP. No socket listens there: only the path of the INIT

@@ -9,6 +9,7 @@
 mod discovery;
 mod guest_tests;
 mod memory;
+mod own_guest;
 mod program;
 mod socket;
 mod tshark;
@@ -17,6 +18,7 @@ mod wait;
 pub use discovery::Discovery;
 pub use guest_tests::{GuestTests, Ran, Results};
 pub use memory::resident;
+pub use own_guest::{in_a_guest, in_guest};
 pub use program::copy_program;
 pub use socket::{connect_from, free_port, is_closed, is_open, udp_at};
 pub use tshark::{Row, Tshark, lab_root, numbers, wireshark};

@@ -3,15 +3,14 @@
 mod packets;
 
 mod as_root {
+    use std::fs;
     use std::net::Ipv4Addr;
     use std::os::fd::AsRawFd as _;
     use std::path::Path;
-    use std::time::Duration;
-    use std::{env, fs};
 
     use bartizan_esp::tunnel::{self, DontFragment, Tunnel};
     use bartizan_esp::{Carrier, Inbound, Outbound, SequenceNumbers, Suite, transport};
-    use bartizan_host::{Capture, Direction, Feature, Guest, LabRoot, Namespace, Port, Program, connect};
+    use bartizan_host::{Capture, Direction, Feature, Namespace, Port, Program, connect};
     use bartizan_registry::{TransformKind, transform_named};
     use bartizan_testing::{PATIENCE, eventually};
     use bartizan_wire::capture::CaptureReader;
@@ -21,9 +20,6 @@ mod as_root {
 
     use crate::packets::{echo, ipv4, keys};
 
-    /// Set in the guest only.
-    const INSIDE: &str = "BARTIZAN_ESP_GUEST_TEST";
-    const LONG: Duration = Duration::from_secs(1800);
     const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
     const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
     const ETHERNET: usize = 14;
@@ -84,23 +80,7 @@ mod as_root {
 
     /// Runs the test of this name in a guest whose kernel has ESP; false in the guest.
     fn in_a_guest(name: &str) -> bool {
-        if env::var_os(INSIDE).is_some() {
-            assert!(Feature::Esp.tried().present());
-            return false;
-        }
-        let root = LabRoot::sid().expect("a cache directory");
-        let root = root.ensure(&mut |_| {}).expect("a lab root");
-        let guest = Guest::of(&root).expect("a kernel");
-        let program = guest.program(env::current_exe().expect("a path"));
-        let finished = program
-            .arguments(["--exact", &format!("as_root::{name}"), "--nocapture"])
-            .environment(INSIDE, "1")
-            .start()
-            .and_then(|guest| guest.finish(LONG))
-            .unwrap_or_else(|error| panic!("{error}"));
-        let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
-        assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
-        true
+        bartizan_testing::in_a_guest(&format!("as_root::{name}"), &[Feature::Esp])
     }
 
     fn suite((encryption, bits, integrity, ..): Algorithms) -> Suite {

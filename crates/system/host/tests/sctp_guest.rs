@@ -4,33 +4,22 @@
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
 mod as_root {
-    use std::env;
     use std::net::SocketAddr;
     use std::time::{Duration, Instant};
 
     use bartizan_host::sctp::{Association, ErrorCause, Event, Listener, Notification, Opening, Ordering, Streams};
-    use bartizan_host::{Guest, LabRoot, Namespace, Port, Program, connect};
+    use bartizan_host::{Namespace, Port, Program, connect};
 
-    const LONG: Duration = Duration::from_secs(480);
     const PATIENCE: Duration = Duration::from_secs(120);
-    /// Set in the guest only.
-    const INSIDE: &str = "BARTIZAN_SCTP_GUEST_TEST";
 
     /// Runs the test of this name in a guest; false in the guest.
     fn in_a_guest(name: &str) -> bool {
-        if env::var_os(INSIDE).is_some() {
-            let up = Program::new("ip").arguments(["link", "set", "lo", "up"]);
-            up.run(PATIENCE).unwrap();
-            return false;
+        if bartizan_testing::in_a_guest(&format!("as_root::{name}"), &[]) {
+            return true;
         }
-        let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-        let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
-        let program = program
-            .arguments(["--exact", &format!("as_root::{name}"), "--nocapture"])
-            .environment(INSIDE, "1");
-        let finished = program.run(LONG).unwrap_or_else(|error| panic!("{error}"));
-        assert!(finished.text().contains("1 passed"), "{}", finished.text());
-        true
+        let up = Program::new("ip").arguments(["link", "set", "lo", "up"]);
+        up.run(PATIENCE).unwrap();
+        false
     }
 
     fn opening(outbound: u16, inbound: u16) -> Opening {

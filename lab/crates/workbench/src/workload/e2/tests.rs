@@ -5,33 +5,19 @@ use std::collections::BTreeMap;
 use super::*;
 
 mod as_root {
-    use std::env;
-
-    use bartizan_host::Guest;
 
     use super::*;
     use crate::workload::{Kind, Observation};
 
-    /// Set in the guest only.
-    const INSIDE: &str = "BARTIZAN_E2_IKE_TEST";
-    const LONG: Duration = Duration::from_secs(300);
     const HYBRID: &str = "ike-x25519-ke1_mlkem768";
 
     /// The test runs itself again in a guest, whose kernel has SCTP and ESP.
     #[test]
     fn workloads_run_over_a_link_that_charons_key() {
-        if env::var_os(INSIDE).is_some() {
-            inside();
-            return;
-        }
-        let guest = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let name = "workload::e2::tests::as_root::workloads_run_over_a_link_that_charons_key";
-        let program = Guest::of(&guest).unwrap().program(env::current_exe().unwrap());
-        let program = program
-            .arguments(["--exact", name, "--nocapture"])
-            .environment(INSIDE, "1");
-        let finished = program.run(LONG).unwrap();
-        assert!(finished.text().contains("1 passed"), "{}", finished.text());
+        if !bartizan_testing::in_a_guest(name, &[]) {
+            inside();
+        }
     }
 
     fn inside() {

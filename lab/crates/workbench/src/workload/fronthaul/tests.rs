@@ -4,10 +4,9 @@ use super::*;
 use crate::workload::Observation;
 
 mod as_root {
-    use std::env;
     use std::time::Duration;
 
-    use bartizan_host::{Capture, Departures, Direction, EthernetSocket, Guest, Handed, LabRoot, Namespace, Receives};
+    use bartizan_host::{Capture, Departures, Direction, EthernetSocket, Handed, Namespace, Receives};
     use bartizan_wire::CaptureReader;
 
     use super::*;
@@ -16,8 +15,6 @@ mod as_root {
     use crate::stand_in::fronthaul::{Frame, Kind as FrameKind};
     use crate::workload::trials::{trials, trials_with};
 
-    /// Set in the guest only.
-    const INSIDE: &str = "BARTIZAN_FRONTHAUL_TEST";
     const LONG: Duration = Duration::from_secs(300);
     const ALL: [&[(&str, &str)]; 5] = [
         &[("protection", "none")],
@@ -30,19 +27,10 @@ mod as_root {
     /// The test runs itself again in a guest, whose kernel has MACsec.
     #[test]
     fn workloads_run_over_a_link_that_macsec_protects() {
-        if env::var_os(INSIDE).is_some() {
-            inside();
-            return;
-        }
-        let guest = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let name = "workload::fronthaul::tests::as_root::workloads_run_over_a_link_that_macsec_protects";
-        let program = Guest::of(&guest).unwrap().program(env::current_exe().unwrap());
-        let program = program
-            .arguments(["--exact", name, "--nocapture"])
-            .environment(INSIDE, "1")
-            .environment("RUST_BACKTRACE", "0");
-        let finished = program.run(LONG).unwrap();
-        assert!(finished.text().contains("1 passed"), "{}", finished.text());
+        if !bartizan_testing::in_a_guest(name, &[]) {
+            inside();
+        }
     }
 
     fn inside() {

@@ -12,7 +12,7 @@ fn every_level_of_the_key_exchange_is_one() {
 mod as_root {
     use std::env;
 
-    use bartizan_host::{Guest, LabRoot};
+    use bartizan_host::LabRoot;
 
     use super::kind::lacks;
     use super::*;
@@ -20,7 +20,6 @@ mod as_root {
     use crate::workload::started::started;
 
     /// In the environment of a test that runs itself in a guest.
-    const INSIDE: &str = "BARTIZAN_TEST_IPSEC_PATH";
     const LONG: Duration = Duration::from_secs(240);
 
     fn levels(key_exchange: &str, authentication: &str, configuration: &str, driver: &str) -> Levels {
@@ -154,18 +153,10 @@ mod as_root {
     #[test]
     fn a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result() {
         const NAME: &str = "workload::ipsec_set_up::tests::as_root::a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result";
-        if env::var_os(INSIDE).is_some() {
-            return over_a_path();
+        // In a guest, whose kernel has netem.
+        if !bartizan_testing::in_a_guest(NAME, &[]) {
+            over_a_path();
         }
-        let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-        // This very test, in a guest, whose kernel has netem.
-        let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
-        let program = program.arguments(["--exact", NAME, "--nocapture"]);
-        let finished = program
-            .environment(INSIDE, "1")
-            .run(LONG)
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert!(finished.text().contains("1 passed"), "{}", finished.text());
     }
 
     fn over_a_path() {
