@@ -22,8 +22,9 @@ pub(super) struct Gateway {
     pub(super) peers: BTreeSet<IpAddr>,
     /// The ports of the node's own functions.
     pub(super) ports: BTreeSet<u16>,
-    /// Peers that call the own functions over links that no gateway carries: by IPsec, or unprotected by the file.
-    pub(super) passed: Vec<Network>,
+    /// Peers that call own functions over links that no gateway carries (by IPsec, or unprotected by
+    /// the file), each with the ports of those functions. A carried link of the same peer stays shut.
+    pub(super) passed: Vec<(Network, BTreeSet<u16>)>,
 }
 
 /// A peer's function that is called by SCTP.
@@ -38,9 +39,7 @@ pub struct Association {
 impl Gateway {
     pub(super) fn of(deployment: &Deployment, node: &Node, sidecar: &Sidecar) -> Self {
         let mut gateway = Self {
-            ports: over_sctp(sidecar)
-                .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
-                .collect(),
+            ports: over_sctp(sidecar).flat_map(ports_of).collect(),
             ..Self::default()
         };
         let links = deployment
@@ -58,11 +57,12 @@ impl Gateway {
                         .any(|other| other.protection != Protection::Gateway && other.between.contains(&peer.name));
                     gateway.close(link, sidecar, peer, others);
                 } else {
-                    for network in networks(link, node, peer) {
-                        if !gateway.passed.contains(&network) {
-                            gateway.passed.push(network);
-                        }
-                    }
+                    let called = over_sctp(sidecar).filter(|inbound| inbound.interface == link.kind);
+                    let ports: BTreeSet<u16> = called.flat_map(ports_of).collect();
+                    let passed = networks(link, node, peer)
+                        .into_iter()
+                        .map(|network| (network, ports.clone()));
+                    gateway.passed.extend(passed.filter(|(_, ports)| !ports.is_empty()));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Gateway {
             ));
         }
         rules.extend(
-            self.own("sport")
+            at("sport", &self.ports)
                 .map(|answers| format!("{answers} counter drop comment \"unencrypted answers of the own function\"")),
         );
         rules
@@ -189,7 +189,7 @@ impl Gateway {
                 family(*peer)
             ));
         }
-        rules.extend(self.own("dport").map(|called| {
+        rules.extend(at("dport", &self.ports).map(|called| {
             format!(
                 "{called} counter reject with icmpx type admin-prohibited comment \"unencrypted to the own function from the network\""
             )
@@ -197,23 +197,26 @@ impl Gateway {
         rules
     }
 
-    fn own(&self, port: &str) -> Option<String> {
-        let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
-        (!ports.is_empty()).then(|| format!("sctp {port} {{ {} }}", ports.join(", ")))
-    }
-
     fn passing(&self, address: &str, port: &str) -> Vec<String> {
-        let Some(own) = self.own(port) else {
-            return Vec::new();
-        };
-        let rule = |network: &Network| {
-            format!(
+        let rule = |(network, ports): &(Network, BTreeSet<u16>)| {
+            let own = at(port, ports)?;
+            Some(format!(
                 "{} {address} {network} {own} counter accept comment \"no gateway carries this link\"",
                 family(network.address())
-            )
+            ))
         };
-        self.passed.iter().map(rule).collect()
+        self.passed.iter().filter_map(rule).collect()
     }
+}
+
+/// SCTP at these ports; none where there are none.
+fn at(port: &str, ports: &BTreeSet<u16>) -> Option<String> {
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    (!ports.is_empty()).then(|| format!("sctp {port} {{ {} }}", ports.join(", ")))
+}
+
+fn ports_of(inbound: &Inbound) -> [u16; 2] {
+    [inbound.forward.port(), inbound.service.port()]
 }
 
 fn over_sctp(sidecar: &Sidecar) -> impl Iterator<Item = &Inbound> {

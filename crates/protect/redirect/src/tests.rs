@@ -474,6 +474,21 @@ fn where_another_link_of_the_two_runs_over_sctp_only_the_carried_function_is_ref
         "{rules}"
     );
     assert!(!rules.contains("meta l4proto sctp"), "{rules}");
+    // The called function's host lets nothing of the carried link in next to the gateway: not by
+    // its rules, and not past the fence.
+    let deployment = over_sctp(LED, e2);
+    let rules = of(&deployment, "amf");
+    assert!(!rules.contains("accept comment \"no gateway carries"), "{rules}");
+    assert!(
+        rules.contains("sctp dport { 38412 } counter reject with icmpx"),
+        "{rules}"
+    );
+    let plan = Plan::new(&deployment, "amf", USER, NOW).unwrap();
+    let fence: String = fence::batches(&plan).into_iter().map(|(_, batch)| batch).collect();
+    assert!(
+        !fence.contains("sport 38412 goto") && !fence.contains("to 10.8.0.1 iif lo"),
+        "{fence}"
+    );
 }
 
 #[test]

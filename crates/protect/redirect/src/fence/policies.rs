@@ -198,8 +198,8 @@ fn wanted(plan: &Plan) -> Vec<Policy> {
             pass(peer, &unprotected.ports, TCP);
         }
     }
-    for peer in &gateway.passed {
-        pass(peer, &gateway.ports, SCTP);
+    for (peer, ports) in &gateway.passed {
+        pass(peer, ports, SCTP);
     }
     wanted.into_iter().collect()
 }

@@ -158,8 +158,8 @@ impl Fence {
                 pass(peer, &unprotected.ports, TCP);
             }
         }
-        for peer in &plan.gateway.passed {
-            pass(peer, &plan.gateway.ports, SCTP);
+        for (peer, ports) in &plan.gateway.passed {
+            pass(peer, ports, SCTP);
         }
         if !self.rules.is_empty() {
             // A rule that leads to a rule not there yet leads nowhere.
