@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bartizan_deployment::{Limits, NodeName};
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
     /// Decides which requests have a span, where any may.
     pub(crate) tracer: Option<Tracer>,
+    /// The first listener that ended before draining.
+    pub(crate) failed_listener: OnceLock<String>,
 }
 
 /// Patience of associations, by peer and interface.
@@ -55,6 +57,11 @@ impl Shared {
     pub(crate) fn patience(&self, peer: &str, interface: &'static str) -> Option<Duration> {
         let patience = self.patience.read().unwrap_or_else(PoisonError::into_inner);
         patience.get(&(peer.to_owned(), interface)).copied()
+    }
+
+    /// A listener accepts nothing any more: this sidecar is not ready.
+    pub(crate) fn listener_failed(&self, name: &str) {
+        let _ = self.failed_listener.set(name.to_owned());
     }
 
     pub(crate) fn set_patience(&self, patience: Patience) {

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
 use bartizan_deployment::{Carrier, Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
@@ -220,6 +220,7 @@ impl Bound {
             recorder: ledger.recorder(),
             drain: Drain::new(),
             failure_log: FailureLog::default(),
+            failed_listener: OnceLock::new(),
             refusing: Refusing::default(),
             ticks: Ticks::default(),
             carriers: Carriers::default(),

@@ -110,6 +110,8 @@ impl State {
             Err("starting".to_owned())
         } else if self.shared.drain.phase() != Phase::Running {
             Err("draining".to_owned())
+        } else if let Some(listener) = self.shared.failed_listener.get() {
+            Err(format!("{listener}: nothing is accepted; the log has the cause"))
         } else if let Some(flaw) = self.hopeless() {
             Err(format!("{}: {}", flaw.place, flaw.cause))
         } else {
@@ -136,7 +138,8 @@ impl State {
     /// A flaw of this node's own files that keeps every handshake from succeeding.
     fn hopeless(&self) -> Option<Flaw> {
         let current = &self.shared.endpoint;
-        let shown = || current.has_succeeded() || self.shared.sessions.list().iter().any(|open| !open.is_dismissed());
+        let accepted = |open: &Arc<Session>| open.is_admitted() && !open.is_dismissed();
+        let shown = || current.has_succeeded() || self.shared.sessions.list().iter().any(accepted);
         current.endpoint().flaws().into_iter().find(|flaw| match flaw.weight {
             Weight::Fatal => true,
             Weight::FatalAmongEquals => !shown(),

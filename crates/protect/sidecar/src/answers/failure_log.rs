@@ -37,10 +37,14 @@ impl FailureLog {
     /// ago.
     fn due(&self, failure: &Failure, now: Instant) -> Option<u64> {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.len() >= KINDS_AT_MOST {
-            logged.clear();
-        }
         let key = (failure.peer.clone(), failure.why);
+        if logged.len() >= KINDS_AT_MOST && !logged.contains_key(&key) {
+            logged.retain(|_, last| now.saturating_duration_since(last.at) < EVERY);
+            if logged.len() >= KINDS_AT_MOST {
+                // Metrics and ledger count it.
+                return None;
+            }
+        }
         match logged.get_mut(&key) {
             Some(last) if now.saturating_duration_since(last.at) < EVERY => {
                 last.since += 1;
@@ -76,5 +80,22 @@ mod tests {
         assert_eq!(failure_log.due(&failure("a"), now), None);
         assert_eq!(failure_log.due(&failure("b"), now), Some(0));
         assert_eq!(failure_log.due(&failure("a"), now + EVERY), Some(1));
+    }
+
+    #[test]
+    fn clients_of_many_addresses_fill_no_log_and_make_no_peer_forgotten() {
+        let failure_log = FailureLog::default();
+        let failure = |peer: String| Failure {
+            peer,
+            why: Why::NoRoute,
+            detail: String::new(),
+            hint: String::new(),
+        };
+        let now = Instant::now();
+        assert_eq!(failure_log.due(&failure("a".to_owned()), now), Some(0));
+        let clients = (0..5000).map(|number| failure_log.due(&failure(number.to_string()), now));
+        assert_eq!(clients.flatten().count(), KINDS_AT_MOST - 1);
+        assert_eq!(failure_log.due(&failure("a".to_owned()), now), None);
+        assert_eq!(failure_log.due(&failure("b".to_owned()), now + EVERY), Some(0));
     }
 }

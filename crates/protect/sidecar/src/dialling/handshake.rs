@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::{InterfaceKind, NodeName, Path};
 use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
+use bartizan_server::network;
 use bartizan_tls::{Accepting, Connecting, PeerIdentity, Reason, Refused};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -94,9 +95,25 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
         connect,
         handshake: Duration::ZERO,
     };
-    handshake_out(shared, stream, connecting, leg, generation)
+    let channel = handshake_out(shared, stream, connecting, leg, generation)
         .await
-        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))
+        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))?;
+    still_admitted(channel.session(), upstream)?;
+    Ok(channel)
+}
+
+/// Refuses a connection that a reload during its handshake no longer admits; the end of the session
+/// has the reason in the ledger.
+pub(crate) fn still_admitted(session: &Session, upstream: &Upstream) -> Result<(), Failure> {
+    match session.fallen() {
+        None => Ok(()),
+        Some(refusal) => Err(Failure {
+            peer: upstream.peer.to_string(),
+            why: Why::Peer(refusal.reason),
+            detail: refusal.detail.clone(),
+            hint: refusal.hint.clone(),
+        }),
+    }
 }
 
 /// A handshake that this sidecar began was refused, by either end: the next waits.
@@ -182,7 +199,8 @@ pub(crate) async fn accept(
                 tls.get_mut().0.handshake_ended();
                 leg.handshake = began.elapsed();
                 let session = Session::open(shared, established, leg, generation);
-                return Some(Channel::new(tls.into(), session, watch));
+                let admitted = session.fallen().is_none();
+                return admitted.then(|| Channel::new(tls.into(), session, watch));
             }
             Err(refused) => {
                 leg.handshake = began.elapsed();
@@ -281,7 +299,8 @@ pub(crate) fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstr
         _ => shared.recorder.refuse(event),
     }
     if leg.direction == Direction::Inbound {
-        let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);
+        // One host has a network of IPv6 to itself.
+        let who = peer.map_or_else(|| network(leg.peer_address.ip()).to_string(), str::to_owned);
         shared
             .failure_log
             .log(what_happened(refused.reason), &Failure::refused(&who, refused));

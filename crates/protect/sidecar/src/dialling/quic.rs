@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use self::congestion::Signalling;
 use self::reset::{ResetKey, resettable};
 use crate::answers::failure::{Failure, Why};
-use crate::dialling::handshake::{record_refusal, refused_out};
+use crate::dialling::handshake::{record_refusal, refused_out, still_admitted};
 use crate::dialling::session::{Leg, Session};
 use crate::dialling::warm::Dialled;
 use crate::metrics::Side;
@@ -343,8 +343,10 @@ async fn connect(
         }
     };
     leg.handshake = began.elapsed();
-    finish(shared, outcome, handshake, leg, generation)
-        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))
+    let channel = finish(shared, outcome, handshake, leg, generation)
+        .map_err(|refused| refused_out(shared, &refused, leg, upstream, generation))?;
+    still_admitted(channel.session(), upstream)?;
+    Ok(channel)
 }
 
 /// The judgement of the handshake decides.
@@ -407,7 +409,7 @@ pub(crate) async fn accept(
     };
     leg.handshake = began.elapsed();
     match finish(shared, outcome, handshake, leg, generation) {
-        Ok(channel) => Some(channel),
+        Ok(channel) => Some(channel).filter(|channel| channel.session().fallen().is_none()),
         Err(refused) => {
             record_refusal(shared, &refused, leg, None);
             None

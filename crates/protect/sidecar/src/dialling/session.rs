@@ -139,7 +139,6 @@ impl Session {
         if leg.direction == Direction::Inbound {
             session.admitted();
         }
-        shared.endpoint.succeeded(generation);
         shared.sessions.lock().insert(number, Arc::downgrade(&session));
         // After it is listed: a reload either finds it there or is seen here.
         if generation != shared.endpoint.generation()
@@ -171,6 +170,16 @@ impl Session {
         let _ = self.fallen.set(refusal.clone());
     }
 
+    /// Returns true if both ends are known to have accepted the handshake.
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.leg.direction == Direction::Inbound || self.heard()
+    }
+
+    /// The judgement that a reload during the handshake, or since, has brought.
+    pub(crate) fn fallen(&self) -> Option<&Refusal> {
+        self.fallen.get()
+    }
+
     /// Learns when it has to end.
     pub(crate) fn dismissal(&self) -> watch::Receiver<Phase> {
         self.dismissal.subscribe()
@@ -193,6 +202,7 @@ impl Session {
 
     /// Both ends have accepted the handshake: it is counted.
     fn admitted(&self) {
+        self.shared.endpoint.succeeded(self.generation);
         self.shared
             .refusing
             .admitted(self.peer.as_str(), self.leg.interface.name());

@@ -1,11 +1,12 @@
 //! The connections a listener holds: a bounded number, of which pending ones are evicted first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use bartizan_server::network;
 use tokio::sync::Notify;
 
 use crate::answers::failure::{Failure, Why};
@@ -226,15 +227,6 @@ impl Taken {
                 self.addresses.remove(&address);
             }
         }
-    }
-}
-
-/// Network whose connections count together: an IPv4 address, or an IPv6 network of 64 bits, since
-/// a host chooses freely in it.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-        address @ IpAddr::V4(_) => address,
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
                 listener = %name, %error, hint = "raise the limits of threads and open files (TasksMax=, LimitNOFILE=)",
                 "nothing is accepted"
             );
+            shared.listener_failed(&name);
             return;
         }
     };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::listening::admission::network;
+use bartizan_server::network;
 
 /// As many failures at once are a misconfigured peer that retries, or a rollout.
 const BURST: f64 = 10.0;

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use bartizan_deployment::InterfaceKind;
 use quinn::{Incoming, ServerConfig};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::dialling::quic;
+use crate::dialling::turns::Late;
 use crate::error::Error;
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
@@ -54,7 +55,7 @@ struct Answering {
     config: ServerConfig,
     failures: Failures,
     /// Handshakes of unknown addresses while many fail.
-    late: Semaphore,
+    late: Late,
 }
 
 impl QuicListeners {
@@ -98,6 +99,7 @@ impl QuicListener {
                     listener = self.name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
                     "nothing is accepted"
                 );
+                shared.listener_failed(&self.name);
                 return;
             }
         };
@@ -109,7 +111,7 @@ impl QuicListener {
             listening_at,
             config,
             failures: Failures::default(),
-            late: Semaphore::new(1),
+            late: Late::default(),
         });
         let mut guard = shared.drain.guard();
         let longest = shared.limits.idle;
@@ -131,6 +133,7 @@ impl QuicListener {
                     listener = %self.name, hint = "restart the sidecar; its log has the socket's error",
                     "nothing more is accepted over QUIC"
                 );
+                shared.listener_failed(&self.name);
                 break;
             };
             // A flight with ML-DSA is more than three times a ClientHello: a server that has not validated the address would have to
@@ -172,21 +175,22 @@ impl Answering {
     async fn serve(self: Rc<Self>, incoming: Incoming, mut guard: Guard, slot: Slot) {
         let peer = incoming.remote_address().ip();
         let deferral = self.failures.deferral(peer, Instant::now());
-        let turn = match deferral {
-            Deferral::None => None,
+        let accepted = async {
+            let attempt = self.failures.attempt(peer, deferral);
+            let accepted = quic::accept(&self.shared, incoming, &self.config, self.listening_at, self.interface);
+            let channel = accepted.await?;
+            attempt.succeeds();
+            Some(channel)
+        };
+        // On the heap while it is needed: what shakes hands is larger than all that an association at rest holds.
+        let channel = match deferral {
+            Deferral::None => Box::pin(accepted).await,
             Deferral::Deferred => {
                 self.shared.metrics.limit_reached("failed-handshakes");
-                self.late.acquire().await.ok()
+                Box::pin(self.late.in_turn(accepted)).await
             }
         };
-        let attempt = self.failures.attempt(peer, deferral);
-        // On the heap while it is needed: what shakes hands is larger than all that an association at rest holds.
-        let accepted = quic::accept(&self.shared, incoming, &self.config, self.listening_at, self.interface);
-        let Some(channel) = Box::pin(accepted).await else {
-            return;
-        };
-        attempt.succeeds();
-        drop(turn);
+        let Some(channel) = channel else { return };
         if !admit(&self.shared, &slot, channel.session()) {
             return;
         }

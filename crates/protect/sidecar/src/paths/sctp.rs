@@ -12,7 +12,7 @@ mod streams;
 
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -65,8 +65,20 @@ pub(crate) struct AllSeats {
 
 /// Returns true if an address is this host's own: SCTP to and from others would leave it
 /// unencrypted.
+///
+/// The route decides: packets to an own address come from it. A socket could be bound to any address
+/// where `ip_nonlocal_bind` is set.
 fn is_of_this_host(address: IpAddr) -> bool {
-    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Nothing is sent.
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    address.is_loopback() || from.is_ok_and(|from| from.ip() == address)
 }
 
 /// A connection from a pool that becomes the carrier of one association.
@@ -304,4 +316,27 @@ fn last_command(association: &mut Association, now: Instant) -> Option<Cause> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    mod as_root {
+        use bartizan_host::Namespace;
+
+        use super::super::is_of_this_host;
+
+        #[test]
+        fn addresses_of_other_hosts_are_not_this_host_s_where_any_can_be_bound() {
+            let host = Namespace::create("nonlocal").unwrap();
+            let test = || {
+                for version in ["ipv4", "ipv6"] {
+                    std::fs::write(format!("/proc/sys/net/{version}/ip_nonlocal_bind"), "1").unwrap();
+                }
+                let own = |address: &str| is_of_this_host(address.parse().unwrap());
+                assert!(own("127.0.0.1") && own("127.8.0.1") && own("::1"));
+                assert!(!own("192.0.2.1") && !own("2001:db8::1"));
+            };
+            host.enter(test).unwrap();
+        }
+    }
 }
