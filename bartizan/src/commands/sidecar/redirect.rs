@@ -142,6 +142,11 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
             earlier.reset
         ));
     }
+    if let Some(why) = &earlier.unlisted {
+        text.push_str(&format!(
+            "connections that were open before are not known ({why}): restart the functions, or each ends when it is used next\n"
+        ));
+    }
     if earlier.left > 0 {
         text.push_str(&format!(
             "left {} connections that were open before: this kernel resets none (CONFIG_INET_DIAG_DESTROY); each ends when it is used next\n",

@@ -9,18 +9,26 @@ use bartizan_host::Connection;
 use super::plan::Plan;
 
 /// Fate of connections that were open before the rules.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Earlier {
     /// Both ends got a reset.
     pub reset: usize,
     /// The kernel resets none at once: each end learns of it when it sends next, and one that only waits, never.
     pub left: usize,
+    /// Reason why the kernel lists none: some may be open.
+    pub unlisted: Option<String>,
 }
 
 /// Resets those that pass unencrypted what the rules refuse. Redirected ones, and those between a sidecar and its function, go on.
 pub(super) fn reset(plan: &Plan) -> Earlier {
-    let Ok(all) = Connection::all() else {
-        return Earlier::default();
+    let all = match Connection::all() {
+        Ok(all) => all,
+        Err(error) => {
+            return Earlier {
+                unlisted: Some(error.to_string()),
+                ..Earlier::default()
+            };
+        }
     };
     let known: BTreeSet<_> = all
         .iter()
