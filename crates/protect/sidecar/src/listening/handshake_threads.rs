@@ -219,7 +219,7 @@ impl Answering {
             slot,
             under_way,
         };
-        // Where too many wait for that thread this one is closed: what is evicted meanwhile keeps its
+        // Too many wait for that thread: this one is closed. What is evicted meanwhile keeps its
         // descriptor until the thread sees it.
         if deferred.try_send(connection).is_ok() {
             // An error: that end was dropped, which is what is waited for.
