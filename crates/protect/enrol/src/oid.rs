@@ -4,10 +4,12 @@ use der::asn1::ObjectIdentifier;
 
 /// PasswordBasedMac (RFC 9810, section 5.1.3.1).
 pub(crate) const PASSWORD_BASED_MAC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.13");
-/// MACs that are not computed here: PBMAC1 (RFC 9810, section 5.1.3.1), by a key of Diffie-Hellman
-/// (5.1.3.2), by one that was encapsulated (5.1.3.4).
-pub(crate) const OTHER_MACS: [ObjectIdentifier; 3] = [
-    ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.14"),
+/// PBMAC1 and its key derivation (RFC 9481, sections 6.1.2 and 4.4).
+pub(crate) const PBMAC1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.14");
+pub(crate) const PBKDF2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.12");
+/// MACs that are not computed here: by a key of Diffie-Hellman (RFC 9810, section 5.1.3.2), by one
+/// that was encapsulated (5.1.3.4).
+pub(crate) const OTHER_MACS: [ObjectIdentifier; 2] = [
     ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.30"),
     ObjectIdentifier::new_unwrap("1.2.840.113533.7.66.16"),
 ];

@@ -1,10 +1,12 @@
 //! Protection of a message: a MAC keyed by a secret, or a signature (RFC 9810, section 5.1.3).
 
+use std::num::NonZeroU32;
 use std::time::SystemTime;
 
 use aws_lc_rs::digest::{self, digest};
-use aws_lc_rs::hmac;
+use aws_lc_rs::{hmac, pbkdf2};
 use bartizan_pki::{Certificate, PrivateKey, Profile, Signed, signed_by};
+use der::Tag;
 use der::asn1::{AnyRef, ObjectIdentifier};
 use zeroize::Zeroizing;
 
@@ -16,6 +18,8 @@ use crate::oid;
 /// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is
 /// an attack on our processor.
 const ROUNDS: std::ops::RangeInclusive<i64> = 100..=50_000;
+/// Octets of a key by PBKDF2. Shorter ones are easier to guess than the secret.
+const KEY: std::ops::RangeInclusive<i64> = 16..=64;
 /// Rounds of our own messages. Secrets have 160 bits: rounds add nothing to them.
 const OWN_ROUNDS: i64 = 1000;
 /// Longest salt.
@@ -30,13 +34,23 @@ pub(crate) fn nonce() -> Result<Vec<u8>, Error> {
     Ok(octets)
 }
 
-/// A password-based MAC with its parameters.
+/// A password-based MAC with its parameters: PasswordBasedMac or PBMAC1 (RFC 9481, section 6.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PasswordMac {
     salt: Vec<u8>,
-    hash: ObjectIdentifier,
+    derivation: Derivation,
     rounds: i64,
     mac: ObjectIdentifier,
+}
+
+/// The way from the secret to the MAC's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Derivation {
+    /// PasswordBasedMac: a hash of secret and salt, hashed again and again.
+    Hash(ObjectIdentifier),
+    /// PBMAC1: PBKDF2 with this HMAC (RFC 8018, section 5.2), and the length of the key if it is
+    /// given.
+    Pbkdf2(ObjectIdentifier, Option<i64>),
 }
 
 /// Reason why a MAC cannot be computed or is not right.
@@ -53,10 +67,21 @@ impl PasswordMac {
     pub(crate) fn fresh() -> Result<Self, Error> {
         Ok(Self {
             salt: nonce()?,
-            hash: oid::SHA256,
+            derivation: Derivation::Hash(oid::SHA256),
             rounds: OWN_ROUNDS,
             mac: oid::HMAC_SHA256,
         })
+    }
+
+    /// PBMAC1 as Siemens' CmpRaComponent has it by default.
+    #[cfg(test)]
+    pub(crate) fn pbmac1() -> Self {
+        Self {
+            salt: nonce().unwrap(),
+            derivation: Derivation::Pbkdf2(oid::HMAC_SHA256, Some(32)),
+            rounds: 10_000,
+            mac: oid::HMAC_SHA256,
+        }
     }
 
     /// The same hash and MAC with a fresh salt: what the other end can do, it shows.
@@ -67,17 +92,53 @@ impl PasswordMac {
         })
     }
 
-    pub(crate) fn read(parameters: Option<AnyRef<'_>>) -> Result<Self, Error> {
+    /// Reads a protection by a secret. None if the algorithm is of another kind.
+    pub(crate) fn read(algorithm: ObjectIdentifier, parameters: Option<AnyRef<'_>>) -> Result<Option<Self>, Error> {
+        if ![oid::PASSWORD_BASED_MAC, oid::PBMAC1].contains(&algorithm) {
+            return Ok(None);
+        }
         let place = "parameters of the MAC";
         let parameters = parameters.ok_or_else(|| Error::malformed(place, "they are missing"))?;
         let mut fields = Fields::within(place, parameters)?;
+        if algorithm == oid::PBMAC1 {
+            return Self::read_pbmac1(place, fields).map(Some);
+        }
         let salt = encoding::octets(place, fields.next("salt")?)?.to_vec();
         let (hash, _) = encoding::algorithm(place, fields.next("hash")?)?;
         let rounds = encoding::integer(place, fields.next("number of rounds")?)?;
         let (mac, _) = encoding::algorithm(place, fields.next("MAC")?)?;
+        Ok(Some(Self {
+            salt,
+            derivation: Derivation::Hash(hash),
+            rounds,
+            mac,
+        }))
+    }
+
+    /// PBMAC1-params (RFC 8018, appendix A.5).
+    fn read_pbmac1(place: &'static str, mut fields: Fields<'_>) -> Result<Self, Error> {
+        let (function, parameters) = encoding::algorithm(place, fields.next("key derivation")?)?;
+        let (mac, _) = encoding::algorithm(place, fields.next("MAC")?)?;
+        if function != oid::PBKDF2 {
+            return Err(Error::malformed(
+                place,
+                format!("key derivation {function}; PBKDF2 is accepted"),
+            ));
+        }
+        let parameters = parameters.ok_or_else(|| Error::malformed(place, "PBKDF2 without parameters"))?;
+        let mut fields = Fields::within(place, parameters)?;
+        let salt = encoding::octets(place, fields.next("salt")?)?.to_vec();
+        let rounds = encoding::integer(place, fields.next("number of rounds")?)?;
+        let length = fields.next_if(Tag::Integer)?;
+        let length = length.map(|length| encoding::integer(place, length)).transpose()?;
+        let prf = match fields.next_if(Tag::Sequence)? {
+            Some(prf) => encoding::algorithm(place, prf)?.0,
+            // DEFAULT of RFC 8018, which is refused with its name.
+            None => oid::HMAC_SHA1,
+        };
         Ok(Self {
             salt,
-            hash,
+            derivation: Derivation::Pbkdf2(prf, length),
             rounds,
             mac,
         })
@@ -85,35 +146,41 @@ impl PasswordMac {
 
     /// The AlgorithmIdentifier, DER.
     pub(crate) fn identifier(&self) -> Result<Vec<u8>, Error> {
-        let parameters = encoding::sequence(&[
-            &encoding::octet_string(&self.salt)?,
-            &encoding::algorithm_identifier(self.hash, None)?,
-            &encoding::number(self.rounds)?,
-            &encoding::algorithm_identifier(self.mac, None)?,
-        ])?;
-        encoding::algorithm_identifier(oid::PASSWORD_BASED_MAC, Some(&parameters))
+        let salt = encoding::octet_string(&self.salt)?;
+        let rounds = encoding::number(self.rounds)?;
+        match &self.derivation {
+            Derivation::Hash(hash) => {
+                let hash = encoding::algorithm_identifier(*hash, None)?;
+                let mac = encoding::algorithm_identifier(self.mac, None)?;
+                let parameters = encoding::sequence(&[&salt, &hash, &rounds, &mac])?;
+                encoding::algorithm_identifier(oid::PASSWORD_BASED_MAC, Some(&parameters))
+            }
+            Derivation::Pbkdf2(prf, length) => {
+                // HMAC has parameters of NULL there (RFC 8018, appendix B.1.2).
+                let null = encoding::element(Tag::Null, &[])?;
+                let length = length.map(encoding::number).transpose()?.unwrap_or_default();
+                let prf = encoding::algorithm_identifier(*prf, Some(&null))?;
+                let parameters = encoding::sequence(&[&salt, &rounds, &length, &prf])?;
+                let derivation = encoding::algorithm_identifier(oid::PBKDF2, Some(&parameters))?;
+                let mac = encoding::algorithm_identifier(self.mac, Some(&null))?;
+                let parameters = encoding::sequence(&[&derivation, &mac])?;
+                encoding::algorithm_identifier(oid::PBMAC1, Some(&parameters))
+            }
+        }
     }
 
     fn key(&self, secret: &str) -> Result<hmac::Key, Mismatch> {
         let refuse = |what: String| Err(Mismatch::Algorithm(what));
-        let hash = match self.hash {
-            oid::SHA256 => &digest::SHA256,
-            oid::SHA384 => &digest::SHA384,
-            oid::SHA512 => &digest::SHA512,
-            other => {
-                return refuse(format!(
-                    "hash {other} of the MAC's key; SHA-256, 384 and 512 are accepted"
-                ));
-            }
-        };
+        let is_pbmac1 = matches!(self.derivation, Derivation::Pbkdf2(..));
         let mac = match self.mac {
-            oid::HMAC_SHA1 | oid::HMAC_SHA1_PKIX => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            oid::HMAC_SHA1 | oid::HMAC_SHA1_PKIX if !is_pbmac1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
             oid::HMAC_SHA256 => hmac::HMAC_SHA256,
             oid::HMAC_SHA384 => hmac::HMAC_SHA384,
             oid::HMAC_SHA512 => hmac::HMAC_SHA512,
             other => {
+                let sha1 = if is_pbmac1 { "" } else { "SHA-1, " };
                 return refuse(format!(
-                    "MAC {other}; HMAC with SHA-1, SHA-256, 384 and 512 are accepted"
+                    "MAC {other}; HMAC with {sha1}SHA-256, 384 and 512 are accepted"
                 ));
             }
         };
@@ -128,13 +195,53 @@ impl PasswordMac {
         if self.salt.len() > SALT {
             return refuse(format!("a salt of {} octets", self.salt.len()));
         }
-        let first = Zeroizing::new([secret.as_bytes(), self.salt.as_slice()].concat());
-        let mut key = Zeroizing::new(digest(hash, &first).as_ref().to_vec());
-        for _ in 1..self.rounds {
-            let next = digest(hash, &key);
-            key.copy_from_slice(next.as_ref());
+        match &self.derivation {
+            Derivation::Hash(hash) => {
+                let hash = match *hash {
+                    oid::SHA256 => &digest::SHA256,
+                    oid::SHA384 => &digest::SHA384,
+                    oid::SHA512 => &digest::SHA512,
+                    other => {
+                        return refuse(format!(
+                            "hash {other} of the MAC's key; SHA-256, 384 and 512 are accepted"
+                        ));
+                    }
+                };
+                let first = Zeroizing::new([secret.as_bytes(), self.salt.as_slice()].concat());
+                let mut key = Zeroizing::new(digest(hash, &first).as_ref().to_vec());
+                for _ in 1..self.rounds {
+                    let next = digest(hash, &key);
+                    key.copy_from_slice(next.as_ref());
+                }
+                Ok(hmac::Key::new(mac, &key))
+            }
+            Derivation::Pbkdf2(prf, length) => {
+                let algorithm = match *prf {
+                    oid::HMAC_SHA256 => pbkdf2::PBKDF2_HMAC_SHA256,
+                    oid::HMAC_SHA384 => pbkdf2::PBKDF2_HMAC_SHA384,
+                    oid::HMAC_SHA512 => pbkdf2::PBKDF2_HMAC_SHA512,
+                    other => {
+                        return refuse(format!(
+                            "PBKDF2 with {other}; HMAC with SHA-256, 384 and 512 are accepted"
+                        ));
+                    }
+                };
+                let own = i64::try_from(mac.digest_algorithm().output_len()).unwrap_or_default();
+                let length = length.unwrap_or(own);
+                let octets = usize::try_from(length).ok().filter(|_| KEY.contains(&length));
+                let rounds = u32::try_from(self.rounds).ok().and_then(NonZeroU32::new);
+                let (Some(octets), Some(rounds)) = (octets, rounds) else {
+                    return refuse(format!(
+                        "a key of {length} octets; from {} to {} are accepted",
+                        KEY.start(),
+                        KEY.end()
+                    ));
+                };
+                let mut key = Zeroizing::new(vec![0; octets]);
+                pbkdf2::derive(algorithm, rounds, &self.salt, secret.as_bytes(), &mut key);
+                Ok(hmac::Key::new(mac, &key))
+            }
         }
-        Ok(hmac::Key::new(mac, &key))
     }
 
     pub(crate) fn compute(&self, secret: &str, message: &[u8]) -> Result<Vec<u8>, Mismatch> {
@@ -287,6 +394,8 @@ impl Trust {
 
 #[cfg(test)]
 mod tests {
+    use der::Decode as _;
+
     use super::*;
 
     #[test]
@@ -306,7 +415,7 @@ mod tests {
                 ..mac.clone()
             },
             PasswordMac {
-                hash: oid::HMAC_SHA1,
+                derivation: Derivation::Hash(oid::HMAC_SHA1),
                 ..mac.clone()
             },
             PasswordMac {
@@ -330,7 +439,7 @@ mod tests {
     fn the_key_is_hashed_as_often_as_there_are_rounds() {
         let mac = PasswordMac {
             salt: b"salt".to_vec(),
-            hash: oid::SHA256,
+            derivation: Derivation::Hash(oid::SHA256),
             rounds: 100,
             mac: oid::HMAC_SHA256,
         };
@@ -340,5 +449,71 @@ mod tests {
         }
         let expected = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), b"text");
         assert_eq!(mac.compute("pass", b"text").unwrap(), expected.as_ref());
+    }
+
+    /// PBMAC1-params with a key of 64 octets and no NULL of the MAC: lengths and NULLs differ between
+    /// implementations.
+    #[test]
+    fn pbmac1_is_read_computed_and_answered_with() {
+        let wanted = PasswordMac {
+            salt: b"saltsalt".to_vec(),
+            derivation: Derivation::Pbkdf2(oid::HMAC_SHA256, Some(20)),
+            rounds: 10_000,
+            mac: oid::HMAC_SHA512,
+        };
+        let read = |der: &[u8]| {
+            let (algorithm, parameters) = encoding::algorithm("", AnyRef::from_der(der).unwrap()).unwrap();
+            PasswordMac::read(algorithm, parameters).unwrap().unwrap()
+        };
+        assert_eq!(read(&wanted.identifier().unwrap()), wanted);
+        let mut key = [0; 20];
+        let rounds = NonZeroU32::new(10_000).unwrap();
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, b"saltsalt", b"pass", &mut key);
+        let expected = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA512, &key), b"text");
+        assert_eq!(wanted.compute("pass", b"text").unwrap(), expected.as_ref());
+
+        let answer = read(&wanted.answering().unwrap().identifier().unwrap());
+        assert_ne!(answer.salt, wanted.salt);
+        let salt = wanted.salt.clone();
+        assert_eq!(PasswordMac { salt, ..answer }, wanted);
+        // Without a length the key is as long as the MAC (RFC 8018, appendix A.2).
+        let derivation = Derivation::Pbkdf2(oid::HMAC_SHA256, None);
+        let without = PasswordMac {
+            derivation,
+            ..wanted.clone()
+        };
+        assert_eq!(read(&without.identifier().unwrap()), without);
+        let derivation = Derivation::Pbkdf2(oid::HMAC_SHA256, Some(64));
+        let with = PasswordMac {
+            derivation,
+            ..wanted.clone()
+        };
+        assert_eq!(without.compute("pass", b"text"), with.compute("pass", b"text"));
+
+        let of = |derivation| PasswordMac {
+            derivation,
+            ..wanted.clone()
+        };
+        for wrong in [
+            of(Derivation::Pbkdf2(oid::HMAC_SHA1, Some(20))),
+            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(8))),
+            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(1 << 30))),
+            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(-1))),
+            PasswordMac {
+                mac: oid::HMAC_SHA1,
+                ..wanted.clone()
+            },
+            PasswordMac {
+                rounds: 50_001,
+                ..wanted.clone()
+            },
+            PasswordMac {
+                rounds: 0,
+                ..wanted.clone()
+            },
+        ] {
+            let refused = wrong.compute("pass", b"text");
+            assert!(matches!(refused, Err(Mismatch::Algorithm(_))), "{wrong:?}");
+        }
     }
 }

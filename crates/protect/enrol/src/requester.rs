@@ -9,7 +9,7 @@ use crate::body::{self, CertificateAnswer, Confirmation, kind};
 use crate::header::{self, Header};
 use crate::message::{Draft, Message};
 use crate::protection::{self, Identity, PasswordMac, Trust};
-use crate::{Error, oid, request};
+use crate::{Error, request};
 
 /// Credential by which the requester proves who it is, and knows the authority.
 #[derive(Debug)]
@@ -200,8 +200,7 @@ impl Requester {
                 else {
                     return refuse("it is not protected".to_owned());
                 };
-                if algorithm == oid::PASSWORD_BASED_MAC {
-                    let mac = PasswordMac::read(parameters)?;
+                if let Some(mac) = PasswordMac::read(algorithm, parameters)? {
                     return match mac.verify(secret, &message.protected, value) {
                         Ok(()) => Ok(()),
                         Err(mismatch) => refuse(format!("its MAC is not by the secret ({mismatch:?})")),

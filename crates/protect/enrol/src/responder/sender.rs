@@ -56,16 +56,16 @@ impl Sender {
                 "the message is not protected".to_owned(),
             ));
         };
-        if algorithm == oid::PASSWORD_BASED_MAC {
-            let mac = PasswordMac::read(parameters).map_err(Refusal::unreadable)?;
+        if let Some(mac) = PasswordMac::read(algorithm, parameters).map_err(Refusal::unreadable)? {
             return Self::invited(authority, message, mac, value, now);
         }
         if oid::OTHER_MACS.contains(&algorithm) {
             return Err(Refusal(
                 Failure::BadAlgorithm,
                 format!(
-                    "protection by {algorithm}; of MACs PasswordBasedMac ({}) is accepted",
-                    oid::PASSWORD_BASED_MAC
+                    "protection by {algorithm}; of MACs PasswordBasedMac ({}) and PBMAC1 ({}) are accepted",
+                    oid::PASSWORD_BASED_MAC,
+                    oid::PBMAC1
                 ),
             ));
         }

@@ -241,7 +241,34 @@ fn a_mac_of_another_kind_is_refused_by_its_name() {
     let answer = stage.answer(&draft.protect(|_| Ok(vec![0; 32])).unwrap());
     let (failure, why) = answer.event.refused.unwrap();
     assert_eq!(failure, Failure::BadAlgorithm);
-    assert!(why.contains("1.2.840.113549.1.5.14"), "{why}");
+    assert!(why.contains("1.2.840.113533.7.66.30"), "{why}");
+}
+
+#[test]
+fn request_protected_by_pbmac1_is_answered_with_pbmac1() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (mut requester, first) = begin(&invitation, fresh());
+    let message = Message::read(&first).unwrap();
+    let draft = |kind, body| Draft {
+        header: message.header.clone(),
+        kind,
+        body,
+        certificates: Vec::new(),
+    };
+    let mac = crate::protection::PasswordMac::pbmac1();
+    let protect = |secret: &str| {
+        let draft = draft(message.kind, message.body.clone());
+        protection::authenticate(draft, &mac, invitation.reference(), secret).unwrap()
+    };
+    let refused = stage.answer(&protect("another secret")).event.refused;
+    assert_eq!(refused.map(|(failure, _)| failure), Some(Failure::BadMessageCheck));
+    let answer = stage.answer(&protect(invitation.secret().unwrap())).der;
+    let protected = Message::read(&answer).unwrap().header.protection.unwrap();
+    // The same but for the salt.
+    assert_eq!(protected.len(), mac.identifier().unwrap().len());
+    assert_ne!(protected, mac.identifier().unwrap());
+    assert!(matches!(requester.receive(&answer, now()), Ok(Next::Store { .. })));
 }
 
 #[test]
