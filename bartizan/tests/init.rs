@@ -6,7 +6,13 @@ use std::process::{Command, Output, Stdio};
 
 use bartizan_deployment::{Deployment, Protection};
 
-const KINDS: [&str; 4] = ["free5gc", "open5gs", "e2", "fronthaul"];
+const KINDS: [&[&str]; 5] = [
+    &["free5gc"],
+    &["open5gs"],
+    &["e2"],
+    &["e2", "--engine", "bartizan"],
+    &["fronthaul"],
+];
 
 fn bartizan(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
@@ -49,7 +55,8 @@ fn parsed(file: &Path) -> Deployment {
 fn each_kind_s_commands_make_every_file_that_check_asks_for_on_every_node() {
     for kind in KINDS {
         let place = tempfile::tempdir().unwrap();
-        let output = bartizan(place.path(), &["init", kind]);
+        let output = bartizan(place.path(), &[&["init"], kind].concat());
+        let kind = kind.join(" ");
         assert_eq!(output.status.code(), Some(0), "{kind}: {}", text(&output.stderr));
         assert_eq!(
             text(&output.stderr),
@@ -113,6 +120,26 @@ fn each_kind_protects_by_what_its_interface_takes() {
             };
             assert!(deployment.nodes().all(redirects), "{kind}");
         }
+    }
+}
+
+#[test]
+fn engine_of_e2_is_written_to_both_nodes_with_ml_dsa_certificates() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bartizan(place.path(), &["init", "e2", "--engine", "bartizan"]);
+    let commands = text(&output.stdout);
+    assert!(
+        commands.contains("ca init --dir ipsec-ca --algorithm ml-dsa-65"),
+        "{commands}"
+    );
+    let deployment = parsed(&place.path().join("core.yaml"));
+    let of_ours = |node: &bartizan_deployment::Node| {
+        node.ipsec.as_ref().map(|ipsec| ipsec.engine) == Some(bartizan_deployment::IkeEngine::Bartizan)
+    };
+    assert!(deployment.nodes().all(of_ours));
+    for wrong in [["open5gs", "--engine", "bartizan"], ["e2", "--engine", "charon"]] {
+        let refused = bartizan(place.path(), &[&["init"], &wrong[..]].concat());
+        assert_eq!(refused.status.code(), Some(64), "{}", text(&refused.stderr));
     }
 }
 
@@ -206,9 +233,10 @@ fn a_hyphen_prints_the_file_and_writes_nothing() {
 fn the_schema_that_the_first_line_names_is_next_to_the_file_and_accepts_it() {
     let place = tempfile::tempdir().unwrap();
     for kind in KINDS {
+        let kind = kind[0];
         let file = format!("{kind}.yaml");
         assert!(
-            bartizan(place.path(), &["init", kind, "--file", &file])
+            bartizan(place.path(), &["init", kind, "--force", "--file", &file])
                 .status
                 .success()
         );

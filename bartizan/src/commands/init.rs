@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use bartizan_deployment::Deployment;
+use bartizan_deployment::{Deployment, IkeEngine};
 
 use crate::commands::schema;
 use crate::output::{errln, print};
@@ -21,6 +21,7 @@ use crate::{Failure, Outcome};
 #[command(after_help = "Examples:\n  \
     bartizan init open5gs                       write core.yaml, print the commands\n  \
     bartizan init e2 --file ran.yaml | sh       make the certificates as well\n  \
+    bartizan init e2 --engine bartizan          by Bartizan's own IKE engine\n  \
     bartizan init fronthaul --file -            print the file, write nothing")]
 pub(crate) struct Args {
     /// Kind of network.
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// The file to write; `-` prints it instead, without the commands.
     #[arg(long, value_name = "FILE", default_value = "core.yaml")]
     file: PathBuf,
+    /// IKE engine of the nodes, for `e2`: strongswan (the default), or bartizan, which needs no strongSwan and has ML-DSA.
+    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    engine: Option<IkeEngine>,
     /// Replace the file if it is there.
     #[arg(long)]
     force: bool,
@@ -62,8 +66,22 @@ impl Kind {
     }
 }
 
+/// The engine of this name.
+fn engine(text: &str) -> Result<IkeEngine, String> {
+    let mut known = [IkeEngine::Strongswan, IkeEngine::Bartizan].into_iter();
+    let found = known.find(|engine| engine.name() == text);
+    found.ok_or_else(|| "one of strongswan, bartizan".to_owned())
+}
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let text = args.kind.template();
+    if args.engine.is_some() && args.kind != Kind::E2 {
+        return Err(Failure::usage("--engine is of links by IPsec").hint("bartizan init e2 --engine bartizan"));
+    }
+    let text = match args.engine {
+        Some(IkeEngine::Bartizan) => args.kind.template().replace("# engine: bartizan", "engine: bartizan"),
+        _ => args.kind.template().to_owned(),
+    };
+    let text = text.as_str();
     if args.file == Path::new("-") {
         print(text)?;
         return Ok(Outcome::Clean);

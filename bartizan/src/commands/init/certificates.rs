@@ -4,19 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use bartizan_deployment::{Deployment, Node, Protection};
+use bartizan_deployment::{Deployment, IkeEngine, Node, Protection};
 
-/// An authority for each kind of certificate: a chain for IPsec is classical throughout, since no released strongSwan verifies ML-DSA.
+/// An authority for each kind of certificate. A chain for strongSwan is classical throughout, since no release verifies ML-DSA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Authority {
     Tls,
+    /// With strongSwan at a node.
     Ipsec,
+    /// With Bartizan's engine at every node.
+    OwnEngine,
 }
 
 /// Commands for a shell that make an authority and a certificate for each node of the file, then check each node's files. What to run on each
 /// node stands behind them as comments.
 pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
     let mut issued: BTreeMap<Authority, Vec<String>> = BTreeMap::new();
+    let mut of_ipsec = deployment.nodes().filter_map(|node| node.ipsec.as_ref());
+    let by_ipsec = match of_ipsec.all(|ipsec| ipsec.engine == IkeEngine::Bartizan) {
+        true => Authority::OwnEngine,
+        false => Authority::Ipsec,
+    };
     for node in deployment.nodes() {
         if let Some(files) = &node.files {
             let commands = files.certificates.iter();
@@ -27,9 +35,9 @@ pub(super) fn commands(deployment: &Deployment, file: &Path) -> String {
         }
         if let Some(ipsec) = &node.ipsec {
             issued
-                .entry(Authority::Ipsec)
+                .entry(by_ipsec)
                 .or_default()
-                .push(issue(Authority::Ipsec, node, &ipsec.certificate));
+                .push(issue(by_ipsec, node, &ipsec.certificate));
         }
     }
     let mut text = String::from(
@@ -66,16 +74,21 @@ impl Authority {
         match self {
             Self::Tls => ("ca", "ml-dsa-65"),
             Self::Ipsec => ("ipsec-ca", "ecdsa-p384"),
+            Self::OwnEngine => ("ipsec-ca", "ml-dsa-65"),
         }
     }
 }
 
 /// `ca issue` writes NAME.crt.pem, NAME.key.pem, ca.crt.pem and ca.crl.pem into one folder: where the file expects them.
 fn issue(authority: Authority, node: &Node, certificate: &Path) -> String {
-    let (directory, _) = authority.made();
+    let (directory, algorithm) = authority.made();
     let mut command = format!("bartizan ca issue --dir {directory}");
-    if authority == Authority::Ipsec {
+    if authority != Authority::Tls {
         command.push_str(" --profile ipsec");
+    }
+    if authority == Authority::OwnEngine {
+        // Asked for by name: an operator of strongSwan has no use for such a certificate.
+        let _ = write!(command, " --key-algorithm {algorithm}");
     }
     let _ = write!(command, " --name {}", node.name);
     for name in node.identity.dns() {
