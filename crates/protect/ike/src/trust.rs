@@ -16,6 +16,9 @@ use crate::credential::{Identity, identifier};
 /// id-kp-ipsecIKE, 1.3.6.1.5.5.7.3.17 (RFC 4945, section 5.1.3.12), as the value of an OBJECT IDENTIFIER.
 const IPSEC_IKE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x11];
 
+/// Refusal of a signature that does not fit the signed octets.
+pub(crate) const WRONG_SIGNATURE: &str = "its signature is wrong";
+
 /// Identity that a peer claims, and the signature that is to prove it.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
@@ -134,7 +137,7 @@ impl Anchors {
         let verified = |algorithm: &&dyn SignatureVerificationAlgorithm| {
             own.verify_signature(*algorithm, claim.octets, claim.signature).is_ok()
         };
-        candidates.any(verified).then_some(()).ok_or("its signature is wrong")
+        candidates.any(verified).then_some(()).ok_or(WRONG_SIGNATURE)
     }
 
     /// Judges certificates at a time: they lead to an authority, are not revoked and are of the

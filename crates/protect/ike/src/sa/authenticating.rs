@@ -13,7 +13,7 @@ use crate::credential::Identity;
 use crate::error::Failure;
 use crate::event::{Event, Requester};
 use crate::proposal::{self, ESP};
-use crate::trust::Claim;
+use crate::trust::{Claim, WRONG_SIGNATURE};
 
 /// X.509 Certificate - Signature (RFC 7296, section 3.6).
 const X509: u8 = 4;
@@ -254,6 +254,11 @@ impl IkeSa {
     /// other's nonce, its identity, and the exchanges in between (RFC 7296, section 2.15; RFC 9242,
     /// section 3.3.2).
     fn octets(&self, by: usize, kind: u8, data: &[u8]) -> Option<Vec<u8>> {
+        self.octets_in([0, 1], by, kind, data)
+    }
+
+    /// The same, with the exchanges in between in the given order of ends.
+    fn octets_in(&self, order: [usize; 2], by: usize, kind: u8, data: &[u8]) -> Option<Vec<u8>> {
         let security = self.security.as_ref()?;
         let (keys, nonces) = (&security.keys, &security.nonces);
         let mut octets = Vec::new();
@@ -264,10 +269,10 @@ impl IkeSa {
         octets.extend(&self.transcript.init[by]);
         octets.extend(if by == 0 { &nonces.responder } else { &nonces.initiator });
         octets.extend(&keys.prf.prf(&keys.prove[by], &[&[kind, 0, 0, 0], data])[..]);
-        let [initiator, responder] = &self.transcript.intermediate;
-        if !initiator.is_empty() {
-            octets.extend(initiator);
-            octets.extend(responder);
+        let [one, other] = order.map(|end| &self.transcript.intermediate[end]);
+        if !one.is_empty() {
+            octets.extend(one);
+            octets.extend(other);
             // IKE_AUTH comes behind IKE_SA_INIT and these.
             let message_id = self.transcript.exchanges + 1;
             octets.extend(message_id.to_be_bytes());
@@ -308,9 +313,23 @@ impl IkeSa {
             octets: &octets,
             signature,
         };
-        self.config.trust.verify(claim).map_err(Failure::Authentication)
+        let verified = self.config.trust.verify(claim);
+        // Found out for the log alone: a proof in this order is refused all the same.
+        let octets = match verified {
+            Err(WRONG_SIGNATURE) if self.transcript.exchanges > 0 => self.octets_in([1, 0], by, kind, data),
+            _ => None,
+        };
+        let is_swapped = octets.is_some_and(|octets| {
+            let octets = &octets;
+            self.config.trust.verify(Claim { octets, ..claim }).is_ok()
+        });
+        verified.map_err(|why| Failure::Authentication(if is_swapped { SWAPPED } else { why }))
     }
 }
+
+/// The responder's IntAuth before the initiator's.
+const SWAPPED: &str = "its signature has the IKE_INTERMEDIATE exchanges in the wrong order (RFC 9242, section 3.3.2), \
+                       as that of Libreswan 5.4";
 
 /// AlgorithmIdentifier and signature (RFC 7427, section 3).
 fn parts(proof: &[u8]) -> Option<(&[u8], &[u8])> {

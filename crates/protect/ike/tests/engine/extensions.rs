@@ -1,7 +1,9 @@
 //! IKE_SAs without a CHILD_SA (RFC 6023), and proofs of the whole of IKE_SA_INIT
 //! (draft-ietf-ipsecme-ikev2-downgrade-prevention).
 
-use bartizan_ike::{Failure, IkeSa};
+use std::sync::Arc;
+
+use bartizan_ike::{Claim, Failure, Identity, IkeSa, Trust};
 use bartizan_wire::ike::{Body, ExchangeType, Header, Message, NotifyType, Payload, PayloadType};
 
 use crate::link::{Algorithm, DELAY, HYBRID, Link};
@@ -168,4 +170,46 @@ fn unknown(payloads: &mut Vec<Payload<'_>>, critical: bool) {
         critical,
         body: Body::Other(&[]),
     });
+}
+
+/// Trust of an end that has both values of IntAuth, 48 octets each with SHA-384, the other way
+/// round: its view of a right proof is this end's view of one by Libreswan 5.4.
+struct Swapping(Arc<dyn Trust>);
+
+impl Trust for Swapping {
+    fn authorities(&self) -> Vec<[u8; 20]> {
+        self.0.authorities()
+    }
+
+    fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {
+        let mut octets = claim.octets.to_vec();
+        let begin = octets.len() - 4 - 2 * 48;
+        octets[begin..begin + 2 * 48].rotate_left(48);
+        let octets = &octets;
+        self.0.verify(Claim { octets, ..claim })
+    }
+
+    fn certify(&self, identity: &Identity, certificates: &[Vec<u8>]) -> Result<(), &'static str> {
+        self.0.certify(identity, certificates)
+    }
+}
+
+#[test]
+fn proof_over_the_intermediate_exchanges_in_the_wrong_order_is_refused_by_that_name() {
+    let run = |proposal: &[&str]| {
+        let [mut one, other] = both(Algorithm::EcdsaP256, &[proposal]);
+        one.trust = Arc::new(Swapping(one.trust));
+        let mut link = Link::new(one, other, 7);
+        link.run_well(SOON);
+        let closed = link.closed(0).expect("refused").to_string();
+        assert!(!link.initiator.is_established());
+        closed
+    };
+    assert!(
+        run(HYBRID).contains("IKE_INTERMEDIATE exchanges in the wrong order (RFC 9242"),
+        "{}",
+        run(HYBRID)
+    );
+    // Without such exchanges it is any other wrong signature.
+    assert!(run(&["x25519"]).ends_with("its signature is wrong"));
 }
