@@ -48,6 +48,23 @@ fn up(stage: &Stage) -> [Process; 2] {
     both
 }
 
+/// Waits for the authentication method that `status` of a node reports of its peer.
+fn is_authenticated(stage: &Stage, node: &str, method: &str) {
+    eventually("the method is reported", || {
+        let report = stage.stands(node);
+        (report["links"][0]["authentication"]["peer"] == method).then_some(())
+    });
+    let text = stage
+        .bartizan("status", node, &[])
+        .run(PATIENCE)
+        .expect("status")
+        .text();
+    assert!(
+        text.contains(&format!("authenticated by {method} here, by {method} of the peer")),
+        "{text}"
+    );
+}
+
 /// Waits for one IKE_SA, also where both ends have begun, and one SA of each CHILD_SA.
 fn is_up_once(stage: &Stage) {
     for node in ["cu", "ric"] {
@@ -255,6 +272,7 @@ fn two_engines_of_ours_carry_sctp_of_e2_and_n2_through_rekeys_from_both_ends() {
                 let rekeys = ike_sas(&stage, "cu").into_iter().filter(|sa| sa.cause == Cause::Rekey);
                 (rekeys.count() == 2).then_some(())
             });
+            is_authenticated(&stage, "cu", "ML_DSA_65");
         }
         assert_eq!(stage.json("down", "cu", &[]).0, 0);
         for process in both {
@@ -388,6 +406,7 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
             let proven = sas[0].authentication.clone().expect("it was seen");
             assert_eq!(proven.peer.as_deref(), Some(words), "{engines:?} {node}");
             assert_eq!(proven.forgery, Forgery::PossibleLater);
+            is_authenticated(&stage, node, words);
         }
         assert_eq!(stage.json("down", "cu", &[]).0, 0);
         eventually("the other end has none either", || {

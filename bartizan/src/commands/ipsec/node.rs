@@ -8,6 +8,7 @@ use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::{self, Link, Lock};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::lint::{self, Remark, Severity};
+use bartizan_ipsec::offload;
 use bartizan_ipsec::render::{Connection, Credentials, Flaw, Means, Weight, connections};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
@@ -115,7 +116,7 @@ impl IpsecHost {
     pub(super) fn client(&self) -> Result<Client, Failure> {
         Client::connect(&self.place.socket(), PATIENCE).map_err(|error| match (&self.place, &error) {
             (Place::Own(_), bartizan_ipsec::vici::Error::Absent { .. }) => {
-                Failure::new(format!("no charon of ours runs for {}", self.node))
+                Failure::new(format!("no IKE engine of ours runs for {}", self.node))
                     .hint(format!(
                         "`bartizan up FILE --node {}` starts one and keeps it",
                         self.node
@@ -132,7 +133,7 @@ impl IpsecHost {
             errln!("waiting for another bartizan command");
         });
         lock.map_err(Failure::new)?
-            .ok_or_else(|| Failure::new("another bartizan command has this charon and does not end"))
+            .ok_or_else(|| Failure::new("another bartizan command has this IKE engine and does not end"))
     }
 
     /// Credentials and connections rendered for it, with the policies of today; revocation lists
@@ -150,8 +151,9 @@ impl IpsecHost {
             .and_then(|credentials| credentials.with_ppks(&self.deployment, &self.node))
             .map_err(Failure::new)?;
         let today = day_of(SystemTime::now());
-        let connections = connections(&self.deployment, &self.node, &credentials, means, today)
+        let mut connections = connections(&self.deployment, &self.node, &credentials, means, today)
             .map_err(|error| Failure::new(&error).hint(error.hint()))?;
+        offload::only_where_possible(&mut connections);
         Ok((credentials, connections))
     }
 
@@ -197,7 +199,8 @@ impl IpsecHost {
             .flat_map(|(_, interface, link)| lint::link(interface, link, charon, today));
         let remarks = remarks
             .chain(lint::limits(&self.deployment, &self.node))
-            .chain(lint::interfaces(&self.deployment, &self.node));
+            .chain(lint::interfaces(&self.deployment, &self.node))
+            .chain(offload::remarks(&self.deployment, &self.node));
         let (refused, reported): (Vec<_>, Vec<_>) = remarks.partition(|remark| remark.severity == Severity::Refused);
         let Some((first, more)) = refused.split_first() else {
             return Ok(reported);

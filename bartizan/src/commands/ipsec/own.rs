@@ -26,8 +26,9 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instance>, Failure> {
     let kernel = match host.files.data_path {
         DataPath::Userspace => Kernel::Userspace,
-        DataPath::Kernel => Kernel::of_this_machine()
-            .map_err(|error| Failure::new(error).hint("a charon of our own needs root, iproute2 and util-linux"))?,
+        DataPath::Kernel => Kernel::of_this_machine().map_err(|error| {
+            Failure::new(error).hint("an IKE engine of our own needs root, iproute2 and util-linux")
+        })?,
     };
     let number = |peers: usize| u32::try_from(peers).unwrap_or(u32::MAX);
     let links = || host.deployment.ipsec_links(&host.node);
@@ -88,7 +89,8 @@ fn engine(wanted: IkeEngine, kernel: Kernel) -> Result<Engine, Failure> {
     match LabRoot::sid().ok().and_then(|root| root.present()) {
         Some(root) => Ok(Engine::LabRoot(root)),
         None => Err(Failure::new("no strongSwan is installed")
-            .hint("install charon-systemd of strongSwan 6.1.0 or later")
+            .hint("install charon-systemd of strongSwan 6.1.0 or later, as Debian sid has it")
+            .hint("or write `engine: bartizan` for the node: Bartizan's own engine needs no strongSwan")
             .hint("for a try-out: `bartizan lab root sid` unpacks one in a directory")),
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if !late.is_empty() {
         return Err(
             Failure::new(format!("{} was not rekeyed within {} s", late.join(", "), args.timeout))
-                .hint("the peer must accept one of the policy's key exchanges: charon's log says what it answered")
+                .hint("the peer must accept one of the policy's key exchanges: the log of the IKE engine says what it answered")
                 .hint("`bartizan status` says what stands"),
         );
     }

@@ -12,7 +12,7 @@ use bartizan_ipsec::judge;
 use bartizan_ipsec::lint::Remark;
 use bartizan_ipsec::watch::{Ended, Refused, Remembered};
 use bartizan_ipsec::{Charon, Kernel};
-use bartizan_ledger::Verdict;
+use bartizan_ledger::{Authentication, Verdict};
 use serde::Serialize;
 
 use super::guarding::Cleartext;
@@ -30,8 +30,8 @@ const IDENTITY: &str = "by classical signatures: released strongSwan has no othe
                         same; who has a quantum computer when an SA is set up could pass for the peer";
 
 /// The same of the engine of Bartizan, whose ledger says which it was of each IKE_SA.
-const IDENTITY_OF_OURS: &str =
-    "by the signatures of the policy, ML-DSA where both ends have such a certificate: the ledger says which";
+const IDENTITY_OF_OURS: &str = "by the signatures of the policy, ML-DSA where both ends have such a certificate: the ledger says which, and \
+     `status` while a watch runs";
 
 /// The links of a node.
 #[derive(Serialize)]
@@ -100,6 +100,8 @@ pub(super) struct Link {
     last_refusal: Option<Refused>,
     /// Last end of an SA of the link, other than by a rekey.
     last_end: Option<Ended>,
+    /// Authentication methods of both ends; known while a watch runs that saw the set-up.
+    authentication: Option<Authentication>,
     ike: Vec<Ike>,
     children: Vec<Child>,
 }
@@ -202,6 +204,7 @@ impl Report {
             link.no_answer_since_us = of_it.no_answer_since_us.filter(|_| link.loaded);
             link.last_refusal = of_it.last_refusal;
             link.last_end = of_it.last_end;
+            link.authentication = of_it.authentication.filter(|_| !link.ike.is_empty());
             self.well &= link.no_answer().is_none_or(|silent| silent < SILENT);
         }
     }
@@ -266,7 +269,7 @@ impl Report {
             };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{} (to {}): {state}", link.connection, link.peer);
-            link.trouble(&mut text);
+            link.remembered(&mut text);
             for child in &link.children {
                 if child.sas.is_empty() {
                     let _ = writeln!(text, "  {:<6} down", child.interface);
@@ -364,10 +367,16 @@ impl Link {
         self.no_answer_since_us.map(ago)
     }
 
-    fn trouble(&self, text: &mut String) {
+    /// Lines of what the watch remembers.
+    fn remembered(&self, text: &mut String) {
         // Writing to a string cannot fail.
         if let Some(silent) = self.no_answer() {
             let _ = writeln!(text, "  NO ANSWER from {} for {} s", self.peer, silent.as_secs());
+        }
+        if let Some(by) = &self.authentication {
+            let shown = |by: &Option<String>| by.clone().unwrap_or_else(|| "a method that was not seen".to_owned());
+            let (here, there) = (shown(&by.local), shown(&by.peer));
+            let _ = writeln!(text, "  authenticated by {here} here, by {there} of the peer");
         }
         if let Some(refused) = &self.last_refusal {
             let _ = writeln!(text, "  last refused: {}", of_refusal(refused));
@@ -453,6 +462,7 @@ impl From<LinkStatus> for Link {
             no_answer_since_us: None,
             last_refusal: None,
             last_end: None,
+            authentication: None,
             ike: ike.collect(),
             children: children.collect(),
         }

@@ -305,13 +305,20 @@ impl IpsecLink {
         let initiator = end::initiator(raw, between, &ends)?;
         let functions = nodes.map(|node| node.function.as_str());
         let extended_sequence_numbers = raw.esn.unwrap_or(true);
+        let replay_window = number("replay-window", raw.replay_window, 32, 0, MOST_REPLAY_WINDOW)?;
+        // Linux installs no such SA (`verify_replay`): the receiver finds the upper 32 bits by its window.
+        if replay_window == 0 && extended_sequence_numbers {
+            let cause = "`0` turns replay protection off, which sequence numbers of 64 bits need";
+            let hint = "add `esn: false`, or write a window of 1 or more";
+            return Err(Fault::new("replay-window", cause, hint));
+        }
         Ok(Self {
             mode,
             ends,
             initiator,
             selectors: selector::parse(raw.selectors.as_deref(), kind, between, functions)?,
             extended_sequence_numbers,
-            replay_window: number("replay-window", raw.replay_window, 32, 0, MOST_REPLAY_WINDOW)?,
+            replay_window,
             ike_dscp: number("ike-dscp", raw.ike_dscp, 0, 0, 63)?,
             copy_dscp,
             lifetimes: Lifetimes::parse(raw, extended_sequence_numbers)?,

@@ -280,6 +280,7 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ("mode: tunnel", "initiator: smf"),
     ("mode: tunnel", "ike-dscp: 64"),
     ("mode: tunnel", "replay-window: 5000"),
+    ("mode: tunnel", "replay-window: 0"),
     ("mode: tunnel", "mtu: 100"),
     ("mode: tunnel", "esn: sometimes"),
     ("mode: tunnel", "rekey-child: soon"),

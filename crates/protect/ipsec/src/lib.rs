@@ -11,6 +11,7 @@ mod instance;
 pub mod judge;
 pub mod lint;
 mod metrics;
+pub mod offload;
 pub mod proposal;
 pub mod render;
 mod reqid;

@@ -106,6 +106,9 @@ pub struct Connection {
     pub remote: Option<IpAddr>,
     /// Identity that the peer must prove.
     pub identity: String,
+    /// ESP offload to the network card with the local address. charon sets no SA up on a card that
+    /// cannot, so [`crate::offload`] is asked before.
+    pub offload: Offload,
     /// Settings of its IKE_SA.
     ike: Section,
     /// Settings of its CHILD_SAs, by name.
@@ -135,7 +138,13 @@ impl Connection {
     /// The message of `load-conn`.
     #[must_use]
     pub fn load(&self) -> Message {
-        let message = self.ike.clone().with_section("children", self.child.clone());
+        let children = match self.offload {
+            Offload::No => self.child.clone(),
+            asked => self.child.sections().fold(Section::new(), |all, (name, child)| {
+                all.with_section(name, child.clone().with("hw_offload", asked.name()))
+            }),
+        };
+        let message = self.ike.clone().with_section("children", children);
         Section::new().with_section(self.name.clone(), message)
     }
 
@@ -199,6 +208,7 @@ pub fn connections(
                     local,
                     remote,
                     identity: identity(peer),
+                    offload,
                     ike: of_ike(
                         [own, peer],
                         local,
@@ -216,7 +226,7 @@ pub fn connections(
         let connection = &mut connections[index];
         connection.at_once |= link.start == Start::AtOnce;
         connection.initiates |= link.start == Start::AtOnce && link.initiator.as_str() == node;
-        for (name, section) in child::children(node, interface, link, (means, offload), today) {
+        for (name, section) in child::children(node, interface, link, means, today) {
             let traffic = ["local_ts", "remote_ts"].map(|ts| section.list(ts).map(str::to_owned).collect());
             connection.children.push(Child {
                 name: name.clone(),

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use crate::Error;
-use crate::netlink::{Family, Request, attributes};
+use crate::netlink::{Family, Request, attributes, family};
 
 /// From linux/rtnetlink.h and linux/if_link.h.
 const GET_LINK: u16 = 18;
@@ -20,6 +20,16 @@ const MTU: u16 = 4;
 const HEADER: usize = 16;
 const NUMBER: usize = 4;
 const FLAGS: usize = 8;
+/// From linux/ethtool_netlink.h: the question for an interface's features, and the attributes of
+/// question and answer.
+const GET_FEATURES: u8 = 11;
+const FEATURES_OF: u16 = 1;
+const INTERFACE_NUMBER: u16 = 1;
+const ACTIVE: u16 = 4;
+const BITS: u16 = 3;
+const BIT_NAME: u16 = 2;
+/// Bytes of the header that generic netlink adds.
+const GENERIC: usize = 4;
 /// `IFNAMSIZ` without its terminator.
 const LONGEST_NAME: usize = 15;
 
@@ -124,6 +134,34 @@ impl Interface {
         asked.map(Some).map_err(|source| Error::io(action())(source))
     }
 
+    /// Returns true if a feature of `ethtool -k` is on, as `esp-hw-offload`. None if this kernel
+    /// does not say (before Linux 5.6).
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn has_feature(&self, name: &str) -> io::Result<Option<bool>> {
+        let Some(ethtool) = family("ethtool").map_err(|refused| refused.source)? else {
+            return Ok(None);
+        };
+        let number = self.number.to_ne_bytes();
+        let question = Request::generic(ethtool, GET_FEATURES, 1);
+        let question = question.nested(FEATURES_OF, |of| of.attribute(INTERFACE_NUMBER, &number));
+        let mut found = None;
+        let done = question.ask(&mut |message| {
+            let inside = |bytes, kind| attributes(bytes).find_map(|(of, value)| (of == kind).then_some(value));
+            let active = message.get(GENERIC..).and_then(|all| inside(all, ACTIVE));
+            let Some(active) = active else { return };
+            // The bits of a set without a mask are those that are on.
+            let mut bits = inside(active, BITS).map_or(attributes(&[]), attributes);
+            let of_it =
+                |bit| inside(bit, BIT_NAME).is_some_and(|text| text.strip_suffix(&[0]) == Some(name.as_bytes()));
+            found = Some(bits.any(|(_, bit)| of_it(bit)));
+        });
+        done.map_err(|refused| refused.source)?;
+        Ok(found)
+    }
+
     fn ask(question: Request) -> io::Result<Self> {
         let mut found = None;
         let done = question.ask(&mut |message| {
@@ -159,6 +197,9 @@ mod tests {
         assert_eq!(interface_number("lo", "looking").unwrap(), 1);
         let loopback = Interface::named("lo").unwrap();
         assert_eq!((loopback.name.as_str(), loopback.number), ("lo", 1));
+        // Netlink of ethtool came with Linux 5.6.
+        let on = ["rx-checksum", "esp-hw-offload"].map(|name| loopback.has_feature(name).unwrap());
+        assert!([[Some(true), Some(false)], [None, None]].contains(&on), "{on:?}");
         assert_eq!(Interface::with("192.0.2.254".parse().unwrap()).unwrap(), None);
         for name in ["", "none-such", "a-name-that-is-longer-than-any"] {
             let error = interface_number(name, "looking").unwrap_err();

@@ -114,7 +114,7 @@ pub struct Reason {
 }
 
 /// The cause, what charon's line contains, and what to do. The first that is found is the cause: what follows from it comes below.
-const KNOWN: [(Cause, &str, &str); 20] = [
+const KNOWN: [(Cause, &str, &str); 21] = [
     (
         Cause::Revoked,
         "certificate was revoked",
@@ -146,6 +146,12 @@ const KNOWN: [(Cause, &str, &str); 20] = [
         "the peer's certificate must carry the identity that the deployment file gives it",
     ),
     (
+        Cause::NotAuthenticated,
+        "IKE_INTERMEDIATE exchanges in the wrong order",
+        "give Libreswan 5.4 no additional key exchange and no `intermediate=yes`: a `ppk` (RFC 8784) and a policy \
+         `transition` work, and so does a release that mends this",
+    ),
+    (
         Cause::NoConnection,
         "no IKE config found for",
         "no link of this node is between these two addresses: compare the files of both ends, and whether `bartizan up` has loaded them",
@@ -164,7 +170,7 @@ const KNOWN: [(Cause, &str, &str); 20] = [
         Cause::NoCommonProposal,
         "received proposals: ",
         "the peer offers nothing that the policy accepts, as one that has only classical key exchanges; `configured proposals` in \
-         charon's log are those of this node",
+         this node's log are its own",
     ),
     (
         Cause::NoCommonTraffic,
@@ -203,10 +209,10 @@ const KNOWN: [(Cause, &str, &str); 20] = [
     ),
 ];
 
-const UNREACHABLE: &str = "UDP ports 500 and 4500 must pass in both directions, and a charon must run there";
+const UNREACHABLE: &str = "UDP ports 500 and 4500 must pass in both directions, and an IKE engine must run there";
 
 /// Explanation of crossing exchanges (RFC 7296, section 2.25).
-const BUSY: &str = "an exchange of the other end was under way; charon asks again within 30 s. Where none succeeds before the SA's \
+const BUSY: &str = "an exchange of the other end was under way; this end asks again within 30 s. Where none succeeds before the SA's \
                     lifetime is over, messages are lost in one direction: compare both logs";
 
 /// Returns true if a line of charon's log contains a sign of a reason.
@@ -237,7 +243,7 @@ pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str)
             hint: if silent {
                 UNREACHABLE
             } else {
-                "charon's log at both ends says more"
+                "the logs of the IKE engines at both ends say more"
             },
         }
     })

@@ -1,6 +1,6 @@
 //! The CHILD_SAs of a link.
 
-use bartizan_deployment::{CopyDscp, IkeEngine, Interface, IpsecLink, Mode, Offload, Start};
+use bartizan_deployment::{CopyDscp, IkeEngine, Interface, IpsecLink, Mode, Start};
 use time::Date;
 
 use super::{Means, seconds};
@@ -22,13 +22,10 @@ pub(super) fn children(
     node: &str,
     interface: &Interface,
     link: &IpsecLink,
-    (means, offload): (Means, Offload),
+    means: Means,
     today: Date,
 ) -> Vec<(String, Section)> {
-    let mut common = common(node, interface, link, means, today);
-    if offload != Offload::No {
-        common.set("hw_offload", offload.name());
-    }
+    let common = common(node, interface, link, means, today);
     let pairs = traffic::pairs(node, link);
     let named = pairs.iter().enumerate();
     let children = named.map(|(index, pair)| {

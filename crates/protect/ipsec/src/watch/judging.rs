@@ -104,6 +104,9 @@ impl Watch<'_> {
                     judge::authentication(sa_log.local.clone(), sa_log.peer.clone(), sa_log.chains.clone());
                 record.messages = Some(sa_log.messages);
             }
+            if let Some(by) = &record.authentication {
+                self.memory.authenticated(&record.connection, by);
+            }
             let key = record.key;
             self.recorder.record(Event::IkeSa(Box::new(record)));
             if closed.iter().any(|closed| closed.spi_in.is_none() && closed.key == key) {

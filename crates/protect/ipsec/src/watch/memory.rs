@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_host::FileLock;
-use bartizan_ledger::{SaRefused, Why};
+use bartizan_ledger::{Authentication, SaRefused, Why};
 use serde::{Deserialize, Serialize};
 
 use crate::drive;
@@ -37,6 +37,8 @@ pub struct OfLink {
     pub last_refusal: Option<Refused>,
     /// The last end of one of its SAs, except by a rekey.
     pub last_end: Option<Ended>,
+    /// Authentication of its newest IKE_SA, as the engine's log reports it.
+    pub authentication: Option<Authentication>,
 }
 
 /// A refusal.
@@ -96,6 +98,11 @@ impl Memory {
             why,
             detail,
         });
+        self.written = false;
+    }
+
+    pub(super) fn authenticated(&mut self, connection: &str, by: &Authentication) {
+        self.link(connection).authentication = Some(by.clone());
         self.written = false;
     }
 

@@ -54,14 +54,18 @@ const REFUSALS: [(&str, Cause, &str); 15] = [
     (
         "install-child-sa-failed",
         Cause::NotInstalled,
-        "the kernel did not take the SA: charon's log says why",
+        "the kernel did not take the SA: the log of the IKE engine says why",
     ),
     (
         "install-child-policy-failed",
         Cause::NotInstalled,
-        "the kernel did not take the policy: charon's log says why",
+        "the kernel did not take the policy: the log of the IKE engine says why",
     ),
-    ("peer-auth-failed", Cause::NotAuthenticated, "charon's log says more"),
+    (
+        "peer-auth-failed",
+        Cause::NotAuthenticated,
+        "the log of the IKE engine says more",
+    ),
     (
         "local-auth-failed",
         Cause::PeerRefused,
@@ -285,7 +289,7 @@ impl Watch<'_> {
         if let Some((alert, cause, hint)) = trouble.alert.and_then(|place| REFUSALS.get(place)) {
             return Reason {
                 cause: *cause,
-                sentence: format!("charon's alert: {alert}"),
+                sentence: format!("alert of the IKE engine: {alert}"),
                 hint,
             };
         }
@@ -293,7 +297,7 @@ impl Watch<'_> {
             true => (
                 Cause::Unreachable,
                 "no answer to the first message",
-                "UDP ports 500 and 4500 must pass in both directions, and a charon must run there",
+                "UDP ports 500 and 4500 must pass in both directions, and an IKE engine must run there",
             ),
             false => (
                 Cause::Unfinished,
