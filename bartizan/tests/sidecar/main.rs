@@ -22,6 +22,7 @@ mod reload;
 mod rights;
 mod rollover;
 mod shares;
+mod stacks;
 mod stage;
 mod stalls;
 mod streams;

@@ -1,0 +1,51 @@
+// A TLS 1.3 end of Go's crypto/tls: client|server HOST PORT CERTIFICATE KEY ROOTS.
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func main() {
+	role, address := os.Args[1], net.JoinHostPort(os.Args[2], os.Args[3])
+	own, err := tls.LoadX509KeyPair(os.Args[4], os.Args[5])
+	check(err)
+	pem, err := os.ReadFile(os.Args[6])
+	check(err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	rules := &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: "nrf.5gc", NextProtos: []string{"h2"},
+		Certificates: []tls.Certificate{own}, RootCAs: roots,
+		ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert,
+	}
+	if role == "client" {
+		connection, err := tls.Dial("tcp", address, rules)
+		check(err)
+		_, err = io.Copy(io.Discard, connection)
+		check(err)
+		return
+	}
+	listener, err := tls.Listen("tcp", address, rules)
+	check(err)
+	fmt.Println("ACCEPT")
+	for {
+		connection, err := listener.Accept()
+		check(err)
+		go func() {
+			_, err := io.Copy(io.Discard, connection)
+			fmt.Fprintln(os.Stderr, err)
+		}()
+	}
+}
