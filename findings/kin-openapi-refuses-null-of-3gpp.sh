@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Package: github.com/getkin/kin-openapi 0.153.0 (Go 1.26), seen on 2026-11-30.
 # Guess: null is a value of a type like 3GPP's `...Rm` (TS 29.571: anyOf of the type and NullValue),
-#   by which a PATCH removes an attribute. NullValue is `enum: [null]` without a type, and `nullable`
-#   only has an effect next to a type (OpenAPI 3.0.3, 4.7.24).
+#   by which a PATCH removes an attribute. NullValue is `enum: [null]` without a type, and
+#   `nullable` only has an effect next to a type (OpenAPI 3.0.3, 4.7.24).
 # Seen: "Value is not nullable": of NullValue itself, of the anyOf and of each body with such an
 #   attribute. The document is valid for it. A validating proxy refuses removals of the SBI.
 set -euo pipefail

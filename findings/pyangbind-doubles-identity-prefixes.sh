@@ -27,7 +27,7 @@ module iana-if-type {
   identity ethernetCsmacd { base if:interface-type; }
 }
 YANG
-plugin=$(venv/bin/python -c 'import os, pyangbind; print(os.path.dirname(pyangbind.__file__))')/plugin
+plugin=$(venv/bin/python -c 'import pyangbind; print(pyangbind.__path__[0])')/plugin
 venv/bin/pyang --plugindir "$plugin" -f pybind -o binding.py ietf-interfaces.yang iana-if-type.yang
 cat >run.py <<'PY'
 import json

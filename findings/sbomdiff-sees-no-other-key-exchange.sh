@@ -18,11 +18,13 @@ from lib4sbom.generator import SBOMGenerator
 from lib4sbom.parser import SBOMParser
 
 def write(file, suite, primitive, group, level):
-    asset = lambda ref, name, kind, properties: {"type": "cryptographic-asset", "bom-ref": ref, "name": name,
+    asset = lambda ref, name, kind, properties: {
+        "type": "cryptographic-asset", "bom-ref": ref, "name": name,
         "cryptoProperties": {"assetType": kind, f"{kind}Properties": properties}}
     suites = [{"name": suite, "algorithms": ["kem"]}]
     document = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": [
-        asset("tls", "TLS of N12", "protocol", {"type": "tls", "version": "1.3", "cipherSuites": suites}),
+        asset("tls", "TLS of N12", "protocol",
+            {"type": "tls", "version": "1.3", "cipherSuites": suites}),
         asset("kem", "key exchange of N12", "algorithm", {"primitive": primitive,
             "parameterSetIdentifier": group, "nistQuantumSecurityLevel": level})]}
     with open(file, "w") as out:
@@ -34,14 +36,17 @@ parser = SBOMParser()
 parser.parse_file("before.json")
 read = json.dumps(parser.get_packages())
 assert all(word in read for word in ["TLS_AES_256_GCM_SHA384", "X25519MLKEM768"]), read
-run = subprocess.run(["venv/bin/sbomdiff", "before.json", "after.json"], capture_output=True, text=True)
+command = ["venv/bin/sbomdiff", "before.json", "after.json"]
+run = subprocess.run(command, capture_output=True, text=True)
 print(run.stdout.strip(), f"\nexit code {run.returncode}")
 counts = [line.split(":")[1].strip() for line in run.stdout.splitlines() if ":" in line]
 assert (run.returncode, counts) == (0, ["0"] * 4)
-SBOMGenerator(sbom_type="cyclonedx", format="json").generate("n12", parser.get_sbom(), filename="again.json")
+generator = SBOMGenerator(sbom_type="cyclonedx", format="json")
+generator.generate("n12", parser.get_sbom(), filename="again.json")
 with open("again.json") as file:
     again = file.read()
-kept = {word: word in again for word in ["X25519MLKEM768", "TLS_AES_256_GCM_SHA384", "nistQuantumSecurityLevel"]}
+words = ["X25519MLKEM768", "TLS_AES_256_GCM_SHA384", "nistQuantumSecurityLevel"]
+kept = {word: word in again for word in words}
 print("written again:", kept)
 assert list(kept.values()) == [True, False, False]
 PY

@@ -307,7 +307,7 @@ fn a_charon_that_is_absent_or_answers_nonsense_is_reported_with_what_to_do() {
     let finished = stage.run("status", "cu", &[]);
     assert_eq!(finished.status.code(), Some(2));
     assert!(
-        stderr(&finished).starts_with("error: no charon of ours runs for cu\nhint: "),
+        stderr(&finished).starts_with("error: no IKE engine of ours runs for cu\nhint: "),
         "{}",
         stderr(&finished)
     );
@@ -327,6 +327,6 @@ fn a_charon_that_is_absent_or_answers_nonsense_is_reported_with_what_to_do() {
         assert_eq!(finished.status.code(), Some(2));
         let said = stderr(&finished);
         assert!(said.starts_with("error: what answers version is no charon: "), "{said}");
-        assert!(said.contains("hint: is this socket charon's?"), "{said}");
+        assert!(said.contains("hint: is this the socket of an IKE engine?"), "{said}");
     });
 }

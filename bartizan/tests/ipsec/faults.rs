@@ -108,7 +108,7 @@ fn an_up_that_is_killed_at_any_point_leaves_nothing_that_stops_the_next() {
         eventually(point, || {
             let finished = stage.run("status", "cu", &[]);
             assert_eq!(finished.status.code(), Some(2), "{point}");
-            let absent = stderr(&finished).starts_with("error: no charon of ours runs for cu");
+            let absent = stderr(&finished).starts_with("error: no IKE engine of ours runs for cu");
             absent.then_some(())
         });
         // A link that is down already is no error.

@@ -19,7 +19,7 @@ type Start = fn(&str, &Network) -> Program;
 
 /// A stack of one version.
 struct Stack {
-    /// True if it makes and verifies signatures of ML-DSA; else its end has a classical certificate.
+    /// True if it has ML-DSA; else its end has a classical certificate.
     has_ml_dsa: bool,
     start: Start,
 }
