@@ -322,7 +322,7 @@ fn mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_l
         let flagged = states.lines().filter_map(|line| line.split_once("flag "));
         let flagged = flagged.filter(|(_, flags)| flags.split(' ').any(|flag| flag == "esn"));
         assert_eq!(flagged.count(), if extended { 2 } else { 0 }, "{states}");
-        // Of an ESN's window this line says nothing.
+        // The line does not have an ESN's window.
         let without = states.matches("replay-window 0 ").count();
         assert!(extended || without == 2, "{states}");
 
