@@ -7,6 +7,8 @@ pub(crate) const PASSWORD_BASED_MAC: ObjectIdentifier = ObjectIdentifier::new_un
 /// PBMAC1 and its key derivation (RFC 9481, sections 6.1.2 and 4.4).
 pub(crate) const PBMAC1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.14");
 pub(crate) const PBKDF2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.12");
+/// Encryption by a password (RFC 8018, section 6.2), which is no key derivation.
+pub(crate) const PBES2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.13");
 /// MACs that are not computed here: by a key of Diffie-Hellman (RFC 9810, section 5.1.3.2), by one
 /// that was encapsulated (5.1.3.4).
 pub(crate) const OTHER_MACS: [ObjectIdentifier; 2] = [

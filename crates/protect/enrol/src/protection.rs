@@ -48,9 +48,22 @@ pub(crate) struct PasswordMac {
 enum Derivation {
     /// PasswordBasedMac: a hash of secret and salt, hashed again and again.
     Hash(ObjectIdentifier),
-    /// PBMAC1: PBKDF2 with this HMAC (RFC 8018, section 5.2), and the length of the key if it is
-    /// given.
-    Pbkdf2(ObjectIdentifier, Option<i64>),
+    /// PBMAC1: PBKDF2 with an HMAC (RFC 8018, section 5.2).
+    Pbkdf2 {
+        /// Identifier of PBKDF2, or that of PBES2, which Bouncy Castle 1.84 writes in its place.
+        named: ObjectIdentifier,
+        hmac: ObjectIdentifier,
+        /// Octets of the key, if they are given.
+        length: Option<i64>,
+    },
+}
+
+#[cfg(test)]
+impl Derivation {
+    fn pbkdf2(hmac: ObjectIdentifier, length: Option<i64>) -> Self {
+        let named = oid::PBKDF2;
+        Self::Pbkdf2 { named, hmac, length }
+    }
 }
 
 /// Reason why a MAC cannot be computed or is not right.
@@ -78,7 +91,7 @@ impl PasswordMac {
     pub(crate) fn pbmac1() -> Self {
         Self {
             salt: nonce().unwrap(),
-            derivation: Derivation::Pbkdf2(oid::HMAC_SHA256, Some(32)),
+            derivation: Derivation::pbkdf2(oid::HMAC_SHA256, Some(32)),
             rounds: 10_000,
             mac: oid::HMAC_SHA256,
         }
@@ -117,13 +130,11 @@ impl PasswordMac {
 
     /// PBMAC1-params (RFC 8018, appendix A.5).
     fn read_pbmac1(place: &'static str, mut fields: Fields<'_>) -> Result<Self, Error> {
-        let (function, parameters) = encoding::algorithm(place, fields.next("key derivation")?)?;
+        let (named, parameters) = encoding::algorithm(place, fields.next("key derivation")?)?;
         let (mac, _) = encoding::algorithm(place, fields.next("MAC")?)?;
-        if function != oid::PBKDF2 {
-            return Err(Error::malformed(
-                place,
-                format!("key derivation {function}; PBKDF2 is accepted"),
-            ));
+        if ![oid::PBKDF2, oid::PBES2].contains(&named) {
+            let what = format!("key derivation {named}; PBKDF2 is accepted");
+            return Err(Error::malformed(place, what));
         }
         let parameters = parameters.ok_or_else(|| Error::malformed(place, "PBKDF2 without parameters"))?;
         let mut fields = Fields::within(place, parameters)?;
@@ -131,14 +142,14 @@ impl PasswordMac {
         let rounds = encoding::integer(place, fields.next("number of rounds")?)?;
         let length = fields.next_if(Tag::Integer)?;
         let length = length.map(|length| encoding::integer(place, length)).transpose()?;
-        let prf = match fields.next_if(Tag::Sequence)? {
+        let hmac = match fields.next_if(Tag::Sequence)? {
             Some(prf) => encoding::algorithm(place, prf)?.0,
             // DEFAULT of RFC 8018, which is refused with its name.
             None => oid::HMAC_SHA1,
         };
         Ok(Self {
             salt,
-            derivation: Derivation::Pbkdf2(prf, length),
+            derivation: Derivation::Pbkdf2 { named, hmac, length },
             rounds,
             mac,
         })
@@ -155,13 +166,13 @@ impl PasswordMac {
                 let parameters = encoding::sequence(&[&salt, &hash, &rounds, &mac])?;
                 encoding::algorithm_identifier(oid::PASSWORD_BASED_MAC, Some(&parameters))
             }
-            Derivation::Pbkdf2(prf, length) => {
+            Derivation::Pbkdf2 { named, hmac, length } => {
                 // HMAC has parameters of NULL there (RFC 8018, appendix B.1.2).
                 let null = encoding::element(Tag::Null, &[])?;
                 let length = length.map(encoding::number).transpose()?.unwrap_or_default();
-                let prf = encoding::algorithm_identifier(*prf, Some(&null))?;
-                let parameters = encoding::sequence(&[&salt, &rounds, &length, &prf])?;
-                let derivation = encoding::algorithm_identifier(oid::PBKDF2, Some(&parameters))?;
+                let hmac = encoding::algorithm_identifier(*hmac, Some(&null))?;
+                let parameters = encoding::sequence(&[&salt, &rounds, &length, &hmac])?;
+                let derivation = encoding::algorithm_identifier(*named, Some(&parameters))?;
                 let mac = encoding::algorithm_identifier(self.mac, Some(&null))?;
                 let parameters = encoding::sequence(&[&derivation, &mac])?;
                 encoding::algorithm_identifier(oid::PBMAC1, Some(&parameters))
@@ -171,7 +182,7 @@ impl PasswordMac {
 
     fn key(&self, secret: &str) -> Result<hmac::Key, Mismatch> {
         let refuse = |what: String| Err(Mismatch::Algorithm(what));
-        let is_pbmac1 = matches!(self.derivation, Derivation::Pbkdf2(..));
+        let is_pbmac1 = matches!(self.derivation, Derivation::Pbkdf2 { .. });
         let mac = match self.mac {
             oid::HMAC_SHA1 | oid::HMAC_SHA1_PKIX if !is_pbmac1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
             oid::HMAC_SHA256 => hmac::HMAC_SHA256,
@@ -215,7 +226,7 @@ impl PasswordMac {
                 }
                 Ok(hmac::Key::new(mac, &key))
             }
-            Derivation::Pbkdf2(prf, length) => {
+            Derivation::Pbkdf2 { hmac: prf, length, .. } => {
                 let algorithm = match *prf {
                     oid::HMAC_SHA256 => pbkdf2::PBKDF2_HMAC_SHA256,
                     oid::HMAC_SHA384 => pbkdf2::PBKDF2_HMAC_SHA384,
@@ -457,7 +468,7 @@ mod tests {
     fn pbmac1_is_read_computed_and_answered_with() {
         let wanted = PasswordMac {
             salt: b"saltsalt".to_vec(),
-            derivation: Derivation::Pbkdf2(oid::HMAC_SHA256, Some(20)),
+            derivation: Derivation::pbkdf2(oid::HMAC_SHA256, Some(20)),
             rounds: 10_000,
             mac: oid::HMAC_SHA512,
         };
@@ -476,14 +487,23 @@ mod tests {
         assert_ne!(answer.salt, wanted.salt);
         let salt = wanted.salt.clone();
         assert_eq!(PasswordMac { salt, ..answer }, wanted);
+        // Bouncy Castle's is read, and answered by that name.
+        let (named, hmac, length) = (oid::PBES2, oid::HMAC_SHA256, Some(20));
+        let derivation = Derivation::Pbkdf2 { named, hmac, length };
+        let of_it = PasswordMac {
+            derivation,
+            ..wanted.clone()
+        };
+        assert_eq!(read(&of_it.identifier().unwrap()), of_it);
+        assert_eq!(of_it.compute("pass", b"text"), wanted.compute("pass", b"text"));
         // Without a length the key is as long as the MAC (RFC 8018, appendix A.2).
-        let derivation = Derivation::Pbkdf2(oid::HMAC_SHA256, None);
+        let derivation = Derivation::pbkdf2(oid::HMAC_SHA256, None);
         let without = PasswordMac {
             derivation,
             ..wanted.clone()
         };
         assert_eq!(read(&without.identifier().unwrap()), without);
-        let derivation = Derivation::Pbkdf2(oid::HMAC_SHA256, Some(64));
+        let derivation = Derivation::pbkdf2(oid::HMAC_SHA256, Some(64));
         let with = PasswordMac {
             derivation,
             ..wanted.clone()
@@ -495,10 +515,10 @@ mod tests {
             ..wanted.clone()
         };
         for wrong in [
-            of(Derivation::Pbkdf2(oid::HMAC_SHA1, Some(20))),
-            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(8))),
-            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(1 << 30))),
-            of(Derivation::Pbkdf2(oid::HMAC_SHA256, Some(-1))),
+            of(Derivation::pbkdf2(oid::HMAC_SHA1, Some(20))),
+            of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(8))),
+            of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(1 << 30))),
+            of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(-1))),
             PasswordMac {
                 mac: oid::HMAC_SHA1,
                 ..wanted.clone()
