@@ -11,4 +11,4 @@ mod observer;
 mod packet;
 
 pub use authenticator::{Authenticated, Authenticator, Happened};
-pub use observer::{EapObserver, Hello, Saw};
+pub use observer::{EapObserver, Hello};

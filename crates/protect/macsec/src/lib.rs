@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod association;
+mod boot;
 pub mod control;
 mod controller;
 pub mod derive;

@@ -20,13 +20,14 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bartizan_host::FrameSocket;
 use bartizan_ledger::Recorder;
 use bartizan_registry::ethertype;
 use bartizan_tls::{Endpoint, Established, Refused};
 
+use crate::boot::Boot;
 use crate::derive::Direction;
 use crate::kernel::{Interface, SecY};
 use crate::message::{Message, VERSION};
@@ -147,7 +148,7 @@ impl Link {
         let judge = exchange.as_ref().map(|(endpoint, _)| endpoint);
         let judge = judge.or_else(|| eap.as_ref().and_then(EapPort::endpoint));
         let mut refusal = None;
-        let left = Left::read(&setting, now, SystemTime::now()).and_then(|mut left| {
+        let left = Left::read(&setting, now, &Boot::now()).and_then(|mut left| {
             let judged = judge.map_or(Ok(()), |judge| left.judge(&setting, judge, now));
             judged.map_err(|refused| refusal.insert(refused).detail.clone())?;
             Ok(left)
@@ -587,6 +588,8 @@ impl Link {
     /// Returns true if this end may begin an exchange.
     fn may_dial(&self) -> bool {
         let wants = self.exchange.is_some() && (self.current.is_none() || self.seen.wants_exchange);
+        // Keys of another exchange would be installed next to those that are still to be removed.
+        let wants = wants && self.removal.is_none();
         self.setting.direction == Direction::FromClient && wants && self.beginning.is_empty()
     }
 
@@ -669,6 +672,7 @@ impl Link {
             });
         }
         self.port = port;
+        self.take_log(now);
         let state = self.secy.state()?;
         let (orders, trouble) = self.keyer.look(&state, now);
         match (self.keyer.is_agreed(), trouble) {

@@ -80,17 +80,17 @@ impl Endpoint {
             .map_err(Refusal::from)
     }
 
-    /// Judges a chain that `peer` presented to a process before this one, by today's roots,
-    /// revocation lists, dates, names and interfaces. `began` is the direction of that handshake.
+    /// Judges a full handshake of `peer` with a process before this one, by its chain and what it
+    /// negotiated, as [`Endpoint::judge_again`] does. `began` is its direction.
     ///
     /// # Errors
-    /// Why a handshake with this chain would be refused.
-    pub fn judge_chain(
+    /// Why such a handshake would be refused.
+    pub fn judge_recorded(
         &self,
-        peer: &str,
-        interface: InterfaceKind,
+        (peer, interface): (&str, InterfaceKind),
         began: ledger::Direction,
         chain: &[Vec<u8>],
+        negotiated: Option<&ledger::Negotiated>,
     ) -> Result<(), Refusal> {
         let usage = match began {
             ledger::Direction::Outbound => Usage::Server,
@@ -101,10 +101,11 @@ impl Endpoint {
         let chain = der
             .split_first()
             .map(|(leaf, above)| self.shared().chains.of(leaf, above));
-        let judged = chain
-            .ok_or_else(no_certificate)
-            .and_then(|chain| handshake.judge_chain(peer, &chain));
-        judged.map(|_| ()).map_err(Refusal::from)
+        let (chain, negotiated) = chain.zip(negotiated).ok_or_else(no_certificate)?;
+        let facts = Facts::recorded(negotiated);
+        let signature = facts.peer_signature;
+        handshake.judge_again(peer, &chain, &facts, signature)?;
+        Ok(())
     }
 
     fn judging(&self, peer: &str, interface: InterfaceKind, usage: Usage) -> Result<Handshake, Refusal> {

@@ -1,10 +1,10 @@
 //! The view of an authenticator's other end of the frames of a port while wpa_supplicant answers
-//! them: the end of authentication, the group that the authenticator chose, and the CAK under which
-//! MKA runs. It decides nothing: any host on the wire can send such frames, and only the kernel
-//! knows what is in use.
+//! them: the group that the authenticator chose, and the CAK under which MKA runs. It decides
+//! nothing, and says nothing of how authentication ended: any host on the wire can send such
+//! frames.
 
 use bartizan_registry::NamedGroup;
-use bartizan_wire::eap::{BEGINS, EAP_TLS, FAILURE, REQUEST, SUCCESS};
+use bartizan_wire::eap::{BEGINS, EAP_TLS, REQUEST};
 use bartizan_wire::eapol::{kind, pdu};
 use bartizan_wire::mka;
 use bartizan_wire::tls::ServerHello;
@@ -16,17 +16,6 @@ use crate::mka::Ckn;
 /// ContentType handshake, and the type of a ServerHello in it (RFC 8446, sections 5.1 and 4).
 const HANDSHAKE: u8 = 22;
 const SERVER_HELLO: u8 = 2;
-
-/// Content of a frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Saw {
-    /// Authentication ended well, with what the authenticator chose before.
-    Success(Option<Hello>),
-    /// It did not.
-    Failure,
-    /// MKA runs under a CAK of this name.
-    Mka(Ckn),
-}
 
 /// An authenticator's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,31 +35,31 @@ pub struct EapObserver {
 }
 
 impl EapObserver {
-    /// Takes the payload of a frame.
-    pub fn receive(&mut self, payload: &[u8]) -> Option<Saw> {
+    /// The authenticator's last choice.
+    #[must_use]
+    pub const fn hello(&self) -> Option<Hello> {
+        self.hello
+    }
+
+    /// Takes the payload of a frame; the name of the CAK where it is one of MKA.
+    pub fn receive(&mut self, payload: &[u8]) -> Option<Ckn> {
         let pdu = pdu(payload).filter(|pdu| pdu.missing == 0)?;
         match pdu.kind {
             kind::MKA => {
                 let (_, ckn) = mka::ckn(pdu.body)?;
-                return Ckn::parse(&ckn.to_string()).map(Saw::Mka);
+                return Ckn::parse(&ckn.to_string());
             }
             kind::EAP => {}
             _ => return None,
         }
         let packet = Packet::read(pdu.body)?;
-        match (packet.code, packet.method) {
-            (SUCCESS, _) => Some(Saw::Success(self.hello.take())),
-            (FAILURE, _) => {
-                self.hello = None;
-                Some(Saw::Failure)
-            }
-            (REQUEST, Some((EAP_TLS, data))) if self.identifier != Some(packet.identifier) => {
-                self.identifier = Some(packet.identifier);
-                self.request(data);
-                None
-            }
-            _ => None,
+        if let (REQUEST, Some((EAP_TLS, data))) = (packet.code, packet.method)
+            && self.identifier != Some(packet.identifier)
+        {
+            self.identifier = Some(packet.identifier);
+            self.request(data);
         }
+        None
     }
 
     fn request(&mut self, data: &[u8]) {
@@ -130,7 +119,7 @@ mod tests {
         let mut payload = vec![3, kind::MKA, 0, body.len() as u8];
         payload.extend(&body);
         let saw = EapObserver::default().receive(&payload);
-        assert_eq!(saw, Some(Saw::Mka(Ckn::parse("0a0b").unwrap())));
+        assert_eq!(saw, Some(Ckn::parse("0a0b").unwrap()));
     }
 
     proptest! {

@@ -9,6 +9,7 @@ use bartizan_tls::Established;
 use super::eap::EapPort;
 use super::proven::{Judged, Proven};
 use super::{Link, UNPROVEN, kept, record};
+use crate::boot::Boot;
 
 impl Link {
     /// The peer has proven itself to this process.
@@ -32,18 +33,18 @@ impl Link {
         };
         let certificate_ends = self.certificate_ends(now);
         let (proven, left) = (&self.proven, &self.left);
-        let chain = || match (proven, left) {
-            (Some(proven), _) => proven.chain(),
-            (None, left) => left.as_ref().map(|left| left.chain.clone()).unwrap_or_default(),
+        let proof = || match (proven, left) {
+            (Some(proven), _) => proven.proof(),
+            (None, left) => left.as_ref().map(|left| left.proof.clone()).unwrap_or_default(),
         };
         let facts = kept::Facts {
             names,
             authenticated,
             ends,
             certificate_ends,
-            chain: &chain,
+            proof: &proof,
         };
-        if let Err(error) = self.kept.save(&self.setting, facts, now, SystemTime::now()) {
+        if let Err(error) = self.kept.save(&self.setting, facts, now, &Boot::now()) {
             let hint = "a controller that is started now removes the keys that it finds";
             self.seen
                 .trouble(&format!("the keys are not recorded ({error}): {hint}"));

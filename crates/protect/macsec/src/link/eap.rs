@@ -10,7 +10,7 @@ use bartizan_tls::{Endpoint, Refused};
 use super::keyer::Keyer;
 use super::{FIRST_AGAIN, FRAMES, Link, record};
 use crate::Error;
-use crate::eap::{Authenticated, Authenticator, EapObserver, Happened, Saw};
+use crate::eap::{Authenticated, Authenticator, EapObserver, Happened};
 
 /// Time between two runs that the other end asks for: any host on the wire can ask.
 const ASKED: Duration = Duration::from_secs(1);
@@ -100,8 +100,8 @@ impl Link {
                     }
                 }
                 End::Peer(observer) => {
-                    if let Some(saw) = observer.receive(frame.payload) {
-                        self.saw(saw, now);
+                    if let (Some(ckn), Keyer::Eap(eap)) = (observer.receive(frame.payload), &mut self.keyer) {
+                        eap.authentication.names(ckn);
                     }
                 }
             }
@@ -135,7 +135,7 @@ impl Link {
         let End::Authenticator(authority) = &port.end else {
             return None;
         };
-        if authority.authenticator.is_busy() {
+        if authority.authenticator.is_busy() || self.removal.is_some() {
             return None;
         }
         // While a key is in use, any host on the wire could interrupt the link by asking.
@@ -219,22 +219,26 @@ impl Link {
         self.back_off(now);
     }
 
-    fn saw(&mut self, saw: Saw, now: Instant) {
-        let Keyer::Eap(eap) = &mut self.keyer else { return };
-        match saw {
-            Saw::Mka(ckn) => eap.authentication.names(ckn),
-            Saw::Success(hello) => {
-                eap.authentication.succeeded(now);
-                eap.hello = hello.or(eap.hello);
-                self.seen.authenticated();
-            }
-            Saw::Failure => {
-                eap.authentication.failed(now);
-                self.seen.trouble(
-                    "the authenticator refused this end, or this end the authenticator: wpa_supplicant's log and the other end's ledger say why",
-                );
-            }
+    /// Takes what wpa_supplicant has written since the last look. Frames do not say how
+    /// authentication ended: any host on the wire can send them.
+    pub(super) fn take_log(&mut self, now: Instant) {
+        let (Keyer::Eap(eap), Some(port)) = (&mut self.keyer, &self.eap) else {
+            return;
+        };
+        let [succeeded, failed] = eap.supplicant.ends_of_eap();
+        if failed && !eap.authentication.is_agreed() {
+            self.seen.trouble(
+                "the authenticator refused this end, or this end the authenticator: wpa_supplicant's log and the other end's ledger say why",
+            );
         }
+        if !succeeded {
+            return;
+        }
+        eap.authentication.succeeded(now);
+        if let End::Peer(observer) = &port.end {
+            eap.hello = observer.hello().or(eap.hello);
+        }
+        self.seen.authenticated();
     }
 
     /// wpa_supplicant begins anew, and with it authentication and MKA. What the one before installed goes, as where a CAK is replaced.

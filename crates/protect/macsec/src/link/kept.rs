@@ -1,5 +1,6 @@
 //! Record of the keys at a port that outlives the controller: the peer that shares them, and the
-//! time at which they end. A successor keeps no key without one.
+//! time at which they end. A successor keeps no key without one. Times count from the kernel's
+//! start: nothing sets that clock, and keys do not outlive the kernel.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
@@ -7,15 +8,17 @@ use std::hash::{Hash as _, Hasher as _};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::private_directory;
+use bartizan_ledger::Negotiated;
 use bartizan_tls::{Endpoint, Refusal};
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
 use super::proven::EVERY;
 use super::record::began;
+use crate::boot::Boot;
 use crate::kernel::State;
 use crate::{Error, KeyId};
 
@@ -24,6 +27,14 @@ const LONGEST: u64 = 512 * 1024;
 /// Seconds by which two readings of one time differ: fractions are cut.
 const ROUNDING: u64 = 2;
 
+/// Proof of a peer: its certificate chain in DER, and what the handshake negotiated. Empty where
+/// this end has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Proof {
+    pub(super) chain: Vec<Vec<u8>>,
+    pub(super) negotiated: Option<Negotiated>,
+}
+
 /// One record. No key is in it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
@@ -31,12 +42,13 @@ struct Record {
     interface: String,
     /// Names of the keys, or of the CAK above them; none where wpa_supplicant derives that.
     names: Vec<String>,
-    /// Last authentication of the peer, in seconds since 1970.
+    /// Name of the kernel's start, from which seconds count here.
+    boot: String,
+    /// Last authentication of the peer.
     authenticated_s: Option<u64>,
     /// Deadline of the keys; none where they rest on no authentication.
     ends_s: Option<u64>,
-    /// Certificate chain of the peer in DER, where this end has it.
-    chain: Vec<Vec<u8>>,
+    proof: Proof,
 }
 
 /// Authentication behind keys that a predecessor left.
@@ -47,8 +59,7 @@ pub(super) struct Left {
     pub(super) authenticated: Option<Instant>,
     /// Deadline of the keys.
     pub(super) ends: Option<Instant>,
-    /// Certificate chain of the peer.
-    pub(super) chain: Vec<Vec<u8>>,
+    pub(super) proof: Proof,
     judge_at: Instant,
 }
 
@@ -60,7 +71,7 @@ pub(super) struct Facts<'a> {
     pub(super) ends: Option<Instant>,
     /// End of the peer's certificate.
     pub(super) certificate_ends: Option<SystemTime>,
-    pub(super) chain: &'a dyn Fn() -> Vec<Vec<u8>>,
+    pub(super) proof: &'a dyn Fn() -> Proof,
 }
 
 /// Writer of the record.
@@ -92,22 +103,18 @@ impl Written {
 
 impl Kept {
     /// Writes the record where it differs from the last one.
-    pub(super) fn save(
-        &mut self,
-        setting: &Setting,
-        facts: Facts<'_>,
-        now: Instant,
-        today: SystemTime,
-    ) -> Result<(), Error> {
-        let ends = facts.ends.map(|at| seconds(today + at.saturating_duration_since(now)));
-        let ends = ends.into_iter().chain(facts.certificate_ends.map(seconds)).min();
-        let since = |at: Instant| today.checked_sub(now.saturating_duration_since(at));
+    pub(super) fn save(&mut self, setting: &Setting, facts: Facts<'_>, now: Instant, boot: &Boot) -> Result<(), Error> {
+        let left = facts.ends.map(|at| at.saturating_duration_since(now));
+        let of_certificate = facts.certificate_ends;
+        let of_certificate = of_certificate.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
+        let ends = left.into_iter().chain(of_certificate).min();
+        let since = |at: Instant| boot.since_s.saturating_sub(now.saturating_duration_since(at).as_secs());
         let mut hasher = DefaultHasher::new();
         facts.names.hash(&mut hasher);
         let written = Written {
             names: hasher.finish(),
-            authenticated_s: facts.authenticated.and_then(since).map(seconds),
-            ends_s: ends,
+            authenticated_s: facts.authenticated.map(since),
+            ends_s: ends.map(|left| boot.since_s + left.as_secs()),
         };
         if self.written.as_ref().is_some_and(|before| before.is(&written)) {
             return Ok(());
@@ -116,9 +123,10 @@ impl Kept {
             peer: setting.peer.clone(),
             interface: setting.interface.name().to_owned(),
             names: facts.names,
+            boot: boot.name.clone(),
             authenticated_s: written.authenticated_s,
             ends_s: written.ends_s,
-            chain: (facts.chain)(),
+            proof: (facts.proof)(),
         };
         private_directory(&setting.directory)?;
         let (next, place) = (place(setting, "next"), place(setting, "json"));
@@ -161,7 +169,7 @@ impl Kept {
 
 impl Left {
     /// Record of a predecessor, or why its keys have to go.
-    pub(super) fn read(setting: &Setting, now: Instant, today: SystemTime) -> Result<Self, String> {
+    pub(super) fn read(setting: &Setting, now: Instant, boot: &Boot) -> Result<Self, String> {
         let read = || {
             let file = File::open(place(setting, "json")).ok()?;
             serde_json::from_reader::<_, Record>(file.take(LONGEST)).ok()
@@ -173,21 +181,23 @@ impl Left {
                 record.peer, record.interface, setting.name
             ));
         }
-        let today_s = seconds(today);
-        if record.authenticated_s.is_some_and(|at| at > today_s + ROUNDING) {
-            return Err("their peer proved itself at a time that is not yet: the clock was set back".to_owned());
+        if record.boot != boot.name {
+            return Err("their record was written before the kernel started".to_owned());
         }
-        let left_s = match record.ends_s.map(|ends| ends.checked_sub(today_s)) {
+        if record.authenticated_s.is_some_and(|at| at > boot.since_s + ROUNDING) {
+            return Err("their peer proved itself at a time that is not yet".to_owned());
+        }
+        let left_s = match record.ends_s.map(|ends| ends.checked_sub(boot.since_s)) {
             None if setting.is_authenticated() => return Err("their record has no deadline".to_owned()),
             Some(None | Some(0)) => return Err(super::UNPROVEN.to_owned()),
             left => left.flatten(),
         };
-        let age = |at: u64| Duration::from_secs(today_s.saturating_sub(at));
+        let age = |at: u64| Duration::from_secs(boot.since_s.saturating_sub(at));
         Ok(Self {
             names: record.names,
             authenticated: record.authenticated_s.and_then(|at| now.checked_sub(age(at))),
             ends: left_s.and_then(|left| now.checked_add(Duration::from_secs(left))),
-            chain: record.chain,
+            proof: record.proof,
             judge_at: now,
         })
     }
@@ -197,13 +207,19 @@ impl Left {
         self.judge_at = now;
     }
 
-    /// Judges its peer where that is due, by the roots, lists and date of now.
+    /// Judges its peer where that is due, by the roots, lists, policy and date of now.
     pub(super) fn judge(&mut self, setting: &Setting, endpoint: &Endpoint, now: Instant) -> Result<(), Refusal> {
         if now < self.judge_at {
             return Ok(());
         }
         self.judge_at = now + EVERY;
-        endpoint.judge_chain(&setting.peer, setting.interface, began(setting), &self.chain)
+        let Proof { chain, negotiated } = &self.proof;
+        endpoint.judge_recorded(
+            (&setting.peer, setting.interface),
+            began(setting),
+            chain,
+            negotiated.as_ref(),
+        )
     }
 
     /// Holds where every one of these names is in the record.
@@ -218,8 +234,4 @@ impl Left {
 /// File of a port, next to the controller's socket.
 fn place(setting: &Setting, ending: &str) -> PathBuf {
     setting.directory.join(format!("{}.keys.{ending}", setting.port))
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bartizan_tls::{Endpoint, Established, Refusal};
 
+use super::kept::Proof;
+
 /// The longest without a judgement where nothing has changed.
 pub(super) const EVERY: Duration = Duration::from_secs(60);
 /// Time before the end of the peer's certificate at which the peer is asked to prove itself by the
@@ -45,9 +47,12 @@ impl Proven {
         &self.established
     }
 
-    /// Certificates of the peer in DER, leaf first.
-    pub(super) fn chain(&self) -> Vec<Vec<u8>> {
-        self.established.facts.chain().map(<[u8]>::to_vec).collect()
+    /// The same for a successor of this process.
+    pub(super) fn proof(&self) -> Proof {
+        Proof {
+            chain: self.established.facts.chain().map(<[u8]>::to_vec).collect(),
+            negotiated: Some(self.established.negotiated.clone()),
+        }
     }
 
     /// Has it judged at the next look.

@@ -14,6 +14,7 @@ use super::admission::{Admission, Beginning, MOST};
 use super::kept::{Facts, Kept, Left};
 use super::proven::{Judged, Proven};
 use super::{EapEnd, GONE, LOOK, Link, Setting, endpoint};
+use crate::boot::Boot;
 use crate::derive::Direction;
 use crate::kernel::REFUSED;
 use crate::segment::Segment;
@@ -232,7 +233,7 @@ fn removal_of_keys_that_fails_is_repeated_until_it_is_done_and_never_reported_as
     certificates(place.path());
     let now = Instant::now();
     let (mut link, setting, endpoint) = recorded(place.path(), now);
-    assert!(Left::read(&setting, now, SystemTime::now()).is_ok());
+    assert!(Left::read(&setting, now, &Boot::now()).is_ok());
     REFUSED.set(3);
     let over = now + setting.terms.authentication();
     link.end_in_time(over);
@@ -242,11 +243,10 @@ fn removal_of_keys_that_fails_is_repeated_until_it_is_done_and_never_reported_as
         assert!(status.keys_stay && !status.up, "{attempt}: {status:?}");
         assert!(status.trouble.unwrap().contains("KEYS STAY IN THE KERNEL"));
         // A successor removes what it finds.
-        assert!(Left::read(&setting, at, SystemTime::now()).is_err());
+        assert!(Left::read(&setting, at, &Boot::now()).is_err());
         // Nothing else goes on meanwhile.
         link.rekey(true, at);
         link.reloaded(&endpoint, at);
-        assert!(!link.may_dial());
         match attempt {
             0 => assert_eq!(link.turn(at).unwrap(), at + LOOK, "it waits"),
             1 => assert_eq!(link.turn(at).unwrap(), at + LOOK, "refused again"),
@@ -266,17 +266,22 @@ fn removal_of_keys_that_fails_is_repeated_until_it_is_done_and_never_reported_as
 fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_clock_or_key() {
     let place = tempfile::tempdir().unwrap();
     certificates(place.path());
-    let (now, today) = (Instant::now(), SystemTime::now());
+    let (now, boot) = (Instant::now(), Boot::now());
     let (link, setting, endpoint) = recorded(place.path(), now);
     let name = || std::iter::once(crate::KeyId([7; 16]).to_string());
     let seconds = Duration::from_secs;
-    let read = |setting: &Setting, after| Left::read(setting, now, today + seconds(after));
+    let after = |seconds: u64| Boot {
+        since_s: boot.since_s + seconds,
+        ..boot.clone()
+    };
+    let read = |setting: &Setting, seconds| Left::read(setting, now, &after(seconds));
     let (_, deadline, _) = link.keyer.facts(&link.kept.installed).unwrap();
     let left = deadline.unwrap().saturating_duration_since(now).as_secs();
     // Each successor writes what it has read.
     for successor in 0..4 {
-        let after = seconds(left / 5 * successor);
-        let read = Left::read(&setting, now + after, today + after).unwrap();
+        let passed = left / 5 * successor;
+        let (at, boot) = (now + seconds(passed), after(passed));
+        let read = Left::read(&setting, at, &boot).unwrap();
         let ends = read.ends.unwrap().saturating_duration_since(now).as_secs();
         assert!(
             ends.abs_diff(left) <= 2 * successor + 2,
@@ -288,16 +293,23 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
             authenticated: read.authenticated,
             ends: read.ends,
             certificate_ends: None,
-            chain: &|| read.chain.clone(),
+            proof: &|| read.proof.clone(),
         };
-        Kept::default()
-            .save(&setting, facts, now + after, today + after)
-            .unwrap();
+        Kept::default().save(&setting, facts, at, &boot).unwrap();
     }
     let said = |left: Result<Left, String>| left.unwrap_err();
     assert_eq!(said(read(&setting, left + 10)), super::UNPROVEN);
-    let before = Left::read(&setting, now, today - seconds(3600));
-    assert!(said(before).contains("the clock was set back"));
+    // The date does not count: only the kernel's clock does, and a record of an earlier start of it
+    // is none.
+    let mut earlier = Boot {
+        since_s: boot.since_s.saturating_sub(3600),
+        ..boot.clone()
+    };
+    if earlier.since_s + 10 < boot.since_s {
+        assert!(said(Left::read(&setting, now, &earlier)).contains("at a time that is not yet"));
+    }
+    earlier.name = "another".to_owned();
+    assert!(said(Left::read(&setting, now, &earlier)).contains("before the kernel started"));
     let other = std::iter::once("00".repeat(16));
     assert!(said(read(&setting, 0).and_then(|left| left.names(other))).contains("not in their record"));
     let mut moved = setting.clone();
@@ -305,7 +317,7 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
     assert!(said(read(&moved, 0)).contains("shared with oru1"));
     // A certificate that was revoked meanwhile.
     let mut found = read(&setting, 0).unwrap();
-    assert!(!found.chain.is_empty() && found.judge(&setting, &endpoint, now).is_ok());
+    assert!(!found.proof.chain.is_empty() && found.judge(&setting, &endpoint, now).is_ok());
     revoke(place.path(), "oru1");
     let (_, judging) = end(place.path(), "odu", ["oru1", "oru2"], "initiator: odu");
     found.hurry(now);
@@ -314,6 +326,34 @@ fn keys_have_the_rest_of_their_time_at_each_successor_and_go_with_another_peer_c
     let file = setting.directory.join("eth1.keys.json");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
+    // A group that the policy does not admit any more.
+    let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    record["proof"]["negotiated"]["group"]["code"] = 29.into();
+    std::fs::write(&file, record.to_string()).unwrap();
+    let refusal = read(&setting, 0).unwrap().judge(&setting, &endpoint, now).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Policy);
     std::fs::write(&file, "{").unwrap();
     assert!(said(read(&setting, 0)).contains("no record"));
+}
+
+mod as_root {
+    use bartizan_host::FrameSocket;
+    use bartizan_registry::ethertype;
+
+    use super::super::removal::Removal;
+    use super::*;
+
+    #[test]
+    fn exchange_is_not_begun_while_keys_are_still_to_be_removed() {
+        let place = tempfile::tempdir().unwrap();
+        certificates(place.path());
+        let now = Instant::now();
+        let (mut link, _, endpoint) = recorded(place.path(), now);
+        let socket = FrameSocket::open("lo", [2, 0, 0, 0, 0, 1], ethertype::LOCAL_EXPERIMENTAL).unwrap();
+        (link.exchange, link.current) = (Some((endpoint, socket)), None);
+        assert!(link.may_dial());
+        // Within one turn a frame can end the keys, and the kernel refuse to remove them.
+        link.removal = Some(Box::new(Removal::new(super::super::UNPROVEN, now)));
+        assert!(!link.may_dial());
+    }
 }

@@ -1,6 +1,10 @@
 //! The end of a link that is authenticated by EAP: wpa_supplicant answers the authenticator and derives the CAK, and what came of it is what the kernel
 //! has. No process, no kernel and no clock here.
 //!
+//! **Frames of EAP are evidence of nothing.** Any host on the wire can send EAP-Failure or
+//! EAP-Success (RFC 3748, section 7.3; RFC 4137, section 4). Keys end at this end's own deadline,
+//! or when MKA loses the authenticator, which removes its own where it refuses this end.
+//!
 //! **Authentication is not a rekey.** wpa_supplicant 2.10 that is authenticated again, at the authenticator's wish, derives another CAK and goes on
 //! under the key that it has: its logs look well, and only the name of the key shows it. So each success is followed by a look at that name, and
 //! where it stays the same this end begins anew.
@@ -33,8 +37,6 @@ pub struct Authentication {
     start_at: Option<Instant>,
     /// When authentication ended well while a key was in use, which was not replaced since.
     succeeded: Option<Instant>,
-    /// When authentication ended with EAP-Failure while a key was in use, and not well since.
-    failed: Option<Instant>,
     /// Since when no key is agreed on, and how long that may last.
     without: Instant,
     patience: Duration,
@@ -53,7 +55,6 @@ impl Authentication {
             cause: Cause::Exchange,
             start_at: Some(now),
             succeeded: None,
-            failed: None,
             without: now,
             patience: AGREEMENT,
             not_rekeyed: 0,
@@ -99,7 +100,7 @@ impl Authentication {
     pub fn started(&mut self, now: Instant) {
         (self.running, self.start_at) = (Some(now), None);
         (self.without, self.patience) = (now, AGREEMENT);
-        (self.succeeded, self.failed) = (None, None);
+        self.succeeded = None;
         self.in_use.end();
     }
 
@@ -114,19 +115,10 @@ impl Authentication {
         self.cause = Cause::Exchange;
     }
 
-    /// The authenticator says that authentication failed. Any sender on the wire can say so: the key
-    /// in use goes unless authentication ends well soon.
-    pub fn failed(&mut self, now: Instant) {
-        if self.is_agreed() {
-            self.failed.get_or_insert(now);
-        }
-    }
-
-    /// The authenticator says that authentication ended well.
+    /// wpa_supplicant says that authentication ended well.
     pub fn succeeded(&mut self, now: Instant) {
-        self.failed = None;
         match self.in_use.agreed() {
-            // The first of several counts: an attacker that repeats it gains no time.
+            // The first of several counts.
             Some(_) => {
                 self.succeeded.get_or_insert(now);
                 self.cause = Cause::Peer;
@@ -191,10 +183,7 @@ impl Authentication {
             orders.extend(self.begin(Cause::Peer));
             return orders;
         }
-        if self.failed.is_some_and(|since| age(since) >= ANOTHER) {
-            return self.begin(Cause::Peer);
-        }
-        // Another key of the key server, or a success that its packets show, proves nothing.
+        // Another key of the key server proves nothing.
         let of_authentication = self.running.map(age);
         match self.in_use.agreed().and(of_authentication) {
             Some(of_authentication) if of_authentication >= self.terms.rekey => self.begin(Cause::Time),
@@ -209,7 +198,7 @@ impl Authentication {
     /// wpa_supplicant begins anew, and with it authentication and MKA.
     fn begin(&mut self, cause: Cause) -> Vec<Order> {
         (self.cause, self.start_at) = (cause, None);
-        (self.succeeded, self.failed) = (None, None);
+        self.succeeded = None;
         vec![Order::Authenticate]
     }
 }
@@ -266,29 +255,6 @@ mod tests {
         one.started(late);
         assert_eq!(causes(&one.seen(Some(agreed(2)), late)), [Cause::Peer]);
         assert!(one.seen(Some(agreed(2)), late + Duration::from_secs(30)).is_empty());
-    }
-
-    #[test]
-    fn key_goes_where_authentication_ends_in_failure_and_no_success_follows() {
-        let now = Instant::now();
-        let mut one = up(now);
-        one.failed(now);
-        one.failed(now + Duration::from_secs(15));
-        // Another key of the key server proves nothing.
-        assert_eq!(causes(&one.seen(Some(agreed(2)), now)), [Cause::KeyServer]);
-        assert!(one.seen(Some(agreed(2)), now + Duration::from_secs(19)).is_empty());
-        let late = now + ANOTHER;
-        assert_eq!(one.seen(Some(agreed(2)), late), [Order::Authenticate]);
-        one.started(late);
-        assert_eq!(causes(&one.seen(Some(agreed(3)), late)), [Cause::Peer]);
-        // One that ends well after it keeps the link.
-        one.failed(late);
-        one.succeeded(late + Duration::from_secs(1));
-        assert_eq!(
-            causes(&one.seen(Some(agreed(4)), late + Duration::from_secs(2))),
-            [Cause::Peer]
-        );
-        assert!(one.seen(Some(agreed(4)), late + Duration::from_secs(30)).is_empty());
     }
 
     #[test]

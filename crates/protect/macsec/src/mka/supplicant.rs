@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bartizan_host::{Daemon, Program, private_directory};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::ability::{Ability, DRIVER, STANDARD_INPUT};
 use super::{Cak, Ckn, EapPeer, Library};
 use crate::Error;
+use crate::boot::Boot;
 use crate::kernel::{Confidentiality, Replay, Settings};
 
 /// Time limit of its start, on a machine that is busy.
@@ -23,6 +24,10 @@ const END: Duration = Duration::from_secs(3);
 const LONGEST_LOG: u64 = 1 << 20;
 /// Octets at the end of the log that say why it did not start.
 const LAST_WORDS: u64 = 2048;
+/// Octets of the log that are read at once.
+const NEW_WORDS: u64 = 64 * 1024;
+/// Events of its log: EAP ended well, and with a failure.
+const ENDS: [&str; 2] = ["CTRL-EVENT-EAP-SUCCESS ", "CTRL-EVENT-EAP-FAILURE "];
 
 /// Which end is the key server of MKA: that with the lower number (IEEE 802.1X, clause 9.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +69,8 @@ pub struct Supplicant {
     /// Its OpenSSL, where it is authenticated by it.
     library: Option<Library>,
     running: Option<Running>,
+    /// Octets of the log that were read.
+    read: u64,
 }
 
 /// Stored state of a running wpa_supplicant. It contains no key.
@@ -74,7 +81,7 @@ struct Running {
     ckn: Option<Ckn>,
     /// The number of the device that it keys: one that was made anew is another.
     device: u32,
-    /// Seconds since 1970.
+    /// Seconds since the kernel started.
     since_s: u64,
 }
 
@@ -113,6 +120,7 @@ impl Supplicant {
             directory: directory.to_owned(),
             library: None,
             running: None,
+            read: 0,
         };
         let ability = Ability::ask(&|| supplicant.program())?;
         if let Some(reason) = ability.lacks(settings.suite) {
@@ -159,9 +167,10 @@ impl Supplicant {
     /// Takes over what a predecessor left running at this device: the name of its CAK, where it was given one, and for how long it runs.
     pub fn adopt(&mut self) -> Option<(Option<Ckn>, Duration)> {
         let running = self.left().filter(|running| running.device == self.device)?;
-        let age = now_s().saturating_sub(running.since_s);
+        let age = Boot::now().since_s.saturating_sub(running.since_s);
         let ckn = running.ckn.clone();
         self.running = Some(running);
+        self.read = fs::metadata(self.place("log")).map_or(0, |known| known.len());
         Some((ckn, Duration::from_secs(age)))
     }
 
@@ -214,6 +223,7 @@ impl Supplicant {
             .mode(0o600)
             .open(&log);
         made.map_err(io("making", &log))?;
+        self.read = 0;
         let configuration = configuration(&self.settings, self.role, by);
         let mut program = self.program();
         if let KeyedBy::Eap(peer) = by {
@@ -247,7 +257,7 @@ impl Supplicant {
                 KeyedBy::Eap(_) => None,
             },
             device: self.device,
-            since_s: now_s(),
+            since_s: Boot::now().since_s,
         };
         let (next, place) = (self.place("json.next"), self.place("json"));
         let text = serde_json::to_vec(&running).expect("numbers and a text");
@@ -275,6 +285,41 @@ impl Supplicant {
             // It appends: what comes next stands at the beginning.
             let _ = file.set_len(0);
         }
+    }
+
+    /// Ends of EAP since the last call, by wpa_supplicant's own log: true if one was a success, and
+    /// if one was a failure.
+    pub fn ends_of_eap(&mut self) -> [bool; 2] {
+        let mut read = || {
+            let mut file = File::open(self.place("log")).ok()?;
+            // One that was cut begins anew.
+            if file.metadata().ok()?.len() < self.read {
+                self.read = 0;
+            }
+            file.seek(SeekFrom::Start(self.read)).ok()?;
+            let mut bytes = Vec::new();
+            file.take(NEW_WORDS).read_to_end(&mut bytes).ok()?;
+            // The rest of a line comes later; one that is longer than any is passed over.
+            let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let whole = if bytes.len() as u64 == NEW_WORDS {
+                bytes.len()
+            } else {
+                whole
+            };
+            bytes.truncate(whole);
+            self.read += whole as u64;
+            Some(bytes)
+        };
+        let log = read().unwrap_or_default();
+        // Time and port stand before the event; texts of certificates stand behind others.
+        let log = String::from_utf8_lossy(&log);
+        let said = || {
+            log.lines()
+                .filter_map(|line| line.split_once(": ").map(|(_, said)| said))
+        };
+        let port = format!("{}: ", self.port);
+        let events = || said().filter_map(|said| said.strip_prefix(&*port));
+        ENDS.map(|end| events().any(|event| event.starts_with(end)))
     }
 
     /// Path of a file of the port.
@@ -324,13 +369,6 @@ fn configuration(settings: &Settings, role: Role, by: KeyedBy<'_>) -> Zeroizing<
     }
     line(&["}"]);
     text
-}
-
-fn now_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }
 
 /// The end of a log, on one line, without keys: wpa_supplicant logs those with `-K` alone.
@@ -408,6 +446,38 @@ case "$1" in
     setsid sh -c 'echo $$ > "$0"; exec sleep 1000' "$2" > /dev/null 2>&1 < /dev/null &;;
 esac
 "#;
+
+    #[test]
+    fn authentication_ended_well_where_the_log_says_so_and_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut supplicant = Supplicant {
+            program: None,
+            port: "eth0".to_owned(),
+            settings: settings("GCM-AES-128"),
+            role: Role::Other,
+            device: 7,
+            directory: directory.path().to_owned(),
+            library: None,
+            running: None,
+            read: 0,
+        };
+        let log = supplicant.place("log");
+        let says = |text: &str| {
+            let mut file = File::options().append(true).create(true).open(&log).unwrap();
+            std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        };
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "no log");
+        says("1.5: eth0: CTRL-EVENT-EAP-STARTED EAP authentication started\n1.6: eth0: CTRL-EVENT-EAP-SUC");
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "half a line");
+        says("CESS EAP authentication completed successfully\n");
+        assert_eq!(supplicant.ends_of_eap(), [true, false]);
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "once");
+        says("1.7: eth0: CTRL-EVENT-EAP-PEER-CERT depth=0 subject='/CN=eth0: CTRL-EVENT-EAP-SUCCESS '\n");
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "a name");
+        // A log that was cut.
+        fs::write(&log, "1.8: eth0: CTRL-EVENT-EAP-FAILURE EAP authentication failed\n").unwrap();
+        assert_eq!(supplicant.ends_of_eap(), [false, true]);
+    }
 
     #[test]
     fn successor_takes_over_what_runs_and_no_key_is_in_any_file() {

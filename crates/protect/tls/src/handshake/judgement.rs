@@ -24,7 +24,27 @@ pub(crate) struct Facts {
     cipher: CipherSuite,
     /// The certificate that this node showed; where it resumed, that of its first handshake.
     local: Option<Arc<Shown>>,
-    peer_signature: Option<SignatureScheme>,
+    pub(crate) peer_signature: Option<SignatureScheme>,
+}
+
+impl Facts {
+    /// Those of a handshake of another process.
+    pub(crate) fn recorded(negotiated: &ledger::Negotiated) -> Self {
+        let scheme = |code: &ledger::Code| SignatureScheme(code.code);
+        Self {
+            group: NamedGroup(negotiated.group.code),
+            cipher: CipherSuite(negotiated.cipher.code),
+            local: None,
+            peer_signature: negotiated.peer_signature.as_ref().map(scheme),
+            negotiated: negotiated.clone(),
+        }
+    }
+
+    /// The scheme of this node's CertificateVerify; where it resumed, that of its first handshake.
+    fn own_signature(&self) -> Option<SignatureScheme> {
+        let recorded = || Some(SignatureScheme(self.negotiated.local_signature.as_ref()?.code));
+        self.local.as_ref().map(|own| own.scheme).or_else(recorded)
+    }
 }
 
 /// Cause of a peer without a chain.
@@ -162,7 +182,7 @@ impl Handshake {
     }
 
     /// Judges a chain that `peer` presented before; returns the terms that it may be judged by.
-    pub(crate) fn judge_chain(&self, peer: &str, chain: &Chain) -> Result<Vec<usize>, Cause> {
+    fn judge_chain(&self, peer: &str, chain: &Chain) -> Result<Vec<usize>, Cause> {
         let now = self.shared.now().ok_or_else(no_clock)?;
         let mut candidates = self.candidates(chain, now)?;
         let is = |index: usize| self.shared.peers[index].node.as_str() == peer;
@@ -283,10 +303,10 @@ fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>)
         Some(code) => return refuse(format!("the peer signs by {code}, not by one of {accepted}")),
         None => return refuse("the peer's signature was not seen".into()),
     }
+    if let Some(own) = facts.own_signature().filter(|own| !terms.signatures.contains(own)) {
+        return refuse(format!("we sign by {own}, not by one of {accepted}"));
+    }
     match &facts.local {
-        Some(own) if !terms.signatures.contains(&own.scheme) => {
-            refuse(format!("we sign by {}, not by one of {accepted}", own.scheme))
-        }
         Some(own) if !own.suits(&terms.signatures, &terms.chain_signatures) => refuse(format!(
             "the chain of our certificate is not signed by {} alone",
             names(&terms.chain_signatures)

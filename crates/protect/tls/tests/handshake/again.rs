@@ -1,7 +1,7 @@
 //! An open connection is judged again as if its handshake ended now: at both ends, by everything that judges a handshake.
 
 use bartizan_deployment::{InterfaceKind, Policy};
-use bartizan_ledger::Verdict;
+use bartizan_ledger::{Direction, Negotiated, Verdict};
 use bartizan_registry::NamedGroup;
 use bartizan_tls::{Credentials, Endpoint, Peer, Reason, SessionFacts, peers};
 use rcgen::PKCS_ML_DSA_65;
@@ -20,6 +20,7 @@ struct Open {
     clock: std::sync::Arc<Clock>,
     /// Facts of the client about the server, and of the server about the client.
     facts: [SessionFacts; 2],
+    negotiated: [Negotiated; 2],
 }
 
 const NODES: [&str; 2] = ["amf", "nrf"];
@@ -45,14 +46,16 @@ fn open(policy: &str, lasting: [Duration; 2], connections: usize) -> Open {
     for _ in 0..connections {
         let connecting = client.connect("nrf", InterfaceKind::Sbi).unwrap();
         let outcome = shake(connecting, server.accept_any(InterfaceKind::Sbi));
-        facts = Some([outcome.client, outcome.server].map(|end| end.unwrap().facts));
+        facts = Some([outcome.client, outcome.server].map(|end| end.unwrap()));
     }
+    let established = facts.unwrap();
     Open {
         authority,
         issued,
         peers,
         clock,
-        facts: facts.unwrap(),
+        facts: established.each_ref().map(|end| end.facts.clone()),
+        negotiated: established.map(|end| end.negotiated),
     }
 }
 
@@ -68,10 +71,23 @@ impl Open {
     /// The verdict of an end on its peer once the end has these credentials and peers.
     fn judged(&self, end: usize, credentials: Credentials, peers: Vec<Peer>) -> Result<Verdict, Reason> {
         let endpoint = Endpoint::with_clock(credentials, peers, self.clock.clone()).unwrap();
-        endpoint.judge_again(&self.facts[end]).map_err(|refusal| {
+        let facts = &self.facts[end];
+        let judged = endpoint.judge_again(facts).map_err(|refusal| {
             assert!(!refusal.detail.is_empty() && !refusal.hint.is_empty());
             refusal.reason
-        })
+        });
+        if !self.negotiated[end].resumed {
+            // A successor of the process has a record of the same.
+            let chain: Vec<_> = facts.chain().map(<[u8]>::to_vec).collect();
+            let began = [Direction::Outbound, Direction::Inbound][end];
+            let peer = (OTHERS[end], InterfaceKind::Sbi);
+            let recorded = endpoint.judge_recorded(peer, began, &chain, Some(&self.negotiated[end]));
+            assert_eq!(
+                recorded.err().map(|refusal| refusal.reason),
+                judged.as_ref().err().copied()
+            );
+        }
+        judged
     }
 
     /// The same with a change of its peers alone.

@@ -271,6 +271,69 @@ fn authentication_after_which_the_key_stays_the_same_is_reported_and_the_peer_be
     assert_eq!(reported, [first]);
 }
 
+/// A frame of EAP without content, or of EAPOL.
+fn forged(kind: u8, eap: &[u8]) -> Vec<u8> {
+    let [high, low] = (eap.len() as u16).to_be_bytes();
+    [&[2, kind, high, low], eap].concat()
+}
+
+#[test]
+fn forged_frames_neither_end_nor_change_the_key_of_an_authenticated_port() {
+    if !is_here("eap::forged_frames_neither_end_nor_change_the_key_of_an_authenticated_port") {
+        return;
+    }
+    let mut stage = Stage::new(EAP);
+    stage.both_up();
+    let first = another(&stage, "");
+    let before = [AUTHENTICATOR, PEER].map(|end| stage.status(end));
+    let load = Load::start(&stage, PEER);
+    // EAPOL-Start, EAPOL-Logoff, EAP-Success, EAP-Failure and EAP-Request/Identity (RFC 3748,
+    // section 4).
+    let (start, logoff) = (forged(1, &[]), forged(2, &[]));
+    let of_eap = |code: u8, identifier: u8| match code {
+        1 => forged(0, &[1, identifier, 0, 5, 1]),
+        _ => forged(0, &[code, identifier, 0, 4]),
+    };
+    let began = Instant::now();
+    for identifier in 0..28 {
+        for from in [AUTHENTICATOR, PEER] {
+            let send = || {
+                let address = Interface::of(PORT)
+                    .and_then(|port| port.ethernet_address())
+                    .expect("a port");
+                let mut socket = FrameSocket::open(PORT, address, EAPOL).expect("a socket");
+                for frame in [
+                    &start,
+                    &logoff,
+                    &of_eap(3, identifier),
+                    &of_eap(4, identifier),
+                    &of_eap(1, identifier),
+                ] {
+                    socket.send(frame).expect("sent");
+                }
+            };
+            stage.hosts[from].enter(send).expect("a namespace");
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    println!("forged frames for {:?}", began.elapsed());
+    load.end_without_loss(1000);
+    for (end, before) in before.iter().enumerate() {
+        let status = stage.status(end);
+        let process = |status: &Status| status.mka.as_ref().and_then(|mka| mka.process);
+        assert_eq!(
+            (key(&status), process(&status), status.exchanges),
+            (first.clone(), process(before), before.exchanges),
+            "{status:?}"
+        );
+        assert!(
+            status.up && status.peer_answers && status.trouble.is_none(),
+            "{status:?}"
+        );
+    }
+    assert_eq!(stage.status(PEER).eap.map(|eap| eap.not_rekeyed), Some(0));
+}
+
 #[test]
 fn peer_and_authenticator_with_another_name_get_no_keys() {
     if !is_here("eap::peer_and_authenticator_with_another_name_get_no_keys") {
