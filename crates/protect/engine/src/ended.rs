@@ -123,7 +123,8 @@ impl Daemon {
         let is_alone = !self.sas.values().any(|other| other.is_of(sa.connection()));
         let wanted = match (sa.established, failure) {
             // The peer may be away for longer than any number of tries.
-            (None, Failure::Unanswered) => sa.initiator,
+            // A refusal that is not authenticated may be another sender's.
+            (None, Failure::Unanswered | Failure::Unauthenticated(_)) => sa.initiator,
             (None, _) => false,
             (Some(_), Failure::Unanswered) => lost,
             (Some(_), Failure::Deleted | Failure::Expired | Failure::Outdated) => deleted,
@@ -221,7 +222,8 @@ impl Daemon {
                 alerts.push("half-open-timeout");
                 None
             }
-            Failure::Refused(kind) | Failure::RefusedUnauthenticated(kind) => {
+            Failure::Unauthenticated(latest) => return self.say_why(now, id, latest),
+            Failure::Refused(kind) => {
                 alerts.push(match *kind {
                     NotifyType::AUTHENTICATION_FAILED => "local-auth-failed",
                     NotifyType::NO_PROPOSAL_CHOSEN => "proposal-mismatch-ike",

@@ -15,10 +15,10 @@ pub enum Failure {
     /// The peer refuses.
     #[error("the peer refuses: {0}")]
     Refused(NotifyType),
-    /// The peer refused in IKE_SA_INIT, which is unauthenticated, and no other response came until
-    /// the last retransmission.
-    #[error("the peer refuses, which is not authenticated: {0}")]
-    RefusedUnauthenticated(NotifyType),
+    /// Responses to IKE_SA_INIT, which are unauthenticated, could not be used until the last
+    /// retransmission; the reason of the latest.
+    #[error("no usable answer to IKE_SA_INIT; the latest, which is not authenticated: {0}")]
+    Unauthenticated(Box<Failure>),
     /// No proposal of the peer is acceptable here, or it chose what was not offered.
     #[error("no proposal is acceptable to both ends")]
     NoProposal,

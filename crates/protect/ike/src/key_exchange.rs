@@ -40,7 +40,7 @@ pub trait Pending: Send {
     ///
     /// # Errors
     /// The data cannot be used.
-    fn finish(self: Box<Self>, data: &[u8]) -> Result<Secret, ExchangeFailed>;
+    fn finish(&self, data: &[u8]) -> Result<Secret, ExchangeFailed>;
 }
 
 /// The method with this number; none where it is not implemented here.
@@ -105,7 +105,7 @@ impl KeyExchange for Agreement {
 }
 
 impl Pending for PendingAgreement {
-    fn finish(self: Box<Self>, data: &[u8]) -> Result<Secret, ExchangeFailed> {
+    fn finish(&self, data: &[u8]) -> Result<Secret, ExchangeFailed> {
         let mut public = Vec::with_capacity(data.len() + 1);
         if self.is_point {
             public.push(UNCOMPRESSED);
@@ -139,7 +139,7 @@ impl KeyExchange for Encapsulation {
 }
 
 impl Pending for PendingEncapsulation {
-    fn finish(self: Box<Self>, data: &[u8]) -> Result<Secret, ExchangeFailed> {
+    fn finish(&self, data: &[u8]) -> Result<Secret, ExchangeFailed> {
         let secret = self.0.decapsulate(data.into()).map_err(|_| ExchangeFailed)?;
         Ok(Zeroizing::new(secret.as_ref().to_vec()))
     }

@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bartizan_wire::ike::{ExchangeType, NotifyType, Party};
+use bartizan_wire::ike::{ExchangeType, Party};
 use bartizan_wire::udp::IKE_NAT;
 
 use crate::allowance::Allowance;
@@ -150,8 +150,8 @@ pub struct IkeSa {
     /// Times at which this end replaces the IKE_SA, and at which it deletes it.
     rekey: Option<Instant>,
     expires: Option<Instant>,
-    /// Unauthenticated error response to IKE_SA_INIT.
-    refused: Option<NotifyType>,
+    /// Reason against the latest response to IKE_SA_INIT, which is unauthenticated.
+    unusable: Option<Failure>,
     /// To be deleted, for this reason, once the request on its way is answered.
     closing: Option<Failure>,
     /// Time at which a peer that has not authenticated itself, or does not delete the SA that it
@@ -308,7 +308,7 @@ impl IkeSa {
             deleting: None,
             rekey: None,
             expires: None,
-            refused: None,
+            unusable: None,
             closing: None,
             deadline: None,
             heard: now,

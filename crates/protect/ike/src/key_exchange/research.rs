@@ -59,7 +59,7 @@ impl KeyExchange for Research {
 }
 
 impl Pending for PendingResearch {
-    fn finish(self: Box<Self>, data: &[u8]) -> Result<Secret, ExchangeFailed> {
+    fn finish(&self, data: &[u8]) -> Result<Secret, ExchangeFailed> {
         let ciphertext = self.kem.ciphertext_from_bytes(data).ok_or(ExchangeFailed)?;
         let key = self.kem.secret_key_from_bytes(&self.key).ok_or(ExchangeFailed)?;
         let secret = self.kem.decapsulate(key, ciphertext).map_err(failed)?;

@@ -15,7 +15,7 @@ use super::{Abilities, Ends, IkeSa, Security, State, fingerprint, unknown_critic
 use crate::config::Config;
 use crate::credential::hashes;
 use crate::error::Failure;
-use crate::key_exchange::{Pending, key_exchange};
+use crate::key_exchange::{Pending, Secret, key_exchange};
 use crate::proposal::{self, Agreed, IKE};
 use crate::protection::Protection;
 use crate::random::{self, Chance, Random};
@@ -93,6 +93,15 @@ pub(super) fn notify(kind: NotifyType, data: &[u8]) -> Payload<'_> {
         data,
     };
     payload(PayloadType::NOTIFY, body)
+}
+
+/// Agreement of both ends by IKE_SA_INIT.
+struct Usable {
+    agreed: Agreed,
+    secret: Secret,
+    /// Nonces of initiator and responder.
+    nonces: [Vec<u8>; 2],
+    peer: Abilities,
 }
 
 /// Payloads of IKE_SA_INIT.
@@ -242,8 +251,8 @@ impl IkeSa {
         Ok(())
     }
 
-    /// Takes an unauthenticated response. Refusals and unreadable messages are left alone, so that
-    /// the peer's own response is still taken (RFC 7296, section 2.21.1).
+    /// Takes an unauthenticated response. Any sender on the path can write one, so one that cannot
+    /// be used is left alone, and the peer's own is still taken (RFC 7296, section 2.21.1).
     pub(super) fn init_response(&mut self, now: Instant, header: &Header, datagram: &[u8]) {
         let Ok(message) = Message::read(header.next, &datagram[Header::LENGTH..]) else {
             return;
@@ -255,14 +264,23 @@ impl IkeSa {
             self.asked_or_refused(now, kind, data);
             return;
         }
-        let Ok(init) = Init::of(&message) else {
-            return;
-        };
         if header.responder_spi == 0 {
             return;
         }
-        if let Err(failure) = self.take_init(now, header.responder_spi, &init, datagram) {
-            self.fail(failure);
+        let spis = [self.spis[0], header.responder_spi];
+        let usable = Init::of(&message).and_then(|init| self.usable(spis, &init));
+        match usable {
+            Ok(usable) => {
+                self.spis = spis;
+                self.transcript.init[1] = datagram.to_vec();
+                self.heard = now;
+                self.taken += 1;
+                self.outgoing = None;
+                if let Err(failure) = self.take_init(now, usable) {
+                    self.fail(failure);
+                }
+            }
+            Err(failure) => self.unusable = Some(failure),
         }
     }
 
@@ -294,13 +312,17 @@ impl IkeSa {
         };
         self.taken += u64::from(again);
         if !again {
-            self.refused = Some(kind);
+            self.unusable = Some(Failure::Refused(kind));
         } else if let Err(failure) = self.send_init(now) {
             self.fail(failure);
         }
     }
 
-    fn take_init(&mut self, now: Instant, spi: u64, init: &Init<'_>, datagram: &[u8]) -> Result<(), Failure> {
+    /// A response by which this initiator can go on.
+    fn usable(&self, spis: [u64; 2], init: &Init<'_>) -> Result<Usable, Failure> {
+        let State::Starting(starting) = &self.state else {
+            return Err(Failure::Closed);
+        };
         let offered = proposal::offer(&self.config.proposals, IKE, &[]);
         let [chosen] = init.proposals else {
             return Err(Failure::NoProposal);
@@ -312,31 +334,32 @@ impl IkeSa {
         if init.nonce.len() < agreed.prf.shortest_nonce() {
             return Err(Failure::Incomplete(SHORT_NONCE));
         }
-        let State::Starting(starting) = std::mem::replace(&mut self.state, State::Closed) else {
-            return Ok(());
-        };
-        let (nonce, method, pending) = (starting.nonce.clone(), starting.method, starting.pending);
-        // `fail` reports nothing of what is closed.
-        self.state = State::Authenticating;
-        if agreed.first != method || init.key_exchange.0 != method {
+        let (method, data) = init.key_exchange;
+        if agreed.first != starting.method || method != starting.method {
             return Err(Failure::NoProposal);
         }
-        let secret = pending
-            .finish(init.key_exchange.1)
-            .map_err(|_| Failure::KeyExchange(method))?;
-        self.spis[1] = spi;
-        self.peer = init.abilities(self.ends, self.spis);
-        if !agreed.additional.is_empty() && !self.peer.intermediate {
+        let secret = starting.pending.finish(data);
+        let secret = secret.map_err(|_| Failure::KeyExchange(method))?;
+        let peer = init.abilities(self.ends, spis);
+        if !agreed.additional.is_empty() && !peer.intermediate {
             return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
         }
-        if self.requires_ppk() && self.ppk_by().is_none() {
+        if self.requires_ppk() && self.ppk_with(&peer).is_none() {
             return Err(Failure::Unsupported("a post-quantum pre-shared key"));
         }
-        self.transcript.init[1] = datagram.to_vec();
-        self.heard = now;
-        self.taken += 1;
-        self.outgoing = None;
-        self.secure(agreed, &secret, [&nonce, init.nonce])?;
+        Ok(Usable {
+            agreed,
+            secret,
+            nonces: [starting.nonce.clone(), init.nonce.to_vec()],
+            peer,
+        })
+    }
+
+    fn take_init(&mut self, now: Instant, usable: Usable) -> Result<(), Failure> {
+        self.state = State::Authenticating;
+        self.peer = usable.peer;
+        let [own, peers] = &usable.nonces;
+        self.secure(usable.agreed, &usable.secret, [own, peers])?;
         self.go_on(now, 0)
     }
 

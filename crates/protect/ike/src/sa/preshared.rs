@@ -4,7 +4,7 @@
 use aws_lc_rs::constant_time;
 use bartizan_wire::ike::{Body, Message, NotifyType};
 
-use super::IkeSa;
+use super::{Abilities, IkeSa};
 use crate::config::Ppk;
 use crate::error::Failure;
 
@@ -45,11 +45,16 @@ impl IkeSa {
     /// Exchange in which a pre-shared key is mixed in, as far as both ends announced support in
     /// IKE_SA_INIT.
     pub(super) fn ppk_by(&self) -> Option<By> {
+        self.ppk_with(&self.peer)
+    }
+
+    /// The same with a peer of these abilities.
+    pub(super) fn ppk_with(&self, peer: &Abilities) -> Option<By> {
         let ppk = self.config.ppk.as_ref()?;
-        if ppk.early && self.peer.early_ppk && self.peer.intermediate {
+        if ppk.early && peer.early_ppk && peer.intermediate {
             Some(By::Intermediate)
         } else {
-            self.peer.ppk.then_some(By::Auth)
+            peer.ppk.then_some(By::Auth)
         }
     }
 

@@ -114,9 +114,9 @@ impl IkeSa {
             return;
         };
         if outgoing.sent_again >= self.config.timing.attempts {
-            let failure = match (&self.state, self.refused) {
+            let failure = match (&self.state, self.unusable.take()) {
                 (State::Closing(failure), _) => failure.clone(),
-                (State::Starting(_), Some(kind)) => Failure::RefusedUnauthenticated(kind),
+                (State::Starting(_), Some(unusable)) => Failure::Unauthenticated(Box::new(unusable)),
                 _ => Failure::Unanswered,
             };
             self.fail(failure);

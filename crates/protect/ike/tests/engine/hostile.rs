@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bartizan_ike::Failure;
-use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, PayloadType};
+use bartizan_wire::ike::{
+    Body, ExchangeType, Flags, Header, KeyExchangeMethod, Message, NotifyType, Payload, PayloadType,
+};
 use proptest::prelude::*;
 
 use crate::link::{Algorithm, Authority, DELAY, HYBRID, Link, config};
@@ -74,53 +76,127 @@ fn every_message_that_comes_again_changes_nothing() {
     assert_eq!(link.sent.len(), answers + 2);
 }
 
+/// The datagram with another list of payloads.
+fn rewritten(datagram: &[u8], change: impl FnOnce(&mut Vec<Payload<'_>>)) -> Vec<u8> {
+    let header = Header::read(datagram).unwrap();
+    let mut message = Message::read(header.next, &datagram[Header::LENGTH..]).unwrap();
+    change(&mut message.payloads);
+    let (next, bytes) = message.encode().unwrap();
+    let length = (Header::LENGTH + bytes.len()) as u32;
+    [&Header { next, length, ..header }.encode()[..], &bytes].concat()
+}
+
+fn notification<'a>(kind: NotifyType, data: &'a [u8]) -> Payload<'a> {
+    let body = Body::Notify {
+        protocol: 0,
+        spi: &[],
+        kind,
+        data,
+    };
+    Payload {
+        kind: PayloadType::NOTIFY,
+        critical: false,
+        body,
+    }
+}
+
+/// Answers that another sender on the path makes of the responder's own: each can be read, and none
+/// can be used.
+fn forged(answer: &[u8]) -> Vec<Vec<u8>> {
+    let refusals = [
+        (NotifyType::NO_PROPOSAL_CHOSEN, &[][..]),
+        (NotifyType::INVALID_KE_PAYLOAD, &[0xff, 0xff]),
+        (NotifyType::INVALID_SYNTAX, &[]),
+        (NotifyType::COOKIE, &[7; 65]),
+    ];
+    let refused = refusals.map(|(kind, data)| rewritten(answer, |payloads| *payloads = vec![notification(kind, data)]));
+    let change = |change: &dyn Fn(&mut Body<'_>)| {
+        rewritten(answer, |payloads| {
+            payloads.iter_mut().for_each(|payload| change(&mut payload.body))
+        })
+    };
+    let chosen = [
+        change(&|body| {
+            if let Body::Proposals(proposals) = body {
+                proposals[0].transforms.retain(|transform| transform.kind != 6);
+            }
+        }),
+        change(&|body| {
+            if let Body::Proposals(proposals) = body {
+                proposals.push(proposals[0].clone());
+            }
+        }),
+        change(&|body| {
+            if let Body::KeyExchange { method, .. } = body {
+                *method = KeyExchangeMethod(19);
+            }
+        }),
+        // A point of small order (RFC 8031, section 2.3).
+        change(&|body| {
+            if let Body::KeyExchange { data, .. } = body {
+                *data = &[0; 32];
+            }
+        }),
+        change(&|body| {
+            if let Body::KeyExchange { data, .. } = body {
+                *data = &[9; 31];
+            }
+        }),
+        change(&|body| {
+            if let Body::Nonce(nonce) = body {
+                *nonce = &[5; 16];
+            }
+        }),
+        rewritten(answer, |payloads| {
+            payloads.retain(|payload| payload.kind != PayloadType::NONCE)
+        }),
+        rewritten(answer, |payloads| {
+            payloads.retain(|payload| {
+                !matches!(payload.body, Body::Notify { kind, .. } if kind == NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED)
+            });
+        }),
+    ];
+    refused.into_iter().chain(chosen).collect()
+}
+
 #[test]
-fn an_answer_of_somebody_else_to_the_first_request_does_not_keep_the_peers_out() {
+fn answers_of_another_sender_to_the_first_request_do_not_keep_the_peers_out() {
     let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
     let mut link = Link::new(one, other, 3);
-    let mut spoofed = false;
+    let mut spoofed = 0;
     link.run(SOON, &mut |from, datagram| {
-        let mut fate = vec![(DELAY, datagram.to_vec())];
         let header = Header::read(datagram).unwrap();
-        if from == 1 && header.exchange == ExchangeType::IKE_SA_INIT && !spoofed {
-            spoofed = true;
-            // Arrives before the peer's own: a refusal, an unknown method, nonsense, a cookie that is too long.
-            for (kind, data) in [
-                (NotifyType::NO_PROPOSAL_CHOSEN, vec![]),
-                (NotifyType::INVALID_KE_PAYLOAD, vec![0xff, 0xff]),
-                (NotifyType::INVALID_SYNTAX, vec![]),
-                (NotifyType::COOKIE, vec![7; 65]),
-            ] {
-                let body = Body::Notify {
-                    protocol: 0,
-                    spi: &[],
-                    kind,
-                    data: &data,
-                };
-                let payload = bartizan_wire::ike::Payload {
-                    kind: PayloadType::NOTIFY,
-                    critical: false,
-                    body,
-                };
-                let (next, bytes) = Message {
-                    payloads: vec![payload],
-                }
-                .encode()
-                .unwrap();
-                let length = (Header::LENGTH + bytes.len()) as u32;
-                let header = Header {
-                    next,
-                    length,
-                    flags: Flags(Flags::RESPONSE),
-                    ..header
-                };
-                fate.push((DELAY / 2, [&header.encode()[..], &bytes].concat()));
-            }
+        let mut fate = vec![(DELAY, datagram.to_vec())];
+        if from == 1 && header.exchange == ExchangeType::IKE_SA_INIT && spoofed == 0 {
+            // They arrive before the peer's own.
+            let forged = forged(datagram);
+            spoofed = forged.len();
+            fate.extend(forged.into_iter().map(|forged| (DELAY / 2, forged)));
         }
         fate
     });
-    assert!(spoofed);
+    assert_eq!(spoofed, 12);
     link.assert_joined();
+}
+
+#[test]
+fn answer_to_the_first_request_that_cannot_be_used_is_reported_behind_the_last_attempt() {
+    for number in 0..12 {
+        let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+        let mut link = Link::new(one, other, 3);
+        let mut forging = |from, datagram: &[u8]| match from {
+            0 => vec![(DELAY, datagram.to_vec())],
+            _ => vec![(DELAY, forged(datagram).swap_remove(number))],
+        };
+        link.run(SOON, &mut forging);
+        assert_eq!(link.closed(0), None, "{number}");
+        link.run(Duration::from_secs(300), &mut forging);
+        assert!(
+            matches!(link.closed(0), Some(Failure::Unauthenticated(_))),
+            "{number}: {:?}",
+            link.events
+        );
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn ends_without_a_proposal_in_common_both_end_without_an_sa() {
     let mut link = Link::new(one, other, 6);
     link.run_well(Duration::from_secs(300));
     // The refusal is unauthenticated, so that all attempts are made first.
-    let refused = Failure::RefusedUnauthenticated(NotifyType::NO_PROPOSAL_CHOSEN);
+    let refused = Failure::Unauthenticated(Box::new(Failure::Refused(NotifyType::NO_PROPOSAL_CHOSEN)));
     assert_eq!(link.closed(0), Some(&refused));
     assert!(link.responder.is_none());
 }
