@@ -99,8 +99,8 @@ pub(crate) struct ChildSa {
     pub(crate) in_udp: bool,
     /// UDP port of the peer that it was installed with.
     pub(crate) remote_port: u16,
-    /// Since when this end replaces it for another port.
-    pub(crate) following: Option<Instant>,
+    /// Earliest time at which this end replaces it for another port of the peer.
+    pub(crate) follow_at: Option<Instant>,
     pub(crate) installed: Instant,
     /// Another has taken its place.
     pub(crate) superseded: bool,
@@ -131,7 +131,7 @@ impl ChildSa {
             remote: child.remote.clone(),
             in_udp: child.in_udp,
             remote_port,
-            following: None,
+            follow_at: None,
             installed,
             superseded: false,
             ending: false,

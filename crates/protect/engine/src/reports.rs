@@ -364,18 +364,10 @@ impl Daemon {
             made.number, made.outbound
         );
         self.say(id, &line);
-        let replaced = self
-            .children
-            .iter_mut()
-            .find(|known| Some(known.inbound) == child.replaces);
-        let replaced = replaced.map(|known| {
-            known.superseded = true;
-            known.clone()
-        });
-        self.children.push(made.clone());
         let new = self.child_section(&made, now);
-        let mut section = self.section(id, now);
         let key = format!("{child_name}-{}", made.number);
+        let replaced = self.add_child(made, child.replaces);
+        let mut section = self.section(id, now);
         match replaced {
             Some(old) => {
                 let old = self.child_section(&old, now);

@@ -16,6 +16,9 @@ const KEEPALIVE: Duration = Duration::from_secs(20);
 const ATTEMPTS: Duration = Duration::from_secs(5);
 /// Time that a CHILD_SA at its limit gets to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
+/// Time from one replacement for another port to the next: ports are not authenticated, so a sender
+/// on the path can have each packet come from another.
+const FOLLOWED: Duration = Duration::from_secs(60);
 
 impl Daemon {
     pub(crate) fn keep_up(&mut self, now: Instant) {
@@ -113,17 +116,27 @@ impl Daemon {
                 continue;
             }
             self.follows = true;
-            if child
-                .following
-                .is_none_or(|since| now.saturating_duration_since(since) >= REPLACED)
-            {
-                child.following = Some(now);
+            if child.follow_at.is_none_or(|at| at <= now) {
+                child.follow_at = Some(now + REPLACED);
                 due.push((*id, child.inbound));
             }
         }
         for (id, inbound) in due {
             self.endpoint.with(id, |sa| sa.rekey_child(now, inbound));
         }
+    }
+
+    /// Adds a CHILD_SA; returns the one that it replaces.
+    pub(crate) fn add_child(&mut self, mut made: ChildSa, replaces: Option<u32>) -> Option<ChildSa> {
+        let replaced = self.children.iter_mut().find(|known| Some(known.inbound) == replaces);
+        let replaced = replaced.map(|known| {
+            known.superseded = true;
+            known.clone()
+        });
+        let followed = replaced.as_ref().and_then(|known| known.follow_at);
+        made.follow_at = followed.map(|at| at + FOLLOWED);
+        self.children.push(made);
+        replaced
     }
 
     /// Replaces CHILD_SAs that have carried what they may, and deletes those that could not be replaced.

@@ -62,7 +62,7 @@ impl Hidden {
                 let of = Arc::clone(&self.daemon.connections[0].children[child.place]);
                 let port = self.daemon.nat_port(*id).unwrap();
                 let made = ChildSa::new(1, ("cu--ric", of), (child, port), now);
-                self.daemon.children.push(made);
+                self.daemon.add_child(made, child.replaces);
             }
         }
     }
@@ -70,24 +70,32 @@ impl Hidden {
 
 const HIDDEN: [u8; 4] = [10, 9, 9, 9];
 
+impl Hidden {
+    /// A peer behind a translator, its IKE_SA, and the time at which that was set up.
+    fn established() -> (Self, SaId, Instant) {
+        let rendered = rendered();
+        let daemon = rendered.daemon();
+        let (peer, now) = (rendered.peer(), Instant::now());
+        let ends = Ends {
+            local: SocketAddr::from((HIDDEN, 500)),
+            ..peer.ends
+        };
+        let mut engine = Endpoint::new(HalfOpen::default());
+        let theirs = engine.initiate(peer.config, ends, &mut random, now).unwrap();
+        let mut hidden = Hidden {
+            daemon,
+            peer: engine,
+            port: 40_001,
+            asked: 0,
+        };
+        hidden.talk(now);
+        (hidden, theirs, now)
+    }
+}
+
 #[test]
 fn a_peer_that_moves_has_its_child_sas_replaced_by_such_with_its_port() {
-    let rendered = rendered();
-    let daemon = rendered.daemon();
-    let (peer, now) = (rendered.peer(), Instant::now());
-    let ends = Ends {
-        local: SocketAddr::from((HIDDEN, 500)),
-        ..peer.ends
-    };
-    let mut engine = Endpoint::new(HalfOpen::default());
-    let theirs = engine.initiate(peer.config, ends, &mut random, now).unwrap();
-    let mut hidden = Hidden {
-        daemon,
-        peer: engine,
-        port: 40_001,
-        asked: 0,
-    };
-    hidden.talk(now);
+    let (mut hidden, theirs, now) = Hidden::established();
     let (id, sa) = hidden.daemon.sas.iter().next().expect("an IKE_SA");
     let (id, ends) = (*id, sa.ends);
     assert_eq!((ends.remote.port(), hidden.daemon.nat_port(id)), (40_001, Some(40_001)));
@@ -107,4 +115,18 @@ fn a_peer_that_moves_has_its_child_sas_replaced_by_such_with_its_port() {
         assert_eq!((hidden.asked, ports), (1, vec![40_002]), "{seconds}");
     }
     assert!(hidden.peer.sa(theirs).is_some_and(IkeSa::is_established));
+}
+
+#[test]
+fn ports_that_change_each_second_replace_a_child_sa_once_a_minute() {
+    let (mut hidden, _, now) = Hidden::established();
+    for second in 0..600_u16 {
+        let at = now + Duration::from_secs(second.into());
+        hidden.port = 30_000 + second;
+        hidden.peer.handle_timeout(at);
+        hidden.talk(at);
+        hidden.daemon.follow_ports(at);
+        hidden.talk(at);
+    }
+    assert!((2..=10).contains(&hidden.asked), "{}", hidden.asked);
 }
