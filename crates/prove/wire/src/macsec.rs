@@ -6,10 +6,14 @@ use crate::Moment;
 use crate::allocation::allocated;
 use crate::eap::Agreed;
 use crate::frames::Station;
+use crate::mka::{KeyIdentifier, Named};
 use crate::nonce::{Nonces, Reuse};
 
 /// Secure associations that are distinguished between two stations: four of each channel.
 const ASSOCIATIONS: usize = 16;
+/// Keys of an association whose packet numbers are compared; beyond, the one least recently used
+/// goes.
+const KEYS: usize = 8;
 /// Frames that are looked at one by one; behind them one of [`EACH`] is.
 const FIRST: u64 = 64;
 const EACH: u64 = 16;
@@ -110,7 +114,10 @@ pub struct Association {
     pub restarted: u32,
     /// Frames with a number that is not above the highest.
     pub late: u64,
-    nonces: Nonces,
+    /// Packet numbers by key, the one used last at the end.
+    nonces: Vec<(Option<KeyIdentifier>, Nonces)>,
+    /// Numbers used twice under a key that is not kept any more.
+    reuse: Option<Reuse>,
     /// Its newest frame.
     last: u64,
 }
@@ -121,14 +128,16 @@ pub struct Association {
 pub struct Keying {
     /// MKA was seen of a station that sends.
     pub agreed: Option<Moment>,
-    /// The MKPDU in which MKA gave out the newest key.
-    pub renewed: Option<Moment>,
     /// The cipher suite that a key server gave out last.
     pub suite: Option<u64>,
     /// TLS version and group that EAP agreed on at that port.
     pub eap: Option<Agreed>,
     /// Offset of the first encrypted octet.
     pub confidentiality_offset: Option<u8>,
+    /// The keys that MKA named last, by association number. An MKPDU proves nothing without its
+    /// CAK: one that names another key is no reason to forget the packet numbers of the keys
+    /// before.
+    pub(crate) named: Named,
 }
 
 /// MACsec between two stations. Frames that are authenticated only are read on, and not counted
@@ -165,17 +174,16 @@ impl MacSec {
     /// Packet numbers that two frames have, and no packet shows another key between them.
     #[must_use]
     pub fn reuses_nonce(&self) -> Option<Reuse> {
-        let reused = self.associations.iter().filter_map(|known| known.nonces.reuse());
+        let of_keys = |known: &'_ Association| {
+            let kept = known.nonces.iter().filter_map(|(_, nonces)| nonces.reuse());
+            kept.chain(known.reuse).collect::<Vec<_>>()
+        };
+        let reused = self.associations.iter().flat_map(of_keys);
         reused.min_by_key(|reuse| (!reuse.several, reuse.first.packet))
     }
 
     /// Takes what is known of the keys now.
     pub(crate) fn keyed(&mut self, keying: Keying) {
-        if keying.renewed != self.keying.renewed {
-            for known in &mut self.associations {
-                known.nonces.forget();
-            }
-        }
         self.keying = keying;
     }
 
@@ -197,11 +205,15 @@ impl MacSec {
         let mut others = self.associations.iter();
         let newest = others.by_ref().filter(|known| known.channel == channel);
         let newest = newest.max_by_key(|known| known.last).map(|known| known.number);
+        let key = self.keying.named[usize::from(tag.association)];
         let is_this = |known: &&mut Association| (known.channel, known.number) == (channel, tag.association);
         if let Some(known) = self.associations.iter_mut().find(is_this) {
-            // Keys take turns by their association numbers (IEEE 802.1X, clause 9.8): one that comes again is another.
-            if newest != Some(tag.association) && tag.packet_number <= known.highest_number {
-                known.nonces.forget();
+            // Keys take turns by their association numbers (IEEE 802.1X, clause 9.8): where none is
+            // named, one that comes again is another.
+            let turned = newest != Some(tag.association) && tag.packet_number <= known.highest_number;
+            let nonces = known.under(key);
+            if key.is_none() && turned {
+                nonces.forget();
             }
             known.take(tag.packet_number, body, missing, at);
         } else if self.associations.len() < ASSOCIATIONS {
@@ -213,9 +225,11 @@ impl MacSec {
                 highest_number: 0,
                 restarted: 0,
                 late: 0,
-                nonces: Nonces::default(),
+                nonces: Vec::new(),
+                reuse: None,
                 last: 0,
             };
+            association.under(key);
             association.take(tag.packet_number, body, missing, at);
             self.associations.push(association);
         } else {
@@ -225,22 +239,45 @@ impl MacSec {
 
     /// Bytes it holds on the heap.
     pub(crate) fn held(&self) -> usize {
-        let nonces = self.associations.iter().map(|known| known.nonces.held());
+        let nonces = self.associations.iter().map(|known| {
+            let kept = known.nonces.iter().map(|(_, nonces)| nonces.held());
+            allocated(known.nonces.capacity() * size_of::<(Option<KeyIdentifier>, Nonces)>()) + kept.sum::<usize>()
+        });
         allocated(self.associations.capacity() * size_of::<Association>()) + nonces.sum::<usize>()
     }
 }
 
 impl Association {
+    /// Packet numbers under this key, which becomes the last one.
+    fn under(&mut self, key: Option<KeyIdentifier>) -> &mut Nonces {
+        let of = |wanted: Option<KeyIdentifier>| self.nonces.iter().position(|(known, _)| *known == wanted);
+        // A key that is named later is that of the frames before.
+        let nonces = match of(key).or_else(|| of(None)) {
+            Some(place) => self.nonces.remove(place).1,
+            None => Nonces::default(),
+        };
+        if self.nonces.len() >= KEYS {
+            let (_, oldest) = self.nonces.remove(0);
+            let both = self.reuse.into_iter().chain(oldest.reuse());
+            self.reuse = both.min_by_key(|reuse| (!reuse.several, reuse.first.packet));
+        }
+        self.nonces.push((key, nonces));
+        let last = self.nonces.len() - 1;
+        &mut self.nonces[last].1
+    }
+
     fn take(&mut self, number: u32, body: &[u8], missing: usize, at: Moment) {
         /// Numbers so far behind the highest are of another key, or of the next cycle of XPN.
         const BEHIND: u32 = 1 << 30;
         self.frames += 1;
         self.last = at.packet;
         let behind = self.highest_number.saturating_sub(number);
-        if behind >= BEHIND {
-            self.nonces.forget();
-        }
-        let reused = self.nonces.take(number.into(), body, missing, at);
+        let reused = self.nonces.last_mut().is_some_and(|(_, nonces)| {
+            if behind >= BEHIND {
+                nonces.forget();
+            }
+            nonces.take(number.into(), body, missing, at)
+        });
         if number > self.highest_number || self.frames == 1 {
             self.highest_number = number;
         } else if behind > 0 && (reused || behind >= BEHIND || (number < 64 && self.highest_number > 4096)) {

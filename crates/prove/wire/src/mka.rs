@@ -136,8 +136,6 @@ pub struct Participant {
     pub withdrew: Option<Moment>,
     /// Names or keys beyond those that are kept.
     pub more: bool,
-    /// The key that it gave out last, and the first MKPDU with it.
-    newest: Option<(KeyIdentifier, Moment)>,
 }
 
 /// MKA at a port.
@@ -146,7 +144,11 @@ pub struct Participant {
 pub struct Mka {
     /// By its two ends.
     pub ends: [Participant; 2],
+    named: Named,
 }
+
+/// The key that either end named last under each association number.
+pub(crate) type Named = [Option<KeyIdentifier>; 4];
 
 /// The name of the CAK that an MKPDU is under: its sender's channel, and the name.
 #[must_use]
@@ -163,15 +165,14 @@ impl Mka {
         given.max_by_key(|given| given.first.packet)
     }
 
-    /// The MKPDU in which the newest key was given out.
-    pub(crate) fn renewed(&self) -> Option<Moment> {
-        let newest = self.ends.iter().filter_map(|end| end.newest);
-        newest.map(|(_, at)| at).max_by_key(|at| at.packet)
+    /// The keys that were named last.
+    pub(crate) fn named(&self) -> Named {
+        self.named
     }
 
     /// Takes an MKPDU of an end; says whether it could be read.
     pub(crate) fn take(&mut self, from: usize, body: &[u8], at: Moment) -> bool {
-        self.ends[from.min(1)].take(body, at).is_some()
+        self.ends[from.min(1)].take(body, &mut self.named, at).is_some()
     }
 
     /// Bytes it holds on the heap, about.
@@ -186,7 +187,7 @@ impl Mka {
 }
 
 impl Participant {
-    fn take(&mut self, body: &[u8], at: Moment) -> Option<()> {
+    fn take(&mut self, body: &[u8], named: &mut Named, at: Moment) -> Option<()> {
         let (basic, mut rest) = parameters(body)?;
         let flags = body[2];
         let member: [u8; 12] = *basic.get(8..)?.first_chunk()?;
@@ -210,8 +211,8 @@ impl Participant {
         while let Some((set, behind)) = parameters(rest) {
             let [kind, second, third, _] = *rest.first_chunk()?;
             match kind {
-                SAK_USE => self.sak_use(second, third, set, at),
-                DISTRIBUTED_SAK => self.sak(second, set, member, ckn, at),
+                SAK_USE => self.sak_use((second, third), set, named, at),
+                DISTRIBUTED_SAK => self.sak((second, set), (member, ckn), named, at),
                 ICV_INDICATOR => break,
                 _ => {}
             }
@@ -221,7 +222,7 @@ impl Participant {
     }
 
     /// Figure 11-10: the latest key and the one before it.
-    fn sak_use(&mut self, numbers: u8, flags: u8, set: &[u8], at: Moment) {
+    fn sak_use(&mut self, (numbers, flags): (u8, u8), set: &[u8], named: &mut Named, at: Moment) {
         self.plain |= flags & 0xc0 != 0 && !set.is_empty();
         for (part, bits) in [(0, numbers >> 4), (20, numbers & 0x0f)] {
             let Some(fields) = set.get(part..).and_then(|set| set.first_chunk::<20>()) else {
@@ -237,6 +238,7 @@ impl Participant {
                 continue;
             }
             let association = bits >> 2;
+            named[usize::from(association)] = Some(key);
             match self.in_use.iter_mut().find(|known| known.key == key) {
                 Some(known) => {
                     known.sends |= sends;
@@ -257,7 +259,7 @@ impl Participant {
     }
 
     /// Figures 11-11 and 11-12: a number, a suite where it is not the default, and the wrapped key.
-    fn sak(&mut self, flags: u8, set: &[u8], member: [u8; 12], ckn: Ckn, at: Moment) {
+    fn sak(&mut self, (flags, set): (u8, &[u8]), (member, ckn): ([u8; 12], Ckn), named: &mut Named, at: Moment) {
         /// A number, and a key of 128 bits as RFC 3394 wraps it.
         const OF_DEFAULT: usize = 28;
         let Some((number, behind)) = set.split_first_chunk::<4>() else {
@@ -276,9 +278,7 @@ impl Participant {
             member,
             number: u32::from_be_bytes(*number),
         };
-        if self.newest.is_none_or(|(known, _)| known != key) {
-            self.newest = Some((key, at));
-        }
+        named[usize::from(flags >> 6)] = Some(key);
         if self
             .distributed
             .iter()

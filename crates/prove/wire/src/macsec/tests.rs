@@ -69,3 +69,48 @@ fn frames_that_say_they_are_encrypted_and_hold_headers_are_readable() {
     assert!(seen.is_readable());
     assert_eq!(seen.first_readable, Some(at(0)));
 }
+
+#[test]
+fn mkpdu_that_names_another_key_hides_no_packet_number_that_is_used_twice() {
+    let key = |number| {
+        let member = [7; 12];
+        Keying {
+            named: [Some(KeyIdentifier { member, number }); 4],
+            ..Keying::default()
+        }
+    };
+    let frame = |seen: &mut MacSec, packet_number: u32, content: u8| {
+        let tag = SecTag {
+            encrypted: true,
+            changed: true,
+            association: 0,
+            packet_number,
+            channel: None,
+        };
+        seen.take(ONE, &tag, (&[content; 60], 0), at(u64::from(packet_number)));
+    };
+    // A forged MKPDU stands between, and the next one of the ends names their key again.
+    let mut seen = MacSec::default();
+    seen.keyed(key(1));
+    (1..20).for_each(|number| frame(&mut seen, number, 1));
+    seen.keyed(key(2));
+    frame(&mut seen, 20, 1);
+    seen.keyed(key(1));
+    (1..20).for_each(|number| frame(&mut seen, number, 2));
+    assert!(seen.reuses_nonce().unwrap().several);
+    // One that gives out another key for each of many is kept within bounds, and what was found
+    // stays.
+    for number in 2..40 {
+        seen.keyed(key(number));
+        frame(&mut seen, 1, 3);
+    }
+    assert!(seen.reuses_nonce().unwrap().several);
+    assert!(seen.held() < 60_000, "{}", seen.held());
+    // Keys that follow each other count anew.
+    let mut seen = MacSec::default();
+    for number in 1..40 {
+        seen.keyed(key(number));
+        (1..20).for_each(|packet| frame(&mut seen, packet, number as u8));
+    }
+    assert_eq!(seen.reuses_nonce(), None);
+}

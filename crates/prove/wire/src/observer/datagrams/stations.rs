@@ -181,7 +181,7 @@ impl Datagrams {
                         let given = mka.latest();
                         Keying {
                             agreed: Some(at),
-                            renewed: mka.renewed(),
+                            named: mka.named(),
                             suite: given.map(|given| given.suite),
                             confidentiality_offset: given.and_then(|given| given.confidentiality_offset),
                             eap: None,
@@ -234,7 +234,9 @@ impl Datagrams {
             }
             if let Some(keying) = self.stations.keying_mut(station, at, memory) {
                 keying.agreed = keying.agreed.or(seen.agreed);
-                keying.renewed = seen.renewed.or(keying.renewed);
+                for (known, named) in keying.named.iter_mut().zip(seen.named) {
+                    *known = named.or(*known);
+                }
                 keying.eap = seen.eap.or(keying.eap);
                 if seen.suite.is_some() {
                     keying.suite = seen.suite;
