@@ -91,6 +91,8 @@ pub struct LedgerFile {
     bounds: Bounds,
     /// Another process kept the lock the last time.
     contended: bool,
+    /// The file may end with a cut line of this writer, which was reported.
+    torn: bool,
     /// The error that was reported last.
     said: Option<io::ErrorKind>,
 }
@@ -120,6 +122,21 @@ pub struct Appended {
     pub cut: u64,
 }
 
+/// Failure to append all lines.
+#[derive(Debug)]
+pub struct Unwritten {
+    /// Cause.
+    pub error: io::Error,
+    /// Lines of them, from the first on, that stand in the file all the same.
+    pub kept: u64,
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self { error, kept: 0 }
+    }
+}
+
 /// State of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -141,16 +158,17 @@ impl LedgerFile {
             form,
             bounds,
             contended: false,
+            torn: false,
             said: None,
         })
     }
 
     /// Appends whole lines and syncs them. If that fails, the file is left without any part of
-    /// them.
+    /// them where this process has its lock. Lines that could not be synced count as unwritten.
     ///
     /// # Errors
     /// The lines cannot be written or synced.
-    pub fn append(&mut self, lines: &[u8]) -> io::Result<Appended> {
+    pub fn append(&mut self, lines: &[u8]) -> Result<Appended, Unwritten> {
         if !self.regular {
             self.file.write_all(lines)?;
             return Ok(Appended::default());
@@ -176,28 +194,33 @@ impl LedgerFile {
         }
     }
 
-    fn append_held(&mut self, lines: &[u8], held: Held) -> io::Result<Appended> {
+    fn append_held(&mut self, lines: &[u8], held: Held) -> Result<Appended, Unwritten> {
         let mut appended = Appended::default();
+        let torn = std::mem::take(&mut self.torn);
         let mut end = self.file.metadata()?.len();
         if end > 0 && !self.ends_with_a_line(end)? {
             match (held, self.begin_of_last_line(end)?) {
                 (Held::Alone, Some(begin)) => {
                     self.file.set_len(begin)?;
-                    (end, appended.cut) = (begin, 1);
+                    (end, appended.cut) = (begin, u64::from(!torn));
                 }
                 // The line belongs to another writer that is not finished, or is no record of ours:
                 // it is closed, and a reader reports it.
                 _ => self.file.write_all(b"\n")?,
             }
         }
-        self.file.write_all(lines).inspect_err(|_| {
-            if held == Held::Alone {
-                // On a disk that is full a part may stand there; what cannot be cut off is found by
-                // the next who writes.
-                let _ = self.file.set_len(end);
-            }
-        })?;
-        Ok(appended)
+        let Err((error, written)) = write_lines(&mut self.file, lines) else {
+            return Ok(appended);
+        };
+        // On a disk that is full a part may stand there; what cannot be cut off is found by the
+        // next that writes.
+        if held == Held::Alone && self.file.set_len(end).is_ok() {
+            return Err(error.into());
+        }
+        let written = &lines[..written];
+        self.torn = !written.is_empty() && !written.ends_with(b"\n");
+        let kept = written.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        Err(Unwritten { error, kept })
     }
 
     fn ends_with_a_line(&self, end: u64) -> io::Result<bool> {
@@ -226,8 +249,9 @@ impl LedgerFile {
     /// Takes the lock of the file that has the ledger's name. A process that may read the file can
     /// keep the lock from us: then it is written to all the same, and neither cut nor rotated.
     fn hold(&mut self) -> Held {
-        let tries = if self.contended { 1 } else { TRIES };
-        for turn in 0..tries {
+        // A lock of a file that was rotated meanwhile is none of contention: the next one is tried.
+        let patient = !self.contended;
+        for turn in 0..TRIES {
             match self.file.try_lock() {
                 Ok(()) => {
                     self.contended = false;
@@ -235,11 +259,8 @@ impl LedgerFile {
                         return Held::Alone;
                     }
                 }
-                Err(fs::TryLockError::WouldBlock) => {
-                    if turn + 1 < tries {
-                        sleep(PAUSE);
-                    }
-                }
+                Err(fs::TryLockError::WouldBlock) if patient && turn + 1 < TRIES => sleep(PAUSE),
+                Err(fs::TryLockError::WouldBlock) => break,
                 Err(fs::TryLockError::Error(error)) => {
                     self.complain(&error, "its file system locks no files: it is written to without");
                     break;
@@ -324,9 +345,70 @@ fn open(path: &Path, form: Form) -> io::Result<File> {
         .open(path)
 }
 
+/// Writes lines; how many bytes of them were written where that fails.
+fn write_lines(file: &mut impl Write, lines: &[u8]) -> Result<(), (io::Error, usize)> {
+    let mut written = 0;
+    while written < lines.len() {
+        match file.write(&lines[written..]) {
+            Ok(0) => return Err((io::ErrorKind::WriteZero.into(), written)),
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((error, written)),
+        }
+    }
+    Ok(())
+}
+
 fn unsupported(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Unsupported => Ok(()),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with this much room, and a signal in between.
+    struct Room(usize, bool);
+
+    impl Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if std::mem::take(&mut self.1) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let fits = bytes.len().min(self.0).min(3);
+            self.0 -= fits;
+            match fits {
+                0 => Err(io::ErrorKind::StorageFull.into()),
+                fits => Ok(fits),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn bytes_that_were_written_before_a_failure_are_counted() {
+        assert!(write_lines(&mut Room(8, true), b"one\ntwo\n").is_ok());
+        let (error, written) = write_lines(&mut Room(5, true), b"one\ntwo\n").unwrap_err();
+        assert_eq!((error.kind(), written), (io::ErrorKind::StorageFull, 5));
+    }
+
+    #[test]
+    fn file_that_was_rotated_after_contention_is_written_under_its_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger");
+        let mut ours = LedgerFile::open(&path, Bounds::default(), Form::default()).unwrap();
+        let other = File::open(&path).unwrap();
+        other.lock().unwrap();
+        assert_eq!(ours.hold(), Held::Shared);
+        drop(other);
+        fs::rename(&path, directory.path().join("ledger.000001")).unwrap();
+        assert_eq!(ours.hold(), Held::Alone);
+        assert!(File::open(&path).unwrap().try_lock().is_err());
     }
 }

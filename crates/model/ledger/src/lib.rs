@@ -20,7 +20,7 @@ pub mod state;
 mod write;
 
 pub use association::{Association, StreamCounts};
-pub use file::{Appended, Bounds, Form, LedgerFile, files};
+pub use file::{Appended, Bounds, Form, LedgerFile, Unwritten, files};
 pub use ipsec::{
     Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
     SaRefused, Why,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::file::{Bounds, Form, LedgerFile};
+use crate::file::{Bounds, Form, LedgerFile, Unwritten};
 use crate::queue::{Handed, Queue, Taken};
 use crate::record::{Event, Lost, Record};
 
@@ -206,10 +206,11 @@ impl Writer {
                 // removed when its write failed.
                 self.shared.pending.fetch_add(appended.cut, Ordering::Relaxed);
             }
-            Err(error) => {
-                let records = batch.len() as u64;
-                // The gap that was to be reported is still unreported.
-                self.shared.pending.fetch_add(records + missing, Ordering::Relaxed);
+            Err(Unwritten { error, kept }) => {
+                let records = (batch.len() as u64).saturating_sub(kept);
+                // The gap is the last line: what it was to report is still unreported.
+                let unreported = if kept > batch.len() as u64 { 0 } else { missing };
+                self.shared.pending.fetch_add(records + unreported, Ordering::Relaxed);
                 self.shared.total.fetch_add(records, Ordering::Relaxed);
                 if !self.failing {
                     tracing::error!(

@@ -99,7 +99,7 @@ impl Audit {
 
     fn append(&mut self, line: &Value) -> Result<(), String> {
         let written = self.file.append(format!("{line}\n").as_bytes());
-        let appended = written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        let appended = written.map_err(|failed| format!("cannot write {}: {}", self.path.display(), failed.error))?;
         if appended.cut > 0 {
             tracing::warn!(path = %self.path.display(), "a cut line of the audit log was removed");
         }
