@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use aws_lc_rs::digest::{self, digest};
 use aws_lc_rs::{hmac, pbkdf2};
-use bartizan_pki::{Certificate, PrivateKey, Profile, Signed, signed_by};
+use bartizan_pki::{Certificate, PrivateKey, Profile, chain_to};
 use der::Tag;
 use der::asn1::{AnyRef, ObjectIdentifier};
 use zeroize::Zeroizing;
@@ -348,35 +348,31 @@ impl Trust {
         at_hand: &[Vec<u8>],
         now: SystemTime,
     ) -> Result<Vec<Certificate>, Error> {
-        /// A root, and two authorities below it: more is not made anywhere in the field.
-        const DEEPEST: usize = 4;
-        let mut chain = vec![leaf];
-        while let Some(last) = chain.last() {
-            if last.not_before() > now || now > last.not_after() {
-                return Err(Error::Untrusted(format!("{} is not valid now", last.subject())));
-            }
-            let signed = |root: &Certificate| signed_by(last.der(), root.der()) == Signed::Yes;
-            if self.roots.iter().any(signed) {
-                return Ok(chain);
-            }
-            let above = at_hand
-                .iter()
-                .filter_map(|der| Certificate::from_der(der, "extraCerts").ok())
-                .find(|above| above.is_authority() && signed_by(last.der(), above.der()) == Signed::Yes);
-            match above {
-                Some(above) if chain.len() < DEEPEST => chain.push(above),
-                _ => break,
-            }
+        let is_valid = |one: &Certificate| one.not_before() <= now && now <= one.not_after();
+        let outdated = |one: &Certificate| Error::Untrusted(format!("{} is not valid now", one.subject()));
+        if !is_valid(&leaf) {
+            return Err(outdated(&leaf));
         }
-        Err(Error::Untrusted(format!(
-            "no way from {} to the root {}",
-            chain.last().map_or("", |last| last.subject()),
-            self.roots
-                .iter()
-                .map(Certificate::subject)
-                .collect::<Vec<_>>()
-                .join(" or ")
-        )))
+        let read = |der: &Vec<u8>| Certificate::from_der(der, "extraCerts").ok();
+        let authorities = at_hand.iter().filter_map(read).filter(Certificate::is_authority);
+        let (authorities, old): (Vec<_>, Vec<_>) = authorities.partition(is_valid);
+        let [at_hand, roots] =
+            [&authorities, &self.roots].map(|all| all.iter().map(Certificate::der).collect::<Vec<_>>());
+        if let Some(places) = chain_to(leaf.der(), &at_hand, &roots) {
+            let above = places.into_iter().map(|above| authorities[above].clone());
+            return Ok(std::iter::once(leaf.clone()).chain(above).collect());
+        }
+        Err(match old.first() {
+            Some(old) => outdated(old),
+            None => {
+                let roots: Vec<_> = self.roots.iter().map(Certificate::subject).collect();
+                Error::Untrusted(format!(
+                    "no way from {} to the root {}",
+                    leaf.subject(),
+                    roots.join(" or ")
+                ))
+            }
+        })
     }
 
     /// Checks that a message is signed by an authority's responder under one of the roots.

@@ -217,7 +217,10 @@ impl RevocationList {
         let (Some(list), Some(issuer)) = (list(&self.der), certificate(issuer)) else {
             return Signed::No;
         };
-        if list.issuer().as_raw() != issuer.subject().as_raw() {
+        // Algorithms inside and outside of the signed part are the same (RFC 5280, section
+        // 5.1.1.2).
+        let is_said = list.signature_algorithm == list.tbs_cert_list.signature;
+        if !is_said || list.issuer().as_raw() != issuer.subject().as_raw() {
             return Signed::No;
         }
         verified(

@@ -39,9 +39,6 @@ pub struct ForeignCertificate {
 }
 
 impl ForeignCertificate {
-    /// Most certificates between a vendor's and its root.
-    const DEEPEST: usize = 4;
-
     /// Reads DER.
     pub fn from_der(der: &[u8]) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Certificate {
@@ -124,26 +121,12 @@ impl ForeignCertificate {
     #[must_use]
     pub fn leads_to(&self, root: &Self, at_hand: &[Self], now: SystemTime) -> bool {
         let is_valid = |one: &Self| one.not_before <= now && now <= one.not_after;
-        if !is_valid(root) || !root.is_authority {
+        if !is_valid(root) || !root.is_authority || !is_valid(self) {
             return false;
         }
-        let mut at = self;
-        for _ in 0..Self::DEEPEST {
-            if !is_valid(at) {
-                return false;
-            }
-            if signed_by(&at.der, &root.der) == Signed::Yes {
-                return true;
-            }
-            let above = at_hand
-                .iter()
-                .find(|above| above.is_authority && signed_by(&at.der, &above.der) == Signed::Yes);
-            match above {
-                Some(above) => at = above,
-                None => return false,
-            }
-        }
-        false
+        let authorities = at_hand.iter().filter(|one| one.is_authority && is_valid(one));
+        let authorities: Vec<_> = authorities.map(Self::der).collect();
+        chain_to(&self.der, &authorities, &[&root.der]).is_some()
     }
 }
 
@@ -155,7 +138,9 @@ pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
     let (Some(subject), Some(issuer)) = (certificate(subject), certificate(issuer)) else {
         return Signed::No;
     };
-    if subject.issuer().as_raw() != issuer.subject().as_raw() {
+    // Algorithms inside and outside of the signed part are the same (RFC 5280, section 4.1.1.2).
+    let is_said = subject.signature_algorithm == subject.tbs_certificate.signature;
+    if !is_said || subject.issuer().as_raw() != issuer.subject().as_raw() {
         return Signed::No;
     }
     verified(
@@ -169,6 +154,32 @@ pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
 pub(crate) fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
     let (_, parsed) = X509Certificate::from_der(der).ok()?;
     Some(parsed)
+}
+
+/// The shortest chain from a certificate to one of these roots, as places in `authorities`, all
+/// DER. Several may have signed it: an authority that is renewed or cross-signed has one name and
+/// key in several certificates.
+#[must_use]
+pub fn chain_to(leaf: &[u8], authorities: &[&[u8]], roots: &[&[u8]]) -> Option<Vec<usize>> {
+    /// Certificates of a chain, and authorities that are tried: more are made nowhere in the field.
+    const DEEPEST: usize = 4;
+    const MOST: usize = 32;
+    let mut untried: Vec<usize> = (0..authorities.len().min(MOST)).collect();
+    let mut chains = vec![Vec::new()];
+    for _ in 0..DEEPEST {
+        let mut longer = Vec::new();
+        for chain in chains {
+            let last = chain.last().map_or(leaf, |&above| authorities[above]);
+            let has_signed = |above: &[u8]| signed_by(last, above) == Signed::Yes;
+            if roots.iter().any(|root| has_signed(root)) {
+                return Some(chain);
+            }
+            let signers = untried.extract_if(.., |above| has_signed(authorities[*above]));
+            longer.extend(signers.map(|above| [&chain[..], &[above]].concat()));
+        }
+        chains = longer;
+    }
+    None
 }
 
 pub(crate) fn verified(

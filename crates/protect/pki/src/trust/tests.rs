@@ -1,5 +1,7 @@
 use std::time::{Duration, SystemTime};
 
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
@@ -54,6 +56,79 @@ fn a_leaf_is_signed_by_its_own_authority_alone_and_found_on_its_list() {
         assert!(list(&mut one.1).revokes(leaf));
         assert!(!list(&mut other.1).revokes(leaf));
     }
+}
+
+#[test]
+fn certificate_that_names_another_algorithm_inside_than_outside_is_not_believed() {
+    // ecdsa-with-SHA384 and ecdsa-with-SHA256 (RFC 5758, section 3.2), by their last octets.
+    let (inside, outside) = (
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3],
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2],
+    );
+    let issuer = || {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    // The issuer's key signs by SHA-256, whatever the part that it signs says.
+    let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
+    let pkcs8 = key.serialize_der();
+    let root = CertifiedIssuer::self_signed(issuer(), key).unwrap();
+    let leaf = CertificateParams::new(["cu.test".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&KeyPair::generate().unwrap(), &root).unwrap();
+    assert_eq!(signed_by(leaf.der(), root.der()), Signed::Yes);
+    let signer = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &pkcs8).unwrap();
+    // The inner one is another, and the signature covers it.
+    let (_, parsed) = X509Certificate::from_der(leaf.der()).unwrap();
+    let first = |bytes: &[u8]| {
+        bytes
+            .windows(outside.len())
+            .position(|window| window == outside)
+            .unwrap()
+    };
+    let mut signed = parsed.tbs_certificate.as_ref().to_vec();
+    let at = first(&signed);
+    signed[at..at + inside.len()].copy_from_slice(&inside);
+    let signature = signer.sign(&SystemRandom::new(), &signed).unwrap();
+    let value = [&[0][..], signature.as_ref()].concat();
+    let sequence = |tag: u8, content: &[u8]| {
+        let [high, low] = (content.len() as u16).to_be_bytes();
+        [&[tag, 0x82, high, low], content].concat()
+    };
+    let algorithm = [&[0x30, 0x0a, 0x06, 0x08], &outside[..]].concat();
+    let mixed = sequence(0x30, &[signed, algorithm, sequence(0x03, &value)].concat());
+    assert_eq!(signed_by(&mixed, root.der()), Signed::No);
+}
+
+#[test]
+fn way_to_a_root_is_found_past_a_certificate_of_the_same_authority_that_leads_elsewhere() {
+    // An authority that is renewed or cross-signed has one name and one key in several
+    // certificates.
+    let named = |name: &str| {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    let root = |name: &str| CertifiedIssuer::self_signed(named(name), KeyPair::generate().unwrap()).unwrap();
+    let (old, new) = (root("old"), root("new"));
+    let middle = KeyPair::generate().unwrap();
+    let by = |root: &CertifiedIssuer<'_, KeyPair>| named("middle").signed_by(&middle, root).unwrap();
+    let (by_old, by_new) = (by(&old), by(&new));
+    let issuer = rcgen::Issuer::new(named("middle"), &middle);
+    let leaf = CertificateParams::new(["cu.test".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap();
+    let at_hand = [&by_old.der()[..], by_new.der()];
+    assert_eq!(chain_to(leaf.der(), &at_hand, &[old.der()]), Some(vec![0]));
+    assert_eq!(chain_to(leaf.der(), &at_hand, &[new.der()]), Some(vec![1]));
+    assert_eq!(chain_to(leaf.der(), &at_hand[..1], &[new.der()]), None);
+    assert_eq!(chain_to(by_new.der(), &at_hand, &[new.der()]), Some(vec![]));
+    // Certificates of one name that sign each other lead nowhere, and end.
+    assert_eq!(chain_to(leaf.der(), &[&by_old.der()[..]; 40], &[new.der()]), None);
+    let read = |der: &[u8]| ForeignCertificate::from_der(der).unwrap();
+    let (foreign, at_hand) = (read(leaf.der()), at_hand.map(read));
+    let today = SystemTime::now();
+    assert!(foreign.leads_to(&read(old.der()), &at_hand, today) && foreign.leads_to(&read(new.der()), &at_hand, today));
 }
 
 /// Kinds of keys that operators' own authorities have, and this one does not.
