@@ -43,6 +43,8 @@ struct Status {
     well: bool,
     /// The reason why it is not ready.
     not_ready: Option<String>,
+    /// Remarks of one that is ready: what soon ends, or is not as it should be.
+    remarks: Vec<String>,
     certificates: Value,
     peers: Vec<Peer>,
     ledger_lost: u64,
@@ -106,10 +108,9 @@ impl Asked {
     /// Asks it and prints the answer.
     pub(crate) fn run(&self, json: bool) -> Result<Outcome, Failure> {
         let (code, ready) = self.get("/ready")?;
-        let not_ready = (code != 200).then(|| ready.trim().to_owned());
         let status = Status::of(
             self,
-            not_ready,
+            readiness(code, &ready),
             &self.json("/state")?,
             &self.json("/config")?,
             &self.get("/metrics")?.1,
@@ -194,6 +195,15 @@ fn split(answer: &[u8]) -> Option<(u16, String)> {
     Some((code, body.to_owned()))
 }
 
+/// Remarks of a sidecar that is ready, or why it is not.
+fn readiness(code: u16, text: &str) -> Result<Vec<String>, String> {
+    match code {
+        // The first line says that it is ready.
+        200 => Ok(text.lines().skip(1).map(str::to_owned).collect()),
+        _ => Err(text.trim().to_owned()),
+    }
+}
+
 /// Handshakes that ended well, by peer.
 fn handshakes(metrics: &str) -> BTreeMap<&str, u64> {
     let mut counted = BTreeMap::new();
@@ -212,7 +222,7 @@ fn handshakes(metrics: &str) -> BTreeMap<&str, u64> {
 }
 
 impl Status {
-    fn of(asked: &Asked, not_ready: Option<String>, state: &Value, config: &Value, metrics: &str) -> Self {
+    fn of(asked: &Asked, ready: Result<Vec<String>, String>, state: &Value, config: &Value, metrics: &str) -> Self {
         let done = handshakes(metrics);
         let list = |name: &str| state[name].as_array().cloned().unwrap_or_default();
         let (links, refused) = (list("links"), list("refused"));
@@ -236,11 +246,16 @@ impl Status {
             }
         });
         let ledger_lost = number(&state["ledger_lost"]);
+        let (remarks, not_ready) = match ready {
+            Ok(remarks) => (remarks, None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
         Self {
             schema: SCHEMA,
             node: asked.node.clone(),
             well: not_ready.is_none() && ledger_lost == 0,
             not_ready,
+            remarks,
             certificates: config["certificates"].clone(),
             peers: peers.collect(),
             ledger_lost,
@@ -253,6 +268,10 @@ impl Status {
             None => format!("{}: ready\n", self.node),
             Some(reason) => format!("{}: NOT READY: {reason}\n", self.node),
         };
+        for remark in &self.remarks {
+            // Writing into a String cannot fail.
+            let _ = writeln!(text, "  {remark}");
+        }
         for own in self.certificates.as_array().into_iter().flatten() {
             let of = |name: &str| own[name].as_str().unwrap_or("unknown");
             let unused = if own["in_use"] == false {
@@ -339,20 +358,21 @@ mod tests {
         let metrics = "bartizan_sidecar_handshakes_total{side=\"outbound\",peer=\"nrf\",group=\"X\"} 4\n\
                        bartizan_sidecar_handshakes_total{side=\"inbound\",peer=\"nrf\",group=\"X\"} 1 1.5\n\
                        bartizan_sidecar_handshake_failures_total{peer=\"smf\"} 9\n# EOF\n";
-        let status = Status::of(&asked(), None, &state, &config, metrics);
+        let ready = readiness(200, "ready\nthe revocation list of CN=root ends in 3 days\n");
+        let status = Status::of(&asked(), ready, &state, &config, metrics);
         assert!(!status.well, "records of the ledger were lost");
         assert_eq!(
             status.text(),
-            "amf: ready\n  certificate CN=amf, serial 6f, until 2027-02-27T00:00:00Z\n  \
+            "amf: ready\n  the revocation list of CN=root ends in 3 days\n  certificate CN=amf, serial 6f, until 2027-02-27T00:00:00Z\n  \
              certificate CN=amf, serial 70, until 2026-12-01T00:00:00Z, accepted by no policy today\n  \
              nrf (SBI): 2 open connections, 5 handshakes, 0 refusals; of the open ones 1 by exception, 1 classical\n  \
              smf (SBI): 0 open connections, 0 handshakes, 1 refusal (the last: expired)\n  \
              LEDGER: 3 records lost\n  a restart applies what the file changed: limits\n"
         );
         let whole = json!({ "links": [], "refused": [], "ledger_lost": 0 });
-        let unready = Status::of(&asked(), Some("draining".to_owned()), &whole, &config, "");
+        let unready = Status::of(&asked(), readiness(503, "draining\n"), &whole, &config, "");
         assert!(!unready.well && unready.text().starts_with("amf: NOT READY: draining\n"));
-        assert!(Status::of(&asked(), None, &whole, &config, "").well);
+        assert!(Status::of(&asked(), readiness(200, "ready\n"), &whole, &config, "").well);
     }
 
     #[test]
