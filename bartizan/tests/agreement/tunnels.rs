@@ -55,9 +55,11 @@ fn gtp_c(kind: u8, tunnel: Option<u32>, another: bool) -> Vec<u8> {
     control(flags, kind, &endpoint)
 }
 
-/// With a sequence number, and one information element: Cause of PFCP, Recovery of GTPv2-C; what it
-/// says does not matter here.
+/// With the sequence number of its request, and one information element: Cause of PFCP, Recovery of
+/// GTPv2-C; what it says does not matter here.
 fn control(flags: u8, kind: u8, endpoint: &[u8]) -> Vec<u8> {
+    // Requests are odd below 32, and even from there on.
+    let number = if kind < 32 { (kind - 1) | 1 } else { kind & !1 };
     let element: &[u8] = if flags >> 5 == 1 {
         &[0, 19, 0, 1, 1]
     } else {
@@ -66,7 +68,7 @@ fn control(flags: u8, kind: u8, endpoint: &[u8]) -> Vec<u8> {
     let mut message = vec![flags, kind];
     let length = u16::try_from(endpoint.len() + 4 + element.len()).unwrap();
     message.extend(length.to_be_bytes());
-    message.extend([endpoint, &[0, 0, kind, 0], element].concat());
+    message.extend([endpoint, &[0, 0, number, 0], element].concat());
     message
 }
 

@@ -3,10 +3,12 @@
 //! nothing recognises, between its two ends: UDP, other IP protocols, frames without IP. Counted,
 //! never stored.
 
+mod answers;
 mod message;
 mod named;
 mod protocol;
 
+pub(crate) use answers::Answers;
 pub use message::Messages;
 pub use named::Named;
 pub(crate) use named::Numbered;
@@ -160,7 +162,7 @@ impl Datagrams {
     }
 
     /// Takes a datagram that one of the two ends sent.
-    pub(crate) fn datagram(&mut self, source: End, udp: &Udp<'_>, at: Moment) {
+    pub(crate) fn datagram(&mut self, source: End, udp: &Udp<'_>, at: Moment) -> Side {
         let side = self.packet(source, (udp.payload.len() + udp.missing) as u64, at);
         for header in message::headers(self.protocol, udp.payload) {
             self.messages.take(header, side);
@@ -177,6 +179,7 @@ impl Datagrams {
                 self.first_in_plaintext.get_or_insert(at);
             }
         }
+        side
     }
 
     /// The end that establishes sessions is the control plane.

@@ -280,6 +280,22 @@ fn snmp(bytes: &[u8], sent: usize) -> Option<Named> {
     }
 }
 
+/// The type of a PDU and its request-id; of version 3, whose PDU may be encrypted, the message's
+/// identifier alone (RFC 3416, section 3; RFC 3412, section 6).
+pub(super) fn snmp_number(bytes: &[u8]) -> Option<(Option<u8>, u64)> {
+    let mut message = Cursor::new(bytes);
+    ber(&mut message, 0x30)?;
+    if integer(&mut message)? == 3 {
+        ber(&mut message, 0x30)?;
+        return Some((None, integer(&mut message)?.into()));
+    }
+    let community = ber(&mut message, 0x04)?;
+    message.take(community)?;
+    let kind = *message.rest().first()?;
+    ber(&mut message, kind)?;
+    Some((Some(kind), integer(&mut message)?.into()))
+}
+
 /// The length of an element with this tag.
 fn ber(cursor: &mut Cursor<'_>, tag: u8) -> Option<usize> {
     if cursor.u8()? != tag {

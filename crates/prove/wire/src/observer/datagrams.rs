@@ -14,7 +14,7 @@ use super::paths::PathId;
 use super::quic::Places;
 use super::{Arrived, FlowKind, Omitted, Sink};
 use crate::allocation::allocated;
-use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen, Named, Numbered, Port};
+use crate::datagrams::{self, Answers, DatagramProtocol, Datagrams as Seen, Named, Numbered, Port};
 use crate::end::End;
 use crate::macsec::MacSec;
 use crate::mka::Mka;
@@ -50,6 +50,8 @@ enum Reader {
     None,
     /// UDP that nothing recognises, unless its packets are numbered as those of RTP.
     Udp(Numbered),
+    /// A protocol whose name needs an answer.
+    Named(Box<Answers>),
     Quic(Box<quic::Session>),
     Dtls(Box<dtls::Session>),
     Eap(Box<eap::Session>),
@@ -78,7 +80,7 @@ impl Conversation {
             DatagramProtocol::Eapol | DatagramProtocol::EapInRadius => Reader::Eap(Box::default()),
             DatagramProtocol::Mka => Reader::Mka(Box::default()),
             DatagramProtocol::MacSec => Reader::MacSec(Box::default()),
-            _ => Reader::None,
+            protocol => Answers::of(protocol).map_or(Reader::None, |answers| Reader::Named(Box::new(answers))),
         };
         Self { seen, reader }
     }
@@ -87,6 +89,7 @@ impl Conversation {
     fn held(&self) -> usize {
         let reader = match &self.reader {
             Reader::None | Reader::Udp(_) => 0,
+            Reader::Named(answers) => allocated(size_of::<Answers>()) + answers.held(),
             Reader::Quic(session) => session.held(),
             Reader::Dtls(session) => session.held(),
             Reader::Eap(session) => allocated(size_of::<eap::Session>()) + session.held(),
@@ -107,6 +110,10 @@ impl Conversation {
         let mut seen = self.seen;
         let client = match self.reader {
             Reader::None => None,
+            Reader::Named(answers) => {
+                answers.judge(&mut seen);
+                None
+            }
             Reader::Udp(numbered) => {
                 if numbered.is_rtp() {
                     seen.protocol = DatagramProtocol::Named(Named::Rtp);
@@ -210,7 +217,10 @@ impl Datagrams {
                         let from = usize::from(ends[0] != conversation.seen.client);
                         numbered.take(udp.payload, from);
                     }
-                    conversation.seen.datagram(ends[0], udp, origin.at);
+                    let side = conversation.seen.datagram(ends[0], udp, origin.at);
+                    if let Reader::Named(answers) = &mut conversation.reader {
+                        answers.take(protocol, udp.payload, side);
+                    }
                     let after = conversation.held();
                     bounds.memory.changed(before, after);
                 }
