@@ -112,7 +112,7 @@ fn forged(answer: &[u8]) -> Vec<Vec<u8>> {
     let refused = refusals.map(|(kind, data)| rewritten(answer, |payloads| *payloads = vec![notification(kind, data)]));
     let change = |change: &dyn Fn(&mut Body<'_>)| {
         rewritten(answer, |payloads| {
-            payloads.iter_mut().for_each(|payload| change(&mut payload.body))
+            payloads.iter_mut().for_each(|payload| change(&mut payload.body));
         })
     };
     let chosen = [
@@ -148,7 +148,7 @@ fn forged(answer: &[u8]) -> Vec<Vec<u8>> {
             }
         }),
         rewritten(answer, |payloads| {
-            payloads.retain(|payload| payload.kind != PayloadType::NONCE)
+            payloads.retain(|payload| payload.kind != PayloadType::NONCE);
         }),
         rewritten(answer, |payloads| {
             payloads.retain(|payload| {
