@@ -13,196 +13,61 @@ const PUBLISHED: &str = "published.yaml";
 /// An experiment's file is some kilobytes.
 pub(super) const LARGEST: u64 = 4 << 20;
 
-/// Text of the experiments that came with this binary: folder, experiment, published values.
+/// Text of an experiment that came with this binary: folder, experiment, published values.
+macro_rules! built_in {
+    ($id:literal $(, $published:ident)?) => {
+        (
+            $id,
+            include_str!(concat!("../../../../../experiments/", $id, "/experiment.yaml")),
+            built_in!(@published $id $(, $published)?),
+        )
+    };
+    (@published $id:literal) => {
+        None
+    };
+    (@published $id:literal, published) => {
+        Some(include_str!(concat!("../../../../../experiments/", $id, "/published.yaml")))
+    };
+}
+
+/// The experiments that came with this binary.
 const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
-    (
-        "paper3-sbi",
-        include_str!("../../../../../experiments/paper3-sbi/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/paper3-sbi/published.yaml")),
-    ),
-    (
-        "paper4-tls",
-        include_str!("../../../../../experiments/paper4-tls/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/paper4-tls/published.yaml")),
-    ),
-    (
-        "scale",
-        include_str!("../../../../../experiments/scale/experiment.yaml"),
-        None,
-    ),
-    (
-        "sa-setup",
-        include_str!("../../../../../experiments/sa-setup/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/sa-setup/published.yaml")),
-    ),
-    (
-        "sa-setup-causes",
-        include_str!("../../../../../experiments/sa-setup-causes/experiment.yaml"),
-        Some(include_str!(
-            "../../../../../experiments/sa-setup-causes/published.yaml"
-        )),
-    ),
-    (
-        "e2-under-load",
-        include_str!("../../../../../experiments/e2-under-load/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/e2-under-load/published.yaml")),
-    ),
-    (
-        "paper2-esp",
-        include_str!("../../../../../experiments/paper2-esp/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/paper2-esp/published.yaml")),
-    ),
-    (
-        "sa-breach",
-        include_str!("../../../../../experiments/sa-breach/experiment.yaml"),
-        None,
-    ),
-    (
-        "sa-setup-path",
-        include_str!("../../../../../experiments/sa-setup-path/experiment.yaml"),
-        None,
-    ),
-    (
-        "kem-setup",
-        include_str!("../../../../../experiments/kem-setup/experiment.yaml"),
-        None,
-    ),
-    (
-        "kem-ipsec",
-        include_str!("../../../../../experiments/kem-ipsec/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/kem-ipsec/published.yaml")),
-    ),
-    (
-        "esp-dataplane",
-        include_str!("../../../../../experiments/esp-dataplane/experiment.yaml"),
-        None,
-    ),
-    (
-        "responder",
-        include_str!("../../../../../experiments/responder/experiment.yaml"),
-        None,
-    ),
-    (
-        "sidecar-workers",
-        include_str!("../../../../../experiments/sidecar-workers/experiment.yaml"),
-        None,
-    ),
-    (
-        "sidecar-traces",
-        include_str!("../../../../../experiments/sidecar-traces/experiment.yaml"),
-        None,
-    ),
-    (
-        "peers",
-        include_str!("../../../../../experiments/peers/experiment.yaml"),
-        None,
-    ),
-    (
-        "e2-throughput",
-        include_str!("../../../../../experiments/e2-throughput/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/e2-throughput/published.yaml")),
-    ),
-    (
-        "e2-sizes",
-        include_str!("../../../../../experiments/e2-sizes/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/e2-sizes/published.yaml")),
-    ),
-    (
-        "sack-delay",
-        include_str!("../../../../../experiments/sack-delay/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/sack-delay/published.yaml")),
-    ),
-    (
-        "e2-latency",
-        include_str!("../../../../../experiments/e2-latency/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/e2-latency/published.yaml")),
-    ),
-    (
-        "e2-delay-by-size",
-        include_str!("../../../../../experiments/e2-delay-by-size/experiment.yaml"),
-        Some(include_str!(
-            "../../../../../experiments/e2-delay-by-size/published.yaml"
-        )),
-    ),
-    (
-        "xapp-start",
-        include_str!("../../../../../experiments/xapp-start/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/xapp-start/published.yaml")),
-    ),
-    (
-        "rekey",
-        include_str!("../../../../../experiments/rekey/experiment.yaml"),
-        None,
-    ),
-    (
-        "handshake-storm",
-        include_str!("../../../../../experiments/handshake-storm/experiment.yaml"),
-        None,
-    ),
-    (
-        "sa-memory",
-        include_str!("../../../../../experiments/sa-memory/experiment.yaml"),
-        None,
-    ),
-    (
-        "fh-sizes",
-        include_str!("../../../../../experiments/fh-sizes/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/fh-sizes/published.yaml")),
-    ),
-    (
-        "fh-delay-by-size",
-        include_str!("../../../../../experiments/fh-delay-by-size/experiment.yaml"),
-        Some(include_str!(
-            "../../../../../experiments/fh-delay-by-size/published.yaml"
-        )),
-    ),
-    (
-        "fh-throughput",
-        include_str!("../../../../../experiments/fh-throughput/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/fh-throughput/published.yaml")),
-    ),
-    (
-        "fh-delay-under-load",
-        include_str!("../../../../../experiments/fh-delay-under-load/experiment.yaml"),
-        Some(include_str!(
-            "../../../../../experiments/fh-delay-under-load/published.yaml"
-        )),
-    ),
-    (
-        "fh-mtu",
-        include_str!("../../../../../experiments/fh-mtu/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/fh-mtu/published.yaml")),
-    ),
-    (
-        "fh-rekey",
-        include_str!("../../../../../experiments/fh-rekey/experiment.yaml"),
-        None,
-    ),
-    (
-        "fh-keying",
-        include_str!("../../../../../experiments/fh-keying/experiment.yaml"),
-        None,
-    ),
-    (
-        "fh-ipsec",
-        include_str!("../../../../../experiments/fh-ipsec/experiment.yaml"),
-        Some(include_str!("../../../../../experiments/fh-ipsec/published.yaml")),
-    ),
-    (
-        "sctp-loss",
-        include_str!("../../../../../experiments/sctp-loss/experiment.yaml"),
-        None,
-    ),
-    (
-        "n2-bridge",
-        include_str!("../../../../../experiments/n2-bridge/experiment.yaml"),
-        None,
-    ),
-    (
-        "paper4-n2",
-        include_str!("../../../../../experiments/paper4-n2/experiment.yaml"),
-        None,
-    ),
+    built_in!("paper3-sbi", published),
+    built_in!("paper4-tls", published),
+    built_in!("scale"),
+    built_in!("sa-setup", published),
+    built_in!("sa-setup-causes", published),
+    built_in!("e2-under-load", published),
+    built_in!("paper2-esp", published),
+    built_in!("sa-breach"),
+    built_in!("sa-setup-path"),
+    built_in!("kem-setup"),
+    built_in!("kem-ipsec", published),
+    built_in!("esp-dataplane"),
+    built_in!("responder"),
+    built_in!("sidecar-workers"),
+    built_in!("sidecar-traces"),
+    built_in!("peers"),
+    built_in!("e2-throughput", published),
+    built_in!("e2-sizes", published),
+    built_in!("sack-delay", published),
+    built_in!("e2-latency"),
+    built_in!("e2-delay-by-size", published),
+    built_in!("xapp-start", published),
+    built_in!("rekey"),
+    built_in!("handshake-storm"),
+    built_in!("sa-memory"),
+    built_in!("fh-sizes", published),
+    built_in!("fh-delay-by-size", published),
+    built_in!("fh-throughput", published),
+    built_in!("fh-delay-under-load", published),
+    built_in!("fh-mtu", published),
+    built_in!("fh-rekey"),
+    built_in!("fh-keying"),
+    built_in!("fh-ipsec", published),
+    built_in!("sctp-loss"),
+    built_in!("n2-bridge"),
+    built_in!("paper4-n2"),
 ];
 
 /// A place that has experiments.
