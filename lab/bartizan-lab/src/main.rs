@@ -24,6 +24,7 @@ const FINDINGS: &help::Findings = &[
     ),
     ("doctor", "an experiment cannot be run whole here"),
     ("export", "lines of a file were no records"),
+    ("published", "lines of a file were no records"),
     (
         "report",
         "lines of a file were no records, or there was no trial to report",

@@ -20,7 +20,10 @@ impl Bench {
         let text = "id: idle\ntitle: What doing nothing takes\nquestion: How long is nothing?\ninvalid: [A busy machine.]\nparts:\n  - id: clock\n    workload: clock\n    \
                     repetitions: 10\n    quick: { repetitions: 2 }\n    bound: 5\n    metrics: [clock, late]\nanswer: \"A look at the clock takes {median clock/clock}.\"\n";
         fs::write(experiment.join("experiment.yaml"), text).unwrap();
-        let published = "paper: 3\nvalues:\n  - { id: look, part: clock, metric: clock, statistic: median, value: 1, unit: us, place: table II }\n";
+        let published = "paper: 3\nconditions:\n  topology: { paper: a, here: b }\n  sizes: { paper: a, here: b }\n  interval: { paper: a, here: b }\n  \
+                         duration: { paper: a, here: b }\n  repetitions: { paper: a, here: b }\nvalues:\n  \
+                         - { id: look, part: clock, metric: clock, statistic: median, value: 1, unit: us, place: table II }\n  \
+                         - { id: span, statistic: median, value: 1, to: 2, unit: us, place: table II, needs: two clocks }\n";
         fs::write(experiment.join("published.yaml"), published).unwrap();
         let mut bench = Self {
             folder,
@@ -221,4 +224,32 @@ fn a_plot_that_is_not_there_is_refused_with_those_that_are() {
         "{}",
         text(&output.stderr)
     );
+}
+
+#[test]
+fn published_values_are_counted_by_what_the_kept_records_compare() {
+    let bench = Bench::new();
+    let none = bench.run(&["published"]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+    assert!(
+        String::from_utf8_lossy(&none.stderr).contains("hint: --experiments DIR"),
+        "{none:?}"
+    );
+    let kept = bench.path().join("experiments/idle/records");
+    fs::create_dir(&kept).unwrap();
+    fs::copy(bench.record("a", 10, 40.0), kept.join("a.jsonl")).unwrap();
+    let listed = bench.run(&["published"]);
+    let text = String::from_utf8_lossy(&listed.stdout);
+    assert!(listed.status.success(), "{listed:?}");
+    for line in [
+        "all papers: 2 values, 1 compared, 0 not comparable, 1 not measured\n",
+        "  span (table II, idle): 1 to 2\u{a0}\u{b5}s; not measured: needs two clocks\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let json: Value = serde_json::from_slice(&bench.run(&["published", "--json"]).stdout).unwrap();
+    assert_eq!(json["schema"], "bartizan-lab-published/1");
+    let count = json!({"values": 2, "compared": 1, "not_comparable": 0, "not_measured": 1});
+    assert_eq!((&json["count"], &json["papers"][0]["count"]), (&count, &count));
+    assert_eq!(json["values"][0]["standing"], "compared");
 }

@@ -8,6 +8,7 @@ mod export;
 mod list;
 mod nrf;
 mod progress;
+mod published;
 mod records;
 mod report;
 mod responder;
@@ -30,6 +31,7 @@ pub(crate) enum Lab {
     List(list::Args),
     Run(run::Args),
     Report(report::Args),
+    Published(published::Args),
     Compare(compare::Args),
     Export(export::Args),
     Doctor(doctor::Args),
@@ -81,6 +83,7 @@ pub(crate) fn run(command: Lab) -> Result<Outcome, Failure> {
         Lab::List(args) => list::run(&args),
         Lab::Run(args) => run::run(&args),
         Lab::Report(args) => report::run(&args),
+        Lab::Published(args) => published::run(&args),
         Lab::Compare(args) => compare::run(&args),
         Lab::Export(args) => export::run(&args),
         Lab::Doctor(args) => doctor::run(&args),

@@ -103,6 +103,12 @@ fn published_table(published: &PublishedValues, report: &Report) -> Markup {
             h2 { "Published and measured" }
             p { "Values as the publication prints them in its text and tables; nothing is read off a picture. Another machine, another core "
                 "and other software were measured there: the ratio says how far apart the two are, not which one is right." }
+            table {
+                thead { tr { th { "Condition" } th { "Publication" } th { "Here" } } }
+                tbody { @for (name, condition) in published.conditions.rows() {
+                    tr { td { (name) } td { (condition.paper) } td { (condition.here) } }
+                } }
+            }
             div.wide { table {
                 thead { tr {
                     th { "What" } th { "Statistic" } th { "Place" } th.number { "Published" } th.number { "Measured here" } th { }
@@ -111,7 +117,7 @@ fn published_table(published: &PublishedValues, report: &Report) -> Markup {
                 tbody { @for row in &published.rows { tr {
                     td { (row.subject()) @if report.quickness == Quickness::Quick { " " span.badge { "quick" } } }
                     td { (row.statistic()) }
-                    td { (row.value.place) }
+                    td { (row.place()) }
                     td.number { (row.printed()) }
                     @match &row.measured {
                         Measured::Measured { value, interval, n, .. } => {

@@ -55,8 +55,8 @@ fn published(published: &PublishedValues) -> Value {
             };
             json!({
                 "id": value.id, "part": value.part, "metric": value.metric, "levels": value.levels,
-                "statistic": row.statistic(), "value": value.value, "unit": value.unit, "place": value.place,
-                "note": value.note, "bound": value.bound.map(|bound| format!("{bound:?}").to_lowercase()),
+                "over": value.over, "statistic": row.statistic(), "value": value.value, "to": value.to, "unit": value.unit,
+                "place": row.place(), "note": value.note, "standing": row.standing(), "bound": value.bound.map(|bound| format!("{bound:?}").to_lowercase()),
                 "incomparable": row.incomparable, "measured": measured,
             })
         })
@@ -66,7 +66,8 @@ fn published(published: &PublishedValues) -> Value {
         .iter()
         .map(|conflict| json!({"values": conflict.values, "note": conflict.note}))
         .collect();
-    json!({"paper": published.paper.number(), "publication": published.paper, "values": values, "conflicts": conflicts})
+    json!({"paper": published.paper.number(), "publication": published.paper, "conditions": published.conditions,
+           "values": values, "conflicts": conflicts})
 }
 
 fn part(part: &Part) -> Value {

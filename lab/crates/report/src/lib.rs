@@ -7,6 +7,7 @@
 
 pub mod bench;
 mod compare;
+mod count;
 mod csv;
 mod html;
 mod json;
@@ -15,12 +16,13 @@ mod model;
 pub mod storm;
 
 pub use compare::{Change, Changed, compare};
+pub use count::{Count, CountedValue, Tally};
 pub use csv::{samples_csv, summary_csv};
 pub use html::html;
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::markdown;
 pub use model::{
     AnswerPiece, AtSpeed, Cell, Comparison, Condition, Control, Direction, Effect, Figure, File, Heading, Measured,
-    Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed, Statistics, Table,
-    Verdict, Warning, controls,
+    Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed, Standing, Statistics,
+    Table, Verdict, Warning, controls,
 };

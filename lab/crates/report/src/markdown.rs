@@ -125,6 +125,11 @@ impl Page {
 
     fn published(&mut self, published: &PublishedValues) {
         self.line("## Published and measured");
+        self.head(&["condition", "publication", "here"], 3);
+        for (name, condition) in published.conditions.rows() {
+            self.row([name, &escaped(&condition.paper), &escaped(&condition.here)]);
+        }
+        self.text.push('\n');
         self.head(
             &[
                 "what",
@@ -149,7 +154,7 @@ impl Page {
             self.row([
                 escaped(&row.subject()).as_str(),
                 row.statistic(),
-                &escaped(&row.value.place),
+                &escaped(&row.place()),
                 &escaped(&row.printed()),
                 &measured,
                 &n,

@@ -31,7 +31,7 @@ pub use figures::Figure;
 pub use noise::Noise;
 pub use pace::{Pace, Speed};
 pub use part::Part;
-pub use published::{Measured, PublishedRow, PublishedValues};
+pub use published::{Measured, PublishedRow, PublishedValues, Standing};
 pub use samples::Samples;
 pub use statistics::{Mode, Statistics};
 pub use warnings::Warning;
@@ -112,7 +112,7 @@ impl Report {
         let paces = Paces::of(&chosen.trials);
         let samples = Samples::of(&chosen.trials, &paces);
         let mut parts: Vec<Part> = experiment.parts.iter().map(|part| Part::of(part, &samples)).collect();
-        let published = published.map(|published| PublishedValues::of(published, &samples, &parts));
+        let published = published.map(|published| PublishedValues::of(published, &samples, experiment));
         for (part, of) in parts.iter_mut().zip(&experiment.parts) {
             part.draw(of, &samples, published.as_ref());
         }

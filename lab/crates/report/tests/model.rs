@@ -4,9 +4,11 @@ mod synthetic;
 
 use std::collections::BTreeMap;
 
-use bartizan_report::{Direction, File, Measured, Report, Verdict, compare, markdown, samples_csv};
+use bartizan_report::{Direction, File, Measured, Report, Standing, Verdict, compare, markdown, samples_csv};
+use bartizan_stats::Interval;
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Collection;
+use bartizan_workbench::runner::published::Bound;
 use bartizan_workbench::runner::trial::{Calibration, Damage, Outcome, Record, Records, Steal};
 use synthetic::{levels, record};
 
@@ -123,8 +125,44 @@ fn every_published_value_has_something_next_to_it_in_its_own_unit() {
     assert_eq!(reason("energy"), "not measured here");
     assert_eq!(reason("strange"), "measured in µs, printed in bytes: not comparable");
     assert_eq!(reason("splice-over-nginx"), "no trial was measured");
+    assert_eq!(row("range").relation().unwrap(), "below by a factor of 55");
+    let standings = ["median", "range", "strange", "energy"].map(|id| row(id).standing());
+    assert_eq!(standings[..2], [Standing::Compared; 2]);
+    assert_eq!(standings[2..], [Standing::NotMeasured; 2]);
+    assert_eq!(row("energy").note().unwrap(), "needs a meter");
     assert_eq!(published.rows.len(), synthetic::published().values.len());
     assert_eq!(published.conflicts.len(), 1);
+}
+
+/// The words of a measurement with this median and interval next to a printed range or bound.
+fn relation(median: f64, interval: Option<(f64, f64)>, low: Option<f64>, high: Option<f64>) -> String {
+    let report = report(&synthetic::experiment(), trials(&[10.0; 7], &[100.0; 7]));
+    let mut row = report.published.unwrap().rows.remove(0);
+    let only = |bound: Bound| (low.is_none() || high.is_none()).then_some(bound);
+    row.value.bound = only(if low.is_some() { Bound::AtLeast } else { Bound::AtMost });
+    row.value.value = low.or(high).unwrap();
+    row.value.to = low.and(high);
+    row.measured = Measured::Measured {
+        value: median,
+        interval: interval.map(|(low, high)| Interval { low, high }),
+        n: 7,
+        ratio: None,
+    };
+    row.relation().unwrap()
+}
+
+#[test]
+fn a_range_is_met_or_missed_by_a_factor_and_an_interval_that_reaches_it_is_no_difference() {
+    let range = |median, interval| relation(median, interval, Some(5.5), Some(6.0));
+    assert_eq!(range(5.7, None), "inside");
+    assert_eq!(range(0.112, Some((0.110, 0.113))), "below by a factor of 49.1");
+    assert_eq!(range(60.0, Some((50.0, 70.0))), "above by a factor of 10");
+    assert_eq!(range(5.0, Some((4.0, 5.6))), "no difference");
+    assert_eq!(range(6.5, Some((5.9, 7.0))), "no difference");
+    assert_eq!(range(-1.0, None), "below it");
+    assert_eq!(relation(4.88, Some((3.37, 5.63)), Some(5.0), None), "no difference");
+    assert_eq!(relation(4.88, Some((3.37, 4.9)), Some(4.0), None), "inside");
+    assert_eq!(relation(2100.0, None, None, Some(525.0)), "above by a factor of 4");
 }
 
 fn about<'a>(report: &'a Report, kind: &'static str) -> impl Iterator<Item = &'a str> {
@@ -492,12 +530,10 @@ fn every_published_value_of_the_experiments_has_its_place() {
         let rows = &report.published.as_ref().unwrap().rows;
         assert_eq!(rows.len(), published.values.len());
         for row in rows {
-            let Measured::Nothing { reason } = &row.measured else {
-                panic!("{id}: {row:?} without a trial");
-            };
-            // Each comparable value names its comparison: a file that does not is refused.
-            let known = ["not measured here", "no trial was measured"].contains(&reason.as_str());
-            assert!(known, "{id}, {}: {reason}", row.value.id);
+            // Each value names what it is compared with: a file that does not is refused.
+            let known = ["not measured here", "no trial was measured"];
+            let told = matches!(&row.measured, Measured::Nothing { reason } if known.contains(&reason.as_str()));
+            assert!(told, "{id}, {}: {:?}", row.value.id, row.measured);
             seen += 1;
         }
     }

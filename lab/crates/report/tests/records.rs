@@ -8,12 +8,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bartizan_report::{File, Report, markdown};
+use bartizan_report::{Count, File, Report, Standing, markdown};
 use bartizan_workbench::runner::experiment::Collection;
 use bartizan_workbench::runner::trial::{Outcome, Record, Records};
 
 fn experiments() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+/// The records that are kept of an experiment, by file.
+fn kept(id: &str) -> Vec<File> {
+    let entries = fs::read_dir(experiments().join(id).join("records"));
+    let mut paths: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    let file = |path: &PathBuf| File {
+        name: path.file_name().unwrap().to_string_lossy().into_owned(),
+        records: Records::read(path).unwrap(),
+    };
+    paths.iter().map(file).collect()
+}
+
+fn trials(id: &str) -> Vec<Record> {
+    kept(id).into_iter().flat_map(|file| file.records.trials).collect()
 }
 
 /// Experiments that wait to be measured again, with the reason: a line for each.
@@ -32,13 +53,7 @@ fn records_are_of_the_experiment_as_it_is_or_it_stands_among_those_to_be_measure
     let mut stale = BTreeSet::new();
     for id in collection.ids().unwrap() {
         let experiment = collection.load(&id).unwrap().experiment;
-        let files = fs::read_dir(experiments().join(&id).join("records"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let trials: Vec<_> = files
-            .flat_map(|file| Records::read(&file.path()).unwrap().trials)
-            .collect();
+        let trials = trials(&id);
         let own = trials.iter().all(|record| experiment.is_of(&record.digest));
         if trials.is_empty() || !own {
             stale.insert(id);
@@ -64,23 +79,9 @@ fn records_are_read_whole() {
     // A line that no longer can be read would vanish from its report.
     let collection = Collection::find(Some(&experiments()));
     for id in collection.ids().unwrap() {
-        let files = fs::read_dir(experiments().join(&id).join("records"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        for file in files {
-            let records = Records::read(&file.path()).unwrap();
-            assert!(
-                records.damage.is_empty(),
-                "{}: {:?}",
-                file.path().display(),
-                records.damage
-            );
-            assert!(
-                !records.trials.is_empty() && !records.runs.is_empty(),
-                "{}",
-                file.path().display()
-            );
+        for File { name, records } in kept(&id) {
+            assert!(records.damage.is_empty(), "{name}: {:?}", records.damage);
+            assert!(!records.trials.is_empty() && !records.runs.is_empty(), "{name}");
         }
     }
 }
@@ -128,21 +129,13 @@ fn a_report_that_is_kept_has_the_sections_and_the_warnings_of_todays_code() {
     let mut older = Vec::new();
     for id in collection.ids().unwrap() {
         let found = collection.load(&id).unwrap();
-        let Ok(folder) = fs::read_dir(experiments().join(&id).join("records")) else {
+        let files = kept(&id);
+        if files.is_empty() {
             continue;
-        };
-        let mut paths: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
-        let files: Vec<File> = paths
-            .iter()
-            .map(|path| File {
-                name: path.file_name().unwrap().to_string_lossy().into_owned(),
-                records: Records::read(path).unwrap(),
-            })
-            .collect();
+        }
         let now = markdown(&Report::of(&found.experiment, found.published.as_ref(), &files));
-        let kept = fs::read_to_string(experiments().join(&id).join("report.md")).unwrap();
-        if said(&now) != said(&kept) {
+        let written = fs::read_to_string(experiments().join(&id).join("report.md")).unwrap();
+        if said(&now) != said(&written) {
             older.push(id);
         }
     }
@@ -163,11 +156,7 @@ fn overview() -> String {
     let collection = Collection::find(Some(&experiments()));
     for id in collection.ids().unwrap() {
         let experiment = collection.load(&id).unwrap().experiment;
-        let files = fs::read_dir(experiments().join(&id).join("records"));
-        let files = files.into_iter().flatten().flatten();
-        let trials: Vec<_> = files
-            .flat_map(|file| Records::read(&file.path()).unwrap().trials)
-            .collect();
+        let trials = trials(&id);
         for part in &experiment.parts {
             let own: Vec<_> = trials.iter().filter(|record| record.part == part.id).collect();
             let runs: BTreeSet<&str> = own.iter().map(|record| record.run.as_str()).collect();
@@ -199,16 +188,46 @@ fn overview() -> String {
     text
 }
 
+/// Fails unless the file has the text; writes it where UPDATE_RECORDS says so.
+fn holds(file: &Path, wanted: &str) {
+    if env::var_os("UPDATE_RECORDS").is_some() {
+        fs::write(file, wanted).unwrap();
+    }
+    let kept = fs::read_to_string(file).unwrap_or_default();
+    assert_eq!(
+        kept,
+        wanted,
+        "on the left {}; UPDATE_RECORDS=1 writes it",
+        file.display()
+    );
+}
+
 #[test]
 fn the_table_of_records_says_what_is_kept() {
-    let file = experiments().join("records.md");
-    let text = overview();
-    if env::var_os("UPDATE_RECORDS").is_some() {
-        fs::write(&file, &text).unwrap();
+    holds(&experiments().join("records.md"), &overview());
+}
+
+#[test]
+fn the_page_of_papers_counts_the_values_that_the_records_compare() {
+    let collection = Collection::find(Some(&experiments()));
+    let mut count = Count::default();
+    for id in collection.ids().unwrap() {
+        let found = collection.load(&id).unwrap();
+        if let Some(published) = &found.published {
+            count.add(&found.experiment, published, &kept(&id));
+        }
     }
-    let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(
-        kept, text,
-        "on the left experiments/records.md; UPDATE_RECORDS=1 writes it"
-    );
+    for value in count.values() {
+        let told = match value.standing {
+            Standing::Compared => value.measured.is_some() && value.relation.is_some(),
+            _ => value.needs.as_ref().is_some_and(|needs| needs.contains("needs ")),
+        };
+        assert!(told, "{value:?}");
+    }
+    let file = experiments().join("../../docs/papers.md");
+    let page = fs::read_to_string(&file).unwrap();
+    let (start, end) = ("<!-- published: begin -->\n", "<!-- published: end -->\n");
+    let (head, rest) = page.split_once(start).unwrap();
+    let (_, tail) = rest.split_once(end).unwrap();
+    holds(&file, &format!("{head}{start}\n{}\n{end}{tail}", count.markdown()));
 }

@@ -103,15 +103,7 @@ impl Sources {
             let files = vec![read(&newest)?];
             return Ok(Some(Source::new(found, files, own)));
         }
-        let Some(folder) = found.folder.clone() else {
-            return Ok(None);
-        };
-        let files = records_in(&folder.join("records"))?;
-        if files.is_empty() {
-            return Ok(None);
-        }
-        let files = files.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-        Ok(Some(Source::new(found, files, folder)))
+        kept(found)
     }
 
     fn nothing(&self, id: &str) -> Failure {
@@ -133,6 +125,19 @@ impl Source {
             damaged,
         }
     }
+}
+
+/// The records that are kept next to an experiment, if there are any.
+pub(super) fn kept(found: Found) -> Result<Option<Source>, Failure> {
+    let Some(folder) = found.folder.clone() else {
+        return Ok(None);
+    };
+    let files = records_in(&folder.join("records"))?;
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let files = files.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    Ok(Some(Source::new(found, files, folder)))
 }
 
 /// Files of records in a folder, by name, which begins with the time of the run.

@@ -118,7 +118,8 @@ impl<'a> View<'a> {
             let subject = (value.part.as_deref(), value.metric.as_deref());
             subject == (Some(self.part.id.as_str()), Some(table.metric.name))
                 && matches!(value.statistic, Statistic::Median | Statistic::Mean)
-                && value.bound.is_none()
+                && value.range().is_none()
+                && value.paper.is_none()
                 && cell.levels.matches(&value.levels)
         });
         let mut marks: Vec<f64> = of_cell

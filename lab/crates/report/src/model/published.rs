@@ -1,19 +1,24 @@
 //! Published values next to measured ones.
 
+use bartizan_page::quantity::{Shown, convert, words};
 use bartizan_stats::Interval;
 use bartizan_workbench::Published;
-use bartizan_workbench::runner::experiment::{Form, Levels, Publication};
-use bartizan_workbench::runner::published::{Bound, Conflict, PublishedValue, Statistic};
+use bartizan_workbench::runner::experiment::{Experiment, Form, Levels, Publication};
+use bartizan_workbench::runner::published::{Conditions, Conflict, PublishedValue, Statistic};
 use serde::Serialize;
 
-use super::{Comparison, Part, Samples, Statistics};
-use bartizan_page::quantity::{Shown, convert, words};
+use super::comparison::judge;
+use super::pace::Paces;
+use super::samples::Trial;
+use super::{Chosen, File, Samples, Statistics};
 
 /// Everything an experiment has of a publication.
 #[derive(Debug, Clone)]
 pub struct PublishedValues {
     /// The publication.
     pub paper: Publication,
+    /// Its conditions and ours.
+    pub conditions: Conditions,
     /// Every value, in the order of the file.
     pub rows: Vec<PublishedRow>,
     /// Contradictions between printed values.
@@ -29,6 +34,18 @@ pub struct PublishedRow {
     pub measured: Measured,
     /// Reason why the two cannot be compared, if so.
     pub incomparable: Option<String>,
+}
+
+/// Result of setting a published value against our measurement, the best last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// No trial measured it.
+    NotMeasured,
+    /// Measured under other terms.
+    NotComparable,
+    /// Compared.
+    Compared,
 }
 
 /// Measurement for a published value, in the unit of the publication.
@@ -54,16 +71,31 @@ pub enum Measured {
 }
 
 impl PublishedValues {
-    pub(crate) fn of(published: &Published, samples: &Samples, parts: &[Part]) -> Self {
+    /// The published values of an experiment next to the trials in these files.
+    #[must_use]
+    pub fn of_files(experiment: &Experiment, published: &Published, files: &[File]) -> Self {
+        let trials = Chosen::among(experiment, files).trials;
+        Self::of(published, &Samples::of(&trials, &Paces::of(&trials)), experiment)
+    }
+
+    pub(crate) fn of(published: &Published, samples: &Samples, experiment: &Experiment) -> Self {
         let rows = published
             .values
             .iter()
             .map(|value| {
-                let incomparable = value.incomparable.clone().or_else(|| of_a_guest(value, samples));
-                let mut measured = measured(value, samples, parts);
-                // Over a bound a ratio says nothing, nor over what is not comparable.
+                let of_a_guest = || {
+                    let guest = of_a_guest(value, samples)?;
+                    Some(match &published.needs {
+                        Some(needs) => format!("{guest}; needs {needs}"),
+                        None => guest,
+                    })
+                };
+                let needs = value.needs.as_ref().map(|needs| format!("needs {needs}"));
+                let incomparable = needs.or_else(of_a_guest);
+                let mut measured = measured(value, samples, experiment);
+                // Over a range a ratio says nothing, nor over what is not comparable.
                 if let Measured::Measured { ratio, .. } = &mut measured
-                    && (value.bound.is_some() || incomparable.is_some())
+                    && (value.range().is_some() || incomparable.is_some())
                 {
                     *ratio = None;
                 }
@@ -76,6 +108,7 @@ impl PublishedValues {
             .collect();
         Self {
             paper: published.paper.clone(),
+            conditions: published.conditions.clone(),
             rows,
             conflicts: published.conflicts.clone(),
         }
@@ -99,14 +132,32 @@ impl PublishedRow {
         }
     }
 
-    /// Further information for a reader, and the reason if the value cannot be compared.
+    /// Result of the comparison.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (&self.measured, &self.incomparable) {
+            (Measured::Nothing { .. }, _) => Standing::NotMeasured,
+            (_, Some(_)) => Standing::NotComparable,
+            (_, None) => Standing::Compared,
+        }
+    }
+
+    /// Place of the value, with the publication if it is not that of the file.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.value.paper {
+            Some(paper) => format!("{} of {paper}", self.value.place),
+            None => self.value.place.clone(),
+        }
+    }
+
+    /// Further information for a reader, and the reason if the value is not compared.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let incomparable = self
-            .value
-            .incomparable
-            .as_ref()
-            .map(|reason| format!("not comparable: {reason}"));
+        let incomparable = self.incomparable.as_ref().map(|reason| match self.standing() {
+            Standing::NotMeasured => reason.clone(),
+            _ => format!("not comparable: {reason}"),
+        });
         match (incomparable, &self.value.note) {
             (Some(reason), Some(note)) => Some(format!("{reason}; {note}")),
             (reason, note) => reason.or_else(|| note.clone()),
@@ -128,12 +179,14 @@ impl PublishedRow {
     /// As printed, with its unit.
     #[must_use]
     pub fn printed(&self) -> String {
-        let bound = match self.value.bound {
-            Some(Bound::AtLeast) => "at least ",
-            Some(Bound::AtMost) => "at most ",
-            None => "",
+        let value = self.value.value;
+        let number = match self.value.range() {
+            Some((Some(low), Some(high))) => format!("{low} to {high}"),
+            Some((Some(low), None)) => format!("at least {low}"),
+            Some((None, Some(high))) => format!("at most {high}"),
+            _ => value.to_string(),
         };
-        let number = format!("{bound}{}", self.value.value).replace('-', "\u{2212}");
+        let number = number.replace('-', "\u{2212}");
         if self.value.unit.is_empty() {
             number
         } else {
@@ -156,7 +209,8 @@ impl PublishedRow {
         Some(self.shown().estimate(*value, *interval))
     }
 
-    /// Measured over published, in words: `1/520 of it`, `0.93 of it`, `1.4 times it`; of a bound whether it is kept.
+    /// Measured over published, in words: `1/520 of it`, `0.93 of it`, `1.4 times it`; of a range
+    /// or a bound `inside`, or the factor by which the measurement is below or above.
     #[must_use]
     pub fn relation(&self) -> Option<String> {
         let Measured::Measured {
@@ -168,18 +222,29 @@ impl PublishedRow {
         if self.incomparable.is_some() {
             return Some("not comparable".to_owned());
         }
-        if let Some(bound) = self.value.bound {
-            let kept = match bound {
-                Bound::AtLeast => *value >= self.value.value,
-                Bound::AtMost => *value <= self.value.value,
+        let number = |value: f64| Shown::bare().number(value);
+        if let Some((low, high)) = self.value.range() {
+            // An interval that reaches the range shows no difference from it.
+            let reached = |bound: f64| interval.is_some_and(|interval| interval.contains(bound));
+            let by = |side: &str, factor: f64| match factor.is_finite() && factor > 1.0 {
+                true => format!("{side} by a factor of {}", number(factor)),
+                false => format!("{side} it"),
             };
-            return Some(if kept { "within it" } else { "beyond it" }.to_owned());
+            return Some(match (low, high) {
+                (Some(low), _) if *value < low && !reached(low) => by("below", low / value),
+                (_, Some(high)) if *value > high && !reached(high) => by("above", value / high),
+                (Some(low), _) if *value < low => "no difference".to_owned(),
+                (_, Some(high)) if *value > high => "no difference".to_owned(),
+                _ => "inside".to_owned(),
+            });
         }
         if self.value.statistic == Statistic::Difference && interval.is_some_and(|interval| interval.contains(0.0)) {
             return Some("no difference seen".to_owned());
         }
+        if *value == self.value.value {
+            return Some("the same".to_owned());
+        }
         let ratio = (*ratio)?;
-        let number = |value: f64| Shown::bare().number(value);
         Some(if ratio > 1.0 {
             format!("{} times it", number(ratio))
         } else if ratio > 0.1 {
@@ -192,24 +257,26 @@ impl PublishedRow {
     }
 }
 
-fn measured(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> Measured {
-    let nothing = |reason: &str| Measured::Nothing {
+fn nothing(reason: &str) -> Measured {
+    Measured::Nothing {
         reason: reason.to_owned(),
-    };
-    let (Some(part), Some(metric)) = (&value.part, &value.metric) else {
+    }
+}
+
+fn measured(value: &PublishedValue, samples: &Samples, experiment: &Experiment) -> Measured {
+    let (Some(part), Some(_)) = (&value.part, &value.metric) else {
         return nothing("not measured here");
     };
-    let Some((part, table)) = parts
-        .iter()
-        .find(|candidate| candidate.id == *part)
-        .and_then(|part| Some((part, part.table(metric)?)))
-    else {
+    let Some((part, Ok(metrics))) = experiment.part(part).map(|part| (part, value.metrics(part))) else {
         return nothing("the experiment does not have it");
     };
-    if matches!(value.statistic, Statistic::Difference | Statistic::Ratio) {
-        return compared(value, part, metric);
+    let names: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();
+    let unit = metrics[0].unit;
+    let trials = samples.sums(&part.id, &value.levels, &names);
+    if let Statistic::Difference | Statistic::Ratio = value.statistic {
+        return compared(value, &trials, &samples.sums(&part.id, &value.other(), &names), unit);
     }
-    let Some(statistics) = Statistics::of(&samples.matching(&part.id, &value.levels, metric)) else {
+    let Some(statistics) = Statistics::of(&trials) else {
         return nothing("no trial was measured");
     };
     let plain = |value: f64| (value, None);
@@ -226,47 +293,29 @@ fn measured(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> Measur
         },
         Statistic::Difference | Statistic::Ratio => return nothing("no comparison gives it"),
     };
-    in_its_unit(value, measured, interval, statistics.trials, table.metric.unit)
+    in_its_unit(value, measured, interval, statistics.trials, unit)
 }
 
 /// Times and rates of a guest's kernel are not those of the machine it runs on.
 fn of_a_guest(value: &PublishedValue, samples: &Samples) -> Option<String> {
-    let (part, metric) = (value.part.as_ref()?, value.metric.as_ref()?);
+    let (part, metric) = (value.part.as_ref()?, value.metric.as_ref()?.split(" + ").next()?);
     let trials = samples.matching(part, &Levels::default(), metric);
     let speed = value.unit.ends_with("/s") || value.unit.contains("b/s") || convert(1.0, &value.unit, "s").is_some();
     (speed && trials.iter().any(|trial| trial.guest))
         .then(|| "measured on a guest's kernel, whose speed is not the machine's".to_owned())
 }
 
-/// The comparison that the value names, of the pair that has its levels.
-fn compared(value: &PublishedValue, part: &Part, metric: &str) -> Measured {
-    let nothing = |reason: &str| Measured::Nothing {
-        reason: reason.to_owned(),
+/// The trials of the one side set against those of the other.
+fn compared(value: &PublishedValue, of: &[Trial], over: &[Trial], unit: &str) -> Measured {
+    let (form, unit) = match value.statistic {
+        Statistic::Ratio => (Form::Ratio, value.unit.as_str()),
+        _ => (Form::Shift, unit),
     };
-    let wanted = value.comparison.as_ref().unwrap_or(&value.id);
-    let ratio = value.statistic == Statistic::Ratio;
-    let has = |comparison: &&Comparison| {
-        let level = |factor: &str| comparison.of.level(factor).or(comparison.within.level(factor));
-        value
-            .levels
-            .iter()
-            .all(|(factor, own)| level(factor).is_none_or(|level| level == own))
-    };
-    let comparison = part
-        .comparisons
-        .iter()
-        .filter(|one| one.id == *wanted && one.metric.name == metric && (one.form == Form::Ratio) == ratio)
-        .find(has);
-    // The file is refused where this is not there, so that no reader meets it.
-    let Some(comparison) = comparison else {
-        return nothing("no comparison of the experiment gives it");
-    };
-    let Some(measured) = comparison.value else {
-        return nothing("no trial was measured");
-    };
-    let unit = if ratio { &value.unit } else { comparison.metric.unit };
-    let n = comparison.n.0.min(comparison.n.1);
-    in_its_unit(value, measured, comparison.interval, n, unit)
+    let judged = judge(form, of, over);
+    match judged.value {
+        Some(measured) => in_its_unit(value, measured, judged.interval, judged.n.0.min(judged.n.1), unit),
+        None => nothing("no trial was measured"),
+    }
 }
 
 fn in_its_unit(value: &PublishedValue, measured: f64, interval: Option<Interval>, n: usize, unit: &str) -> Measured {

@@ -101,6 +101,24 @@ impl Samples {
         trials
     }
 
+    /// The same of several metrics, whose medians add up in each trial.
+    pub(crate) fn sums(&self, part: &str, levels: &Levels, metrics: &[&str]) -> Vec<Trial> {
+        let [first, rest @ ..] = metrics else { return Vec::new() };
+        let mut trials = self.matching(part, levels, first);
+        for metric in rest {
+            let others = self.matching(part, levels, metric);
+            trials.retain_mut(|trial| {
+                let other = others.iter().find(|other| other.place == trial.place);
+                if let Some(other) = other {
+                    trial.median += other.median;
+                    trial.values = vec![trial.median];
+                }
+                other.is_some()
+            });
+        }
+        trials
+    }
+
     /// Errors of a combination's failed trials, including those of its twin.
     #[must_use]
     pub fn failures(&self, part: &str, levels: &Levels) -> &[String] {

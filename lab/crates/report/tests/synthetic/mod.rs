@@ -10,7 +10,7 @@ use bartizan_workbench::runner::experiment::{
     Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Publication, Quick,
     Source,
 };
-use bartizan_workbench::runner::published::{Conflict, Published, PublishedValue, Statistic};
+use bartizan_workbench::runner::published::{Condition, Conditions, Conflict, Published, PublishedValue, Statistic};
 use bartizan_workbench::runner::trial::{Environment, Outcome, RUN_SCHEMA, Record, Records, SCHEMA};
 use bartizan_workbench::workload::{Better, Kind, MetricKind, Setting, Targets, Workload};
 use serde_json::json;
@@ -236,8 +236,10 @@ fn value(id: &str, levels: Levels, statistic: Statistic, value: f64, unit: &str)
         value,
         unit: unit.to_owned(),
         bound: None,
-        comparison: None,
-        incomparable: None,
+        paper: None,
+        over: Levels::default(),
+        to: None,
+        needs: None,
         place: "section VII".to_owned(),
         note: None,
     }
@@ -248,20 +250,37 @@ pub(crate) fn published() -> Published {
     let kept = || levels(&[("proxy", "splice"), ("connection", "kept")]);
     let mut unmeasured = value("energy", Levels::default(), Statistic::Total, 12.5, "J");
     (unmeasured.part, unmeasured.metric) = (None, None);
-    unmeasured.note = Some("No meter is at hand.".to_owned());
+    unmeasured.needs = Some("a meter".to_owned());
+    let mut ratio = value(
+        "splice-over-nginx",
+        levels(&[("connection", "kept"), ("proxy", "splice")]),
+        Statistic::Ratio,
+        0.98,
+        "",
+    );
+    ratio.over = levels(&[("proxy", "nginx-stream")]);
+    let mut range = value("range", kept(), Statistic::Median, 5.5, "ms");
+    range.to = Some(6.0);
+    let condition = |paper: &str| Condition {
+        paper: paper.to_owned(),
+        here: "other".to_owned(),
+    };
     Published {
         paper: nobody(),
+        conditions: Conditions {
+            topology: condition("two machines"),
+            sizes: condition("1 kB"),
+            interval: condition("250 ms"),
+            duration: condition("30 s"),
+            repetitions: condition("100"),
+        },
+        needs: None,
         values: vec![
             value("median", kept(), Statistic::Median, 54.05, "ms"),
             value("low", kept(), Statistic::IntervalLow, 54.0, "ms"),
             value("third", kept(), Statistic::QuartileHigh, 0.000_155, "s"),
-            value(
-                "splice-over-nginx",
-                levels(&[("connection", "kept")]),
-                Statistic::Ratio,
-                0.98,
-                "",
-            ),
+            ratio,
+            range,
             value("strange", kept(), Statistic::Median, 3.0, "bytes"),
             unmeasured,
         ],

@@ -252,39 +252,50 @@ fn what_cannot_be_is_refused_with_its_place_and_what_is_known() {
     insta::assert_snapshot!(complaints.join("\n"));
 }
 
+/// Head of a file of published values.
+const CONDITIONS: &str = "\
+paper: 3
+conditions:
+  topology: { paper: two machines, here: two namespaces }
+  sizes: { paper: not told, here: 100 octets }
+  interval: { paper: 250 ms, here: none }
+  duration: { paper: 30 s, here: 1 s }
+  repetitions: { paper: '100', here: '5' }
+values:
+";
+
+fn published(values: &str) -> Result<Published, ExperimentError> {
+    let text = format!("{CONDITIONS}{values}");
+    Published::parse(&text, Path::new("published.yaml"), &parse(GOOD).unwrap())
+}
+
 #[test]
 fn published_values_name_what_the_experiment_measures() {
-    let experiment = parse(GOOD).unwrap();
-    let good = "\
-paper: 3
-values:
+    let good = "  \
   - { id: a, part: load, metric: throughput, levels: { proxy: splice }, statistic: median, value: 5.5, unit: requests/s, place: table 2 }
-  - { id: b, statistic: mean, value: 7, unit: ms, place: section 4, note: of a picture only }
+  - { id: b, statistic: mean, value: 7, to: 8, unit: ms, place: section 4, needs: a table instead of a picture }
 conflicts:
   - { values: [a, b], note: both cannot be }
 ";
-    let published = Published::parse(good, Path::new("published.yaml"), &experiment).unwrap();
+    let read = published(good).unwrap();
     assert_eq!(
-        (
-            published.paper.number(),
-            published.values.len(),
-            published.conflicts.len()
-        ),
+        (read.paper.number(), read.values.len(), read.conflicts.len()),
         (Some(3), 2, 1)
     );
     let wrong = [
         ("part: load", "part: laod"),
         ("metric: throughput", "metric: latency"),
+        ("metric: throughput", "metric: throughput + cpu"),
         ("{ proxy: splice }", "{ proxy: envoy }"),
         ("statistic: median", "statistic: medium"),
         ("id: b", "id: a"),
-        (", note: of a picture only", ""),
+        (", needs: a table instead of a picture", ""),
+        ("to: 8", "to: 6"),
         ("values: [a, b]", "values: [a, c]"),
         ("place: table 2", "plaice: table 2"),
     ];
     let complaints = wrong.map(|(there, instead)| {
-        let text = good.replacen(there, instead, 1);
-        let error = Published::parse(&text, Path::new("published.yaml"), &experiment).expect_err(instead);
+        let error = published(&good.replacen(there, instead, 1)).expect_err(instead);
         format!(
             "# {there} -> {instead}\n{error}\nhint: {}\n",
             error.hint().unwrap_or("-")
@@ -294,36 +305,47 @@ conflicts:
 }
 
 #[test]
-fn a_published_difference_names_one_comparison_so_that_no_reader_finds_that_several_fit() {
-    let experiment = parse(GOOD).unwrap();
+fn published_values_without_the_conditions_of_both_sides_are_refused() {
+    let value = "  - { id: b, statistic: mean, value: 7, unit: ms, place: section 4, needs: a table }\n";
+    for lacking in CONDITIONS.lines().filter(|line| line.starts_with("  ")) {
+        let name = lacking.trim().split(':').next().unwrap();
+        let text = format!("{}{value}", CONDITIONS.replace(&format!("{lacking}\n"), ""));
+        let refused = |text: &str| {
+            let experiment = parse(GOOD).unwrap();
+            Published::parse(text, Path::new("published.yaml"), &experiment)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused(&text).contains(&format!("`{name}`")), "{}", refused(&text));
+        let half = lacking.split(", here").next().unwrap().to_owned() + " }";
+        let text = format!("{}{value}", CONDITIONS.replace(lacking, &half));
+        assert!(refused(&text).contains("`here`"), "{}", refused(&text));
+    }
+}
+
+#[test]
+fn a_published_difference_names_one_combination_on_each_side() {
     let with = |fields: &str| {
-        let text = format!(
-            "paper: 3\nvalues:\n  - {{ id: a, part: load, metric: throughput, value: 2, unit: '', place: here, {fields} }}\n"
-        );
-        Published::parse(&text, Path::new("published.yaml"), &experiment)
+        published(&format!(
+            "  - {{ id: a, part: load, metric: throughput, value: 2, unit: '', place: here, {fields} }}\n"
+        ))
     };
-    let good = with("statistic: ratio, comparison: ours, levels: { streams: '16' }, bound: at-most, incomparable: why")
-        .unwrap();
-    assert_eq!(good.values[0].bound, Some(crate::runner::published::Bound::AtMost));
+    let good =
+        with("statistic: ratio, levels: { proxy: splice, streams: '16' }, over: { proxy: haproxy }, bound: at-most")
+            .unwrap();
+    assert_eq!(good.values[0].range(), Some((None, Some(2.0))));
     for (fields, cause) in [
+        ("statistic: ratio, levels: { streams: '16' }", "of statistic Ratio"),
         (
-            "statistic: ratio, levels: { streams: '16' }",
-            "comparison of part load `a` is not known",
+            "statistic: ratio, levels: { proxy: splice }, over: { proxy: haproxy }",
+            "stands for 2 combinations",
         ),
         (
-            "statistic: ratio, comparison: theirs, levels: { streams: '16' }",
-            "`theirs` is not known",
+            "statistic: ratio, levels: { proxy: splice, streams: '16' }, over: { proxy: envoy }",
+            "no combination of part load",
         ),
-        (
-            "statistic: difference, comparison: ours, levels: { streams: '16' }",
-            "`ours` is not known",
-        ),
-        ("statistic: ratio, comparison: ours", "stands for 2 pairs"),
-        ("statistic: median, comparison: ours", "names a comparison and is none"),
-        (
-            "statistic: ratio, comparison: ours, levels: { streams: '16' }, bound: around",
-            "`around`",
-        ),
+        ("statistic: median, over: { proxy: haproxy }", "of statistic Median"),
+        ("statistic: median, bound: around", "`around`"),
     ] {
         let error = with(fields).expect_err(fields).to_string();
         assert!(error.contains(cause), "{error}");
