@@ -251,5 +251,5 @@ fn published_values_are_counted_by_what_the_kept_records_compare() {
     assert_eq!(json["schema"], "bartizan-lab-published/1");
     let count = json!({"values": 2, "compared": 1, "not_comparable": 0, "not_measured": 1});
     assert_eq!((&json["count"], &json["papers"][0]["count"]), (&count, &count));
-    assert_eq!(json["values"][0]["standing"], "compared");
+    assert_eq!(json["values"][0]["result"], "compared");
 }

@@ -364,6 +364,31 @@ mod as_root {
     }
 
     #[test]
+    fn registrations_by_a_group_alone_weigh_what_its_key_shares_do() {
+        let part = |cable: bool| {
+            format!(
+                "  - id: registrations\n    workload: replay\n    factors:\n\
+                 \x20     - {{ name: deployment, levels: [tls-splice, pqc-splice] }}\n\
+                 \x20     - {{ name: group, levels: [X25519, MLKEM1024] }}\n\
+                 \x20   parameters: {{ until-ms: 300, times: 2, every-ms: 500, cable: {cable} }}\n    repetitions: 2\n    quick: {{ repetitions: 2 }}\n    bound: 60\n    metrics: [latency]\n"
+            )
+        };
+        let played = play(&part(false), None).unwrap();
+        let bytes: Vec<f64> = played.iter().map(|(_, each)| one(each, "link-bytes")).collect();
+        for (levels, observation) in &played {
+            assert_eq!(one(observation, "faults"), 0.0, "{levels}: {:?}", observation.facts);
+            assert!(one(observation, "link-bytes-per-packet") > 60.0, "{levels}");
+        }
+        assert!(
+            bytes[1] > bytes[0] && bytes[3] > bytes[2] && bytes[2] > bytes[0],
+            "{bytes:?}"
+        );
+        // Loopback of the machine stays as it is.
+        let refused = play(&part(true), None).unwrap_err().to_string();
+        assert!(refused.contains("run as root"), "{refused}");
+    }
+
+    #[test]
     fn components_of_a_transaction_add_up_to_its_latency() {
         let played = play(
             "  - id: breakdown\n    workload: breakdown\n    factors:\n\

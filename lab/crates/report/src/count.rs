@@ -7,7 +7,7 @@ use bartizan_workbench::runner::experiment::{Experiment, Publication};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{File, PublishedValues, Standing};
+use crate::model::{ComparisonResult, File, PublishedValues};
 
 /// The values of all papers, each once although several experiments may measure it.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub struct CountedValue {
     /// Section, table or figure.
     pub place: String,
     /// The best result of the experiments that have the value.
-    pub standing: Standing,
+    pub result: ComparisonResult,
     /// The experiment with that result.
     pub experiment: String,
     /// Our measurement, in the paper's unit.
@@ -61,7 +61,7 @@ impl Count {
                 id: row.value.id.clone(),
                 printed: row.printed(),
                 place: row.value.place.clone(),
-                standing: row.standing(),
+                result: row.result(),
                 experiment: experiment.id.clone(),
                 measured: row.measured(),
                 relation: row.relation(),
@@ -71,7 +71,7 @@ impl Count {
                 (&other.paper, &other.id, &other.printed) == (&value.paper, &value.id, &value.printed)
             };
             match self.values.iter_mut().find(same) {
-                Some(known) if known.standing < value.standing => *known = value,
+                Some(known) if known.result < value.result => *known = value,
                 Some(_) => (),
                 None => self.values.push(value),
             }
@@ -92,10 +92,10 @@ impl Count {
         for value in &self.values {
             if paper.is_none_or(|paper| *paper == value.paper) {
                 tally.values += 1;
-                match value.standing {
-                    Standing::Compared => tally.compared += 1,
-                    Standing::NotComparable => tally.not_comparable += 1,
-                    Standing::NotMeasured => tally.not_measured += 1,
+                match value.result {
+                    ComparisonResult::Compared => tally.compared += 1,
+                    ComparisonResult::NotComparable => tally.not_comparable += 1,
+                    ComparisonResult::NotMeasured => tally.not_measured += 1,
                 }
             }
         }
@@ -116,12 +116,12 @@ impl Count {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{paper}: {}", self.tally(Some(paper)));
             for value in self.values.iter().filter(|value| value.paper == *paper) {
-                let result = match (value.standing, &value.measured, &value.relation) {
-                    (Standing::Compared, Some(measured), relation) => {
+                let result = match (value.result, &value.measured, &value.relation) {
+                    (ComparisonResult::Compared, Some(measured), relation) => {
                         let relation = relation.as_ref().map_or(String::new(), |words| format!(", {words}"));
                         format!("{measured} here{relation}")
                     }
-                    _ => format!("{}: {}", value.standing, value.needs.as_deref().unwrap_or("no trial")),
+                    _ => format!("{}: {}", value.result, value.needs.as_deref().unwrap_or("no trial")),
                 };
                 let _ = writeln!(
                     text,
@@ -156,7 +156,7 @@ impl Count {
         for paper in papers {
             let mut needs: Vec<(&str, Vec<String>)> = Vec::new();
             for value in self.values.iter().filter(|value| value.paper == *paper) {
-                if value.standing == Standing::Compared {
+                if value.result == ComparisonResult::Compared {
                     continue;
                 }
                 let sentence = value.needs.as_deref().unwrap_or("no trial was measured");
@@ -204,7 +204,7 @@ impl fmt::Display for Tally {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for ComparisonResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Compared => "compared",

@@ -56,7 +56,7 @@ fn published(published: &PublishedValues) -> Value {
             json!({
                 "id": value.id, "part": value.part, "metric": value.metric, "levels": value.levels,
                 "over": value.over, "statistic": row.statistic(), "value": value.value, "to": value.to, "unit": value.unit,
-                "place": row.place(), "note": value.note, "standing": row.standing(), "bound": value.bound.map(|bound| format!("{bound:?}").to_lowercase()),
+                "place": row.place(), "note": value.note, "result": row.result(), "bound": value.bound.map(|bound| format!("{bound:?}").to_lowercase()),
                 "incomparable": row.incomparable, "measured": measured,
             })
         })

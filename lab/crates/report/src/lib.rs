@@ -22,7 +22,7 @@ pub use html::html;
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::markdown;
 pub use model::{
-    AnswerPiece, AtSpeed, Cell, Comparison, Condition, Control, Direction, Effect, Figure, File, Heading, Measured,
-    Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed, Standing, Statistics,
-    Table, Verdict, Warning, controls,
+    AnswerPiece, AtSpeed, Cell, Comparison, ComparisonResult, Condition, Control, Direction, Effect, Figure, File,
+    Heading, Measured, Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed,
+    Statistics, Table, Verdict, Warning, controls,
 };

@@ -31,7 +31,7 @@ pub use figures::Figure;
 pub use noise::Noise;
 pub use pace::{Pace, Speed};
 pub use part::Part;
-pub use published::{Measured, PublishedRow, PublishedValues, Standing};
+pub use published::{ComparisonResult, Measured, PublishedRow, PublishedValues};
 pub use samples::Samples;
 pub use statistics::{Mode, Statistics};
 pub use warnings::Warning;

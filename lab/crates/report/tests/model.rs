@@ -4,7 +4,7 @@ mod synthetic;
 
 use std::collections::BTreeMap;
 
-use bartizan_report::{Direction, File, Measured, Report, Standing, Verdict, compare, markdown, samples_csv};
+use bartizan_report::{ComparisonResult, Direction, File, Measured, Report, Verdict, compare, markdown, samples_csv};
 use bartizan_stats::Interval;
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Collection;
@@ -126,9 +126,9 @@ fn every_published_value_has_something_next_to_it_in_its_own_unit() {
     assert_eq!(reason("strange"), "measured in µs, printed in bytes: not comparable");
     assert_eq!(reason("splice-over-nginx"), "no trial was measured");
     assert_eq!(row("range").relation().unwrap(), "below by a factor of 55");
-    let standings = ["median", "range", "strange", "energy"].map(|id| row(id).standing());
-    assert_eq!(standings[..2], [Standing::Compared; 2]);
-    assert_eq!(standings[2..], [Standing::NotMeasured; 2]);
+    let results = ["median", "range", "strange", "energy"].map(|id| row(id).result());
+    assert_eq!(results[..2], [ComparisonResult::Compared; 2]);
+    assert_eq!(results[2..], [ComparisonResult::NotMeasured; 2]);
     assert_eq!(row("energy").note().unwrap(), "needs a meter");
     assert_eq!(published.rows.len(), synthetic::published().values.len());
     assert_eq!(published.conflicts.len(), 1);
@@ -532,8 +532,8 @@ fn every_published_value_of_the_experiments_has_its_place() {
         for row in rows {
             // Each value names what it is compared with: a file that does not is refused.
             let known = ["not measured here", "no trial was measured"];
-            let told = matches!(&row.measured, Measured::Nothing { reason } if known.contains(&reason.as_str()));
-            assert!(told, "{id}, {}: {:?}", row.value.id, row.measured);
+            let expected = matches!(&row.measured, Measured::Nothing { reason } if known.contains(&reason.as_str()));
+            assert!(expected, "{id}, {}: {:?}", row.value.id, row.measured);
             seen += 1;
         }
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bartizan_report::{Count, File, Report, Standing, markdown};
+use bartizan_report::{ComparisonResult, Count, File, Report, markdown};
 use bartizan_workbench::runner::experiment::Collection;
 use bartizan_workbench::runner::trial::{Outcome, Record, Records};
 
@@ -218,11 +218,11 @@ fn the_page_of_papers_counts_the_values_that_the_records_compare() {
         }
     }
     for value in count.values() {
-        let told = match value.standing {
-            Standing::Compared => value.measured.is_some() && value.relation.is_some(),
+        let known = match value.result {
+            ComparisonResult::Compared => value.measured.is_some() && value.relation.is_some(),
             _ => value.needs.as_ref().is_some_and(|needs| needs.contains("needs ")),
         };
-        assert!(told, "{value:?}");
+        assert!(known, "{value:?}");
     }
     let file = experiments().join("../../docs/papers.md");
     let page = fs::read_to_string(&file).unwrap();

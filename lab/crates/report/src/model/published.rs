@@ -39,7 +39,7 @@ pub struct PublishedRow {
 /// Result of setting a published value against our measurement, the best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum ComparisonResult {
     /// No trial measured it.
     NotMeasured,
     /// Measured under other terms.
@@ -134,11 +134,11 @@ impl PublishedRow {
 
     /// Result of the comparison.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn result(&self) -> ComparisonResult {
         match (&self.measured, &self.incomparable) {
-            (Measured::Nothing { .. }, _) => Standing::NotMeasured,
-            (_, Some(_)) => Standing::NotComparable,
-            (_, None) => Standing::Compared,
+            (Measured::Nothing { .. }, _) => ComparisonResult::NotMeasured,
+            (_, Some(_)) => ComparisonResult::NotComparable,
+            (_, None) => ComparisonResult::Compared,
         }
     }
 
@@ -154,8 +154,8 @@ impl PublishedRow {
     /// Further information for a reader, and the reason if the value is not compared.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let incomparable = self.incomparable.as_ref().map(|reason| match self.standing() {
-            Standing::NotMeasured => reason.clone(),
+        let incomparable = self.incomparable.as_ref().map(|reason| match self.result() {
+            ComparisonResult::NotMeasured => reason.clone(),
             _ => format!("not comparable: {reason}"),
         });
         match (incomparable, &self.value.note) {

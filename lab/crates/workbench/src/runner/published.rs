@@ -17,7 +17,7 @@ pub struct Published {
     pub paper: Publication,
     /// The publication's conditions and ours.
     pub conditions: Conditions,
-    /// What a comparison needs of values that name no part, or that a guest's speed falsifies.
+    /// Need of a comparison, for values that name no part or that a guest's speed falsifies.
     pub needs: Option<String>,
     /// In the order of the file.
     pub values: Vec<PublishedValue>,

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,6 +67,11 @@ pub(super) static KIND: Kind = Kind {
             levels: &["recorded", "at-once"],
         },
         CA,
+        FactorKind {
+            name: "group",
+            about: "the one key exchange of TLS, whatever it is worth; without this factor that of the deployment's policy",
+            levels: &["X25519", "MLKEM512", "MLKEM1024", "X25519MLKEM768"],
+        },
     ],
     parameters: &[
         ParameterKind {
@@ -93,6 +99,11 @@ pub(super) static KIND: Kind = Kind {
             about: "whether functions close idle connections after a millisecond, as free5GC's do",
             default: Some(Default::Flag(true)),
         },
+        ParameterKind {
+            name: "cable",
+            about: "whether packets on loopback are cut as a cable of 1500 bytes has them; needs a network namespace of the worker's own",
+            default: Some(Default::Flag(false)),
+        },
     ],
     metrics: &[
         LATENCY,
@@ -118,6 +129,11 @@ pub(super) static KIND: Kind = Kind {
             "B/s",
             "with `every-ms`: the same over the time of the capture, pauses included",
         ),
+        of_link(
+            "link-bytes-per-packet",
+            "B",
+            "with `every-ms`: bytes of frames there for each packet, those without payload included",
+        ),
         MetricKind {
             name: "connections",
             unit: "",
@@ -138,6 +154,9 @@ pub(super) static KIND: Kind = Kind {
 
 const READY: Duration = Duration::from_secs(20);
 
+/// Deployment, certificates and group of a core's sidecars.
+type CoreOf = (Deployment, Authority, Option<String>);
+
 struct Replay {
     exchange: Exchange,
     responder: Responder,
@@ -145,7 +164,7 @@ struct Replay {
     times: usize,
     /// Interval between two replays; none if they follow each other at once.
     every: Option<Duration>,
-    cores: BTreeMap<(Deployment, Authority), Core>,
+    cores: BTreeMap<CoreOf, Core>,
     papers: BTreeMap<Authority, Papers>,
     sidecar: PathBuf,
     folder: PathBuf,
@@ -166,6 +185,9 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let exchange = Exchange::two_registrations().opened_before(until);
     if exchange.connections().is_empty() {
         return Err(Error::Configuration("nothing was recorded until then".to_owned()));
+    }
+    if parameters.flag("cable")? {
+        as_a_cable()?;
     }
     let behaviour = Behaviour {
         think: if think { Think::Recorded } else { Think::None },
@@ -189,6 +211,20 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
+/// Cuts packets on loopback to 1500 bytes, as a cable has them.
+fn as_a_cable() -> Result<(), Error> {
+    let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    if network("self") == network(&parent_id().to_string()) {
+        let cause = "`cable` changes loopback, which is the machine's here; hint: run as root";
+        return Err(Error::Configuration(cause.to_owned()));
+    }
+    Program::new("ip")
+        .package("iproute2")
+        .arguments(["link", "set", "dev", "lo", "mtu", "1500", "gso_max_segs", "1"])
+        .run(READY)?;
+    Ok(())
+}
+
 impl Workload for Replay {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let level = |factor, default| trial.levels.level(factor).unwrap_or(default).to_owned();
@@ -205,7 +241,10 @@ impl Workload for Replay {
                 let link = targets.values().map(SocketAddr::port).collect();
                 (targets, link)
             }
-            Some(authority) => self.targets(deployment, authority)?,
+            Some(authority) => {
+                let group = trial.levels.level("group").map(str::to_owned);
+                self.targets((deployment, authority, group))?
+            }
         };
         let mut observation = Observation::default();
         let tap = self.every.map(|_| Tap::start(&self.folder)).transpose()?;
@@ -269,8 +308,9 @@ impl Replay {
 
     /// Addresses for the callers in this deployment, and ports of the link. Starts the sidecars
     /// unless they run.
-    fn targets(&mut self, deployment: Deployment, authority: Authority) -> Result<(Targets, Vec<u16>), Error> {
-        let key = (deployment, authority);
+    fn targets(&mut self, key: CoreOf) -> Result<(Targets, Vec<u16>), Error> {
+        let (deployment, authority, group) = &key;
+        let (deployment, authority) = (*deployment, *authority);
         if let Some(core) = self.cores.get(&key) {
             return Ok((core.targets.clone(), core.middles.clone()));
         }
@@ -288,7 +328,13 @@ impl Replay {
         let papers = self.papers.get(&authority);
         let papers = papers.ok_or_else(|| Error::Configuration("no certificates".to_owned()))?;
         let folder = self.folder.join(format!("core-{}", self.cores.len()));
-        let core = Core::start(&self.sidecar, &folder, papers, deployment, self.responder.addresses())?;
+        let core = Core::start(
+            &self.sidecar,
+            &folder,
+            (papers, group.as_deref()),
+            deployment,
+            self.responder.addresses(),
+        )?;
         let known = (core.targets.clone(), core.middles.clone());
         self.cores.insert(key, core);
         Ok(known)
@@ -299,7 +345,7 @@ impl Core {
     fn start(
         sidecar: &Path,
         folder: &Path,
-        papers: &Papers,
+        (papers, group): (&Papers, Option<&str>),
         deployment: Deployment,
         functions: &Targets,
     ) -> Result<Self, Error> {
@@ -330,7 +376,7 @@ impl Core {
         let text = format!(
             "{}nodes:\n  {CONSUMER}:\n    {{ function: AMF, address: 127.78.0.1, names: {{ dns: [{CONSUMER}.5gc] }}, {},\n      \
              sidecar: {{ admin: \"127.0.0.1:0\", ledger: {CONSUMER}.ledger.jsonl, outbound: [{outbound}] }} }}\n{nodes}interfaces:\n{interfaces}",
-            papers.preamble(),
+            papers.preamble(group),
             papers.files(CONSUMER),
         );
         let file = folder.join("deployment.yaml");
@@ -375,6 +421,7 @@ fn of_the_link(passed: &[Passed], times: usize) -> Vec<(&'static str, Vec<f64>)>
         ("link-gap", vec![seconds / (passed.len() - 1) as f64]),
         ("link-bytes", vec![bytes / times as f64]),
         ("link-bytes-per-second", vec![bytes / seconds]),
+        ("link-bytes-per-packet", vec![bytes / passed.len() as f64]),
     ]
 }
 
@@ -397,6 +444,7 @@ mod tests {
         assert_eq!(values["link-gap"], [3.5]);
         assert_eq!(values["link-bytes"], [350.0]);
         assert_eq!(values["link-bytes-per-second"], [100.0]);
+        assert_eq!(values["link-bytes-per-packet"], [700.0 / 3.0]);
         assert!(of_the_link(&all[..1], 1).is_empty() && of_the_link(&[], 1).is_empty());
     }
 }

@@ -34,6 +34,7 @@ macro_rules! built_in {
 const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
     built_in!("paper3-sbi", published),
     built_in!("paper4-tls", published),
+    built_in!("paper4-registrations", published),
     built_in!("scale"),
     built_in!("sa-setup", published),
     built_in!("sa-setup-causes", published),

@@ -257,7 +257,7 @@ const CONDITIONS: &str = "\
 paper: 3
 conditions:
   topology: { paper: two machines, here: two namespaces }
-  sizes: { paper: not told, here: 100 octets }
+  sizes: { paper: not printed, here: 100 octets }
   interval: { paper: 250 ms, here: none }
   duration: { paper: 30 s, here: 1 s }
   repetitions: { paper: '100', here: '5' }

@@ -62,13 +62,22 @@ impl Authority {
     }
 
     /// The policy of the deployment file: certificates are checked against a revocation list, which must be there.
-    pub(super) const fn policy(self) -> &'static str {
-        match self {
-            Self::Classical => "{ profile: classical, lab: true, revocation: require }",
-            Self::MlDsa44 => "{ profile: hybrid, chain-signatures: [mldsa44], revocation: require }",
-            Self::MlDsa65 => "{ profile: hybrid, chain-signatures: [mldsa65], revocation: require }",
-            Self::MlDsa87 => "{ profile: hybrid, chain-signatures: [mldsa87], revocation: require }",
-        }
+    pub(super) fn policy(self, group: Option<&str>) -> String {
+        let profile = match (self, group) {
+            (Self::Classical, None) => "profile: classical, lab: true".to_owned(),
+            (Self::Classical, Some(group)) => format!("profile: classical, lab: true, groups: [{group}]"),
+            (_, None) => "profile: hybrid".to_owned(),
+            (_, Some(group)) => {
+                format!("profile: classical, lab: true, groups: [{group}], signatures: [mldsa65]")
+            }
+        };
+        let chain = match self {
+            Self::Classical => "",
+            Self::MlDsa44 => ", chain-signatures: [mldsa44]",
+            Self::MlDsa65 => ", chain-signatures: [mldsa65]",
+            Self::MlDsa87 => ", chain-signatures: [mldsa87]",
+        };
+        format!("{{ {profile}{chain}, revocation: require }}")
     }
 
     /// The group as OpenSSL calls it.
@@ -133,11 +142,11 @@ impl Papers {
         self.folder.join("ca.crl.pem")
     }
 
-    /// The beginning of a deployment file: policy and trust.
-    pub(crate) fn preamble(&self) -> String {
+    /// The beginning of a deployment file: policy, with one group alone if that is wanted, and trust.
+    pub(crate) fn preamble(&self, group: Option<&str>) -> String {
         format!(
             "policy: {}\ntrust: {{ roots: \"{}\", crl: \"{}\" }}\n",
-            self.authority.policy(),
+            self.authority.policy(group),
             self.roots().display(),
             self.revocations().display()
         )

@@ -385,7 +385,7 @@ fn native(papers: &Papers) -> String {
          \x20 {CONSUMER}: {{ function: AMF, address: 127.78.0.1, names: {{ dns: [{CONSUMER}.5gc] }}, {} }}\n\
          \x20 {NRF}: {{ function: NRF, address: 127.78.0.2, names: {{ dns: [{NRF}.5gc] }}, {} }}\n\
          interfaces:\n  - {{ kind: SBI, between: [{CONSUMER}, {NRF}], with: sidecar }}\n",
-        papers.preamble(),
+        papers.preamble(None),
         papers.files(CONSUMER),
         papers.files(NRF),
     )
@@ -411,7 +411,7 @@ fn deployment(papers: &Papers, path: &str, connections: Connections, places: [So
          \x20       inbound: [{{ listen: \"{middle}\", forward: \"{server}\", path: {path} }}] }} }}\n\
          interfaces:\n\
          \x20 - {{ kind: SBI, between: [{CONSUMER}, {NRF}], with: sidecar }}\n",
-        papers.preamble(),
+        papers.preamble(None),
         papers.files(CONSUMER),
         papers.files(NRF),
     )
