@@ -138,8 +138,8 @@ fn every_published_value_has_something_next_to_it_in_its_own_unit() {
 fn relation(median: f64, interval: Option<(f64, f64)>, low: Option<f64>, high: Option<f64>) -> String {
     let report = report(&synthetic::experiment(), trials(&[10.0; 7], &[100.0; 7]));
     let mut row = report.published.unwrap().rows.remove(0);
-    let only = |bound: Bound| (low.is_none() || high.is_none()).then_some(bound);
-    row.value.bound = only(if low.is_some() { Bound::AtLeast } else { Bound::AtMost });
+    let bound = if low.is_some() { Bound::AtLeast } else { Bound::AtMost };
+    row.value.bound = (low.is_none() || high.is_none()).then_some(bound);
     row.value.value = low.or(high).unwrap();
     row.value.to = low.and(high);
     row.measured = Measured::Measured {
