@@ -24,9 +24,9 @@ use serde::Serialize;
 
 use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
-use self::in_effect::{InterfaceInEffect, NodeInEffect};
+use self::in_effect::{Links, Nodes};
 use crate::commands::deployment_file::read;
-use crate::output::print;
+use crate::output::stream;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -69,17 +69,21 @@ pub(crate) struct Args {
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
+    /// Print nothing: the exit code has the answer.
+    #[cfg_attr(feature = "full", arg(short, long, conflicts_with_all = ["json", "swanctl"]))]
+    #[cfg_attr(not(feature = "full"), arg(short, long, conflicts_with = "json"))]
+    quiet: bool,
 }
 
 /// Effects of a deployment file on one day.
 #[derive(Serialize)]
-struct Report {
+struct Report<'a> {
     schema: &'static str,
     file: String,
     /// The day (UTC) whose policies these are.
     day: String,
-    nodes: Vec<NodeInEffect>,
-    interfaces: Vec<InterfaceInEffect>,
+    nodes: Nodes<'a>,
+    interfaces: Links<'a>,
     /// The files of the node asked for.
     credentials: Option<CredentialsInEffect>,
     /// Those that it proves itself with to IKE daemons.
@@ -102,7 +106,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
     #[cfg(feature = "full")]
     if args.network.is_asked_for() {
-        return network::run(&args.network, &deployment, file, now, args.json);
+        let form = match (args.quiet, args.json) {
+            (true, _) => network::Form::Nothing,
+            (false, true) => network::Form::Json,
+            (false, false) => network::Form::Text,
+        };
+        return network::run(&args.network, &deployment, file, now, form);
     }
     if let Some(name) = &args.node
         && deployment.node(name).is_none()
@@ -114,14 +123,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
     }
     let report = report(&deployment, file, args.node.as_deref(), now);
-    let text = if args.json {
-        serde_json::to_string_pretty(&report)
-            .map(|text| text + "\n")
-            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
-    } else {
-        text::of(&report)
-    };
-    print(&text)?;
+    stream(|out| {
+        if args.quiet {
+            return Ok(());
+        }
+        if !args.json {
+            return text::write(&report, out);
+        }
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        out.write_all(b"\n")
+    })?;
     Ok(if report.findings.is_empty() {
         Outcome::Clean
     } else {
@@ -129,9 +140,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report {
+fn report<'a>(deployment: &'a Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report<'a> {
     let today = day_of(now);
-    let interfaces = deployment.interfaces().iter();
     let mut findings = findings::of(deployment, now);
     let (mut credentials, mut ipsec_credentials) = (None, None);
     if let Some(node) = node.and_then(|name| deployment.node(name)) {
@@ -153,10 +163,8 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
         schema: SCHEMA,
         file: file.display().to_string(),
         day: today.to_string(),
-        nodes: deployment.nodes().map(NodeInEffect::of).collect(),
-        interfaces: interfaces
-            .map(|interface| InterfaceInEffect::of(interface, now))
-            .collect(),
+        nodes: Nodes(deployment),
+        interfaces: Links(deployment, now),
         credentials,
         ipsec_credentials,
         findings,

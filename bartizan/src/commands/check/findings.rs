@@ -35,6 +35,15 @@ pub(super) fn named(interface: &Interface) -> String {
     format!("{} {one} -- {other}", interface.kind.name())
 }
 
+/// Names in a message: a hub of a country has tens of thousands.
+pub(super) fn several(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    match names.split_at_checked(SHOWN) {
+        Some((shown, more)) if !more.is_empty() => format!("{} and {} more", shown.join(", "), more.len()),
+        _ => names.join(", "),
+    }
+}
+
 /// Returns the findings on a deployment's interfaces and on the nodes at their ends.
 pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let interfaces = deployment.interfaces().iter();
@@ -49,7 +58,7 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
         if !relying.is_empty() {
             let finding = format!(
                 "has no sidecar, and its links to {} are to be protected by one",
-                relying.join(", ")
+                several(&relying)
             );
             findings.push(Finding::new(
                 format!("nodes.{}", node.name),
@@ -143,7 +152,7 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
         )],
         Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
-            let link = interface.ipsec.as_ref();
+            let link = interface.ipsec.as_deref();
             let engines = Engines::of(deployment, interface);
             link.map(|link| ipsec::findings(interface, link, engines, now))
                 .unwrap_or_default()
@@ -241,11 +250,7 @@ pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let mut notes: Vec<_> = interfaces.flat_map(of_link).collect();
     for node in deployment.nodes() {
         let name = node.name.as_str();
-        if !deployment
-            .interfaces()
-            .iter()
-            .any(|interface| interface.between.contains(&node.name))
-        {
+        if deployment.joining(name).is_empty() {
             let hint = "add it to `interfaces`, or remove it";
             notes.push(Finding::new(
                 format!("nodes.{name}"),

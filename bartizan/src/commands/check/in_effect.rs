@@ -5,13 +5,44 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy, Protection,
-    Resumption, Revocation, Route, day_of,
+    Deployment, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
+    Protection, Resumption, Revocation, Route, day_of,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::ipsec::IpsecInEffect;
 use super::macsec::MacsecInEffect;
+
+/// The nodes of a file, made one by one as they are written.
+pub(super) struct Nodes<'a>(pub(super) &'a Deployment);
+
+impl Nodes<'_> {
+    pub(super) fn each(&self) -> impl Iterator<Item = NodeInEffect> {
+        self.0.nodes().map(NodeInEffect::of)
+    }
+}
+
+impl Serialize for Nodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.each())
+    }
+}
+
+/// The links of a file as in effect at a time, made one by one as they are written.
+pub(super) struct Links<'a>(pub(super) &'a Deployment, pub(super) SystemTime);
+
+impl Links<'_> {
+    pub(super) fn each(&self) -> impl Iterator<Item = InterfaceInEffect> {
+        let interfaces = self.0.interfaces().iter();
+        interfaces.map(|interface| InterfaceInEffect::of(interface, self.1))
+    }
+}
+
+impl Serialize for Links<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.each())
+    }
+}
 
 /// One node.
 #[derive(Serialize)]

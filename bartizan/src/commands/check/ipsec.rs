@@ -10,7 +10,7 @@ use bartizan_deployment::{
 use bartizan_registry::{Safety, signature};
 use serde::Serialize;
 
-use super::findings::{Finding, named, of_exception};
+use super::findings::{Finding, named, of_exception, several};
 use super::in_effect::ExceptionInEffect;
 
 /// A post-quantum pre-shared key of a link: its name and place, and never itself.
@@ -309,7 +309,7 @@ pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
     }
     let finding = format!(
         "has no certificate for IPsec, and its links to {} are to be protected by it",
-        peers.join(", ")
+        several(&peers)
     );
     Some(Finding::new(
         format!("nodes.{}", node.name),

@@ -2,6 +2,7 @@
 
 mod in_short;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -43,6 +44,9 @@ pub(super) struct NetworkArgs {
     /// With --budget: rate of its line.
     #[arg(long, value_name = "RATE", default_value = "10Gb/s", allow_hyphen_values = true)]
     rate: BitsPerSecond,
+    /// With one of these: exit with 1 only where a finding is at least as severe.
+    #[arg(long, value_name = "SEVERITY", value_parser = ["high", "medium", "low"], conflicts_with_all = ["swanctl", "node"])]
+    fail_on: Option<String>,
     /// With one of these: also write a page to this file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -54,7 +58,12 @@ pub(super) struct NetworkArgs {
 impl NetworkArgs {
     /// Returns true if any of these reports was requested.
     pub(super) fn is_asked_for(&self) -> bool {
-        self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
+        self.interfaces
+            || self.budget
+            || self.migrate
+            || self.html.is_some()
+            || self.sarif.is_some()
+            || self.fail_on.is_some()
     }
 
     /// All of it, where a page or SARIF alone is asked for.
@@ -85,12 +94,20 @@ struct Finding<'a> {
     frameworks: Vec<Asked>,
 }
 
+/// Form of the report on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Json,
+    Nothing,
+}
+
 pub(super) fn run(
     args: &NetworkArgs,
     deployment: &Deployment,
     file: &Path,
     now: SystemTime,
-    json: bool,
+    form: Form,
 ) -> Result<Outcome, Failure> {
     let conditions = args.wants(args.budget).then_some(Conditions {
         distance: args.distance,
@@ -105,7 +122,7 @@ pub(super) fn run(
     if let Some(path) = &args.sarif {
         write_file(path, &sarif::document(file, &assessment.concerns)?)?;
     }
-    if json {
+    if form == Form::Json {
         let report = Report {
             schema: SCHEMA,
             file: file.display().to_string(),
@@ -116,14 +133,16 @@ pub(super) fn run(
             moves: args.wants(args.migrate).then_some(&moves),
         };
         print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
-    } else {
+    } else if form == Form::Text {
         print(&text(&sheet))?;
     }
-    Ok(if assessment.concerns.is_empty() {
-        Outcome::Clean
-    } else {
-        Outcome::Finding
-    })
+    let least = match args.fail_on.as_deref() {
+        Some("high") => Severity::High,
+        Some("medium") => Severity::Medium,
+        _ => Severity::Low,
+    };
+    let finding = assessment.concerns.iter().any(|concern| concern.severity <= least);
+    Ok(if finding { Outcome::Finding } else { Outcome::Clean })
 }
 
 fn finding(concern: &Concern) -> Finding<'_> {
@@ -270,9 +289,8 @@ fn by_interface(links: &[Link], concerns: &[Concern]) -> Section {
             Field::toned(format!("{count} of {}", of.len()), tone)
         };
         let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
-        let own = concerns
-            .iter()
-            .filter(|concern| of.iter().any(|link| link.about == concern.about));
+        let names: HashSet<_> = of.iter().map(|link| link.about.as_str()).collect();
+        let own = concerns.iter().filter(|concern| names.contains(concern.about.as_str()));
         grid.push([
             Field::from(kind),
             Field::from(of.len().to_string()),

@@ -12,7 +12,7 @@ use bartizan_ipsec::swanctl::{Settings, parse};
 use bartizan_ipsec::vici::Client;
 use serde::Serialize;
 
-use super::print;
+use crate::output::print;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.

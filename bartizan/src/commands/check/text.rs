@@ -1,6 +1,7 @@
 //! The report for people.
 
 use std::fmt::Write;
+use std::io;
 
 use super::Report;
 use super::credentials::{CredentialsInEffect, OwnInEffect};
@@ -11,10 +12,10 @@ use super::in_effect::{
 use super::ipsec::IpsecInEffect;
 use super::macsec::MacsecInEffect;
 
-/// The whole report.
-pub(super) fn of(report: &Report) -> String {
+/// Writes the whole report: node by node and link by link, however many the file has.
+pub(super) fn write(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut text = Text::default();
-    let (nodes, interfaces) = (report.nodes.len(), report.interfaces.len());
+    let (nodes, interfaces) = (report.nodes.0.nodes().count(), report.interfaces.0.interfaces().len());
     text.line(&format!(
         "{}: {} and {}, as in effect on {}",
         report.file,
@@ -22,11 +23,24 @@ pub(super) fn of(report: &Report) -> String {
         counted(interfaces, "interface"),
         report.day
     ));
-    for interface in &report.interfaces {
-        text.interface(interface);
+    let mut same = String::new();
+    for interface in report.interfaces.each() {
+        let mut fields = Text::default();
+        fields.interface(&interface);
+        if fields.0 != same {
+            text.0.push_str(&same);
+            same = fields.0;
+            text.0.push('\n');
+        }
+        // Links of which all is the same stand above it together.
+        let [one, other] = &interface.between;
+        text.line(&format!("{} {one} -- {other}", interface.kind));
+        text.write_to(out)?;
     }
-    for node in &report.nodes {
-        text.node(node);
+    text.0.push_str(&same);
+    for node in report.nodes.each() {
+        text.node(&node);
+        text.write_to(out)?;
     }
     if let Some(credentials) = &report.credentials {
         text.credentials("files", credentials);
@@ -41,7 +55,7 @@ pub(super) fn of(report: &Report) -> String {
     } else {
         text.line(&format!("\n{}", counted(report.findings.len(), "finding")));
     }
-    text.0
+    text.write_to(out)
 }
 
 fn counted(count: usize, noun: &str) -> String {
@@ -52,6 +66,12 @@ fn counted(count: usize, noun: &str) -> String {
 struct Text(String);
 
 impl Text {
+    fn write_to(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        let written = out.write_all(self.0.as_bytes());
+        self.0.clear();
+        written
+    }
+
     fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
@@ -64,8 +84,6 @@ impl Text {
     }
 
     fn interface(&mut self, interface: &InterfaceInEffect) {
-        let [one, other] = &interface.between;
-        self.line(&format!("\n{} {one} -- {other}", interface.kind));
         self.field("protected by", interface.protection);
         if let Some(carrier) = interface.carrier {
             self.field("carried by", carrier);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bartizan_deployment::Deployment;
 use bartizan_sidecar::Running;
 use tokio::signal::unix::Signal;
+use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::refused;
@@ -36,7 +37,7 @@ pub(super) async fn keep(
             }
         };
         watched.reading();
-        match reload(running, file, node) {
+        match reload(running, file, node).await {
             Ok(read) => watched.are(read),
             Err(failure) => tracing::error!(
                 reason,
@@ -57,8 +58,11 @@ pub(super) fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSe
     files
 }
 
-fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf>, Failure> {
-    let deployment = read(file).inspect_err(|_| running.reload_refused())?;
+async fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf>, Failure> {
+    let path = file.to_owned();
+    // On a thread of its own: the file of a country takes a second, in which requests go on.
+    let deployment = spawn_blocking(move || read(&path)).await.map_err(Failure::new);
+    let deployment = deployment.flatten().inspect_err(|_| running.reload_refused())?;
     let reloaded = running.reload(&deployment).map_err(|error| refused(&error))?;
     for what in &reloaded.needs_restart {
         tracing::warn!(
@@ -67,5 +71,7 @@ fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf
         );
     }
     tracing::info!("reloaded: new handshakes use what the files say now, and open connections are judged by it");
-    Ok(files(&deployment, file, node))
+    let files = files(&deployment, file, node);
+    spawn_blocking(move || drop(deployment));
+    Ok(files)
 }

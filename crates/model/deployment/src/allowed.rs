@@ -6,7 +6,7 @@ use crate::ipsec::{Network, TrafficProtocol};
 use crate::raw::RawAllowed;
 
 /// Traffic that is no interface of a 5G core: DNS, NTP, a database.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Allowed {
     /// Name for counters and operators: letters, digits and hyphens.
     pub name: String,

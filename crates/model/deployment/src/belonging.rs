@@ -1,10 +1,10 @@
 //! Which interface each listener of a sidecar belongs to: two interfaces may join the same nodes under different policies, and the
 //! weaker one must not be what decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::Fault;
-use crate::interface::{Carrier, InterfaceKind};
+use crate::interface::{Carrier, Interface, InterfaceKind};
 use crate::node::NodeName;
 use crate::raw::RawSidecar;
 use crate::sidecar::{Inbound, Path, Route, Sidecar};
@@ -12,14 +12,34 @@ use crate::sidecar::{Inbound, Path, Route, Sidecar};
 /// The interfaces with a sidecar that join a node to others.
 #[derive(Debug)]
 pub(crate) struct Joined<'a> {
-    pub(crate) node: &'a NodeName,
-    pub(crate) peers: Vec<(&'a NodeName, InterfaceKind, Carrier)>,
+    node: &'a NodeName,
+    to: HashMap<&'a NodeName, BTreeSet<InterfaceKind>>,
+    carriers: BTreeMap<InterfaceKind, BTreeSet<Carrier>>,
 }
 
-impl Joined<'_> {
+impl<'a> Joined<'a> {
+    /// Those of `node` among its interfaces.
+    pub(crate) fn of(node: &'a NodeName, interfaces: impl Iterator<Item = &'a Interface>) -> Self {
+        let mut joined = Self {
+            node,
+            to: HashMap::new(),
+            carriers: BTreeMap::new(),
+        };
+        for interface in interfaces.filter(|interface| interface.protection.is_by_sidecars()) {
+            let [a, b] = &interface.between;
+            let peer = if a == node { b } else { a };
+            joined.to.entry(peer).or_default().insert(interface.kind);
+            let carriers = joined.carriers.entry(interface.kind).or_default();
+            carriers.insert(interface.carrier);
+        }
+        joined
+    }
+
     fn kinds(&self, to: Option<&NodeName>) -> BTreeSet<InterfaceKind> {
-        let of = |(peer, kind, _): &(&NodeName, _, _)| to.is_none_or(|to| *peer == to).then_some(*kind);
-        self.peers.iter().filter_map(of).collect()
+        match to {
+            Some(to) => self.to.get(to).cloned().unwrap_or_default(),
+            None => self.carriers.keys().copied().collect(),
+        }
     }
 
     /// The interface of a listener: the one it names, or the only one there is, towards `to` where it leads to one node. SCTP is
@@ -73,8 +93,7 @@ impl Sidecar {
             let found = joined.interface(raw.interface.as_deref(), None, inbound.path);
             let found = found.map_err(|fault| fault.within(&format!("inbound[{index}]")))?;
             inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
-            let carriers = joined.peers.iter().filter(|(_, kind, _)| *kind == inbound.interface);
-            inbound.carriers = carriers.map(|(_, _, carrier)| *carrier).collect();
+            inbound.carriers = joined.carriers.get(&inbound.interface).cloned().unwrap_or_default();
             if inbound.carriers.is_empty() {
                 inbound.carriers.insert(Carrier::default());
             }
@@ -96,9 +115,10 @@ impl Sidecar {
 
     /// No address others know a function at is that of two interfaces: a connection to it could be either.
     fn services_apart(&self) -> Result<(), Fault> {
+        let mut known: HashMap<_, &Inbound> = HashMap::new();
         for (index, inbound) in self.inbound.iter().enumerate() {
-            let same = |other: &&Inbound| other.service == inbound.service && other.interface != inbound.interface;
-            if let Some(other) = self.inbound[..index].iter().find(same) {
+            let other = *known.entry(inbound.service).or_insert(inbound);
+            if other.interface != inbound.interface {
                 let cause = format!(
                     "{} is known to others for {} and for {}: a connection to it could be either",
                     inbound.service,

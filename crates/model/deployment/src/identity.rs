@@ -1,5 +1,6 @@
 //! The names a node's certificate must carry.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::error::Fault;
@@ -34,11 +35,28 @@ impl Identity {
     }
 
     /// Returns true if every certificate that passes as this node also passes as `other`.
-    pub(crate) fn passes_for(&self, other: &Self) -> bool {
+    fn passes_for(&self, other: &Self) -> bool {
         fn covers<T: PartialEq>(ours: &[T], theirs: &[T]) -> bool {
             theirs.is_empty() || (!ours.is_empty() && ours.iter().all(|name| theirs.contains(name)))
         }
         covers(&self.dns, &other.dns) && covers(&self.ip, &other.ip) && covers(&self.uri, &other.uri)
+    }
+
+    /// Its names, each with its kind: DNS, IP, URI.
+    fn names(&self) -> impl Iterator<Item = (usize, Name<'_>)> {
+        let dns = self.dns.iter().map(|name| (DNS, Name::Text(name)));
+        let ip = self.ip.iter().map(|address| (IP, Name::Address(*address)));
+        let uri = self.uri.iter().map(|uri| (URI, Name::Text(uri)));
+        dns.chain(ip).chain(uri)
+    }
+
+    /// The kinds of which it has names, a bit each.
+    fn kinds(&self) -> usize {
+        [self.dns.is_empty(), self.ip.is_empty(), self.uri.is_empty()]
+            .iter()
+            .enumerate()
+            .map(|(kind, is_empty)| usize::from(!is_empty) << kind)
+            .sum()
     }
 
     /// Without names in the file, the node's own name is the expected DNS name.
@@ -83,6 +101,47 @@ impl Identity {
     }
 }
 
+/// Kinds of names, as positions of bits.
+const DNS: usize = 0;
+const IP: usize = 1;
+const URI: usize = 2;
+/// Sets of kinds that are not empty.
+const SETS: std::ops::Range<usize> = 1..8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name<'a> {
+    Text(&'a str),
+    Address(IpAddr),
+}
+
+/// Positions of two identities of which the first passes for the second.
+///
+/// An identity can pass for one of certain kinds only where that has all its names of these kinds. So it is compared
+/// with those that have its rarest one, not with all.
+pub(crate) fn one_passes_for_another(identities: &[&Identity]) -> Option<[usize; 2]> {
+    let mut having: HashMap<(usize, usize, Name<'_>), Vec<usize>> = HashMap::new();
+    for (place, identity) in identities.iter().enumerate() {
+        for (kind, name) in identity.names() {
+            let known = having.entry((identity.kinds(), kind, name)).or_default();
+            if known.last() != Some(&place) {
+                known.push(place);
+            }
+        }
+    }
+    for (place, identity) in identities.iter().enumerate() {
+        for kinds in SETS.filter(|kinds| kinds & !identity.kinds() == 0) {
+            let names = identity.names().filter(|(kind, _)| kinds & (1 << kind) != 0);
+            let with_it = names.map(|(kind, name)| having.get(&(kinds, kind, name)).map_or(&[][..], Vec::as_slice));
+            let rarest = with_it.min_by_key(|places| places.len()).unwrap_or_default();
+            let passes = |other: &&usize| **other != place && identity.passes_for(identities[**other]);
+            if let Some(other) = rarest.iter().find(passes) {
+                return Some([place, *other]);
+            }
+        }
+    }
+    None
+}
+
 /// A DNS name by the rules of certificates: letters, digits and hyphens in labels of at most 63 bytes.
 fn dns_name(name: &str) -> Result<String, Fault> {
     let label = |label: &str| {
@@ -101,5 +160,38 @@ fn dns_name(name: &str) -> Result<String, Fault> {
             format!("`{name}` is not a DNS name"),
             "use letters, digits, hyphens and dots; a wildcard names no node",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn identity() -> impl Strategy<Value = Identity> {
+        let texts = || prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..3);
+        let ip = prop::collection::vec((0..3_u8).prop_map(|last| IpAddr::from([10, 0, 0, last])), 0..3);
+        (texts(), ip, texts())
+            .prop_map(|(dns, ip, uri)| Identity {
+                dns: dns.into_iter().map(str::to_owned).collect(),
+                ip,
+                uri: uri.into_iter().map(str::to_owned).collect(),
+            })
+            .prop_filter("an identity has names", |identity| identity.kinds() != 0)
+    }
+
+    proptest! {
+        #[test]
+        fn index_finds_a_pair_where_and_only_where_comparing_all_does(
+            identities in prop::collection::vec(identity(), 0..6)
+        ) {
+            let all: Vec<_> = identities.iter().collect();
+            let passes = |one: usize, another: usize| one != another && all[one].passes_for(all[another]);
+            let by_all = (0..all.len()).any(|one| (0..all.len()).any(|another| passes(one, another)));
+            let found = one_passes_for_another(&all);
+            prop_assert_eq!(found.is_some(), by_all);
+            prop_assert!(found.is_none_or(|[one, another]| passes(one, another)));
+        }
     }
 }

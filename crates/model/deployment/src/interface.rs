@@ -1,5 +1,6 @@
 //! The interfaces of a 5G core and of O-RAN, and what protects each.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Fault;
@@ -75,11 +76,11 @@ pub struct Interface {
     /// Time for which an unreachable gateway is tried before the function learns of it.
     pub patience: Duration,
     /// The policy in effect: its own, or the file's.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// The IPsec link: there where IPsec protects it, and only there.
-    pub ipsec: Option<IpsecLink>,
+    pub ipsec: Option<Box<IpsecLink>>,
     /// The MACsec link: there where MACsec protects it and the file says by which ports.
-    pub macsec: Option<MacsecLink>,
+    pub macsec: Option<Box<MacsecLink>>,
 }
 
 words!(Protection: Sidecar, Gateway, Ipsec, Macsec, Nothing);

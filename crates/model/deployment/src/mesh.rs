@@ -1,22 +1,20 @@
 //! Which nodes an entry of `interfaces` joins: two, each of some with each of others, or each of some with each other.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::error::Fault;
 use crate::node::NodeName;
 use crate::raw::{RawEnd, RawInterface};
 
-/// Links of one entry at most: 64 nodes joined to each other.
-const MOST_LINKS: usize = 2016;
-
-/// The two ends of each link of an entry, in its order. `find` knows the file's nodes.
+/// The two ends of each link of an entry, in its order: at most `most`. `find` knows the file's nodes.
 pub(crate) fn links(
     entry: &RawInterface,
+    most: usize,
     find: &impl Fn(&str) -> Result<NodeName, Fault>,
 ) -> Result<Vec<[NodeName; 2]>, Fault> {
     match (&entry.between, &entry.among) {
-        (Some(ends), None) => between(ends, find),
-        (None, Some(names)) => among(names, find),
+        (Some(ends), None) => between(ends, most, find),
+        (None, Some(names)) => among(names, most, find),
         (Some(_), Some(_)) => Err(Fault::new(
             "among",
             "stands next to `between`",
@@ -30,7 +28,11 @@ pub(crate) fn links(
     }
 }
 
-fn between(ends: &[RawEnd], find: &impl Fn(&str) -> Result<NodeName, Fault>) -> Result<Vec<[NodeName; 2]>, Fault> {
+fn between(
+    ends: &[RawEnd],
+    most: usize,
+    find: &impl Fn(&str) -> Result<NodeName, Fault>,
+) -> Result<Vec<[NodeName; 2]>, Fault> {
     let [one, other] = ends else {
         let cause = format!("joins two nodes, not {}", ends.len());
         let hint = "write two: [amf, nrf]; each of some to each of others: [[amf, smf], nrf]; each to each other: among: [...]";
@@ -43,7 +45,8 @@ fn between(ends: &[RawEnd], find: &impl Fn(&str) -> Result<NodeName, Fault>) -> 
         RawEnd::Nodes(names) => several(names, 1, find).map_err(|fault| fault.within(&format!("between[{at}]"))),
     };
     let (one, other) = (nodes(0, one)?, nodes(1, other)?);
-    if let Some(both) = one.iter().find(|node| other.contains(node)) {
+    let others: HashSet<_> = other.iter().collect();
+    if let Some(both) = one.iter().find(|node| others.contains(node)) {
         let cause = if one.len() + other.len() == 2 {
             "joins a node to itself".to_owned()
         } else {
@@ -51,16 +54,20 @@ fn between(ends: &[RawEnd], find: &impl Fn(&str) -> Result<NodeName, Fault>) -> 
         };
         return Err(Fault::new("between", cause, "name two nodes"));
     }
-    bounded("between", one.len() * other.len())?;
+    bounded("between", one.len().saturating_mul(other.len()), most)?;
     let pairs = one
         .iter()
         .flat_map(|one| other.iter().map(|other| [one.clone(), other.clone()]));
     Ok(pairs.collect())
 }
 
-fn among(names: &[String], find: &impl Fn(&str) -> Result<NodeName, Fault>) -> Result<Vec<[NodeName; 2]>, Fault> {
+fn among(
+    names: &[String],
+    most: usize,
+    find: &impl Fn(&str) -> Result<NodeName, Fault>,
+) -> Result<Vec<[NodeName; 2]>, Fault> {
     let nodes = several(names, 2, find).map_err(|fault| fault.within("among"))?;
-    bounded("among", nodes.len() * (nodes.len() - 1) / 2)?;
+    bounded("among", nodes.len().saturating_mul(nodes.len() - 1) / 2, most)?;
     let pairs = nodes
         .iter()
         .enumerate()
@@ -78,7 +85,7 @@ fn several(
         let cause = format!("names {} nodes, and {at_least} are needed", names.len());
         return Err(Fault::new("", cause, "name more, or remove the entry"));
     }
-    let (mut nodes, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut nodes, mut seen) = (Vec::new(), HashSet::new());
     for (index, name) in names.iter().enumerate() {
         let place = format!("[{index}]");
         if !seen.insert(name) {
@@ -89,14 +96,11 @@ fn several(
     Ok(nodes)
 }
 
-fn bounded(place: &str, links: usize) -> Result<(), Fault> {
-    if links <= MOST_LINKS {
+fn bounded(place: &str, links: usize, most: usize) -> Result<(), Fault> {
+    if links <= most {
         return Ok(());
     }
-    let cause = format!("makes {links} links, and one entry may make {MOST_LINKS}");
-    Err(Fault::new(
-        place,
-        cause,
-        "write several entries, with the links that are needed",
-    ))
+    let cause = format!("makes {links} links, and the file may make {most} more");
+    let hint = "join the nodes that talk to each other, or describe each region by a file of its own";
+    Err(Fault::new(place, cause, hint))
 }

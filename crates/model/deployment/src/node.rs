@@ -1,5 +1,6 @@
 //! Nodes: network functions and O-RAN elements.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -65,6 +66,13 @@ impl NodeName {
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Equality, order and hash are those of the text.
+impl Borrow<str> for NodeName {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

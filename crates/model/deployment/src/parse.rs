@@ -1,12 +1,13 @@
 //! From text to a deployment in which every name resolves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::belonging::Joined;
 use crate::error::{Error, Fault};
-use crate::identity::Identity;
+use crate::identity::{Identity, one_passes_for_another};
 use crate::interface::{Carrier, Interface, InterfaceKind, Protection, patience};
 use crate::ipsec::{IpsecLink, IpsecNode, conflict};
 use crate::macsec::MacsecLink;
@@ -24,7 +25,14 @@ pub struct Deployment {
     pub policy: Policy,
     nodes: BTreeMap<String, Node>,
     interfaces: Vec<Interface>,
+    /// Positions in `interfaces` of those that end at a node.
+    joining: HashMap<NodeName, Vec<usize>>,
 }
+
+/// Bytes of the longest file: some 200,000 sites.
+const MOST_BYTES: usize = 64 << 20;
+/// Links of all entries of a file at most: a mesh of 1,414 nodes.
+const MOST_LINKS: usize = 1_000_000;
 
 impl Deployment {
     /// Reads a deployment file's text.
@@ -34,7 +42,14 @@ impl Deployment {
     /// # Errors
     /// [`Error::Syntax`] for what is not YAML or not a field, [`Error::Meaning`] for what cannot be applied.
     pub fn parse(text: &str, file: &str, base: &Path) -> Result<Self, Error> {
-        let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| syntax::error(&error, text, file))?;
+        if text.len() > MOST_BYTES {
+            return Err(Error::Syntax {
+                file: file.to_owned(),
+                detail: format!("has {} bytes, and a deployment file may have {MOST_BYTES}", text.len()),
+                hint: Some("describe each region by a file of its own".to_owned()),
+            });
+        }
+        let raw: RawDeployment = syntax::read(text).map_err(|error| syntax::error(&error, text, file))?;
         Self::resolve(&raw, base).map_err(|fault| Error::Meaning {
             file: match Places::of(text).and_then(|places| places.find(&fault.place)) {
                 Some(Place { line, column }) => format!("{file}:{line}:{column}"),
@@ -63,29 +78,32 @@ impl Deployment {
         &self.interfaces
     }
 
+    /// Positions in [`Self::interfaces`] of those that join `name` to other nodes, in the order of the file.
+    #[must_use]
+    pub fn joining(&self, name: &str) -> &[usize] {
+        self.joining.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The interfaces of `name`, each with the node at the other end, in the order of the file.
+    pub fn joined<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface)> {
+        self.joining(name).iter().filter_map(move |place| {
+            let interface = &self.interfaces[*place];
+            let [a, b] = &interface.between;
+            let other = if a.as_str() == name { b } else { a };
+            Some((self.nodes.get(other.as_str())?, interface))
+        })
+    }
+
     /// The nodes `name` is joined to by interfaces that sidecars protect, gateways included, each with that interface.
     pub fn sidecar_peers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface)> {
-        self.interfaces
-            .iter()
-            .filter(|interface| interface.protection.is_by_sidecars())
-            .filter_map(move |interface| {
-                let [a, b] = &interface.between;
-                let other = match name {
-                    _ if a.as_str() == name => b,
-                    _ if b.as_str() == name => a,
-                    _ => return None,
-                };
-                Some((self.nodes.get(other.as_str())?, interface))
-            })
+        self.joined(name)
+            .filter(|(_, interface)| interface.protection.is_by_sidecars())
     }
 
     /// The IPsec links of `name`: the peer at the other end, the interface and the link, in the order of the file.
     pub fn ipsec_links<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface, &'a IpsecLink)> {
-        self.interfaces.iter().filter_map(move |interface| {
-            let link = interface.ipsec.as_ref()?;
-            let (_, other) = link.ends_from(name)?;
-            Some((self.nodes.get(other.node.as_str())?, interface, link))
-        })
+        self.joined(name)
+            .filter_map(|(peer, interface)| Some((peer, interface, interface.ipsec.as_deref()?)))
     }
 
     /// The MACsec links of `name`: the peer at the other end, the interface and the link, in the order of the file.
@@ -93,15 +111,8 @@ impl Deployment {
         &'a self,
         name: &'a str,
     ) -> impl Iterator<Item = (&'a Node, &'a Interface, &'a MacsecLink)> {
-        self.interfaces.iter().filter_map(move |interface| {
-            let link = interface.macsec.as_ref()?;
-            let other = match &interface.between {
-                [a, b] if a.as_str() == name => b,
-                [a, b] if b.as_str() == name => a,
-                _ => return None,
-            };
-            Some((self.nodes.get(other.as_str())?, interface, link))
-        })
+        self.joined(name)
+            .filter_map(|(peer, interface)| Some((peer, interface, interface.macsec.as_deref()?)))
     }
 
     /// The node whose network function others know to be at `address`, with the inbound listener that leads to it.
@@ -114,10 +125,10 @@ impl Deployment {
     }
 
     fn resolve(raw: &RawDeployment, base: &Path) -> Result<Self, Fault> {
-        let policy = match &raw.policy {
+        let policy = Arc::new(match &raw.policy {
             None => Policy::hybrid(),
             Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
-        };
+        });
         let mut nodes = BTreeMap::new();
         for (name, node) in &raw.nodes {
             let node = resolve_node(name, node, raw, base).map_err(|fault| fault.within(&format!("nodes.{name}")))?;
@@ -127,19 +138,16 @@ impl Deployment {
         let (mut interfaces, mut entries) = (Vec::new(), Vec::new());
         for (index, entry) in raw.interfaces.iter().enumerate() {
             let place = format!("interfaces[{index}]");
-            for interface in resolve_interfaces(entry, raw, &policy, base).map_err(|fault| fault.within(&place))? {
-                let same = |other: &Interface| {
-                    let [a, b] = &other.between;
-                    other.kind == interface.kind
-                        && (other.between == interface.between || [b.clone(), a.clone()] == interface.between)
-                };
-                if interfaces.iter().any(same) {
-                    let [a, b] = &interface.between;
-                    let cause = format!("{} between {a} and {b} stands there twice", interface.kind.name());
-                    return Err(Fault::new(place, cause, "remove one: a link has one policy"));
-                }
-                interfaces.push(interface);
-                entries.push(index);
+            let left = MOST_LINKS - interfaces.len();
+            let made = resolve_interfaces(entry, left, (raw, &policy, base)).map_err(|fault| fault.within(&place))?;
+            entries.resize(entries.len() + made.len(), index);
+            interfaces.extend(made);
+        }
+        once(&interfaces, &entries)?;
+        let mut joining: HashMap<NodeName, Vec<usize>> = HashMap::new();
+        for (place, interface) in interfaces.iter().enumerate() {
+            for end in &interface.between {
+                joining.entry(end.clone()).or_default().push(place);
             }
         }
         for node in nodes.values_mut() {
@@ -147,13 +155,16 @@ impl Deployment {
             let (Some(sidecar), Some(raw)) = (&mut node.sidecar, raw) else {
                 continue;
             };
-            let belonging = sidecar.belong(raw, &joined(&node.name, &interfaces));
+            let own = joining.get(&node.name).into_iter().flatten();
+            let joined = Joined::of(&node.name, own.map(|place| &interfaces[*place]));
+            let belonging = sidecar.belong(raw, &joined);
             belonging.map_err(|fault| fault.within(&format!("nodes.{}.sidecar", node.name)))?;
         }
         let deployment = Self {
-            policy,
+            policy: Policy::clone(&policy),
             nodes,
             interfaces,
+            joining,
         };
         deployment.check_identities()?;
         deployment.check_sidecars()?;
@@ -184,18 +195,17 @@ impl Deployment {
     /// No certificate that passes for one node passes for another: else either could play the other.
     fn check_identities(&self) -> Result<(), Fault> {
         let nodes: Vec<_> = self.nodes.values().collect();
-        for (index, node) in nodes.iter().enumerate() {
-            for other in &nodes[..index] {
-                for (one, another) in [(node, other), (other, node)] {
-                    if one.identity.passes_for(&another.identity) {
-                        let cause = format!("a certificate of {} would pass for {}", one.name, another.name);
-                        let hint = "give each a name of its own; nodes that share one need a urn:uuid: each besides";
-                        return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
-                    }
-                }
-            }
-        }
-        Ok(())
+        let identities: Vec<_> = nodes.iter().map(|node| &node.identity).collect();
+        let Some([one, another]) = one_passes_for_another(&identities) else {
+            return Ok(());
+        };
+        let cause = format!(
+            "a certificate of {} would pass for {}",
+            nodes[one].name, nodes[another].name
+        );
+        let hint = "give each a name of its own; nodes that share one need a urn:uuid: each besides";
+        let later = &nodes[one.max(another)].name;
+        Err(Fault::new(format!("nodes.{later}.names"), cause, hint))
     }
 
     /// A port carries one link, and a node with one that keys are exchanged over has a certificate.
@@ -240,6 +250,10 @@ impl Deployment {
                 return Err(Fault::new(place, "has a sidecar and no certificate", hint));
             }
             self.check_paths(node, sidecar)?;
+            let peers: HashSet<_> = self
+                .sidecar_peers(node.name.as_str())
+                .map(|(peer, _)| &peer.name)
+                .collect();
             for (index, outbound) in sidecar.outbound.iter().enumerate() {
                 let Route::To(to) = &outbound.route else { continue };
                 let place = format!("{place}.sidecar.outbound[{index}].to");
@@ -247,7 +261,7 @@ impl Deployment {
                     let hint = "a network function reaches itself without a sidecar: name another node";
                     return Err(Fault::new(place, "leads back to its own node", hint));
                 }
-                if !self.sidecar_peers(node.name.as_str()).any(|(peer, _)| peer.name == *to) {
+                if !peers.contains(to) {
                     return Err(self.unjoined(place, &node.name, to));
                 }
                 let mut inbound = self.nodes[to.as_str()]
@@ -306,24 +320,18 @@ impl Deployment {
     }
 }
 
-/// The interfaces with a sidecar at a node.
-fn joined<'a>(node: &'a NodeName, interfaces: &'a [Interface]) -> Joined<'a> {
-    let with_sidecar = interfaces
-        .iter()
-        .filter(|interface| interface.protection.is_by_sidecars());
-    let peers = with_sidecar.filter_map(|interface| {
+/// Refuses a link that the file has twice, either end first.
+fn once(interfaces: &[Interface], entries: &[usize]) -> Result<(), Fault> {
+    let mut known = HashSet::with_capacity(interfaces.len());
+    for (interface, entry) in interfaces.iter().zip(entries) {
         let [a, b] = &interface.between;
-        let peer = match node {
-            _ if a == node => b,
-            _ if b == node => a,
-            _ => return None,
-        };
-        Some((peer, interface.kind, interface.carrier))
-    });
-    Joined {
-        node,
-        peers: peers.collect(),
+        if !known.insert((interface.kind, a.min(b), a.max(b))) {
+            let cause = format!("{} between {a} and {b} stands there twice", interface.kind.name());
+            let place = format!("interfaces[{entry}]");
+            return Err(Fault::new(place, cause, "remove one: a link has one policy"));
+        }
     }
+    Ok(())
 }
 
 fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
@@ -407,11 +415,9 @@ fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> R
         let hint = "name a certificate and its key: - { certificate: FILE, key: FILE }";
         return Err(Fault::new(place, "is empty", hint));
     }
+    let mut known = HashSet::new();
     for (index, one) in certificates.iter().enumerate() {
-        if certificates[..index]
-            .iter()
-            .any(|other| other.certificate == one.certificate)
-        {
+        if !known.insert(&one.certificate) {
             let place = format!("certificates[{index}].certificate");
             return Err(Fault::new(place, "is listed twice", "list each file once"));
         }
@@ -428,27 +434,27 @@ fn files(name: &str, node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> R
     }))
 }
 
+/// The links of an entry, of which the file may have `left` more.
 fn resolve_interfaces(
     entry: &RawInterface,
-    raw: &RawDeployment,
-    policy: &Policy,
-    base: &Path,
+    left: usize,
+    (raw, policy, base): (&RawDeployment, &Arc<Policy>, &Path),
 ) -> Result<Vec<Interface>, Fault> {
     let kind = InterfaceKind::parse(&entry.kind)?;
-    let links = mesh::links(entry, &|name| find(raw, name))?;
+    let links = mesh::links(entry, left, &|name| find(raw, name))?;
     let protection = Protection::parse(&entry.protection, kind)?;
     let carrier = Carrier::parse(entry.carrier.as_deref(), protection)?;
     let patience = patience(entry.patience.as_deref(), protection)?;
     let policy = match &entry.policy {
-        None => policy.clone(),
-        Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
+        None => Arc::clone(policy),
+        Some(raw) => Arc::new(Policy::parse(raw).map_err(|fault| fault.within("policy"))?),
     };
     let ipsec = |between: &[NodeName; 2]| match (protection, &entry.ipsec) {
         (Protection::Ipsec, link) => {
             let ends = between.each_ref().map(|name| &raw.nodes[name.as_str()]);
             let defaults = RawIpsecLink::default();
             let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, between, (ends, base));
-            Ok(Some(link.map_err(|fault| fault.within("ipsec"))?))
+            Ok(Some(Box::new(link.map_err(|fault| fault.within("ipsec"))?)))
         }
         (_, None) => Ok(None),
         (_, Some(_)) => {
@@ -460,7 +466,8 @@ fn resolve_interfaces(
         (_, None) => Ok(None),
         (Protection::Macsec, Some(link)) => {
             let link = MacsecLink::parse(link, between, base);
-            link.map(Some).map_err(|fault| fault.within("macsec"))
+            link.map(|link| Some(Box::new(link)))
+                .map_err(|fault| fault.within("macsec"))
         }
         (_, Some(_)) => {
             let cause = format!("stands next to `with: {}`", protection.name());
@@ -476,7 +483,7 @@ fn resolve_interfaces(
             ipsec: ipsec(&between)?,
             macsec: macsec(&between)?,
             between,
-            policy: policy.clone(),
+            policy: Arc::clone(&policy),
         })
     });
     interfaces.collect()

@@ -6,6 +6,8 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
 
+use crate::syntax;
+
 /// The values of a file with their places, whatever they mean.
 pub(crate) struct Places(Spanned<Shape>);
 
@@ -25,7 +27,7 @@ pub(crate) struct Place {
 impl Places {
     /// Those of a text; none where it is no YAML.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        serde_saphyr::from_str(text).ok()
+        syntax::read(text).ok()
     }
 
     /// Finds the position of the value at a path of keys (`nodes.nrf.sidecar.outbound[0].to`), or

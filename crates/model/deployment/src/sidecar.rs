@@ -1,6 +1,6 @@
 //! Sidecar of a node: listeners, forwarding destinations, and bounds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::path::{Path as FilePath, PathBuf};
@@ -303,11 +303,11 @@ fn by_destination(raw: &RawOutbound, to: Option<&str>) -> Result<Route, Fault> {
 }
 
 fn allowed(raw: &RawSidecar) -> Result<Vec<Allowed>, Fault> {
-    let mut all: Vec<Allowed> = Vec::new();
+    let (mut all, mut known) = (Vec::new(), HashSet::new());
     for (index, raw) in raw.allow.iter().enumerate() {
         let allowed = Allowed::parse(raw).map_err(|fault| fault.within(&format!("allow[{index}]")))?;
         // Several addresses of one thing share a name, and a counter.
-        if all.contains(&allowed) {
+        if !known.insert(allowed.clone()) {
             return Err(Fault::new(
                 format!("allow[{index}]"),
                 "stands there twice",
@@ -416,15 +416,12 @@ impl Sidecar {
                 warm,
             });
         }
-        for (index, listener) in outbound.iter().enumerate() {
-            let by_destination = |listener: &&Outbound| listener.route == Route::ByDestination;
-            let same = |other: &&Outbound| by_destination(other) && other.listen.is_ipv4() == listener.listen.is_ipv4();
-            if let Some(first) = outbound[..index]
-                .iter()
-                .find(same)
-                .filter(|_| by_destination(&listener))
-            {
-                let cause = format!("gets no connection: what is redirected goes to {}", first.listen);
+        let mut firsts: [Option<SocketAddr>; 2] = [None, None];
+        let transparent = outbound.iter().enumerate();
+        for (index, listener) in transparent.filter(|(_, listener)| listener.route == Route::ByDestination) {
+            let first = &mut firsts[usize::from(listener.listen.is_ipv4())];
+            if let Some(first) = first.replace(listener.listen) {
+                let cause = format!("gets no connection: what is redirected goes to {first}");
                 let hint =
                     "remove it: one transparent listener for each of IPv4 and IPv6 takes what goes to every peer";
                 return Err(Fault::new(format!("outbound[{index}].transparent"), cause, hint));
@@ -436,8 +433,9 @@ impl Sidecar {
             of_this_host("admin", admin)?;
             listening.push(admin);
         }
-        for (index, address) in listening.iter().enumerate() {
-            if address.port() != 0 && listening[..index].contains(address) {
+        let mut known = HashSet::new();
+        for address in &listening {
+            if address.port() != 0 && !known.insert(address) {
                 return Err(Fault::new(
                     "",
                     format!("two listeners want {address}"),

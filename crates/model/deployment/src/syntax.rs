@@ -5,6 +5,30 @@ use crate::error::Error;
 use crate::nearest::nearest;
 use crate::place::{Place, Places};
 
+/// Values that the aliases of a file may repeat.
+const MOST_REPEATED: usize = 1_000_000;
+/// Cause where a text has more.
+const TOO_MANY: &str = "its aliases (`*name`) repeat more than 1,000,000 values";
+
+/// Reads a text whose length its caller bounds. It has no more values than bytes, but for those that aliases repeat.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: usize::MAX,
+            max_events: usize::MAX,
+            max_aliases: usize::MAX,
+            max_anchors: usize::MAX,
+            max_merge_keys: usize::MAX,
+            enforce_alias_anchor_ratio: false,
+            max_recorded_anchor_events: MOST_REPEATED,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MOST_REPEATED,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options)
+}
+
 /// Longer lines are cut in messages.
 const LONGEST_SHOWN: usize = 120;
 
@@ -41,6 +65,13 @@ pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
 
 /// The message without the place, which stands in front of ours, and without advice for programmers.
 fn cause(message: &str) -> &str {
+    // The reader's bounds: its words have the names of its settings.
+    if ["alias replay", "budget breached"]
+        .iter()
+        .any(|words| message.contains(words))
+    {
+        return TOO_MANY;
+    }
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
         Some((place, cause)) if place.contains("column") => cause,
@@ -83,6 +114,10 @@ fn hint(cause: &str, line: &str) -> Option<String> {
         (
             "invalid IP address",
             "write an address such as 10.100.200.2; names are not looked up",
+        ),
+        (
+            TOO_MANY,
+            "name a policy by its profile and join several nodes by one entry, instead of repeating by aliases",
         ),
         ("duplicate mapping key", "remove one of the two"),
         ("invalid u64", "write a whole number"),

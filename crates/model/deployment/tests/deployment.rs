@@ -227,7 +227,7 @@ fn an_interface_s_own_policy_holds_whole_and_not_as_a_change_of_the_file_s() {
         panic!("two interfaces")
     };
     assert_eq!(own.kind, InterfaceKind::Sbi);
-    assert_eq!(own.policy, Policy::cnsa2());
+    assert_eq!(*own.policy, Policy::cnsa2());
     assert_eq!(
         inherited.policy.resumption,
         Resumption::Within(Duration::from_secs(300))
@@ -363,7 +363,7 @@ fn link(kind: &str, functions: [&str; 2], settings: &str) -> IpsecLink {
         "nodes:\n  a: {{ function: {one}, address: 10.0.0.1 }}\n  b: {{ function: {other}, address: 10.0.0.2 }}\n\
          interfaces:\n  - {{ kind: {kind}, between: [a, b], with: ipsec, ipsec: {{ {settings} }} }}\n"
     );
-    parse(&text).interfaces()[0].ipsec.clone().unwrap()
+    *parse(&text).interfaces()[0].ipsec.clone().unwrap()
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn a_link_of_the_page_s_example_is_seen_from_both_ends() {
     let cu = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
     assert_eq!(cu.roots, Path::new("/etc/bartizan/ipsec-ca.crt.pem"));
     assert_eq!(cu.crl, None, "the lists of `trust` are those of other roots");
-    assert_eq!(deployment.interfaces()[2].policy, Policy::hybrid());
+    assert_eq!(*deployment.interfaces()[2].policy, Policy::hybrid());
 }
 
 #[test]

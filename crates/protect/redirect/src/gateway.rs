@@ -1,7 +1,7 @@
 //! SCTP of the links that a gateway carries: led to the sidecar's listener, and refused wherever it would leave or reach this host
 //! unencrypted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
@@ -42,29 +42,24 @@ impl Gateway {
             ports: over_sctp(sidecar).flat_map(ports_of).collect(),
             ..Self::default()
         };
-        let links = deployment
-            .interfaces()
-            .iter()
-            .filter(|link| link.kind.over_sctp() && link.between.contains(&node.name));
-        for link in links.clone() {
-            for peer in link.between.iter().filter(|name| **name != node.name) {
-                let Some(peer) = deployment.node(peer.as_str()) else {
-                    continue;
-                };
-                if link.protection == Protection::Gateway {
-                    let others = links
-                        .clone()
-                        .any(|other| other.protection != Protection::Gateway && other.between.contains(&peer.name));
-                    gateway.close(link, sidecar, peer, others);
-                } else {
-                    let called = over_sctp(sidecar).filter(|inbound| inbound.interface == link.kind);
-                    let ports: BTreeSet<u16> = called.flat_map(ports_of).collect();
-                    let passed = networks(link, node, peer)
-                        .into_iter()
-                        .map(|network| (network, ports.clone()));
-                    gateway.passed.extend(passed.filter(|(_, ports)| !ports.is_empty()));
-                }
-            }
+        let links = deployment.joined(node.name.as_str());
+        let (carried, others): (Vec<_>, Vec<_>) = links
+            .filter(|(_, link)| link.kind.over_sctp())
+            .partition(|(_, link)| link.protection == Protection::Gateway);
+        let by_other_means: HashSet<_> = others.iter().map(|(peer, _)| &peer.name).collect();
+        for (peer, link) in carried {
+            gateway.close(link, sidecar, peer, by_other_means.contains(&peer.name));
+        }
+        // Traffic within this host does not leave it.
+        gateway.services.retain(|service, _| !service.ip().is_loopback());
+        gateway.peers.retain(|peer| !peer.is_loopback());
+        for (peer, link) in others {
+            let called = over_sctp(sidecar).filter(|inbound| inbound.interface == link.kind);
+            let ports: BTreeSet<u16> = called.flat_map(ports_of).collect();
+            let passed = networks(link, node, peer)
+                .into_iter()
+                .map(|network| (network, ports.clone()));
+            gateway.passed.extend(passed.filter(|(_, ports)| !ports.is_empty()));
         }
         gateway
     }
@@ -91,9 +86,6 @@ impl Gateway {
         if !others {
             self.peers.insert(peer.address);
         }
-        // Traffic within this host does not leave it.
-        self.services.retain(|service, _| !service.ip().is_loopback());
-        self.peers.retain(|peer| !peer.is_loopback());
     }
 
     /// Returns true if no link of the node is carried by a gateway.

@@ -93,13 +93,8 @@ impl Plan {
         };
         let peers = deployment.nodes().filter(|peer| peer.name != node.name);
         let mut links: BTreeMap<&str, Vec<&Interface>> = BTreeMap::new();
-        for interface in deployment.interfaces() {
-            let [one, other] = &interface.between;
-            if *one == node.name {
-                links.entry(other.as_str()).or_default().push(interface);
-            } else if *other == node.name {
-                links.entry(one.as_str()).or_default().push(interface);
-            }
+        for (peer, interface) in deployment.joined(node.name.as_str()) {
+            links.entry(peer.name.as_str()).or_default().push(interface);
         }
         for peer in peers.filter(|_| probed.is_some()) {
             let links = links.get(peer.name.as_str()).map_or(&[][..], Vec::as_slice);

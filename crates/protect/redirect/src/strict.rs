@@ -36,17 +36,13 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn of(deployment: &Deployment, node: &Node) -> Self {
         let mut networks = BTreeSet::new();
-        let others = deployment
-            .interfaces()
-            .iter()
-            .filter(|interface| interface.between.contains(&node.name));
+        let others = deployment.joined(node.name.as_str());
         // Over TCP no other protocol is the interface's own; IKE and ESP of a link that they protect are.
         // SCTP that a gateway carries leaves as its TLS alone.
-        let others = others.filter(|interface| interface.protection != Protection::Gateway);
-        for interface in others.filter(|interface| !interface.kind.over_tcp() || interface.ipsec.is_some()) {
-            let peers = interface.between.iter().filter(|name| **name != node.name);
-            let peers = peers.filter_map(|name| deployment.node(name.as_str()));
-            networks.extend(peers.map(|peer| peer.address.to_string()));
+        let others = others.filter(|(_, interface)| interface.protection != Protection::Gateway);
+        for (peer, interface) in others.filter(|(_, interface)| !interface.kind.over_tcp() || interface.ipsec.is_some())
+        {
+            networks.insert(peer.address.to_string());
             let link = interface
                 .ipsec
                 .as_ref()

@@ -35,7 +35,7 @@ pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {
             node: peer.name.clone(),
             interface: interface.kind,
             identity: peer.identity.clone(),
-            policy: interface.policy.clone(),
+            policy: Policy::clone(&interface.policy),
         })
         .collect()
 }

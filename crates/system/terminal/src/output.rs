@@ -69,6 +69,15 @@ pub fn print(text: &str) -> Result<(), Failure> {
     said(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
+/// Writes to standard output piece by piece, buffered: for texts that are too long to be held.
+///
+/// # Errors
+/// When it cannot be written; a closed pipe is no failure.
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    said(write(&mut out).and_then(|()| out.flush()))
+}
+
 /// The outcome of writing to standard output: a closed pipe is the reader's choice.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
         Some(Placed {
             entry: *entry,
             interface,
-            link: interface.ipsec.as_ref()?,
+            link: interface.ipsec.as_deref()?,
         })
     });
     let mut by_ends: HashMap<Ends<'_>, Vec<Placed<'_>>> = HashMap::new();

@@ -356,9 +356,8 @@ fn missing(deployment: &Deployment) -> Vec<Concern> {
         };
         for node in of(one) {
             let has = deployment
-                .interfaces()
-                .iter()
-                .any(|interface| interface.kind == kind && interface.between.contains(&node.name));
+                .joined(node.name.as_str())
+                .any(|(_, interface)| interface.kind == kind);
             let Some(peer) = of(other).next() else { break };
             if has {
                 continue;

@@ -99,7 +99,7 @@ impl Expectations {
             let found = links.find(|(other, interface, _)| {
                 other.name == connection.peer && kind.is_none_or(|kind| interface.kind == kind)
             });
-            found.map(|(_, interface, _)| interface.policy.clone())
+            found.map(|(_, interface, _)| Policy::clone(&interface.policy))
         };
         let expectations = connections.iter().filter_map(|connection| {
             let children = connection.children.iter().filter_map(|child| {

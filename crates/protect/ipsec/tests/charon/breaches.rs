@@ -201,5 +201,5 @@ fn transition(expires: &str) -> Policy {
          - {{ kind: E2, between: [a, b], with: ipsec }}\n"
     );
     let deployment = Deployment::parse(&text, "e2.yaml", std::path::Path::new("/")).expect("a deployment");
-    deployment.interfaces()[0].policy.clone()
+    Policy::clone(&deployment.interfaces()[0].policy)
 }

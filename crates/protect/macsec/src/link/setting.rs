@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_deployment::{
-    Cak, Confidentiality, Deployment, Interface, InterfaceKind, Keying, MacsecLink, Node, Resumption,
+    Cak, Confidentiality, Deployment, Interface, InterfaceKind, Keying, MacsecLink, Node, Policy, Resumption,
 };
 use bartizan_tls::{Accepting, Connecting, Credentials, Endpoint, Peer};
 
@@ -174,7 +174,7 @@ impl Setting {
                             name: node.to_owned(),
                             files: own.files.clone()?,
                             authenticator: peer.identity.clone(),
-                            policy: interface.policy.clone(),
+                            policy: Policy::clone(&interface.policy),
                         }))),
                         _ => None,
                     },
@@ -207,7 +207,7 @@ pub fn endpoint(
 ) -> Result<Endpoint, bartizan_tls::Error> {
     let links = deployment.macsec_links(node).filter(|(_, _, link)| link.has_exchange());
     let peers = links.map(|(peer, interface, _)| {
-        let mut policy = interface.policy.clone();
+        let mut policy = Policy::clone(&interface.policy);
         policy.resumption = Resumption::Off;
         Peer {
             node: peer.name.clone(),

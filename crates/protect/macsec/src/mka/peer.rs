@@ -132,7 +132,7 @@ mod tests {
             name: "oru".to_owned(),
             files: deployment.node("oru").unwrap().files.clone().unwrap(),
             authenticator: authenticator.identity.clone(),
-            policy: interface.policy.clone(),
+            policy: Policy::clone(&interface.policy),
         }
     }
 

@@ -252,7 +252,15 @@ impl<'a> Nodes<'a> {
         let [Some(one), Some(other)] = nodes else {
             return Vec::new();
         };
-        let places = 0..self.deployment.interfaces().len();
+        let [of_one, of_other] = [one, other].map(|node| self.deployment.joining(node.name.as_str()));
+        // A hub has many; either end knows the links between the two.
+        let places = if of_one.len() < of_other.len() {
+            of_one
+        } else {
+            of_other
+        }
+        .iter()
+        .copied();
         places
             .filter(|&place| self.joins(place, [one, other], carrier))
             .collect()

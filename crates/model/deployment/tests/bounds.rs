@@ -1,0 +1,90 @@
+//! Limits of a deployment file, each reported in its own words with what to write instead.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use bartizan_deployment::{Deployment, Error};
+
+fn parse(text: &str) -> Result<Deployment, Error> {
+    Deployment::parse(text, "core.yaml", Path::new("/etc"))
+}
+
+/// The message and the hint of a text that is refused.
+fn refused(text: &str) -> [String; 2] {
+    let error = parse(text).unwrap_err();
+    [error.to_string(), error.hint().unwrap_or_default().to_owned()]
+}
+
+fn nodes(count: usize) -> String {
+    let mut text = "nodes:\n".to_owned();
+    for number in 0..count {
+        let address = std::net::Ipv4Addr::from(0x0a00_0001 + u32::try_from(number).unwrap());
+        writeln!(text, "  n{number}: {{ function: AMF, address: {address} }}").unwrap();
+    }
+    text
+}
+
+fn mesh(count: usize) -> String {
+    let names: Vec<_> = (0..count).map(|number| format!("n{number}")).collect();
+    let names = names.join(", ");
+    format!(
+        "{}interfaces:\n  - {{ kind: SBI, among: [{names}], with: sidecar }}\n",
+        nodes(count)
+    )
+}
+
+#[test]
+fn file_of_more_than_250_000_values_is_read() {
+    assert_eq!(parse(&nodes(42_000)).unwrap().nodes().count(), 42_000);
+}
+
+#[test]
+fn one_entry_joins_hundreds_of_functions_to_each_other() {
+    let deployment = parse(&mesh(300)).unwrap();
+    assert_eq!(deployment.interfaces().len(), 44_850);
+    for name in ["n0", "n150", "n299"] {
+        assert_eq!(deployment.sidecar_peers(name).count(), 299, "{name}");
+    }
+}
+
+#[test]
+fn file_of_more_than_a_million_links_is_refused_with_their_number() {
+    let [message, hint] = refused(&mesh(1_415));
+    assert!(
+        message.ends_with("interfaces[0].among: makes 1000405 links, and the file may make 1000000 more"),
+        "{message}"
+    );
+    assert!(hint.contains("a file of its own"), "{hint}");
+}
+
+#[test]
+fn file_that_is_too_long_is_refused_before_it_is_read() {
+    let [message, hint] = refused(&"#".repeat((64 << 20) + 1));
+    assert_eq!(
+        message,
+        "core.yaml: has 67108865 bytes, and a deployment file may have 67108864"
+    );
+    assert_eq!(hint, "describe each region by a file of its own");
+}
+
+#[test]
+fn aliases_that_multiply_are_refused_and_one_that_many_links_use_is_not() {
+    let names = vec!["n0"; 1_000].join(", ");
+    let first = format!("  - {{ kind: SBI, among: &all [{names}], with: sidecar }}\n");
+    let others = "  - { kind: SBI, among: *all, with: sidecar }\n".repeat(1_001);
+    let text = format!("nodes: {{}}\ninterfaces:\n{first}{others}");
+    let [message, hint] = refused(&text);
+    assert!(
+        message.contains("its aliases (`*name`) repeat more than 1,000,000 values"),
+        "{message}"
+    );
+    assert!(hint.starts_with("name a policy by its profile"), "{hint}");
+
+    let mut text = format!("{}interfaces:\n", nodes(1_001));
+    text.push_str("  - { kind: SBI, between: [n0, n1], with: sidecar, policy: &strict { profile: cnsa2 } }\n");
+    for number in 2..=1_000 {
+        let entry = format!("kind: SBI, between: [n0, n{number}], with: sidecar, policy: *strict");
+        writeln!(text, "  - {{ {entry} }}").unwrap();
+    }
+    assert_eq!(parse(&text).unwrap().interfaces().len(), 1_000);
+}
