@@ -1,16 +1,29 @@
 //! Effect of each bound: it is counted, and others are not disturbed.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use bartizan_host::Program;
 use bartizan_testing::{connect_from, is_closed, is_open};
+use serde_json::Value;
 
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, get, until};
+use crate::stalls::resident;
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+/// A connection to a function over HTTP/2 that is in use: its SETTINGS came back.
+fn in_use(outbound: SocketAddr) -> TcpStream {
+    let mut stream = connect(outbound);
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .expect("it reads");
+    stream.read_exact(&mut [0; 9]).expect("an answer");
     stream
 }
 
@@ -54,15 +67,7 @@ fn connections_in_use_are_never_evicted_and_a_slot_given_back_is_used_again() {
     };
     let _function = stage.nghttpd(pair.ports.function, &[]);
     let running = stage.run(&pair);
-    let held = [(); 2].map(|()| {
-        let mut stream = connect(pair.ports.outbound);
-        // The function's SETTINGS come back: the connection is in use.
-        stream
-            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
-            .expect("it reads");
-        stream.read_exact(&mut [0; 9]).expect("an answer");
-        stream
-    });
+    let held = [(); 2].map(|()| in_use(pair.ports.outbound));
     assert!(is_closed(connect(pair.ports.outbound)));
     until("the count", || reached(&running.amf, "connections") >= 1.0);
     drop(held);
@@ -71,6 +76,39 @@ fn connections_in_use_are_never_evicted_and_a_slot_given_back_is_used_again() {
         let client = Program::new("curl").arguments(["-s", "--http2-prior-knowledge", "--max-time", "20", &url]);
         client.run(PATIENCE).is_ok_and(|answer| answer.text() == "hello")
     });
+}
+
+#[test]
+fn many_connections_are_shown_in_pages_and_their_memory_is_given_back() {
+    const MANY: usize = 400;
+    let mut stage = Stage::new();
+    let pair = Pair {
+        warm: 0,
+        ..Pair::new(By::Splice, By::Splice)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let nodes = [&running.amf, &running.nrf];
+    let before = nodes.map(resident);
+    let held: Vec<_> = (0..MANY).map(|_| in_use(pair.ports.outbound)).collect();
+
+    let (mut pages, mut shown) = (vec!["/connections?limit=150".to_owned()], BTreeSet::new());
+    while let Some(page) = pages.last().filter(|page| !page.is_empty()) {
+        let page: Value = serde_json::from_str(&running.amf.admin(page).1).expect("JSON");
+        assert_eq!(page["open"], MANY);
+        let connections = page["connections"].as_array().expect("a list");
+        shown.extend(connections.iter().map(|one| one["client_random"].to_string()));
+        pages.push(page["next"].as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!((pages.len(), shown.len()), (4, MANY));
+    assert_eq!(running.amf.admin("/connections?limit=no").0, 400);
+
+    let most = nodes.map(resident);
+    drop(held);
+    for ((node, before), most) in nodes.into_iter().zip(before).zip(most) {
+        let kept = before + (most - before) / 2.0;
+        until("the memory", || resident(node) < kept);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod browser;
 pub(crate) mod config;
 mod page;
+mod paging;
 pub(crate) mod process;
 pub(crate) mod rules;
 pub(crate) mod state;
@@ -27,6 +28,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
+use crate::admin::paging::Page;
 use crate::admin::state::State;
 
 /// Connections at a time.
@@ -88,7 +90,10 @@ impl Admin {
                 Ok(()) => plain(StatusCode::OK, format!("ready\n{}", self.state.remarks())),
                 Err(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
             },
-            "/connections" => json(&self.state.connections()),
+            "/connections" => match Page::of(request.uri().query()) {
+                Some(page) => json(&self.state.connections(page)),
+                None => plain(StatusCode::BAD_REQUEST, Page::USAGE),
+            },
             "/state" => json(&self.state.links()),
             "/config" => json(&self.state.config()),
             "/page" => typed(StatusCode::OK, "text/html; charset=utf-8", page::HTML),

@@ -29,6 +29,7 @@ use crate::life::expiry;
 use crate::life::handover::{Notify, Sockets};
 use crate::life::idle;
 use crate::life::review;
+use crate::life::shrink;
 use crate::listening::accept::accept_nothing;
 use crate::listening::hand_out::Arriving;
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
@@ -242,6 +243,7 @@ impl Bound {
         }
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
+        tokio::spawn(shrink::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         tokio::spawn(review::keep(Arc::downgrade(&state)));
         let worker = Worker::new(&shared, 0);

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::admin::paging::Page;
 use crate::admin::process::{Process, encode_gauge};
 use crate::admin::rules::Rules;
 use crate::dialling::session::Session;
@@ -147,21 +148,22 @@ impl State {
         })
     }
 
-    /// Every established TLS connection with what it negotiated, and every SCTP association that is
-    /// carried.
-    pub(crate) fn connections(&self) -> Value {
-        let connections: Vec<_> = self
-            .shared
-            .sessions
-            .list()
-            .iter()
-            .map(|session| describe(session))
-            .collect();
-        json!({
+    /// A page of the established TLS connections with what they negotiated; on the first one every
+    /// SCTP association that is carried.
+    pub(crate) fn connections(&self, page: Page) -> Value {
+        let Page { from, limit } = page;
+        let (sessions, next) = self.shared.sessions.page(from, limit);
+        let connections: Vec<_> = sessions.iter().map(|session| describe(session)).collect();
+        let mut shown = json!({
             "node": self.shared.node.as_str(),
+            "open": self.shared.sessions.count(),
             "connections": connections,
-            "associations": self.shared.associations.describe(),
-        })
+            "next": next.map(|next| format!("/connections?from={next}&limit={limit}")),
+        });
+        if from == 0 {
+            shown["associations"] = self.shared.associations.describe().into();
+        }
+        shown
     }
 
     /// Report for an operator of many nodes: links with the parameters that their open connections

@@ -317,6 +317,21 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Number of those open now.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// At most `limit` of those open now, oldest first, from the number `from` on, and the number to continue from.
+    pub(crate) fn page(&self, from: u64, limit: usize) -> (Vec<Arc<Session>>, Option<u64>) {
+        let open = self.lock();
+        let mut those = open.range(from..);
+        let page: Vec<_> = those.by_ref().take(limit).map(|(_, session)| session.clone()).collect();
+        let next = those.next().map(|(number, _)| *number);
+        drop(open);
+        (page.iter().filter_map(Weak::upgrade).collect(), next)
+    }
+
     /// Those open now, oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Session>> {
         // Upgraded outside the lock: letting the last holder go takes the lock again.

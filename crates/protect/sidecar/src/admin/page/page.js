@@ -87,7 +87,7 @@ async function look() {
     at("ready").className = `word ${ready.ok ? "good" : "bad"}`;
     facts(effect);
     peers(open.connections, effect.peers ?? []);
-    at("note").textContent = `${open.connections.length} connections, ${new Date().toLocaleTimeString()}`;
+    at("note").textContent = `${open.next ? `the first ${open.connections.length} of ` : ""}${open.open} connections, ${new Date().toLocaleTimeString()}`;
   } catch (error) {
     at("ready").textContent = "no answer";
     at("ready").className = "word bad";
