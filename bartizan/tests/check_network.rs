@@ -1,5 +1,6 @@
 //! `bartizan check --interfaces`, `--budget`, `--migrate`: a deployment file against the standards.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -337,7 +338,27 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     // 3.18, 3.19, 3.27, 3.28, 3.29, 3.49).
     assert_eq!(keys(&sarif), ["$schema", "runs", "version"]);
     assert_eq!(keys(run), ["results", "tool"]);
-    assert_eq!(keys(&run["tool"]["driver"]), ["name", "rules", "semanticVersion"]);
+    // Another run is compared by these: the same for the same finding, and one for each.
+    let fingerprints = |results: &[Value]| -> Vec<String> {
+        let of = |result: &Value| {
+            result["partialFingerprints"]["bartizan/v1"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        results.iter().map(of).collect()
+    };
+    let again = check(place.path(), &["--sarif", "again.sarif", "--quiet"]);
+    assert!(again.stdout.is_empty());
+    let again: Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path().join("again.sarif")).unwrap()).unwrap();
+    let known = fingerprints(results);
+    assert_eq!(known, fingerprints(again["runs"][0]["results"].as_array().unwrap()));
+    assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), results.len());
+    assert_eq!(
+        keys(&run["tool"]["driver"]),
+        ["name", "rules", "semanticVersion", "version"]
+    );
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     let mut ids: Vec<_> = rules.iter().map(|rule| rule["id"].as_str().unwrap()).collect();
     ids.sort_unstable();
@@ -352,7 +373,15 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     for result in results {
         let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
         assert_eq!(rule["id"], result["ruleId"]);
-        let of_result = ["level", "locations", "message", "properties", "ruleId", "ruleIndex"];
+        let of_result = [
+            "level",
+            "locations",
+            "message",
+            "partialFingerprints",
+            "properties",
+            "ruleId",
+            "ruleIndex",
+        ];
         assert_eq!(keys(result), of_result);
         // A rule's tags name the frameworks that each of its findings falls short of.
         let frameworks = result["properties"]["frameworks"].as_array().unwrap();
@@ -377,4 +406,36 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     for clause in ["SRCS, clause 5.2.4", "TS 33.501", "Groen et al. 2024"] {
         assert!(words.contains(clause), "{clause}");
     }
+}
+
+#[test]
+fn exit_code_is_that_of_findings_as_severe_as_asked() {
+    // Its signatures are classical, and nothing else is wrong.
+    let forgeable = "nodes:
+  cu: { function: O-CU-CP, address: 10.2.0.1 }
+  ric: { function: near-RT RIC, address: 10.2.0.2 }
+interfaces:
+  - { kind: E2, between: [cu, ric], with: ipsec }
+";
+    let mut codes = BTreeSet::new();
+    for network in [NETWORK, forgeable] {
+        let place = place(network);
+        let said = check(place.path(), &["--interfaces", "--json"]);
+        let report: Value = serde_json::from_slice(&said.stdout).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        for (asked, counted) in [
+            ("high", &["high"][..]),
+            ("medium", &["high", "medium"]),
+            ("low", &["high", "medium", "low"]),
+        ] {
+            let finds = findings
+                .iter()
+                .any(|finding| counted.contains(&finding["severity"].as_str().unwrap()));
+            let said = check(place.path(), &["--interfaces", "--quiet", "--fail-on", asked]);
+            assert_eq!(said.status.code(), Some(i32::from(finds)), "{asked}");
+            assert!(said.stdout.is_empty());
+            codes.insert(finds);
+        }
+    }
+    assert_eq!(codes, BTreeSet::from([false, true]));
 }

@@ -1,6 +1,7 @@
 //! The answer before all the rest: links, share of bytes judged, what is wrong and what to do about
 //! it, in lines that fit.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -112,6 +113,24 @@ fn a_finding_names_the_file_the_command_and_who_asks_in_text_and_json_and_sarif(
             (findings.len(), Some(1)),
             "{capture}"
         );
+        let fingerprints = results
+            .iter()
+            .map(|result| result["partialFingerprints"]["bartizan/v1"].to_string());
+        assert_eq!(fingerprints.collect::<BTreeSet<_>>().len(), results.len(), "{capture}");
+        for severity in ["critical", "high", "medium"] {
+            let upto = |finding: &Value| {
+                let order = ["critical", "high", "medium"];
+                let place = |name: &str| order.iter().position(|known| *known == name);
+                place(finding["severity"].as_str().unwrap()) <= place(severity)
+            };
+            let quiet = inspect(&[capture, "--fail-on", severity, "-q"], None);
+            let code = i32::from(findings.iter().any(upto));
+            assert_eq!(
+                (quiet.status.code(), quiet.stdout.len()),
+                (Some(code), 0),
+                "{capture}: {severity}"
+            );
+        }
         for (finding, result) in findings.iter().zip(results) {
             let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
             assert_eq!(rule["id"], finding["concern"].as_str().unwrap().replace(' ', "-"));

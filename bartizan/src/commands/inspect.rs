@@ -22,13 +22,14 @@ mod tail;
 mod timing;
 mod unpack;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_deployment::Deployment;
+use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour};
-use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json, reads};
+use bartizan_inspect::{Detail, Report, Severity, Shares, coverage_csv, json, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
@@ -95,6 +96,14 @@ pub(crate) struct Args {
     /// One row for all connections that are alike instead of one for each link
     #[arg(long, conflicts_with = "all")]
     alike: bool,
+
+    /// Exit with 1 only where a finding is at least as severe; the report is the same
+    #[arg(long, value_name = "SEVERITY", value_parser = Severity::ALL.map(Severity::name), conflicts_with_all = ["follow", "timing"])]
+    fail_on: Option<String>,
+
+    /// Print no report: the exit code and the documents asked for have the answer
+    #[arg(short, long, conflicts_with_all = ["json", "coverage", "all", "alike", "timing", "follow"])]
+    quiet: bool,
 
     /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect-formats.md)
     #[arg(long)]
@@ -255,7 +264,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let concluded = conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref());
     // A document that cannot be written must not cost the report.
-    if !reports.is_empty() {
+    if !reports.is_empty() && !args.quiet {
         said(show(args, &reports, deployment.as_ref(), &mut io::stdout().lock()))?;
     }
     concluded?;
@@ -265,7 +274,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             first.hint(format!("{file} could not be read to its end either"))
         }));
     }
-    let finding = reports.iter().any(|report| !report.findings().is_empty());
+    let least = args.fail_on.as_deref().and_then(Severity::named);
+    let counts = |severity| least.is_none_or(|least| severity <= least);
+    let mut findings = reports.iter().flat_map(Report::findings);
+    let finding = findings.any(|finding| counts(finding.severity()));
+    drop(findings);
     // The process ends: its hundred thousands of pieces need not be given back one by one.
     std::mem::forget(reports);
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
@@ -316,7 +329,11 @@ fn conclude(
 /// Writes the reports to what standard output is.
 fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>, out: &mut dyn Write) -> io::Result<()> {
     if args.json {
-        json::write(reports, &mut io::BufWriter::new(out))
+        let layout = match io::stdout().is_terminal() {
+            true => Layout::Indented,
+            false => Layout::Compact,
+        };
+        json::write(reports, layout, &mut io::BufWriter::new(out))
     } else if args.coverage {
         coverage_csv::write(reports, &mut io::BufWriter::new(out))
     } else {

@@ -1,5 +1,6 @@
 //! Findings as SARIF 2.1.0 (OASIS), as code scanning of forges reads it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(super) struct Found<'a> {
     pub(super) file: &'a Path,
     /// Subject of the finding in the file, if it has a name.
     pub(super) about: Option<&'a str>,
+    /// Part that is the same in another run: no number, time or day.
+    pub(super) same: &'a str,
     pub(super) properties: Value,
 }
 
@@ -47,7 +50,11 @@ impl Level {
 
 /// The document of one run.
 pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Failure> {
+    let mut alike: HashMap<_, u64> = HashMap::new();
     let results = found.iter().map(|found| {
+        let number = alike.entry((found.rule, found.file, found.same)).or_default();
+        *number += 1;
+        let fingerprint = format!("{}:{}:{number}", rules[found.rule].id, found.same);
         let mut location = json!({ "physicalLocation": { "artifactLocation": { "uri": uri(found.file) } } });
         if let Some(about) = found.about {
             location["logicalLocations"] = json!([{ "fullyQualifiedName": about }]);
@@ -58,6 +65,7 @@ pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Fa
             "level": found.level.name(),
             "message": { "text": found.message },
             "locations": [location],
+            "partialFingerprints": { "bartizan/v1": fingerprint },
             "properties": found.properties,
         })
     });
@@ -74,6 +82,7 @@ pub(super) fn document(rules: &[Rule], found: &[Found<'_>]) -> Result<String, Fa
         "runs": [{
             "tool": { "driver": {
                 "name": "bartizan",
+                "version": env!("CARGO_PKG_VERSION"),
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules.collect::<Vec<_>>(),
             } },

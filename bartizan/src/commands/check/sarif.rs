@@ -31,6 +31,7 @@ pub(super) fn document(file: &Path, concerns: &[Concern]) -> Result<String, Fail
         ),
         file,
         about: Some(concern.about.as_str()),
+        same: &concern.about,
         properties: json!({ "remedy": concern.hint, "frameworks": concern.rule.asked() }),
     });
     sarif::document(&rules, &found.collect::<Vec<_>>())

@@ -37,6 +37,7 @@ pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
                 message: format!("{count}: {}. Remedy: {}.", finding.because, remedy.what),
                 file,
                 about: finding.example.as_deref(),
+                same: &finding.because,
                 properties: json!({
                     "severity": finding.severity().name(),
                     "remedy": remedy.what,

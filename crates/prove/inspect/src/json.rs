@@ -40,10 +40,22 @@ pub fn document(reports: &[Report]) -> impl Serialize {
     }
 }
 
+/// White space of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Indented, for people.
+    Indented,
+    /// One line: half as long.
+    Compact,
+}
+
 /// All reports as one document. It is never there as a whole: a list of connections becomes several
 /// times as large as it was.
-pub fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(reports))?;
+pub fn write(reports: &[Report], layout: Layout, out: &mut impl io::Write) -> io::Result<()> {
+    match layout {
+        Layout::Indented => serde_json::to_writer_pretty(&mut *out, &document(reports))?,
+        Layout::Compact => serde_json::to_writer(&mut *out, &document(reports))?,
+    }
     writeln!(out)?;
     out.flush()
 }
@@ -51,7 +63,7 @@ pub fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
 /// The same as text.
 pub fn render(reports: &[Report]) -> io::Result<String> {
     let mut bytes = Vec::new();
-    write(reports, &mut bytes)?;
+    write(reports, Layout::Indented, &mut bytes)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 

@@ -16,6 +16,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 3] = [Self::Critical, Self::High, Self::Medium];
+
     /// Severity of a concern.
     #[must_use]
     pub fn of(concern: Concern) -> Self {
@@ -33,9 +36,9 @@ impl Severity {
     }
 
     /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let mut all = [Self::Critical, Self::High, Self::Medium].into_iter();
-        all.find(|severity| severity.name() == name)
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|severity| severity.name() == name)
     }
 
     /// As reports write it.
