@@ -114,6 +114,25 @@ fn check_of_sites_against_standards_grows_with_their_number() {
 }
 
 #[test]
+fn rules_of_a_redirect_grow_with_its_peers() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("core.yaml");
+    grows_with("redirect install --dry-run", 250, &[0], |size| {
+        let file = hub(size).replacen(
+            "listen: '127.0.0.1:8002'",
+            "listen: '127.0.0.1:15001', transparent: true",
+            1,
+        );
+        std::fs::write(&path, file).unwrap();
+        let command = "sidecar redirect install FILE --node n0 --user nobody --dry-run";
+        let words = command
+            .split(' ')
+            .map(|word| if word == "FILE" { path.to_str().unwrap() } else { word });
+        words.map(str::to_owned).collect()
+    });
+}
+
+#[test]
 fn inspect_by_a_deployment_file_grows_with_its_sites() {
     let place = tempfile::tempdir().unwrap();
     let [file, capture] = ["core.yaml", "sites.pcap"].map(|name| place.path().join(name));

@@ -215,30 +215,49 @@ impl<'a> Nodes<'a> {
     /// The interfaces that are protected between the two addresses of `key`: their own outer ones, or those that a NAT gives them,
     /// whatever else is at them.
     fn protected_between(&self, key: &Key) -> Vec<usize> {
-        let fitting = |fits: &dyn Fn(&End, Address) -> bool| -> Vec<usize> {
-            let interfaces = self.deployment.interfaces().iter().enumerate();
-            let found = interfaces.filter(|(_, interface)| {
-                interface.ipsec.as_ref().is_some_and(|link| {
+        let fitting = |places: &[usize], fits: &dyn Fn(&End, Address) -> bool| -> Vec<usize> {
+            let found = places.iter().filter(|place| {
+                let link = self.deployment.interfaces()[**place].ipsec.as_ref();
+                link.is_some_and(|link| {
                     let [a, b] = &link.ends;
                     let [one, other] = key.ends.map(|end| end.address);
                     (fits(a, one) && fits(b, other)) || (fits(b, one) && fits(a, other))
                 })
             });
-            found.map(|(place, _)| place).collect()
+            found.copied().collect()
         };
-        let named = fitting(&is_at);
+        // A link that fits ends at one of the two addresses, and where neither end is hidden at both.
+        let [one, other] = key.ends.map(|end| self.ending_at(end.address));
+        let named = fitting(if one.len() < other.len() { &one } else { &other }, &is_at);
         if !named.is_empty() {
             return named;
         }
         // An end behind a NAT may have any address that belongs to no node.
-        let hidden =
-            fitting(&|end, address| is_at(end, address) || end.external == External::Any && !self.is_known(address));
+        let mut either = [one, other].concat();
+        either.sort_unstable();
+        either.dedup();
+        let hidden = fitting(&either, &|end, address| {
+            is_at(end, address) || end.external == External::Any && !self.is_known(address)
+        });
         let nodes: BTreeSet<_> = hidden
             .iter()
             .map(|&place| &self.deployment.interfaces()[place].between)
             .collect();
         // Several candidates are ambiguous: none of them was seen to be protected.
         if nodes.len() == 1 { hidden } else { Vec::new() }
+    }
+
+    /// Positions of the interfaces of the nodes with an end of IPsec at this address, in the order of the file.
+    fn ending_at(&self, address: Address) -> Vec<usize> {
+        let nodes = address.ip().and_then(|address| self.by_outer.get(&address));
+        let places = nodes.into_iter().flatten();
+        let mut places: Vec<_> = places
+            .flat_map(|node| self.deployment.joining(node.name.as_str()))
+            .copied()
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     fn is_known(&self, address: Address) -> bool {
