@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bartizan_ledger::{Bytes, Closed, Direction, Handshake, Key, Verdict as PolicyVerdict};
 use bartizan_wire::tls::{Protected, Tls};
@@ -40,7 +41,7 @@ pub(crate) enum Found<'a> {
 /// The end of a connection, by a ledger.
 #[derive(Debug)]
 struct Ended {
-    node: String,
+    node: Arc<str>,
     at_us: u64,
     bytes: Bytes,
 }
@@ -66,20 +67,22 @@ fn times(connection: &Connection) -> [u64; 2] {
 
 impl ByAddress {
     pub(crate) fn add(&mut self, random: [u8; 32], handshake: &Handshake) {
-        let known = self.handshakes.entry(ends(handshake)).or_default();
+        let known = self.handshakes.entry(ends(handshake));
+        let known = known.or_insert_with(|| Vec::with_capacity(1));
         if !known.contains(&random) {
             known.push(random);
         }
     }
 
-    pub(crate) fn close(&mut self, closed: &Closed, node: &str, at_us: u64) {
+    pub(crate) fn close(&mut self, closed: &Closed, node: Arc<str>, at_us: u64) {
         let Some(Key::Tls { client_random }) = closed.key else {
             return;
         };
-        let ended = self.ended.entry(client_random.0).or_default();
+        let ended = self.ended.entry(client_random.0);
+        let ended = ended.or_insert_with(|| Vec::with_capacity(1));
         if !ended.iter().any(|ended| ended.node == node && ended.at_us == at_us) {
             ended.push(Ended {
-                node: node.to_owned(),
+                node,
                 at_us,
                 bytes: closed.bytes,
             });
@@ -159,10 +162,10 @@ impl ByAddress {
     fn has_room(&self, random: &[u8; 32], entries: &[Entry], tls: &Tls) -> bool {
         let ended = self.ended.get(random).map_or(&[][..], Vec::as_slice);
         ended.iter().all(|ended| {
-            let Some(entry) = entries.iter().find(|entry| entry.node() == ended.node) else {
+            let Some(entry) = entries.iter().find(|entry| entry.node() == &*ended.node) else {
                 return true;
             };
-            let bytes = &entry.handshake.bytes;
+            let bytes = &entry.bytes;
             let [sent, received] = [
                 ended.bytes.sent.saturating_add(bytes.sent),
                 ended.bytes.received.saturating_add(bytes.received),

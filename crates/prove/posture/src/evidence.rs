@@ -1,6 +1,6 @@
 //! Evidence, and all that follows from it.
 
-use bartizan_ledger::{Handshake, Negotiated, Verdict as PolicyVerdict};
+use bartizan_ledger::{Certificate, Negotiated, Verdict as PolicyVerdict};
 use bartizan_registry::{CipherSuite, NamedGroup, SCTP_OVER_TLS, SignatureScheme, sctp_interface_named};
 use bartizan_wire::exposed::Sightings;
 use bartizan_wire::ike::KeyExchangeMethod;
@@ -231,9 +231,10 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Ledger records of this connection's handshake, each with its source.
-    pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
-        self.entries().map(|entry| (entry.source(), &*entry.handshake))
+    /// Peers' chains by ledger records of this connection's handshake, each with its source.
+    pub fn recorded_chains(&self) -> impl Iterator<Item = (Source, &'a [Certificate])> + use<'a> {
+        self.entries()
+            .map(|entry| (entry.source(), entry.handshake.chain.as_slice()))
     }
 
     /// Returns true if ledgers were joined by addresses and time, for want of a ClientHello.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bartizan_ledger::{Event, Handshake, Key, Prefix, Record, Refusals};
+use bartizan_ledger::{Bytes, Event, Handshake, Key, Prefix, Record, Refusals};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 
 use crate::Source;
+use crate::alike::Alike;
 use crate::by_address::ByAddress;
 use crate::recorded::Recorded;
 
@@ -16,7 +17,9 @@ use crate::recorded::Recorded;
 pub(crate) struct Entry {
     node: Arc<str>,
     pub(crate) at_us: u64,
-    pub(crate) handshake: Box<Handshake>,
+    pub(crate) bytes: Bytes,
+    /// Without its key, addresses, bytes and times: shared by handshakes that are alike.
+    pub(crate) handshake: Arc<Handshake>,
 }
 
 impl Entry {
@@ -37,6 +40,7 @@ impl Entry {
 pub struct Ledgers {
     by_client_random: HashMap<[u8; 32], Vec<Entry>>,
     by_address: ByAddress,
+    alike: Alike,
     recorded: Recorded,
     refusals: BTreeMap<Counted, u64>,
     lost: u64,
@@ -67,7 +71,8 @@ impl Ledgers {
                     return;
                 };
                 self.by_address.add(client_random.0, &handshake);
-                let entries = self.by_client_random.entry(client_random.0).or_default();
+                let entries = self.by_client_random.entry(client_random.0);
+                let entries = entries.or_insert_with(|| Vec::with_capacity(1));
                 // Two ends write two records; the same file given twice must not grow the list.
                 let known = entries.iter().any(|entry| {
                     *entry.node == *record.node
@@ -76,14 +81,18 @@ impl Ledgers {
                 });
                 if !known {
                     entries.push(Entry {
-                        node: record.node.into(),
+                        node: self.alike.node(&record.node),
                         at_us: record.at_us,
-                        handshake,
+                        bytes: handshake.bytes,
+                        handshake: self.alike.handshake(*handshake),
                     });
                 }
             }
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
-            Event::Closed(closed) => self.by_address.close(&closed, &record.node, record.at_us),
+            Event::Closed(closed) => {
+                let node = self.alike.node(&record.node);
+                self.by_address.close(&closed, node, record.at_us);
+            }
             Event::IkeSa(sa) => self.recorded.add_ike(sa, &record.node, record.at_us),
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),

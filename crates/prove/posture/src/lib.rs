@@ -14,6 +14,7 @@
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]
 
+mod alike;
 mod answer;
 mod authenticity;
 mod by_address;

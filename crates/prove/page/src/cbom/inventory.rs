@@ -7,7 +7,7 @@ mod recorder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use bartizan_ledger::Handshake;
+use bartizan_ledger::Certificate;
 use bartizan_posture::{Posture, Reply, Source};
 use bartizan_registry::CipherSuite;
 use bartizan_wire::datagrams::Datagrams;
@@ -106,7 +106,7 @@ impl Inventory {
         &mut self,
         connection: &Connection,
         posture: &Posture,
-        records: impl Iterator<Item = (Source, &'a Handshake)>,
+        chains: impl Iterator<Item = (Source, &'a [Certificate])>,
     ) {
         let between = format!("{} -> {}", connection.client, connection.server);
         let mut uses = BTreeSet::new();
@@ -125,9 +125,9 @@ impl Inventory {
             let signed = signed.map(|seen| self.packets(seen.first, seen.last, &between));
             uses.insert(self.protocol(protocol, &places, &[signed.into_iter().collect(), Vec::new()]));
         }
-        for (source, handshake) in records {
+        for (source, chain) in chains {
             let place = Place::of(&source, self.current(), &between);
-            for certificate in &handshake.chain {
+            for certificate in chain {
                 uses.insert(self.certificate(Described::of_ledger(certificate), place.as_slice()));
             }
         }

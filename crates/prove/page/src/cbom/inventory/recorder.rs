@@ -10,7 +10,7 @@ use super::Inventory;
 
 impl Recorder for Inventory {
     fn connection(&mut self, connection: &Connection, posture: &Posture, evidence: &Evidence<'_>) {
-        self.connection(connection, posture, evidence.records());
+        self.connection(connection, posture, evidence.recorded_chains());
     }
 
     fn association(&mut self, association: &Association, posture: &Posture) {
