@@ -101,6 +101,8 @@ pub(crate) struct ChildSa {
     pub(crate) remote_port: u16,
     /// Earliest time at which this end replaces it for another port of the peer.
     pub(crate) follow_at: Option<Instant>,
+    /// Replacements for another port, its own and those before it, and when the first was.
+    pub(crate) moves: Option<(Instant, u8)>,
     pub(crate) installed: Instant,
     /// Another has taken its place.
     pub(crate) superseded: bool,
@@ -132,6 +134,7 @@ impl ChildSa {
             in_udp: child.in_udp,
             remote_port,
             follow_at: None,
+            moves: None,
             installed,
             superseded: false,
             ending: false,

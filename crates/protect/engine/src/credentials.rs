@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bartizan_ike::{Secret, SigningKey};
-use bartizan_pki::{CLOCKS_DIFFER, Certificate, RevocationList, Signed, signed_by};
+use bartizan_pki::{CLOCKS_DIFFER, Certificate, RevocationList, Signed, chain_to, signed_by};
 use rustls_pki_types::UnixTime;
 use zeroize::Zeroizing;
 
@@ -139,7 +139,16 @@ impl Store {
     }
 
     /// A certificate, and those that lead from it to one of these roots, without the root.
+    ///
+    /// Where signatures cannot be verified here, names alone lead there.
     pub(crate) fn chain(&self, certificate: &[u8], roots: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let others = self.certificates.iter().filter(|one| *one != certificate);
+        let authorities: Vec<&[u8]> = others.map(Vec::as_slice).collect();
+        let ends: Vec<&[u8]> = roots.iter().map(Vec::as_slice).collect();
+        if let Some(places) = chain_to(certificate, &authorities, &ends) {
+            let above = places.into_iter().map(|place| authorities[place]);
+            return [certificate].into_iter().chain(above).map(<[u8]>::to_vec).collect();
+        }
         let mut chain = vec![certificate.to_vec()];
         while let Some(last) = chain.last().filter(|_| chain.len() <= BETWEEN) {
             let signs = |issuer: &&Vec<u8>| signed_by(last, issuer) != Signed::No;

@@ -16,8 +16,10 @@ const KEEPALIVE: Duration = Duration::from_secs(20);
 const ATTEMPTS: Duration = Duration::from_secs(5);
 /// Time that a CHILD_SA at its limit gets to be replaced before it is deleted.
 const REPLACED: Duration = Duration::from_secs(10);
-/// Time from one replacement for another port to the next: ports are not authenticated, so a sender
-/// on the path can have each packet come from another.
+/// Replacements for another port in an interval: ports are not authenticated, so a sender on the path
+/// can have each packet come from another. The second leads back, where one packet was sent from
+/// elsewhere.
+const MOVES: u8 = 2;
 const FOLLOWED: Duration = Duration::from_secs(60);
 
 impl Daemon {
@@ -118,6 +120,9 @@ impl Daemon {
             self.follows = true;
             if child.follow_at.is_none_or(|at| at <= now) {
                 child.follow_at = Some(now + REPLACED);
+                let recent = child.moves.filter(|(first, _)| now < *first + FOLLOWED);
+                let (first, times) = recent.unwrap_or((now, 0));
+                child.moves = Some((first, times.saturating_add(1)));
                 due.push((*id, child.inbound));
             }
         }
@@ -133,8 +138,9 @@ impl Daemon {
             known.superseded = true;
             known.clone()
         });
-        let followed = replaced.as_ref().and_then(|known| known.follow_at);
-        made.follow_at = followed.map(|at| at + FOLLOWED);
+        made.moves = replaced.as_ref().and_then(|known| known.moves);
+        let often = made.moves.filter(|(_, times)| *times >= MOVES);
+        made.follow_at = often.map(|(first, _)| first + FOLLOWED);
         self.children.push(made);
         replaced
     }

@@ -18,6 +18,9 @@ use crate::oid;
 /// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is
 /// an attack on our processor.
 const ROUNDS: std::ops::RangeInclusive<i64> = 100..=50_000;
+/// Rounds of PBKDF2 times blocks of the key: they are computed while other requests wait. Siemens'
+/// client asks for 10,000 rounds.
+const WORK: i64 = 20_000;
 /// Octets of a key by PBKDF2. Shorter ones are easier to guess than the secret.
 const KEY: std::ops::RangeInclusive<i64> = 16..=64;
 /// Rounds of our own messages. Secrets have 160 bits: rounds add nothing to them.
@@ -227,10 +230,10 @@ impl PasswordMac {
                 Ok(hmac::Key::new(mac, &key))
             }
             Derivation::Pbkdf2 { hmac: prf, length, .. } => {
-                let algorithm = match *prf {
-                    oid::HMAC_SHA256 => pbkdf2::PBKDF2_HMAC_SHA256,
-                    oid::HMAC_SHA384 => pbkdf2::PBKDF2_HMAC_SHA384,
-                    oid::HMAC_SHA512 => pbkdf2::PBKDF2_HMAC_SHA512,
+                let (algorithm, block) = match *prf {
+                    oid::HMAC_SHA256 => (pbkdf2::PBKDF2_HMAC_SHA256, 32),
+                    oid::HMAC_SHA384 => (pbkdf2::PBKDF2_HMAC_SHA384, 48),
+                    oid::HMAC_SHA512 => (pbkdf2::PBKDF2_HMAC_SHA512, 64),
                     other => {
                         return refuse(format!(
                             "PBKDF2 with {other}; HMAC with SHA-256, 384 and 512 are accepted"
@@ -248,6 +251,13 @@ impl PasswordMac {
                         KEY.end()
                     ));
                 };
+                let blocks = octets.div_ceil(block);
+                if i64::try_from(blocks).unwrap_or(i64::MAX).saturating_mul(self.rounds) > WORK {
+                    return refuse(format!(
+                        "{} rounds for each of {blocks} blocks of the key; {WORK} together are accepted",
+                        self.rounds
+                    ));
+                }
                 let mut key = Zeroizing::new(vec![0; octets]);
                 pbkdf2::derive(algorithm, rounds, &self.salt, secret.as_bytes(), &mut key);
                 Ok(hmac::Key::new(mac, &key))
@@ -515,6 +525,10 @@ mod tests {
             of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(8))),
             of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(1 << 30))),
             of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(-1))),
+            PasswordMac {
+                rounds: 10_001,
+                ..of(Derivation::pbkdf2(oid::HMAC_SHA256, Some(64)))
+            },
             PasswordMac {
                 mac: oid::HMAC_SHA1,
                 ..wanted.clone()

@@ -14,6 +14,9 @@ const ASSOCIATIONS: usize = 16;
 /// Keys of an association whose packet numbers are compared; beyond, the one least recently used
 /// goes.
 const KEYS: usize = 8;
+/// Age of a name at which it says nothing any more, in nanoseconds: MKPDUs come every two seconds
+/// (IEEE 802.1X, table 9-3), and one that was injected is not repeated.
+const NAMED: u64 = 10_000_000_000;
 /// Frames that are looked at one by one; behind them one of [`EACH`] is.
 const FIRST: u64 = 64;
 const EACH: u64 = 16;
@@ -205,13 +208,15 @@ impl MacSec {
         let mut others = self.associations.iter();
         let newest = others.by_ref().filter(|known| known.channel == channel);
         let newest = newest.max_by_key(|known| known.last).map(|known| known.number);
-        let key = self.keying.named[usize::from(tag.association)];
+        let named = self.keying.named[usize::from(tag.association)];
+        let key = named.filter(|(_, named)| at.time.since(named.time) < NAMED);
+        let key = key.map(|(key, _)| key);
         let is_this = |known: &&mut Association| (known.channel, known.number) == (channel, tag.association);
         if let Some(known) = self.associations.iter_mut().find(is_this) {
             // Keys take turns by their association numbers (IEEE 802.1X, clause 9.8): where none is
             // named, one that comes again is another.
             let turned = newest != Some(tag.association) && tag.packet_number <= known.highest_number;
-            let nonces = known.under(key);
+            let nonces = known.under(key, turned);
             if key.is_none() && turned {
                 nonces.forget();
             }
@@ -229,7 +234,7 @@ impl MacSec {
                 reuse: None,
                 last: 0,
             };
-            association.under(key);
+            association.under(key, false);
             association.take(tag.packet_number, body, missing, at);
             self.associations.push(association);
         } else {
@@ -248,11 +253,12 @@ impl MacSec {
 }
 
 impl Association {
-    /// Packet numbers under this key, which becomes the last one.
-    fn under(&mut self, key: Option<KeyIdentifier>) -> &mut Nonces {
+    /// Packet numbers under this key, which becomes the last one. Where the association's `turn` has
+    /// come again, frames without a named key were of another.
+    fn under(&mut self, key: Option<KeyIdentifier>, turn: bool) -> &mut Nonces {
         let of = |wanted: Option<KeyIdentifier>| self.nonces.iter().position(|(known, _)| *known == wanted);
         // A key that is named later is that of the frames before.
-        let nonces = match of(key).or_else(|| of(None)) {
+        let nonces = match of(key).or_else(|| of(None).filter(|_| !turn)) {
             Some(place) => self.nonces.remove(place).1,
             None => Nonces::default(),
         };

@@ -147,8 +147,8 @@ pub struct Mka {
     named: Named,
 }
 
-/// The key that either end named last under each association number.
-pub(crate) type Named = [Option<KeyIdentifier>; 4];
+/// The key that either end named last under each association number, and when.
+pub(crate) type Named = [Option<(KeyIdentifier, Moment)>; 4];
 
 /// The name of the CAK that an MKPDU is under: its sender's channel, and the name.
 #[must_use]
@@ -238,7 +238,7 @@ impl Participant {
                 continue;
             }
             let association = bits >> 2;
-            named[usize::from(association)] = Some(key);
+            named[usize::from(association)] = Some((key, at));
             match self.in_use.iter_mut().find(|known| known.key == key) {
                 Some(known) => {
                     known.sends |= sends;
@@ -278,7 +278,7 @@ impl Participant {
             member,
             number: u32::from_be_bytes(*number),
         };
-        named[usize::from(flags >> 6)] = Some(key);
+        named[usize::from(flags >> 6)] = Some((key, at));
         if self
             .distributed
             .iter()

@@ -26,8 +26,10 @@ const LONGEST_LOG: u64 = 1 << 20;
 const LAST_WORDS: u64 = 2048;
 /// Octets of the log that are read at once.
 const NEW_WORDS: u64 = 64 * 1024;
-/// Events of its log: EAP ended well, and with a failure.
-const ENDS: [&str; 2] = ["CTRL-EVENT-EAP-SUCCESS ", "CTRL-EVENT-EAP-FAILURE "];
+/// Events of its log: EAP ended well, and with a failure. A failure follows at once where a
+/// certificate is refused.
+const SUCCESS: &str = "CTRL-EVENT-EAP-SUCCESS ";
+const FAILURES: [&str; 2] = ["CTRL-EVENT-EAP-FAILURE ", "CTRL-EVENT-EAP-TLS-CERT-ERROR "];
 
 /// Which end is the key server of MKA: that with the lower number (IEEE 802.1X, clause 9.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub struct Supplicant {
     running: Option<Running>,
     /// Octets of the log that were read.
     read: u64,
+    /// The log has a success, behind which no failure stands yet.
+    succeeded: bool,
 }
 
 /// Stored state of a running wpa_supplicant. It contains no key.
@@ -121,6 +125,7 @@ impl Supplicant {
             library: None,
             running: None,
             read: 0,
+            succeeded: false,
         };
         let ability = Ability::ask(&|| supplicant.program())?;
         if let Some(reason) = ability.lacks(settings.suite) {
@@ -287,8 +292,11 @@ impl Supplicant {
         }
     }
 
-    /// Ends of EAP since the last call, by wpa_supplicant's own log: true if one was a success, and
-    /// if one was a failure.
+    /// Ends of EAP, by wpa_supplicant's own log: true if one was a success that stood last when this
+    /// was called before, and if one since was a failure.
+    ///
+    /// Names in a certificate that is about to be refused stand in the log as they came, with the
+    /// ends of lines in them: such a success has a failure right behind it.
     pub fn ends_of_eap(&mut self) -> [bool; 2] {
         let mut read = || {
             let mut file = File::open(self.place("log")).ok()?;
@@ -318,8 +326,15 @@ impl Supplicant {
                 .filter_map(|line| line.split_once(": ").map(|(_, said)| said))
         };
         let port = format!("{}: ", self.port);
-        let events = || said().filter_map(|said| said.strip_prefix(&*port));
-        ENDS.map(|end| events().any(|event| event.starts_with(end)))
+        let (earlier, mut failed) = (std::mem::take(&mut self.succeeded), false);
+        for event in said().filter_map(|said| said.strip_prefix(&*port)) {
+            if event.starts_with(SUCCESS) {
+                self.succeeded = true;
+            } else if FAILURES.iter().any(|failure| event.starts_with(failure)) {
+                (self.succeeded, failed) = (false, true);
+            }
+        }
+        [earlier && !failed, failed]
     }
 
     /// Path of a file of the port.
@@ -460,6 +475,7 @@ esac
             library: None,
             running: None,
             read: 0,
+            succeeded: false,
         };
         let log = supplicant.place("log");
         let says = |text: &str| {
@@ -470,8 +486,15 @@ esac
         says("1.5: eth0: CTRL-EVENT-EAP-STARTED EAP authentication started\n1.6: eth0: CTRL-EVENT-EAP-SUC");
         assert_eq!(supplicant.ends_of_eap(), [false; 2], "half a line");
         says("CESS EAP authentication completed successfully\n");
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "nothing may stand behind it");
         assert_eq!(supplicant.ends_of_eap(), [true, false]);
         assert_eq!(supplicant.ends_of_eap(), [false; 2], "once");
+        // A name of a certificate that is refused has a line in it.
+        says("1.7: eth0: CTRL-EVENT-EAP-PEER-ALT depth=0 DNS:x\n1.7: eth0: CTRL-EVENT-EAP-SUCCESS \n");
+        assert_eq!(supplicant.ends_of_eap(), [false; 2], "a name with a line in it");
+        says("1.7: eth0: CTRL-EVENT-EAP-TLS-CERT-ERROR reason=1 depth=0\n");
+        assert_eq!(supplicant.ends_of_eap(), [false, true]);
+        assert_eq!(supplicant.ends_of_eap(), [false; 2]);
         says("1.7: eth0: CTRL-EVENT-EAP-PEER-CERT depth=0 subject='/CN=eth0: CTRL-EVENT-EAP-SUCCESS '\n");
         assert_eq!(supplicant.ends_of_eap(), [false; 2], "a name");
         // A log that was cut.

@@ -3,8 +3,8 @@
 use super::{DatagramProtocol, Datagrams, Named, named};
 use crate::Side;
 
-/// Requests of each end that an answer is looked for.
-const ASKED: usize = 8;
+/// Requests of each end that an answer is looked for. They are forgotten with the first one.
+const ASKED: usize = 256;
 
 /// Requests of either end that are not answered, by number, the newest last.
 #[derive(Debug, Clone, Default)]

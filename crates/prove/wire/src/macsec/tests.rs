@@ -70,15 +70,41 @@ fn frames_that_say_they_are_encrypted_and_hold_headers_are_readable() {
     assert_eq!(seen.first_readable, Some(at(0)));
 }
 
+/// One that either end has named for all association numbers at this time.
+fn named(number: u32, named_at: Moment) -> Keying {
+    let member = [7; 12];
+    Keying {
+        named: [Some((KeyIdentifier { member, number }, named_at)); 4],
+        ..Keying::default()
+    }
+}
+
+#[test]
+fn one_mkpdu_does_not_name_the_keys_of_all_later_turns() {
+    let mut seen = MacSec::default();
+    seen.keyed(named(1, at(0)));
+    let mut packet = 0;
+    for association in [0, 1, 2, 3, 0, 1] {
+        for packet_number in 1..20 {
+            packet += 1;
+            let tag = SecTag {
+                encrypted: true,
+                changed: true,
+                association,
+                packet_number,
+                channel: None,
+            };
+            let mut moment = at(packet);
+            moment.time = Timestamp(packet * 1_000_000_000);
+            seen.take(ONE, &tag, (&[packet as u8; 60], 0), moment);
+        }
+    }
+    assert_eq!(seen.reuses_nonce(), None);
+}
+
 #[test]
 fn mkpdu_that_names_another_key_hides_no_packet_number_that_is_used_twice() {
-    let key = |number| {
-        let member = [7; 12];
-        Keying {
-            named: [Some(KeyIdentifier { member, number }); 4],
-            ..Keying::default()
-        }
-    };
+    let key = |number| named(number, at(1));
     let frame = |seen: &mut MacSec, packet_number: u32, content: u8| {
         let tag = SecTag {
             encrypted: true,
