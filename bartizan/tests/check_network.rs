@@ -435,6 +435,9 @@ interfaces:
             assert_eq!(said.status.code(), Some(i32::from(finds)), "{asked}");
             assert!(said.stdout.is_empty());
             codes.insert(finds);
+            // It does not choose another check.
+            let said = check(place.path(), &["--fail-on", asked]);
+            assert_eq!(said.status.code(), Some(64), "{asked}");
         }
     }
     assert_eq!(codes, BTreeSet::from([false, true]));

@@ -105,6 +105,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let deployment = read(file)?;
     let now = SystemTime::now();
     #[cfg(feature = "full")]
+    args.network.fit()?;
+    #[cfg(feature = "full")]
     if args.network.is_asked_for() {
         let form = match (args.quiet, args.json) {
             (true, _) => network::Form::Nothing,

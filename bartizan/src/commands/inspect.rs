@@ -29,7 +29,7 @@ use std::time::SystemTime;
 use bartizan_deployment::Deployment;
 use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour};
-use bartizan_inspect::{Detail, Report, Severity, Shares, coverage_csv, json, reads};
+use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, coverage_csv, json, reads};
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
@@ -275,9 +275,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }));
     }
     let least = args.fail_on.as_deref().and_then(Severity::named);
-    let counts = |severity| least.is_none_or(|least| severity <= least);
+    let counts = |finding: &Finding| least.is_none_or(|least| finding.severity() <= least || finding.leaves_out());
     let mut findings = reports.iter().flat_map(Report::findings);
-    let finding = findings.any(|finding| counts(finding.severity()));
+    let finding = findings.any(|finding| counts(&finding));
     drop(findings);
     // The process ends: its hundred thousands of pieces need not be given back one by one.
     std::mem::forget(reports);

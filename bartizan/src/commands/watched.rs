@@ -1,6 +1,6 @@
 //! Files that a command reads again when they have changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -96,12 +96,45 @@ impl Watched {
 
     /// These are the files from now on.
     pub(super) fn are(&mut self, files: BTreeSet<PathBuf>) {
-        if files != self.files {
-            *self = Self::new(files);
+        if files == self.files {
+            return;
         }
+        // A known file counts in the state that was read: a change since is still to come.
+        let known: BTreeMap<PathBuf, Stamp> = std::mem::take(&mut self.files)
+            .into_iter()
+            .zip(std::mem::take(&mut self.installed))
+            .collect();
+        let mut now = Self::new(files);
+        for (file, stamp) in now.files.iter().zip(&mut now.installed) {
+            if let Some(read) = known.get(file) {
+                stamp.clone_from(read);
+            }
+        }
+        *self = now;
     }
 }
 
 fn stamps(files: &BTreeSet<PathBuf>) -> Vec<Stamp> {
     files.iter().map(|file| Stamp::of(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_while_the_files_are_read_is_still_to_come_where_others_are_watched_from_then_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other] = ["deployment.yaml", "other.crt.pem"].map(|name| folder.path().join(name));
+        fs::write(&file, "one").unwrap();
+        fs::write(&other, "").unwrap();
+        let mut watched = Watched::new([file.clone()].into());
+        fs::write(&file, "two, read now").unwrap();
+        watched.reading();
+        fs::write(&file, "three, written meanwhile").unwrap();
+        watched.are([file.clone(), other].into());
+        assert!(watched.has_changed());
+        watched.reading();
+        assert!(!watched.has_changed());
+    }
 }

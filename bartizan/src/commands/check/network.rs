@@ -58,12 +58,16 @@ pub(super) struct NetworkArgs {
 impl NetworkArgs {
     /// Returns true if any of these reports was requested.
     pub(super) fn is_asked_for(&self) -> bool {
-        self.interfaces
-            || self.budget
-            || self.migrate
-            || self.html.is_some()
-            || self.sarif.is_some()
-            || self.fail_on.is_some()
+        self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
+    }
+
+    /// Refuses `--fail-on` without a report that has severities.
+    pub(super) fn fit(&self) -> Result<(), Failure> {
+        if self.fail_on.is_none() || self.is_asked_for() {
+            return Ok(());
+        }
+        Err(Failure::usage("--fail-on is for findings with a severity")
+            .hint("with --interfaces, --budget, --migrate, --html FILE or --sarif FILE"))
     }
 
     /// All of it, where a page or SARIF alone is asked for.

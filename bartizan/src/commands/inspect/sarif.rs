@@ -37,7 +37,8 @@ pub(super) fn render(reports: &[Report]) -> Result<String, Failure> {
                 message: format!("{count}: {}. Remedy: {}.", finding.because, remedy.what),
                 file,
                 about: finding.example.as_deref(),
-                same: &finding.because,
+                // A number of a packet is another one in each capture.
+                same: finding.because.split(", from packet ").next().unwrap_or_default(),
                 properties: json!({
                     "severity": finding.severity().name(),
                     "remedy": remedy.what,

@@ -5,16 +5,20 @@ use crate::error::Error;
 use crate::nearest::nearest;
 use crate::place::{Place, Places};
 
+/// Values of a file: it describes a country with some hundred thousand sites.
+const MOST_VALUES: usize = 10_000_000;
 /// Values that the aliases of a file may repeat.
 const MOST_REPEATED: usize = 1_000_000;
-/// Cause where a text has more.
+/// Cause where a text has more values.
+const TOO_LARGE: &str = "it has more than 10,000,000 values";
+/// Cause where aliases repeat more.
 const TOO_MANY: &str = "its aliases (`*name`) repeat more than 1,000,000 values";
 
 /// Reads a text whose length its caller bounds. It has no more values than bytes, but for those that aliases repeat.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_nodes: usize::MAX,
+            max_nodes: MOST_VALUES,
             max_events: usize::MAX,
             max_aliases: usize::MAX,
             max_anchors: usize::MAX,
@@ -70,7 +74,10 @@ fn cause(message: &str) -> &str {
         .iter()
         .any(|words| message.contains(words))
     {
-        return TOO_MANY;
+        return match message.contains("Nodes") {
+            true => TOO_LARGE,
+            false => TOO_MANY,
+        };
     }
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
@@ -115,6 +122,7 @@ fn hint(cause: &str, line: &str) -> Option<String> {
             "invalid IP address",
             "write an address such as 10.100.200.2; names are not looked up",
         ),
+        (TOO_LARGE, "describe each region in a file of its own"),
         (
             TOO_MANY,
             "name a policy by its profile and join several nodes by one entry, instead of repeating by aliases",

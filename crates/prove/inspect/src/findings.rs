@@ -36,6 +36,13 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         Severity::of(self.concern)
     }
+
+    /// Returns true if it is about what was not read or not told apart: findings of any severity may
+    /// be behind it.
+    #[must_use]
+    pub fn leaves_out(&self) -> bool {
+        self.concern == Concern::Unproven && self.example.is_none()
+    }
 }
 
 /// Findings of connections, gathered as connections end: those in no row and on no list count all the same.

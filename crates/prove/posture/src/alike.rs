@@ -16,6 +16,12 @@ pub(crate) struct Alike {
 }
 
 impl Alike {
+    /// Drops what no record has any more.
+    pub(crate) fn forget(&mut self) {
+        self.handshakes.retain(|_, handshake| Arc::strong_count(handshake) > 1);
+        self.nodes.retain(|node| Arc::strong_count(node) > 1);
+    }
+
     /// The name of a node.
     pub(crate) fn node(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.nodes.get(name) {
@@ -90,5 +96,9 @@ mod tests {
         );
         assert_eq!(alike.handshakes.len(), 2);
         assert!(Arc::ptr_eq(&alike.node("amf"), &alike.node("amf")));
+        // What no record holds any more goes.
+        drop(other);
+        alike.forget();
+        assert_eq!((alike.handshakes.len(), alike.nodes.len()), (1, 0));
     }
 }

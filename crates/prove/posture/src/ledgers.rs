@@ -132,6 +132,7 @@ impl Ledgers {
             .retain(|random, entries| entries.iter().any(|entry| entry.at_us >= since_us) || wanted(random));
         self.by_address
             .retain(|random| self.by_client_random.contains_key(random));
+        self.alike.forget();
     }
 
     /// Number of handshakes and IKE_SAs that can be looked up.

@@ -41,10 +41,11 @@ function rows(connections) {
   return [...found.values()];
 }
 
-function peers(connections, configured) {
+/** Peers without a connection are named where all connections are known. */
+function peers(connections, configured, all_known) {
   const all = rows(connections);
   for (const { node, interface: of } of configured) {
-    if (!all.some((row) => row.parts[0] === node && row.parts[1] === of)) {
+    if (all_known && !all.some((row) => row.parts[0] === node && row.parts[1] === of)) {
       all.push({ parts: [node, of, "–", "–", "–", "no connection now"], connections: 0, requests: 0, received: 0, sent: 0 });
     }
   }
@@ -86,7 +87,7 @@ async function look() {
     at("ready").textContent = word.trim();
     at("ready").className = `word ${ready.ok ? "good" : "bad"}`;
     facts(effect);
-    peers(open.connections, effect.peers ?? []);
+    peers(open.connections, effect.peers ?? [], !open.next);
     at("note").textContent = `${open.next ? `the first ${open.connections.length} of ` : ""}${open.open} connections, ${new Date().toLocaleTimeString()}`;
   } catch (error) {
     at("ready").textContent = "no answer";
