@@ -140,7 +140,7 @@ impl Store {
 
     /// A certificate, and those that lead from it to one of these roots, without the root.
     ///
-    /// Where signatures cannot be verified here, names alone lead there.
+    /// Names alone lead there where signatures cannot be verified here.
     pub(crate) fn chain(&self, certificate: &[u8], roots: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let others = self.certificates.iter().filter(|one| *one != certificate);
         let authorities: Vec<&[u8]> = others.map(Vec::as_slice).collect();

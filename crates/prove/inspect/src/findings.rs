@@ -37,7 +37,7 @@ impl Finding {
         Severity::of(self.concern)
     }
 
-    /// Returns true if it is about what was not read or not told apart: findings of any severity may
+    /// Returns true if it is about what was not read or not distinguished: findings of any severity may
     /// be behind it.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
