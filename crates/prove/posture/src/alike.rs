@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!(alike.handshakes.len(), 2);
         assert!(Arc::ptr_eq(&alike.node("amf"), &alike.node("amf")));
-        // What no record holds any more goes.
+        // A handshake that no record holds goes.
         drop(other);
         alike.forget();
         assert_eq!((alike.handshakes.len(), alike.nodes.len()), (1, 0));
