@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,6 +25,8 @@ use crate::shared::Shared;
 pub(crate) struct Sessions {
     next: AtomicU64,
     open: Mutex<BTreeMap<u64, Weak<Session>>>,
+    /// The most that were open at once since that was asked last.
+    most: AtomicUsize,
 }
 
 /// Direction, interface, path and addresses of a connection, with the times of its setup.
@@ -139,7 +141,7 @@ impl Session {
         if leg.direction == Direction::Inbound {
             session.admitted();
         }
-        shared.sessions.lock().insert(number, Arc::downgrade(&session));
+        shared.sessions.insert(number, &session);
         // After it is listed: a reload either finds it there or is seen here.
         if generation != shared.endpoint.generation()
             && let Some(refusal) = review::judge(shared, &session)
@@ -317,9 +319,21 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn insert(&self, number: u64, session: &Arc<Session>) {
+        let mut open = self.lock();
+        open.insert(number, Arc::downgrade(session));
+        self.most.fetch_max(open.len(), Ordering::Relaxed);
+    }
+
     /// Number of those open now.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
+    }
+
+    /// Number of those open now, and the most that were since this was called last.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let open = self.count();
+        (open, self.most.swap(open, Ordering::Relaxed).max(open))
     }
 
     /// At most `limit` of those open now, oldest first, from the number `from` on, and the number to continue from.

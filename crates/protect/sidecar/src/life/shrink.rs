@@ -15,14 +15,18 @@ const MANY: usize = 128;
 
 /// Gives memory back once half of many connections have closed, for as long as the sidecar exists.
 pub(crate) async fn watch(shared: Weak<Shared>) {
-    let mut most = 0;
-    while let Some(open) = shared.upgrade().map(|shared| shared.sessions.count()) {
-        most = most.max(open);
+    let (mut most, mut last) = (0, 0);
+    while let Some((open, since)) = shared.upgrade().map(|shared| shared.sessions.counts()) {
+        most = most.max(since);
         if most >= MANY && open <= most / 2 {
-            most = open;
+            // While more close there is more to give back.
+            if open == last {
+                most = open;
+            }
             // On a thread of its own: requests go on meanwhile.
             spawn_blocking(pages::give_back_heap);
         }
+        last = open;
         sleep(LOOK).await;
     }
 }

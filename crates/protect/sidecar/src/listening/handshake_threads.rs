@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use bartizan_deployment::{InterfaceKind, Path};
 use tokio::net::{TcpListener as TokioListener, TcpStream as TokioStream};
-use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -36,9 +36,6 @@ const NICER: i32 = 5;
 /// signing and key exchange, under Linux's EEVDF); at nice 19, of weight 15, mostly it is. Where nothing else wants the processor it is
 /// as fast.
 const NICEST: i32 = 19;
-
-/// Connections that wait for the thread of deferred handshakes.
-const DEFERRED: usize = 512;
 
 /// An inbound listener, and where connections go that were made there.
 #[derive(Debug)]
@@ -109,7 +106,12 @@ impl InboundListener {
         })
     }
 
-    fn open(self, shared: &Arc<Shared>, failures: &Arc<Failures>, deferred: &Sender<Deferred>) -> io::Result<()> {
+    fn open(
+        self,
+        shared: &Arc<Shared>,
+        failures: &Arc<Failures>,
+        deferred: &UnboundedSender<Deferred>,
+    ) -> io::Result<()> {
         let listener = TokioListener::from_std(self.listener)?;
         let answering = Arc::new(Answering {
             shared: Arc::clone(shared),
@@ -205,7 +207,7 @@ impl Answering {
         peer: SocketAddr,
         guard: Guard,
         slot: Slot,
-        deferred: &Sender<Deferred>,
+        deferred: &UnboundedSender<Deferred>,
     ) {
         self.shared.metrics.limit_reached("failed-handshakes");
         // A socket that cannot leave this event loop is closed: its peer dials again.
@@ -219,9 +221,7 @@ impl Answering {
             slot,
             under_way,
         };
-        // Too many wait for that thread: this one is closed. What is evicted meanwhile keeps its
-        // descriptor until the thread sees it.
-        if deferred.try_send(connection).is_ok() {
+        if deferred.send(connection).is_ok() {
             // An error: that end was dropped, which is what is waited for.
             let _ = ended.await;
         }
@@ -255,7 +255,7 @@ impl HandshakeThreads {
     /// Fails if the system gives no thread, no event loop or no other descriptor of a listener.
     pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let failures = Arc::default();
-        let (deferred, arriving) = channel::<Deferred>(DEFERRED);
+        let (deferred, arriving) = unbounded_channel::<Deferred>();
         let mut threads = Vec::new();
         for number in 1..shared.workers.count() {
             let copies = inbound_listeners.iter().map(InboundListener::copy);
@@ -281,7 +281,7 @@ fn answer(
     shared: &Arc<Shared>,
     inbound_listeners: Vec<InboundListener>,
     failures: &Arc<Failures>,
-    deferred: &Sender<Deferred>,
+    deferred: &UnboundedSender<Deferred>,
 ) -> Result<Thread, Error> {
     let (shared, failures, deferred) = (Arc::clone(shared), Arc::clone(failures), deferred.clone());
     spawn(name, NICER, move || {
@@ -299,7 +299,7 @@ fn answer(
 }
 
 /// The thread that answers those that can wait.
-fn answer_late(mut arriving: Receiver<Deferred>) -> Result<Thread, Error> {
+fn answer_late(mut arriving: UnboundedReceiver<Deferred>) -> Result<Thread, Error> {
     spawn("handshakes-late", NICEST, move || {
         spawn_local(async move {
             while let Some(connection) = arriving.recv().await {
