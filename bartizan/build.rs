@@ -32,6 +32,10 @@ fn main() {
     } else {
         (package.join(".."), PRODUCT)
     };
+    // The profile's `strip = "symbols"` does not reach a package with settings of its own.
+    if !is_laboratory && variable("PROFILE") == "release" {
+        println!("cargo:rustc-link-arg-bins=-Wl,--strip-all");
+    }
     println!("cargo:rerun-if-env-changed={}", commit::VARIABLE);
     for source in sources {
         println!("cargo:rerun-if-changed={}", root.join(source).display());
