@@ -30,7 +30,8 @@ pub(crate) struct Args {
     /// The file to write; `-` prints it instead, without the commands.
     #[arg(long, value_name = "FILE", default_value = "core.yaml")]
     file: PathBuf,
-    /// IKE engine of the nodes, for `e2`: strongswan (the default), or bartizan, which needs no strongSwan and has ML-DSA.
+    /// IKE engine of the nodes, for `e2`: strongswan (the default), or bartizan, which needs no
+    /// strongSwan and has ML-DSA.
     #[arg(long, value_name = "ENGINE", value_parser = engine)]
     engine: Option<IkeEngine>,
     /// Replace the file if it is there.

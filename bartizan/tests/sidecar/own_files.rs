@@ -1,6 +1,7 @@
 //! A node's own certificate, roots and revocation list: what keeps every handshake from succeeding
 //! is said, and shows in `/ready`.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bartizan_pki::Algorithm;
@@ -49,7 +50,7 @@ fn with_roots_of_another_authority_a_sidecar_is_ready_once_a_handshake_has_succe
     // Each trusts the other's authority and not its own, which can be meant so, or be a mistake.
     let mut pair = Pair::new(By::Splice, By::Splice);
     pair.warm = 0;
-    let crossed = |name: &str, roots: &std::path::Path| {
+    let crossed = |name: &str, roots: &Path| {
         let file = stage.deployment(name, &pair, &amf, &nrf);
         let text = std::fs::read_to_string(&file).expect("the file");
         let text = text.replace(&amf.roots.display().to_string(), &roots.display().to_string());
@@ -68,4 +69,34 @@ fn with_roots_of_another_authority_a_sidecar_is_ready_once_a_handshake_has_succe
     assert_eq!(amf_side.admin("/ready").0, 200);
     assert_eq!(nrf_side.admin("/ready").0, 200);
     assert_eq!(said(&amf_side.process.stderr(), "holds no root that the chain"), 1);
+}
+
+/// A client of TLS 1.3 has finished its handshake before the server judges it.
+#[test]
+fn a_handshake_that_the_peer_refuses_makes_no_sidecar_ready() {
+    let mut stage = Stage::new();
+    let mut other = Stage::with(Algorithm::MlDsa65);
+    let (amf, nrf) = (stage.issue("amf"), other.issue("nrf"));
+    // Both trust the peer's authority alone: each handshake that the AMF's sidecar begins is refused.
+    let mut pair = Pair::new(By::Splice, By::Splice);
+    pair.limits = "handshake: 1m".to_owned();
+    let trusting = |name: &str| {
+        let file = stage.deployment(name, &pair, &amf, &nrf);
+        let text = std::fs::read_to_string(&file).expect("the file");
+        let text = text.replace(&amf.roots.display().to_string(), &nrf.roots.display().to_string());
+        std::fs::write(&file, text).expect("the file");
+        file
+    };
+    let nrf_side = stage.start(&trusting("nrf-side"), "nrf", pair.ports.nrf_admin);
+    let amf_side = stage.start(&trusting("amf-side"), "amf", pair.ports.amf_admin);
+    nrf_side.refused("unknown-ca");
+    until("the refusal", || {
+        let failed = ["side=\"outbound\"", "reason=\"peer-refused\""];
+        amf_side.metric("bartizan_sidecar_handshake_failures_total", &failed) >= Some(1.0)
+    });
+    let (status, body) = amf_side.admin("/ready");
+    assert!(
+        status == 503 && body.contains("holds no root that the chain"),
+        "{status} {body}"
+    );
 }

@@ -1,9 +1,13 @@
 //! New certificates, revocation lists and deployment files for sidecars that go on serving.
 
-use std::net::SocketAddr;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use bartizan_host::{Process, Program};
+use bartizan_ledger::{Event, Record};
 
 use crate::stage::{By, Node, PATIENCE, Pair, Papers, Stage, get, until};
 
@@ -187,6 +191,65 @@ fn a_revoked_peer_loses_its_open_connections_and_gets_no_new_ones() {
             "{}",
             running.nrf.process.stderr()
         );
+    }
+}
+
+/// A relay to `to` whose answers wait for `release`, and the port that it listens at. `seen` gets a
+/// word when the first bytes of an answer wait.
+fn holding_relay(to: SocketAddr, seen: Sender<()>, release: Receiver<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("the sidecar dials");
+        let mut server = TcpStream::connect(to).expect("the other listens");
+        let (mut asks, mut asked) = (client.try_clone().expect("a copy"), server.try_clone().expect("a copy"));
+        thread::spawn(move || io::copy(&mut asks, &mut asked));
+        let mut first = [0; 1];
+        server.read_exact(&mut first).expect("an answer");
+        seen.send(()).expect("the test waits");
+        release.recv().expect("the test goes on");
+        // Either end may close it now.
+        let _ = client
+            .write_all(&first)
+            .and_then(|()| io::copy(&mut server, &mut client).map(drop));
+    });
+    address
+}
+
+#[test]
+fn a_peer_that_is_revoked_during_its_handshake_carries_nothing() {
+    for by in [By::Http2, By::Splice] {
+        let mut stage = Stage::new();
+        stage.write("hello", "served");
+        let (amf, nrf, other) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("other"));
+        let mut pair = Pair::new(by, by);
+        (pair.crl, pair.warm) = (Some(stage.revoke(&other)), 0);
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let nrf_side = stage.start(
+            &stage.deployment("nrf-side", &pair, &amf, &nrf),
+            "nrf",
+            pair.ports.nrf_admin,
+        );
+        let ((seen, waits), (go_on, release)) = (channel(), channel());
+        let file = stage.deployment("amf-side", &pair, &amf, &nrf);
+        let relay = holding_relay(pair.ports.inbound, seen, release);
+        let text = std::fs::read_to_string(&file).expect("the file");
+        let text = text.replace(&pair.ports.inbound.to_string(), &relay.to_string());
+        std::fs::write(&file, text).expect("the file");
+        let amf_side = stage.start(&file, "amf", pair.ports.amf_admin);
+
+        let url = format!("http://{}/hello", pair.ports.outbound);
+        let asks = thread::spawn(move || get(&url));
+        waits.recv_timeout(PATIENCE).expect("a handshake");
+        stage.revoke(&nrf);
+        until("the reload", || reloads(&amf_side, "done") == 1.0);
+        go_on.send(()).expect("the relay waits");
+        let (status, _, body) = asks.join().expect("an answer");
+        assert!(status == 504 && !body.contains("served"), "{by:?}: {status} {body}");
+        until("the end of the connection", || amf_side.connections().is_empty());
+        let ends = |record: &Record| matches!(&record.event, Event::Closed(closed) if closed.refused.is_some());
+        until("the reason in the ledger", || amf_side.records().iter().any(ends));
+        drop(nrf_side);
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use bartizan_deployment::{Deployment, IkeEngine, Node, Protection};
 
-/// An authority for each kind of certificate. A chain for strongSwan is classical throughout, since no release verifies ML-DSA.
+/// An authority for each kind of certificate. A chain for strongSwan is classical throughout, since
+/// no release verifies ML-DSA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Authority {
     Tls,

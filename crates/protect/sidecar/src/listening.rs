@@ -11,3 +11,4 @@ pub(crate) mod outbound;
 pub(crate) mod quic;
 pub(crate) mod socket;
 pub(crate) mod transparent;
+pub(crate) mod waiting;

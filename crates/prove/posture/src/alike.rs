@@ -1,5 +1,5 @@
-//! Parts of ledger records that many have in common, held once: all handshakes of two nodes with their certificates of a
-//! year are some ten different ones, and a record takes two kilobytes.
+//! Parts of ledger records that many have in common, held once: all handshakes of two nodes with
+//! their certificates of a year are some ten different ones, and a record takes two kilobytes.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

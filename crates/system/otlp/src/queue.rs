@@ -101,8 +101,8 @@ impl Queue {
         }
     }
 
-    /// At most so many records from the front, and 768 KiB; none where nothing waits. They are on their way until they are
-    /// acknowledged or released.
+    /// At most so many records from the front, and 768 KiB; none where nothing waits. They are on
+    /// their way until they are acknowledged or released.
     pub fn batch(&mut self, records: usize) -> Option<Batch> {
         match &mut self.0 {
             Kept::Memory(memory) => memory.batch(records),

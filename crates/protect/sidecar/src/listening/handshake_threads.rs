@@ -24,6 +24,7 @@ use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
 use crate::listening::admission::{Admission, Bounds, Slot, admit};
 use crate::listening::failures::{Deferral, Failures};
+use crate::listening::waiting::Waiting;
 use crate::runtime::thread::{Thread, spawn};
 use crate::shared::Shared;
 use crate::worker::spread::OfListener;
@@ -110,7 +111,7 @@ impl InboundListener {
         self,
         shared: &Arc<Shared>,
         failures: &Arc<Failures>,
-        deferred: &UnboundedSender<Deferred>,
+        deferred: &UnboundedSender<Waiting<Deferred>>,
     ) -> io::Result<()> {
         let listener = TokioListener::from_std(self.listener)?;
         let answering = Arc::new(Answering {
@@ -207,7 +208,7 @@ impl Answering {
         peer: SocketAddr,
         guard: Guard,
         slot: Slot,
-        deferred: &UnboundedSender<Deferred>,
+        deferred: &UnboundedSender<Waiting<Deferred>>,
     ) {
         self.shared.metrics.limit_reached("failed-handshakes");
         // A socket that cannot leave this event loop is closed: its peer dials again.
@@ -221,7 +222,8 @@ impl Answering {
             slot,
             under_way,
         };
-        if deferred.send(connection).is_ok() {
+        let (waiting, _evicted) = Waiting::new(connection);
+        if deferred.send(waiting).is_ok() {
             // An error: that end was dropped, which is what is waited for.
             let _ = ended.await;
         }
@@ -255,7 +257,7 @@ impl HandshakeThreads {
     /// Fails if the system gives no thread, no event loop or no other descriptor of a listener.
     pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let failures = Arc::default();
-        let (deferred, arriving) = unbounded_channel::<Deferred>();
+        let (deferred, arriving) = unbounded_channel::<Waiting<Deferred>>();
         let mut threads = Vec::new();
         for number in 1..shared.workers.count() {
             let copies = inbound_listeners.iter().map(InboundListener::copy);
@@ -281,7 +283,7 @@ fn answer(
     shared: &Arc<Shared>,
     inbound_listeners: Vec<InboundListener>,
     failures: &Arc<Failures>,
-    deferred: &UnboundedSender<Deferred>,
+    deferred: &UnboundedSender<Waiting<Deferred>>,
 ) -> Result<Thread, Error> {
     let (shared, failures, deferred) = (Arc::clone(shared), Arc::clone(failures), deferred.clone());
     spawn(name, NICER, move || {
@@ -299,11 +301,14 @@ fn answer(
 }
 
 /// The thread that answers those that can wait.
-fn answer_late(mut arriving: UnboundedReceiver<Deferred>) -> Result<Thread, Error> {
+fn answer_late(mut arriving: UnboundedReceiver<Waiting<Deferred>>) -> Result<Thread, Error> {
     spawn("handshakes-late", NICEST, move || {
         spawn_local(async move {
             while let Some(connection) = arriving.recv().await {
-                spawn_local(connection.answer());
+                // One that was evicted meanwhile is gone.
+                if let Some(connection) = connection.take() {
+                    spawn_local(connection.answer());
+                }
             }
         });
     })

@@ -19,8 +19,8 @@ pub(crate) fn give_back_code() -> usize {
     spanned
 }
 
-/// Gives back memory that the allocator keeps free: glibc returns the end of its heap alone, and a connection that lives on
-/// may be there. Takes milliseconds; other allocators keep none.
+/// Gives back memory that the allocator keeps free: glibc returns the end of its heap alone, and a
+/// connection that lives on may be there. Takes milliseconds; other allocators keep none.
 pub(crate) fn give_back_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes no pointer, and its locks are the allocator's own.
