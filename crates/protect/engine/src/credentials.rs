@@ -175,3 +175,38 @@ impl std::fmt::Debug for Store {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, Issuer, KeyPair};
+
+    use super::*;
+
+    #[test]
+    fn chain_passes_by_a_cross_signed_certificate_that_leads_to_another_root() {
+        let named = |name: &str| {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params
+        };
+        let root = |name: &str| CertifiedIssuer::self_signed(named(name), KeyPair::generate().unwrap()).unwrap();
+        let (old, new, middle) = (root("old"), root("new"), KeyPair::generate().unwrap());
+        let by = |root: &CertifiedIssuer<'_, KeyPair>| named("middle").signed_by(&middle, root).unwrap();
+        let (by_old, by_new) = (by(&old).der().to_vec(), by(&new).der().to_vec());
+        let leaf = CertificateParams::new(["cu.test".to_owned()]).unwrap();
+        let issuer = Issuer::new(named("middle"), &middle);
+        let leaf = leaf
+            .signed_by(&KeyPair::generate().unwrap(), &issuer)
+            .unwrap()
+            .der()
+            .to_vec();
+        let store = Store {
+            certificates: vec![by_old.clone(), by_new.clone(), leaf.clone()],
+            ..Store::default()
+        };
+        let roots = |root: &CertifiedIssuer<'_, KeyPair>| [root.der().to_vec()];
+        assert_eq!(store.chain(&leaf, &roots(&new)), [leaf.clone(), by_new]);
+        assert_eq!(store.chain(&leaf, &roots(&old)), [leaf, by_old]);
+    }
+}

@@ -4,6 +4,7 @@
 //! and charon's events, and its log has charon's words. So whatever drives and monitors a charon drives and monitors it.
 //!
 //! One thread owns everything. It waits for sockets and timers; nothing is locked.
+#![forbid(unsafe_code)]
 
 mod association;
 mod commands;
