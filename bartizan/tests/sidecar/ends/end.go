@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 )
 
 func check(err error) {
@@ -18,6 +19,10 @@ func check(err error) {
 }
 
 func main() {
+	if os.Args[1] == "version" {
+		fmt.Println(runtime.Version())
+		return
+	}
 	role, address := os.Args[1], net.JoinHostPort(os.Args[2], os.Args[3])
 	own, err := tls.LoadX509KeyPair(os.Args[4], os.Args[5])
 	check(err)

@@ -2,6 +2,10 @@
 const fs = require('fs');
 const tls = require('tls');
 
+if (process.argv[2] === 'version') {
+  console.log(process.versions.node, process.versions.openssl.split('+')[0]);
+  process.exit();
+}
 const [role, host, port, certificate, key, roots, groups] = process.argv.slice(2);
 const rules = {
   host, port, servername: 'nrf.5gc', minVersion: 'TLSv1.3', ALPNProtocols: ['h2'],

@@ -5,6 +5,9 @@ import ssl
 import sys
 import time
 
+if sys.argv[1:] == ["version"]:
+    print(sys.version.split()[0], ssl.OPENSSL_VERSION)
+    sys.exit()
 role, host, port, certificate, key, roots = sys.argv[1:]
 client = role == "client"
 rules = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT if client else ssl.PROTOCOL_TLS_SERVER)

@@ -88,6 +88,27 @@ impl LabRoot {
         Ok(Blueprint::new("sid", 4, PACKAGES, cache()?).with_besides(&["libreswan"]))
     }
 
+    /// The newest TLS stacks that Debian sid has, for the page that says which of them reach a
+    /// sidecar. Their programs run by [`LabRoot::chroot`]. Its packages are unpacked, not
+    /// configured.
+    ///
+    /// # Errors
+    ///
+    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it.
+    pub fn stacks() -> Result<Blueprint, Error> {
+        const STACKS: &[&str] = &[
+            "gnutls-bin",
+            "golang-1.27-go",
+            "libnss3-tools",
+            "nodejs",
+            "openjdk-27-jdk-headless",
+            "openjdk-28-jdk-headless",
+            "python3.15",
+        ];
+        let base = Blueprint::new("sid", 1, &["ca-certificates", "openssl"], cache()?);
+        Ok(base.named("stacks").with_besides(STACKS))
+    }
+
     /// The directory, an absolute path.
     #[must_use]
     pub fn directory(&self) -> &Path {

@@ -26,6 +26,8 @@ const BESIDES: &str = "var/cache/apt/besides";
 #[derive(Debug, Clone)]
 pub struct Blueprint {
     suite: &'static str,
+    /// Part of its folder's name: two roots of one suite have unlike names.
+    name: &'static str,
     version: u32,
     packages: &'static [&'static str],
     /// Those that Debian does not let into one system with the others.
@@ -56,11 +58,17 @@ impl Blueprint {
     pub(super) fn new(suite: &'static str, version: u32, packages: &'static [&'static str], cache: PathBuf) -> Self {
         Self {
             suite,
+            name: suite,
             version,
             packages,
             besides: &[],
             cache,
         }
+    }
+
+    /// The same in a folder of another name.
+    pub(super) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// The same with packages whose files are unpacked over the others', with what they depend on:
@@ -119,7 +127,7 @@ impl Blueprint {
     }
 
     fn slot(&self) -> Slot {
-        Slot::new(self.cache.join("roots"), format!("{}-{}", self.suite, self.version))
+        Slot::new(self.cache.join("roots"), format!("{}-{}", self.name, self.version))
     }
 
     fn build(&self, slot: &Slot, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
