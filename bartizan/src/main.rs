@@ -108,6 +108,7 @@ fn command() -> clap::Command {
 }
 
 fn main() -> ExitCode {
+    bartizan_server::end_process_on_panic();
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if version::is_asked_for(&arguments) {
         return outcome::report(version::run());

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bartizan_inject::{LARGEST, Settings, Verdict, refuse_unread, review};
-use bartizan_server::Connections;
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -21,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::NamedGroup;
 
 use super::identity::Identity;
-use bartizan_server::{Answer, body, not_allowed, plain, typed};
+use bartizan_server::{Answer, Connections, body, contained, not_allowed, plain, typed};
 
 /// Connections at a time. An API server opens one for each review under way; beyond them the
 /// address with the most loses one.
@@ -80,13 +79,13 @@ impl Server {
                 Ok((stream, peer)) => {
                     let mut place = self.connections.lock().await.place_of(peer.ip()).await;
                     let server = Arc::clone(self);
-                    tokio::spawn(async move {
+                    tokio::spawn(contained(async move {
                         let asked = place.asked();
                         tokio::select! {
                             () = server.converse(stream, asked) => {}
                             () = place.evicted() => {}
                         }
-                    });
+                    }));
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept");

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::http::{Caller, Limits, failed};
 use crate::service::Service;
-use bartizan_server::{Answer, not_allowed, plain, typed};
+use bartizan_server::{Answer, containing, not_allowed, plain, typed};
 
 /// Certificates in SignedData (RFC 7030, sections 4.1.3 and 4.2.3).
 const CERTIFICATES: &str = "application/pkcs7-mime; smime-type=certs-only";
@@ -38,7 +38,7 @@ pub(crate) async fn answer(
         });
     match (request.method(), operation.as_deref()) {
         (&Method::GET, Some("cacerts")) => {
-            match tokio::task::spawn_blocking(move || service.est_certificates()).await {
+            match tokio::task::spawn_blocking(move || containing(|| service.est_certificates())).await {
                 Ok(Ok(certificates)) => given(certificates),
                 Ok(Err(error)) => failed(&error),
                 Err(error) => failed(&error.to_string()),

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_enrol::LARGEST;
-use bartizan_server::Connections;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -23,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::est;
 use crate::rate::Rate;
 use crate::service::Service;
-use bartizan_server::{Answer, body, not_allowed, plain, typed};
+use bartizan_server::{Answer, Connections, body, contained, containing, not_allowed, plain, typed};
 
 /// Connections of a listener at a time; beyond them the address with the most loses one.
 const CONNECTIONS: usize = 256;
@@ -102,7 +101,7 @@ pub async fn serve(listener: TcpListener, protocol: Protocol, service: Arc<Servi
         }
         let mut place = connections.place_of(from).await;
         let (service, limits) = (Arc::clone(&service), limits.clone());
-        tokio::spawn(async move {
+        tokio::spawn(contained(async move {
             let asked = place.asked();
             let caller = |est| Caller {
                 from,
@@ -130,7 +129,7 @@ pub async fn serve(listener: TcpListener, protocol: Protocol, service: Arc<Servi
                 _ = served => {}
                 () = place.evicted() => {}
             }
-        });
+        }));
     }
 }
 
@@ -231,7 +230,7 @@ impl Caller {
             return Err(Box::new(failed("too many enrolments are under way")));
         };
         let worked = tokio::task::spawn_blocking(move || {
-            let worked = work(body);
+            let worked = containing(|| work(body));
             drop(slot);
             worked
         });
@@ -242,7 +241,7 @@ impl Caller {
 
 /// Roots and lists: no lock and no slot is needed for them.
 async fn public(path: String, issuer: Option<String>, service: Arc<Service>) -> Answer {
-    let published = match tokio::task::spawn_blocking(move || service.published()).await {
+    let published = match tokio::task::spawn_blocking(move || containing(|| service.published())).await {
         Ok(Ok(published)) => published,
         Ok(Err(error)) => return failed(&error),
         Err(error) => return failed(&error.to_string()),

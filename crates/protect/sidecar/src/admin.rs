@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bartizan_server::Connections;
+use bartizan_server::{Connections, contained};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, VARY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -145,7 +145,7 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
         };
         let admin = Arc::clone(&admin);
         let mut place = connections.place().await;
-        tokio::spawn(async move {
+        tokio::spawn(contained(async move {
             let asked = place.asked();
             let service = service_fn(move |request: Request<Incoming>| {
                 asked.store(true, Ordering::Relaxed);
@@ -160,6 +160,6 @@ pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
                 _ = timeout(PATIENCE, served) => {}
                 () = place.evicted() => {}
             }
-        });
+        }));
     }
 }

@@ -24,6 +24,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::{Answer, not_allowed, plain, typed};
 use crate::connections::Connections;
+use crate::panics::contained;
 
 /// Connections at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 256;
@@ -117,7 +118,7 @@ async fn accept(listener: TcpListener, answering: Answering) {
         };
         let mut place = connections.place().await;
         let (answering, answers) = (Arc::clone(&answering), Arc::clone(&answers));
-        tokio::spawn(async move {
+        tokio::spawn(contained(async move {
             let asked = place.asked();
             // Until the answer has left.
             let turn = Arc::new(Mutex::new(None));
@@ -145,7 +146,7 @@ async fn accept(listener: TcpListener, answering: Answering) {
                 _ = timeout(PATIENCE, served) => {}
                 () = place.evicted() => {}
             }
-        });
+        }));
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Direction, Key, Verdict};
 use bartizan_registry::{NamedGroup, Safety, group};
+use bartizan_server::contained_panics;
 use bartizan_tls::{Flaw, OwnCertificate, Weight};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -302,6 +303,13 @@ impl Collector for State {
             MetricType::Counter,
         )?;
         ConstCounter::new(self.shared.recorder.lost()).encode(metric)?;
+        let metric = encoder.encode_descriptor(
+            "bartizan_sidecar_panics",
+            "Connections that a fault of the program ended; a panic of anything else ends the process",
+            None,
+            MetricType::Counter,
+        )?;
+        ConstCounter::new(contained_panics()).encode(metric)?;
         let older = u32::try_from(endpoint.credentials().older_lists().len()).unwrap_or(u32::MAX);
         encode_gauge(
             &mut encoder,

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream as StdTcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bartizan_server::contained;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -39,7 +40,7 @@ impl Accepted {
     {
         let eviction = self.eviction;
         let served = serve(self.stream, self.peer, self.guard, self.slot);
-        spawn_local(async move { until(served, eviction.now()).await });
+        spawn_local(contained(async move { until(served, eviction.now()).await }));
     }
 
     /// Takes it from its event loop.

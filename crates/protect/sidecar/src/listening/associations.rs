@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_host::sctp::Listener;
+use bartizan_server::contained;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::{spawn_local, yield_now};
@@ -71,7 +72,7 @@ pub(crate) async fn accept_all<C: Carries + 'static>(
             Ok((slot, eviction, _)) => {
                 let (shared, warm_pool) = (Arc::clone(&shared), Arc::clone(&warm_pool));
                 let served = sctp::outbound(shared, warm_pool, (socket, carriers.clone()), from, guard.clone(), slot);
-                spawn_local(async move { until(served, eviction.now()).await });
+                spawn_local(contained(async move { until(served, eviction.now()).await }));
             }
             Err(_) => socket.abort(),
         }

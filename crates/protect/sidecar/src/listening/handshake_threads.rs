@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_deployment::{InterfaceKind, Path};
+use bartizan_server::contained;
 use tokio::net::{TcpListener as TokioListener, TcpStream as TokioStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -307,7 +308,7 @@ fn answer_late(mut arriving: UnboundedReceiver<Waiting<Deferred>>) -> Result<Thr
             while let Some(connection) = arriving.recv().await {
                 // One that was evicted meanwhile is gone.
                 if let Some(connection) = connection.take() {
-                    spawn_local(connection.answer());
+                    spawn_local(contained(connection.answer()));
                 }
             }
         });

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_deployment::{CallerHeader, NodeName, Path};
+use bartizan_server::contained;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_local;
@@ -95,23 +96,23 @@ pub(crate) async fn serve_all(
         let used = used(channel, guard);
         // A task of each kind: associations are idle for days, and one of requests is several times as large.
         match path {
-            Path::Sctp => spawn_local(async move {
+            Path::Sctp => spawn_local(contained(async move {
                 if let Some((channel, guard)) = used.await {
                     serve_association(&worker.shared, function.address, channel, guard, slot);
                 }
-            }),
-            Path::Splice => spawn_local(async move {
+            })),
+            Path::Splice => spawn_local(contained(async move {
                 if let Some((channel, guard)) = used.await {
                     splice(&worker.shared, &function, channel, guard).await;
                 }
                 drop(slot);
-            }),
-            Path::Http2 => spawn_local(async move {
+            })),
+            Path::Http2 => spawn_local(contained(async move {
                 if let Some((channel, guard)) = used.await {
                     http2(&worker, &function, channel, guard).await;
                 }
                 drop(slot);
-            }),
+            })),
         };
     }
 }
@@ -124,7 +125,13 @@ fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, channel: Channel
     });
     match carried {
         Ok((channel, carriers)) => {
-            carriers.spawn(sctp::inbound(Arc::clone(shared), forward, channel, guard, slot));
+            carriers.spawn(contained(sctp::inbound(
+                Arc::clone(shared),
+                forward,
+                channel,
+                guard,
+                slot,
+            )));
         }
         Err(error) => {
             shared.metrics.limit_reached("accept");

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bartizan_deployment::InterfaceKind;
+use bartizan_server::contained;
 use quinn::{Incoming, ServerConfig};
 use tokio::sync::oneshot;
 use tokio::task::{spawn_local, yield_now};
@@ -156,7 +157,7 @@ impl QuicListener {
             match taken {
                 Ok((slot, eviction, _)) => {
                     let served = Rc::clone(&answering).serve(incoming, guard.clone(), slot);
-                    spawn_local(async move { until(served, eviction.now()).await });
+                    spawn_local(contained(async move { until(served, eviction.now()).await }));
                 }
                 Err(_) => incoming.refuse(),
             }
@@ -198,7 +199,7 @@ impl Answering {
         if let Some(carrier) = Box::pin(QuicStreams::accept(channel, &mut guard)).await {
             let shared = Arc::clone(&self.shared);
             let carried = sctp::inbound(shared, self.forward, carrier, guard, slot);
-            tokio::spawn(carried);
+            tokio::spawn(contained(carried));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::Limits;
 use bartizan_http1::{Unopened, is_repeatable};
 use bartizan_http2::{Code, Fields, Indexing};
+use bartizan_server::contained;
 use tokio::task::spawn_local;
 
 use super::attempts::Attempts;
@@ -315,7 +316,7 @@ pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
             Handed::NoRoom => {}
         }
     }
-    spawn_local(carry(origin, false));
+    spawn_local(contained(carry(origin, false)));
     None
 }
 
@@ -451,7 +452,7 @@ pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option
         let attempt = exchange.attempts.made();
         tracing::debug!(peer = route.pool.peer(), reason, attempt, "request sent again");
         drop(inside);
-        spawn_local(carry(origin, true));
+        spawn_local(contained(carry(origin, true)));
         return None;
     }
     drop(inside);

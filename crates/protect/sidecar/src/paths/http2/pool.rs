@@ -11,6 +11,7 @@ use std::time::Instant;
 use bartizan_deployment::Path;
 use bartizan_http1::Unopened;
 use bartizan_http2::{Fields, Role};
+use bartizan_server::contained;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -469,7 +470,7 @@ impl Pool {
             settled: Cell::new(self.version.get() == Version::Http1),
         });
         self.with_links(|links| links.push(Rc::clone(&link)));
-        spawn_local(link::drive(Rc::clone(self), Rc::clone(&link)));
+        spawn_local(contained(link::drive(Rc::clone(self), Rc::clone(&link))));
         link
     }
 
