@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bartizan_enrol::est::{self, Client};
-use bartizan_enrol::{Event, Identity, Responder};
+use bartizan_enrol::{Event, Identity, Received, Responder};
 use bartizan_pki::{
-    AlternativeName, Authority, Certificate, Entry, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published, Secrets,
-    Serial,
+    AlternativeName, Authority, Certificate, Entry, Leaf, Lifetime, OpenedKey, PrivateKey, Profile, Published,
+    Register, Secrets, Serial,
 };
 use tokio_rustls::rustls::ServerConfig;
 
@@ -132,11 +132,12 @@ impl Service {
 
     /// Answers a message of CMP; the error is a line for this end's log.
     pub(crate) fn cmp(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
+        let request = self.verified(request, now)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut authority = self.open(now)?;
         let answer = state
             .responder
-            .answer(&mut authority, request, now)
+            .answer(&mut authority, &request, now)
             .map_err(|error| error.to_string())?;
         drop(authority);
         if let Some((bartizan_enrol::Failure::Internal, reason)) = &answer.event.refused {
@@ -144,6 +145,19 @@ impl Service {
         }
         state.record(from, &answer.event, now)?;
         Ok(answer.der)
+    }
+
+    /// A request whose MAC, if it has one, is verified. It waits for no other request, and none for it.
+    fn verified(&self, request: &[u8], now: SystemTime) -> Result<Received, String> {
+        let mut request = Received::read(request);
+        if let Some(reference) = request.reference() {
+            let register = Register::open(&self.dir).map_err(|error| error.to_string())?;
+            let invitation = register.invitation(reference, now);
+            if let Some(invitation) = invitation.map_err(|error| error.to_string())? {
+                request.verify(&invitation);
+            }
+        }
+        Ok(request)
     }
 
     /// TLS configuration of EST connections.
@@ -247,4 +261,74 @@ fn identity(
         Identity::new(key, chain).map_err(|error| Error::Other(error.to_string()))?,
         tls,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use bartizan_enrol::{Credential, Requester};
+    use bartizan_pki::{Algorithm, InitOptions, Invite, LongLife};
+    use zeroize::Zeroizing;
+
+    use super::*;
+
+    #[test]
+    fn a_mac_is_verified_while_another_request_has_the_authority() {
+        let place = tempfile::tempdir().unwrap();
+        let (dir, now) = (place.path().join("ca"), SystemTime::now());
+        let mut authority = Authority::init(&dir, InitOptions::new(Algorithm::Ed25519), now).unwrap();
+        let invite = Invite {
+            name: "gnb".parse().unwrap(),
+            names: vec![AlternativeName::dns("gnb.ran").unwrap()],
+            functions: Vec::new(),
+            profile: Profile::NetworkFunction,
+            days: 30,
+            long_life: LongLife::Refuse,
+            classical: true,
+            open_for: Duration::from_secs(86_400),
+            vendor: None,
+        };
+        let invitation = authority.invite(&invite, now).unwrap();
+        let audit = Audit::open(&place.path().join("audit.jsonl")).unwrap();
+        let dns = vec![AlternativeName::dns("ca.ran").unwrap()];
+        let service = Service::new(dir, Secrets::default(), authority, dns, audit).unwrap();
+        let secret = Credential::Secret {
+            reference: invitation.reference().to_owned(),
+            secret: Zeroizing::new(invitation.secret().unwrap().to_owned()),
+        };
+        let key = PrivateKey::generate(Algorithm::Ed25519).unwrap();
+        let (_, request) = Requester::begin(secret, key, "gnb", now).unwrap();
+
+        let state = service.state.lock().unwrap();
+        let held = service.open(now).unwrap();
+        let (verified, done) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| verified.send(service.verified(&request, now)));
+            let received = done.recv_timeout(Duration::from_secs(60));
+            drop((held, state));
+            let reference = received
+                .expect("it waits for no lock")
+                .map(|one| one.reference().map(str::to_owned));
+            assert_eq!(reference.unwrap().as_deref(), Some(invitation.reference()));
+        });
+        let from = IpAddr::from([127, 0, 0, 1]);
+        assert!(!service.cmp(from, &request, now).unwrap().is_empty());
+        assert!(
+            service
+                .state
+                .lock()
+                .unwrap()
+                .audit
+                .mentions(
+                    bartizan_pki::Register::open(&service.dir)
+                        .unwrap()
+                        .find("gnb")
+                        .unwrap()
+                        .serial()
+                )
+                .unwrap()
+        );
+    }
 }

@@ -28,5 +28,5 @@ pub use inquiry::Inquiry;
 pub use message::LARGEST;
 pub use protection::{Identity, Trust};
 pub use requester::{Credential, Enrolled, Next, Requester};
-pub use responder::{Answer, Event, Responder};
+pub use responder::{Answer, Event, Received, Responder};
 pub use status::Failure;

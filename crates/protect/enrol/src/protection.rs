@@ -18,8 +18,7 @@ use crate::oid;
 /// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is
 /// an attack on our processor.
 const ROUNDS: std::ops::RangeInclusive<i64> = 100..=50_000;
-/// Rounds of PBKDF2 times blocks of the key: they are computed while other requests wait. Siemens'
-/// client asks for 10,000 rounds.
+/// Rounds of PBKDF2 times blocks of the key. Siemens' client asks for 10,000 rounds.
 const WORK: i64 = 20_000;
 /// Octets of a key by PBKDF2. Shorter ones are easier to guess than the secret.
 const KEY: std::ops::RangeInclusive<i64> = 16..=64;
@@ -76,6 +75,12 @@ pub(crate) enum Mismatch {
     Algorithm(String),
     /// It is not the one that the secret gives.
     Value,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Number of keys that this thread has derived.
+    pub(crate) static DERIVED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 impl PasswordMac {
@@ -184,6 +189,8 @@ impl PasswordMac {
     }
 
     fn key(&self, secret: &str) -> Result<hmac::Key, Mismatch> {
+        #[cfg(test)]
+        DERIVED.set(DERIVED.get() + 1);
         let refuse = |what: String| Err(Mismatch::Algorithm(what));
         let is_pbmac1 = matches!(self.derivation, Derivation::Pbkdf2 { .. });
         let mac = match self.mac {
@@ -265,7 +272,17 @@ impl PasswordMac {
         }
     }
 
-    pub(crate) fn compute(&self, secret: &str, message: &[u8]) -> Result<Vec<u8>, Mismatch> {
+    /// The MAC with its key by this secret.
+    pub(crate) fn keyed(&self, secret: &str) -> Result<KeyedMac, Mismatch> {
+        let unencodable = |error: Error| Mismatch::Algorithm(error.to_string());
+        Ok(KeyedMac {
+            identifier: self.identifier().map_err(unencodable)?,
+            key: self.key(secret)?,
+        })
+    }
+
+    #[cfg(test)]
+    fn compute(&self, secret: &str, message: &[u8]) -> Result<Vec<u8>, Mismatch> {
         Ok(hmac::sign(&self.key(secret)?, message).as_ref().to_vec())
     }
 
@@ -318,18 +335,26 @@ impl Identity {
 }
 
 /// Puts a MAC to a message.
-pub(crate) fn authenticate(
-    mut draft: Draft,
-    mac: &PasswordMac,
-    reference: &str,
-    secret: &str,
-) -> Result<Vec<u8>, Error> {
-    draft.header.protection = Some(mac.identifier()?);
-    draft.header.sender_key = Some(reference.as_bytes().to_vec());
-    draft.protect(|protected| {
-        mac.compute(secret, protected)
-            .map_err(|mismatch| Error::Untrusted(format!("{mismatch:?}")))
-    })
+pub(crate) fn authenticate(draft: Draft, mac: &PasswordMac, reference: &str, secret: &str) -> Result<Vec<u8>, Error> {
+    let keyed = mac.keyed(secret);
+    let keyed = keyed.map_err(|mismatch| Error::Untrusted(format!("{mismatch:?}")))?;
+    keyed.authenticate(draft, reference)
+}
+
+/// A MAC with its key, which takes up to 50,000 rounds to derive.
+#[derive(Debug)]
+pub(crate) struct KeyedMac {
+    identifier: Vec<u8>,
+    key: hmac::Key,
+}
+
+impl KeyedMac {
+    /// The message with this MAC.
+    pub(crate) fn authenticate(&self, mut draft: Draft, reference: &str) -> Result<Vec<u8>, Error> {
+        draft.header.protection = Some(self.identifier.clone());
+        draft.header.sender_key = Some(reference.as_bytes().to_vec());
+        draft.protect(|protected| Ok(hmac::sign(&self.key, protected).as_ref().to_vec()))
+    }
 }
 
 /// Authorities whose signatures are believed.

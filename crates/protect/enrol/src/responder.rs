@@ -7,6 +7,7 @@
 
 mod exchange;
 mod general;
+mod received;
 mod sender;
 
 use std::collections::VecDeque;
@@ -23,6 +24,7 @@ use crate::protection::{self, Identity};
 use crate::status::Status;
 use crate::{Error, Failure};
 
+pub use received::Received;
 use sender::Sender;
 
 /// Time that a transaction is remembered: for its confirmation, and for requests that come again.
@@ -135,21 +137,21 @@ impl Responder {
         self.identity = identity;
     }
 
-    /// Answers a request. An error is ours: there is no answer to give then.
-    pub fn answer(&mut self, authority: &mut Authority, request: &[u8], now: SystemTime) -> Result<Answer, Error> {
+    /// Answers a request, whose MAC is verified by now if it has one. An error is ours: there is no
+    /// answer to give then.
+    pub fn answer(&mut self, authority: &mut Authority, request: &Received, now: SystemTime) -> Result<Answer, Error> {
         self.drop_over(now);
-        let message = match Message::read(request) {
+        let message = match &request.message {
             Ok(message) => message,
             Err(error) => return self.unreadable(error, now),
         };
-        let digest = digest_of(request);
         let known = message
             .header
             .transaction
             .as_ref()
             .and_then(|id| self.transactions.iter().position(|known| known.id == *id));
         if let Some(known) = known.and_then(|at| self.transactions.get(at))
-            && known.request == digest
+            && known.request == request.digest
         {
             return Ok(Answer {
                 der: known.answer.clone(),
@@ -159,11 +161,11 @@ impl Responder {
                 },
             });
         }
-        let mut event = Event::of(&message);
-        let (sender, outcome) = match Sender::of(authority, &message, now) {
+        let mut event = Event::of(message);
+        let (sender, outcome) = match Sender::of(authority, message, request, now) {
             Ok(sender) => {
                 event.sender = Some(sender.to_string());
-                let outcome = self.outcome(authority, &message, &sender, known, &event, now);
+                let outcome = self.outcome(authority, message, &sender, known, &event, now);
                 (Some(sender), outcome)
             }
             Err(refusal) => (None, Err(refusal)),
@@ -171,17 +173,17 @@ impl Responder {
         let refused = outcome.is_err();
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(Refusal(failure, text)) => Outcome::refusal(&message, event, failure, text)?,
+            Err(Refusal(failure, text)) => Outcome::refusal(message, event, failure, text)?,
         };
         let nonce = protection::nonce()?;
         let draft = Draft {
-            header: self.header(&message, &outcome, &nonce, now)?,
+            header: self.header(message, &outcome, &nonce, now)?,
             kind: outcome.kind,
             body: outcome.body,
             certificates: outcome.certificates,
         };
-        let der = match sender.as_ref().and_then(Sender::secret) {
-            Some((mac, reference, secret)) => protection::authenticate(draft, &mac.answering()?, reference, secret)?,
+        let der = match sender.as_ref().and_then(Sender::mac) {
+            Some((mac, reference)) => mac.authenticate(draft, reference)?,
             None => self.identity.sign(draft)?,
         };
         // A refused request may be sent again in the same transaction, and so may one that changes
@@ -195,7 +197,7 @@ impl Responder {
         }
         if !refused
             && !changes_nothing
-            && let Some(id) = message.header.transaction
+            && let Some(id) = message.header.transaction.clone()
         {
             if let Some(at) = known {
                 self.transactions.remove(at);
@@ -204,7 +206,7 @@ impl Responder {
             self.transactions.push_back(Transaction {
                 id,
                 began: now,
-                request: digest,
+                request: request.digest,
                 answer: der.clone(),
                 event: outcome.event.clone(),
                 nonce,
@@ -279,7 +281,7 @@ impl Responder {
     }
 
     /// Answers a message that cannot be read all the same: its sender shall know why.
-    fn unreadable(&self, error: Error, now: SystemTime) -> Result<Answer, Error> {
+    fn unreadable(&self, error: &Error, now: SystemTime) -> Result<Answer, Error> {
         let text = error.to_string();
         let draft = Draft {
             header: Header {

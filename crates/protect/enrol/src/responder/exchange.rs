@@ -63,7 +63,7 @@ impl Responder {
         &self,
         authority: &mut Authority,
         message: &Message,
-        sender: &Sender,
+        sender: &Sender<'_>,
         known: Option<usize>,
         event: &Event,
         now: SystemTime,
@@ -103,7 +103,7 @@ impl Responder {
     fn given_up(
         &self,
         message: &Message,
-        sender: &Sender,
+        sender: &Sender<'_>,
         known: Option<usize>,
         event: &Event,
     ) -> Result<Outcome, Refusal> {
@@ -136,7 +136,7 @@ impl Responder {
         &self,
         authority: &mut Authority,
         message: &Message,
-        sender: &Sender,
+        sender: &Sender<'_>,
         known: Option<usize>,
         event: &Event,
         now: SystemTime,
@@ -208,7 +208,7 @@ impl Responder {
 fn certified(
     authority: &mut Authority,
     message: &Message,
-    sender: &Sender,
+    sender: &Sender<'_>,
     answer: u32,
     event: &Event,
     now: SystemTime,
@@ -252,7 +252,7 @@ fn certified(
 fn issue(
     authority: &mut Authority,
     message: &Message,
-    sender: &Sender,
+    sender: &Sender<'_>,
     request: &Request,
     now: SystemTime,
 ) -> Result<Issued, Refusal> {
@@ -300,7 +300,7 @@ fn require_another_key(old: &Certificate, key: &PublicKey) -> Result<(), Refusal
 fn revoked(
     authority: &mut Authority,
     message: &Message,
-    sender: &Sender,
+    sender: &Sender<'_>,
     event: &Event,
     now: SystemTime,
 ) -> Result<Outcome, Refusal> {

@@ -5,17 +5,17 @@ use std::time::SystemTime;
 
 use bartizan_pki::{Authority, Certificate, Entry, ForeignCertificate, Invitation, Profile, Role, State};
 
-use super::Refusal;
+use super::{Received, Refusal};
 use crate::Failure;
 use crate::message::Message;
 use crate::oid;
-use crate::protection::{Mismatch, PasswordMac};
+use crate::protection::{KeyedMac, Mismatch, PasswordMac};
 
 /// A sender that has proved who it is.
 #[derive(Debug)]
-pub(super) enum Sender {
+pub(super) enum Sender<'a> {
     /// It knows the secret of an invitation.
-    Invited { invitation: Invitation, mac: PasswordMac },
+    Invited { invitation: Invitation, mac: &'a KeyedMac },
     /// It has the key of a vendor's certificate that an invitation is for.
     Vendor(Invitation),
     /// It has the key of a certificate of this authority, which is valid.
@@ -23,7 +23,7 @@ pub(super) enum Sender {
 }
 
 /// The sender's name in the audit log.
-impl fmt::Display for Sender {
+impl fmt::Display for Sender<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invited { invitation, .. } | Self::Vendor(invitation) => f.write_str(invitation.reference()),
@@ -32,10 +32,15 @@ impl fmt::Display for Sender {
     }
 }
 
-impl Sender {
+impl<'a> Sender<'a> {
     /// Verifies a message's protection. A wrong reference and a wrong secret are refused with the
     /// same words.
-    pub(super) fn of(authority: &Authority, message: &Message, now: SystemTime) -> Result<Self, Refusal> {
+    pub(super) fn of(
+        authority: &Authority,
+        message: &Message,
+        received: &'a Received,
+        now: SystemTime,
+    ) -> Result<Self, Refusal> {
         let header = &message.header;
         if !(2..=3).contains(&header.version) {
             return Err(Refusal(
@@ -56,8 +61,9 @@ impl Sender {
                 "the message is not protected".to_owned(),
             ));
         };
-        if let Some(mac) = PasswordMac::read(algorithm, parameters).map_err(Refusal::unreadable)? {
-            return Self::invited(authority, message, mac, value, now);
+        let mac = PasswordMac::read(algorithm, parameters).map_err(Refusal::unreadable)?;
+        if mac.is_some() {
+            return Self::invited(authority, received, now);
         }
         if oid::OTHER_MACS.contains(&algorithm) {
             return Err(Refusal(
@@ -97,21 +103,14 @@ impl Sender {
         Ok(Self::Holder(entry))
     }
 
-    fn invited(
-        authority: &Authority,
-        message: &Message,
-        mac: PasswordMac,
-        value: &[u8],
-        now: SystemTime,
-    ) -> Result<Self, Refusal> {
+    fn invited(authority: &Authority, received: &'a Received, now: SystemTime) -> Result<Self, Refusal> {
         let refuse = || {
             Refusal(
                 Failure::BadMessageCheck,
                 "no open invitation has this reference and secret".to_owned(),
             )
         };
-        let reference = message.header.sender_key.as_deref().unwrap_or_default();
-        let reference = std::str::from_utf8(reference).map_err(|_| refuse())?;
+        let reference = received.reference().ok_or_else(refuse)?;
         let found = authority
             .invitation(reference, now)
             .map_err(|error| Refusal::ours(&error))?;
@@ -119,8 +118,8 @@ impl Sender {
             return Err(refuse());
         };
         let secret = invitation.secret().ok_or_else(refuse)?;
-        match mac.verify(secret, &message.protected, value) {
-            Ok(()) => Ok(Self::Invited { invitation, mac }),
+        match received.proves(secret) {
+            Ok(mac) => Ok(Self::Invited { invitation, mac }),
             Err(Mismatch::Value) => Err(refuse()),
             Err(Mismatch::Algorithm(what)) => Err(Refusal(Failure::BadAlgorithm, what)),
         }
@@ -165,10 +164,10 @@ impl Sender {
         }
     }
 
-    /// The secret that protects answers to it, if it is a secret that does.
-    pub(super) fn secret(&self) -> Option<(&PasswordMac, &str, &str)> {
+    /// The MAC that protects answers to it with its reference, if a MAC does.
+    pub(super) fn mac(&self) -> Option<(&KeyedMac, &str)> {
         match self {
-            Self::Invited { invitation, mac } => Some((mac, invitation.reference(), invitation.secret()?)),
+            Self::Invited { invitation, mac } => Some((mac, invitation.reference())),
             Self::Vendor(_) | Self::Holder(_) => None,
         }
     }

@@ -59,7 +59,21 @@ impl Stage {
     }
 
     fn answer(&mut self, request: &[u8]) -> Answer {
-        self.responder.answer(&mut self.authority, request, now()).unwrap()
+        self.answer_at(request, now())
+    }
+
+    fn answer_at(&mut self, request: &[u8], now: SystemTime) -> Answer {
+        let mut received = Received::read(request);
+        let reference = received.reference().map(str::to_owned);
+        let invitation = reference.and_then(|reference| self.authority.invitation(&reference, now).unwrap());
+        if let Some(invitation) = invitation {
+            received.verify(&invitation);
+        }
+        let derived = protection::DERIVED.get();
+        let answer = self.responder.answer(&mut self.authority, &received, now).unwrap();
+        // Rounds are computed before the authority is opened.
+        assert_eq!(protection::DERIVED.get(), derived);
+        answer
     }
 
     /// Runs an exchange to its end.
@@ -271,6 +285,25 @@ fn request_protected_by_pbmac1_is_answered_with_pbmac1() {
     assert!(matches!(requester.receive(&answer, now()), Ok(Next::Store { .. })));
 }
 
+/// The records can change between the verification and the answer.
+#[test]
+fn a_mac_that_was_not_verified_by_the_invitation_s_own_secret_proves_nothing() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (invitation, other) = (stage.invite("gnb"), stage.invite("other"));
+    let (_, first) = begin(&invitation, fresh());
+    let mut received = Received::read(&first);
+    assert_eq!(received.reference(), Some(invitation.reference()));
+    for verified_by in [None, Some(&other)] {
+        verified_by.into_iter().for_each(|other| received.verify(other));
+        let answer = stage.responder.answer(&mut stage.authority, &received, now()).unwrap();
+        let refused = answer.event.refused.map(|(failure, _)| failure);
+        assert_eq!(refused, Some(Failure::BadMessageCheck));
+    }
+    received.verify(&invitation);
+    let answer = stage.responder.answer(&mut stage.authority, &received, now()).unwrap();
+    assert_eq!(answer.event.refused, None);
+}
+
 #[test]
 fn another_key_gets_nothing_on_an_invitation_that_was_used() {
     let mut stage = Stage::new(Algorithm::Ed25519);
@@ -404,7 +437,7 @@ fn who_is_revoked_or_over_or_of_another_authority_updates_nothing() {
         roots: held.roots.clone(),
     };
     let failure = |stage: &mut Stage, first: &[u8], now| {
-        let answer = stage.responder.answer(&mut stage.authority, first, now).unwrap();
+        let answer = stage.answer_at(first, now);
         answer.event.refused.map(|(failure, _)| failure)
     };
     let (_, late) = update(again(), copy(), fresh());
@@ -478,7 +511,7 @@ fn transactions_are_forgotten_after_five_minutes_and_unconfirmed_ones_are_named(
     assert!(stage.responder.forget(now() + Duration::from_secs(300)).is_empty());
     // A message that is answered meanwhile drops what is over too.
     let late = now() + Duration::from_secs(301);
-    stage.responder.answer(&mut stage.authority, b"", late).unwrap();
+    stage.answer_at(b"", late);
     assert!(stage.responder.transactions.is_empty());
     assert_eq!(stage.responder.forget(late), [serial]);
     assert!(stage.responder.forget(late).is_empty());

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use super::issue::Order;
 use super::{Authority, Issued};
 use crate::lifetime::whole_seconds;
-use crate::records::{self, Entry, Origin, Role, State, Stored};
+use crate::records::{self, Entry, Origin, Records, Role, State, Stored};
 use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
 
 /// Octets of a secret: it cannot be guessed, with or without a recording of a message that it
@@ -153,6 +153,11 @@ impl Invitation {
         }
     }
 
+    pub(crate) fn open(records: &Records, reference: &str, now: SystemTime) -> Result<Option<Self>, Error> {
+        let found = records.invitation(reference)?.map(Self::from_stored);
+        Ok(found.filter(|invitation| invitation.is_open_at(now)))
+    }
+
     fn is_open_at(&self, now: SystemTime) -> bool {
         self.stored.closed.is_none() && self.stored.expires >= OffsetDateTime::from(now)
     }
@@ -200,8 +205,7 @@ impl Authority {
 
     /// The open invitation with this reference.
     pub fn invitation(&self, reference: &str, now: SystemTime) -> Result<Option<Invitation>, Error> {
-        let found = self.records.invitation(reference)?.map(Invitation::from_stored);
-        Ok(found.filter(|invitation| invitation.is_open_at(now)))
+        Invitation::open(&self.records, reference, now)
     }
 
     /// The newest open invitation of who shows a vendor's certificate, with others at hand between

@@ -53,6 +53,11 @@ impl Register {
         Ok(stored.into_iter().map(Invitation::from_stored).collect())
     }
 
+    /// The open invitation with this reference.
+    pub fn invitation(&self, reference: &str, now: SystemTime) -> Result<Option<Invitation>, Error> {
+        Invitation::open(&self.records, reference, now)
+    }
+
     /// A certificate and those above it up to, but without, the root; PEM.
     pub fn chain_pem(&self, entry: &Entry) -> Result<String, Error> {
         Ok(chain_pem(&entry.certificate, &self.between(entry)?))
