@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use bartizan_host::clock;
 use bartizan_ike::{Failure, IkeSa, Prf, SaId, Selector, key_exchange};
 use bartizan_registry::{TRANSFORMS, TransformKind};
 use bartizan_wire::ike::KeyExchangeMethod;
@@ -302,7 +303,7 @@ impl Daemon {
     }
 
     fn list_sas(&mut self, client: ClientId) -> Message {
-        let now = Instant::now();
+        let now = clock::now();
         let ids: Vec<SaId> = self.sas.keys().copied().collect();
         for id in ids {
             let Some(sa) = self.sas.get(&id) else { continue };
@@ -340,7 +341,7 @@ impl Daemon {
         if self.has_child(&name, child) {
             return Some(yes());
         }
-        let now = Instant::now();
+        let now = clock::now();
         let open = self
             .sas
             .iter()
@@ -394,7 +395,7 @@ impl Daemon {
     }
 
     fn terminate(&mut self, client: ClientId, message: &Message) -> Option<Message> {
-        let now = Instant::now();
+        let now = clock::now();
         let (sas, children) = self.named(message);
         if sas.is_empty() && children.is_empty() {
             return Some(no("no matching SAs to terminate found"));
@@ -447,7 +448,7 @@ impl Daemon {
     }
 
     fn rekey(&mut self, message: &Message) -> Message {
-        let now = Instant::now();
+        let now = clock::now();
         let (sas, children) = self.named(message);
         let matches = sas.len() + children.len();
         if matches == 0 {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bartizan_esp::Suite;
+use bartizan_host::clock;
 use bartizan_ike::{
     Allowance, ChildConfig, Config, Ends, Identity, Lifetime, Mode, Pace, Ppk, Prf, Revocation, Selector, Timing,
     key_exchange,
@@ -177,7 +178,7 @@ impl Connection {
             identities,
             children: children.into_iter().map(Arc::new).collect(),
             wanted: BTreeSet::new(),
-            allowance: Allowance::new(AGAIN, Instant::now()),
+            allowance: Allowance::new(AGAIN, clock::now()),
             overdue: false,
             loaded: true,
         })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bartizan_host::clock;
 use bartizan_ike::{Failure, IkeSa, SaId};
 use bartizan_wire::ike::NotifyType;
 
@@ -50,7 +51,7 @@ impl Daemon {
                 self.say(id, &format!("deleting IKE_SA {name}[{number}]"));
             }
         }
-        self.endpoint.with(id, |sa| sa.close(Instant::now()));
+        self.endpoint.with(id, |sa| sa.close(clock::now()));
     }
 
     /// Ends IKE_SAs of a connection whose peers it would not accept any more, as after a new list
@@ -66,7 +67,7 @@ impl Daemon {
         let refused = of_it.filter_map(|(id, sa)| Some((*id, config.trust.certify(&config.peer, &sa.proven).err()?)));
         let refused: Vec<_> = refused.collect();
         for (id, why) in refused {
-            self.say_why(Instant::now(), id, &Failure::Authentication(why));
+            self.say_why(clock::now(), id, &Failure::Authentication(why));
             self.close(id);
             self.endpoint.with(id, IkeSa::discard);
         }
@@ -133,7 +134,7 @@ impl Daemon {
         let wanted = connection.loaded && is_alone && wanted && sa.stage == Stage::Current;
         // A lost or unreached peer has already taken its time.
         let is_slow = *failure == Failure::Unanswered;
-        if wanted && (is_slow || self.may_begin_again(sa.connection(), Instant::now())) {
+        if wanted && (is_slow || self.may_begin_again(sa.connection(), clock::now())) {
             // A connection that cannot begin now is begun by the keeper of the links.
             let _ = self.begin(sa.connection(), None, None);
         }
@@ -184,7 +185,7 @@ impl Daemon {
 
     /// Sets up what packets have asked for.
     pub(crate) fn answer_kernel(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         for number in self.data_path.asked() {
             let found = self.connections.iter().filter(|known| known.loaded).find_map(|known| {
                 let mut children = known.children.iter();

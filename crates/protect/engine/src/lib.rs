@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::rand;
-use bartizan_host::ready;
+use bartizan_host::{clock, ready};
 use bartizan_ike::{Endpoint, Ends, HalfOpen, IkeSa, SaId};
 
 use association::{ChildSa, Sa};
@@ -167,14 +167,14 @@ impl Daemon {
             data_path,
             log,
             numbers: (0, 0),
-            kept_up: Instant::now(),
-            kept_alive: Instant::now(),
+            kept_up: clock::now(),
+            kept_alive: clock::now(),
         })
     }
 
     /// Waits for what comes next, and does it.
     fn turn(&mut self) -> Result<(), Error> {
-        let now = Instant::now();
+        let now = clock::now();
         let next = self.endpoint.timeout().map(|due| due.saturating_duration_since(now));
         let patience = next.unwrap_or(TURN).min(TURN);
         let mut all = self.control.sockets();
@@ -191,7 +191,7 @@ impl Daemon {
             self.asked(asked);
             self.settle();
         }
-        let now = Instant::now();
+        let now = clock::now();
         if self.endpoint.timeout().is_some_and(|due| due <= now) {
             self.endpoint.handle_timeout(now);
             self.settle();
@@ -231,7 +231,7 @@ impl Daemon {
         let id = self.of_datagram(message);
         let taken = |endpoint: &Endpoint| id.and_then(|id| endpoint.sa(id)).map(IkeSa::taken);
         let before = taken(&self.endpoint);
-        self.endpoint.receive(Instant::now(), ends, message, &mut random);
+        self.endpoint.receive(clock::now(), ends, message, &mut random);
         if let Some(id) = id.filter(|_| taken(&self.endpoint) != before) {
             self.log_received(id, ends, message);
         }
@@ -243,7 +243,7 @@ impl Daemon {
             let mut is_settled = true;
             while let Some(report) = self.endpoint.poll_report() {
                 is_settled = false;
-                self.report(Instant::now(), report);
+                self.report(clock::now(), report);
             }
             while let Some((ends, transmit)) = self.endpoint.poll_transmit() {
                 is_settled = false;
@@ -265,13 +265,13 @@ impl Daemon {
         for connection in &mut self.connections {
             connection.loaded = false;
         }
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = clock::now() + FAREWELL;
         let open: Vec<SaId> = self.sas.keys().copied().collect();
         for id in open {
             self.close(id);
         }
         self.settle();
-        while !self.sas.is_empty() && Instant::now() < deadline {
+        while !self.sas.is_empty() && clock::now() < deadline {
             self.turn()?;
         }
         let left: Vec<SaId> = self.sas.keys().copied().collect();

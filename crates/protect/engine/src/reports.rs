@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bartizan_host::clock;
 use bartizan_ike::{Agreed, Child, Ends, Event, IkeSa, Port, Report, SaId};
 use bartizan_wire::ike::NotifyType;
 use bartizan_wire::udp::IKE_NAT;
@@ -103,7 +104,7 @@ impl Daemon {
         let (config, ends, children) = (connection.config.clone(), connection.ends, connection.children.clone());
         let first = child.or(connection.wanted.first().map(String::as_str));
         let first = first.and_then(|child| connection.place(child)).unwrap_or(0);
-        let begun = self.endpoint.initiate(config, ends, &mut crate::random, Instant::now());
+        let begun = self.endpoint.initiate(config, ends, &mut crate::random, clock::now());
         let id = begun.map_err(|failure| failure.to_string())?;
         self.endpoint.with(id, |sa| sa.begin_with(first));
         let is_alone = !self.sas.values().any(|sa| sa.is_of(name) && sa.established.is_some());
@@ -409,7 +410,7 @@ impl Daemon {
             false => format!("the peer asks for a CHILD_SA that is refused: {kind}"),
         };
         self.say(id, &line);
-        self.alert(id, alert, Instant::now());
+        self.alert(id, alert, clock::now());
         if !initiator {
             return;
         }

@@ -224,7 +224,7 @@ fn commands_are_answered_and_what_is_no_vici_ends_its_own_connection_alone() {
     thread::scope(|scope| {
         let daemon = scope.spawn(|| run(rendered.options(), &|| ended.load(Ordering::Relaxed)));
         let socket = rendered.directory.path().join("charon.vici");
-        let begun = Instant::now();
+        let begun = clock::now();
         let mut client = loop {
             match Client::connect(&socket, PATIENCE) {
                 Ok(client) => break client,
@@ -347,7 +347,7 @@ fn an_ike_sa_whose_peer_a_newly_loaded_list_has_revoked_ends_at_once_and_others_
     load(&mut daemon, &before);
     let ids = [0, 1].map(|_| daemon.begin("cu--ric", None, None).unwrap());
     for sa in daemon.sas.values_mut() {
-        sa.established = Some(Instant::now());
+        sa.established = Some(clock::now());
     }
     daemon.sas.get_mut(&ids[0]).unwrap().proven = ric.into();
     assert_eq!(load(&mut daemon, &before), 2, "none is revoked");
@@ -421,7 +421,7 @@ fn a_connection_has_a_child_sa_for_each_kind_of_packets_and_none_for_those_of_an
 fn what_a_peer_deletes_again_and_again_is_begun_again_a_few_times_and_then_slowly() {
     let rendered = rendered();
     let mut daemon = rendered.daemon();
-    let begun = Instant::now();
+    let begun = clock::now();
     let at = |seconds| begun + Duration::from_secs(seconds);
     let may = (0..50).filter(|_| daemon.may_begin_again("cu--ric", begun)).count();
     assert_eq!(may, 4);

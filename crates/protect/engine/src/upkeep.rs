@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bartizan_host::clock;
 use bartizan_ike::{IkeSa, Port, SaId};
 
 use crate::Daemon;
@@ -187,7 +188,7 @@ impl Daemon {
 
     /// Says which peers do not answer, and which do again.
     pub(crate) fn report_silence(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         let counts = self.sas.iter().map(|(id, sa)| {
             let again = self.endpoint.sa(*id).map_or(0, IkeSa::sent_again);
             (*id, sa.sent_again, again)

@@ -4,6 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use bartizan_host::clock;
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -48,7 +49,7 @@ impl Controller {
     #[must_use]
     pub fn new(settings: Vec<Setting>, endpoint: impl Into<Option<Endpoint>>, recorder: Recorder) -> Self {
         let endpoint = endpoint.into();
-        let now = Instant::now();
+        let now = clock::now();
         let links = settings
             .into_iter()
             .map(|setting| open(setting, endpoint.as_ref(), &recorder, now));
@@ -79,7 +80,7 @@ impl Controller {
     /// State of the links, in the order of the file.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
-        let now = Instant::now();
+        let now = clock::now();
         let of = |slot: &Slot| match slot {
             Slot::Open { link, .. } => link.status(now),
             Slot::Closed { setting, error, .. } => Status::closed(setting, error),
@@ -93,7 +94,7 @@ impl Controller {
     pub fn run(mut self, control: Option<&Control>, stop: &dyn Fn() -> bool, each: &mut dyn FnMut(&[Status])) {
         let mut seen = Vec::new();
         while !stop() {
-            let now = Instant::now();
+            let now = clock::now();
             let mut wake = now + TURN;
             self.reload(now);
             for slot in &mut self.links {
@@ -109,7 +110,7 @@ impl Controller {
                 return self.take_down();
             }
             if asked.is_none() {
-                self.wait(control, wake.saturating_duration_since(Instant::now()));
+                self.wait(control, wake.saturating_duration_since(clock::now()));
             }
         }
     }
@@ -133,7 +134,7 @@ impl Controller {
 
     fn answer(&mut self, question: Question) -> Answer {
         if let Question::Rekey { fresh } = question {
-            let now = Instant::now();
+            let now = clock::now();
             for slot in &mut self.links {
                 if let Slot::Open { link, next } = slot {
                     link.rekey(fresh, now);
@@ -164,7 +165,7 @@ impl Controller {
         let ready: Vec<bool> = descriptors.iter().map(|one| one.any().unwrap_or(true)).collect();
         drop(descriptors);
         let mut ready = ready.into_iter().skip(usize::from(control.is_some()));
-        let now = Instant::now();
+        let now = clock::now();
         for slot in &mut self.links {
             if let Slot::Open { link, next } = slot
                 && link.socket().is_some()

@@ -11,6 +11,7 @@
 mod bridge;
 mod capture;
 mod cipher;
+pub mod clock;
 mod connections;
 mod daemon;
 mod datagrams;

@@ -15,7 +15,7 @@ mod as_root {
     use std::sync::mpsc;
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{Capture, Direction, Error, Facts, LabRoot, Namespace, Port, Program, connect, sweep};
+    use bartizan_host::{Capture, Direction, Error, Facts, LabRoot, Namespace, Port, Program, clock, connect, sweep};
 
     const LONG: Duration = Duration::from_secs(240);
 
@@ -419,6 +419,36 @@ mod as_root {
             assert!(!root.version(program).unwrap().is_empty(), "{program}");
         }
         assert!(matches!(root.command("no-such-program"), Err(Error::LabRoot { .. })));
+    }
+
+    /// A time namespace whose clock of the kernel's start is a day ahead stands for a machine that
+    /// has slept for a day.
+    #[test]
+    fn the_clock_of_deadlines_counts_while_the_machine_sleeps() {
+        const INSIDE: &str = "BARTIZAN_CLOCK_TEST";
+        const DAY: Duration = Duration::from_secs(86_400);
+        if env::var_os(INSIDE).is_some() {
+            let (unaware, aware) = (Instant::now(), clock::now());
+            assert!(
+                aware.duration_since(unaware) >= DAY,
+                "{:?}",
+                aware.duration_since(unaware)
+            );
+            assert!(clock::now().duration_since(aware) < DAY);
+            return;
+        }
+        let finished = Command::new("unshare")
+            .args(["--time", "--fork", "--boottime", "86400"])
+            .arg(env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "as_root::the_clock_of_deadlines_counts_while_the_machine_sleeps",
+            ])
+            .env(INSIDE, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&finished.stdout);
+        assert!(finished.status.success() && text.contains("1 passed"), "{finished:?}");
     }
 
     /// Sends `out` datagrams from left to right and `back` the other way.

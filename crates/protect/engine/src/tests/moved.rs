@@ -75,7 +75,7 @@ impl Hidden {
     fn established() -> (Self, SaId, Instant) {
         let rendered = rendered();
         let daemon = rendered.daemon();
-        let (peer, now) = (rendered.peer(), Instant::now());
+        let (peer, now) = (rendered.peer(), clock::now());
         let ends = Ends {
             local: SocketAddr::from((HIDDEN, 500)),
             ..peer.ends

@@ -44,7 +44,7 @@ impl Pair {
         let mut pair = Self {
             daemon,
             peer: Endpoint::new(HalfOpen::default()),
-            now: Instant::now(),
+            now: clock::now(),
             loses_first: false,
             rendered,
         };

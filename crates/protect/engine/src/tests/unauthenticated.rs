@@ -18,7 +18,7 @@ fn forge(daemon: &mut Daemon, ports: std::ops::Range<u16>) {
         remote: ends.local,
     };
     for port in ports {
-        let mut sa = IkeSa::initiate(config.clone(), forged, &mut random, Instant::now()).unwrap();
+        let mut sa = IkeSa::initiate(config.clone(), forged, &mut random, clock::now()).unwrap();
         let first = sa.poll_transmit().unwrap().datagram;
         let from = Ends {
             local: ends.local,
@@ -44,13 +44,13 @@ fn a_forged_first_request_keeps_no_link_from_being_begun() {
         }),
         ("what a peer deleted", |daemon| {
             daemon.connections[0].overdue = true;
-            daemon.begin_overdue(Instant::now());
+            daemon.begin_overdue(clock::now());
         }),
         ("what was lost", |daemon| {
             let lost = daemon.begin("cu--ric", None, None).unwrap();
-            daemon.sas.get_mut(&lost).unwrap().established = Some(Instant::now());
+            daemon.sas.get_mut(&lost).unwrap().established = Some(clock::now());
             let ended = &Failure::Unanswered;
-            daemon.closed(Instant::now(), lost, ended);
+            daemon.closed(clock::now(), lost, ended);
         }),
     ];
     for (cause, begin) in causes {
@@ -76,7 +76,7 @@ fn forged_first_requests_use_up_nothing_of_the_peer_and_do_not_outlive_its_conne
     let rendered = rendered();
     let mut daemon = rendered.daemon();
     let established = daemon.begin("cu--ric", None, None).unwrap();
-    daemon.sas.get_mut(&established).unwrap().established = Some(Instant::now());
+    daemon.sas.get_mut(&established).unwrap().established = Some(clock::now());
     forge(&mut daemon, 40_000..40_020);
     let successor = daemon.begin("cu--ric", None, Some(established)).unwrap();
     daemon.bound("cu--ric", successor);
@@ -101,12 +101,12 @@ fn an_ike_sa_belongs_to_its_connection_once_the_peer_is_authenticated() {
     forge(&mut daemon, 40_000..40_001);
     let id = *daemon.sas.keys().next().unwrap();
     let identity = |daemon: &Daemon| {
-        let section = daemon.section(id, Instant::now());
+        let section = daemon.section(id, clock::now());
         section.text("remote-id").map(str::to_owned)
     };
     assert_eq!(identity(&daemon).as_deref(), Some("%any"));
     daemon.report(
-        Instant::now(),
+        clock::now(),
         bartizan_ike::Report::Event(id, bartizan_ike::Event::InitialContact),
     );
     assert_eq!(identity(&daemon).as_deref(), Some("ric"));

@@ -2,10 +2,10 @@
 
 use std::env;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::Program;
+use bartizan_host::{Program, clock};
 use bartizan_ledger::Ledger;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_testing::resident;
@@ -56,10 +56,10 @@ fn measure() {
     let link = |number: usize| {
         let mut setting = own.clone();
         (setting.port, setting.device) = (format!("ens{number}"), format!("macsec{number}"));
-        let link = Link::simulated(setting, &endpoint, (&of_peer, &peers), &recorder, Instant::now());
+        let link = Link::simulated(setting, &endpoint, (&of_peer, &peers), &recorder, clock::now());
         Slot::Open {
             link: Box::new(link),
-            next: Instant::now(),
+            next: clock::now(),
         }
     };
     let mut controller = Controller {
