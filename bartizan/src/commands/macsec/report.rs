@@ -204,7 +204,7 @@ fn of_mka(mka: &MkaStatus) -> String {
     let cak = match (&mka.ckn, mka.ckn_age_s) {
         (Some(ckn), Some(age)) => format!("CAK {ckn}, {age} s old"),
         (Some(ckn), None) => format!("CAK {ckn}"),
-        (None, _) => "no CAK yet".to_owned(),
+        (None, _) => "no CAK of this program's".to_owned(),
     };
     let from = match mka.cak.as_str() {
         "file" => "of a file",
@@ -216,13 +216,14 @@ fn of_mka(mka: &MkaStatus) -> String {
 
 /// EAP-TLS, in a line.
 fn of_eap(eap: &EapStatus) -> String {
-    let (end, seen) = match eap.end.as_str() {
-        "authenticator" => ("this end is the authenticator", ""),
-        _ => ("wpa_supplicant is authenticated", " as its packets showed"),
+    let end = match eap.end.as_str() {
+        "authenticator" => "this end is the authenticator",
+        _ => "wpa_supplicant is authenticated",
     };
     let handshake = match (&eap.group, &eap.cipher) {
-        (Some(group), Some(cipher)) => format!("{group} and {cipher}{seen}"),
-        _ => "no handshake seen yet".to_owned(),
+        (Some(group), Some(cipher)) => format!("{group} and {cipher}"),
+        (Some(group), None) => group.clone(),
+        (None, _) => "no handshake of this process's yet".to_owned(),
     };
     let same = match eap.not_rekeyed {
         0 => String::new(),

@@ -132,13 +132,11 @@ pub enum MacsecCak {
         /// The chain of the peer, leaf first.
         chain: Vec<Certificate>,
     },
-    /// EAP-TLS, of which the writer's wpa_supplicant was the peer: it judged the authenticator, and
-    /// what stands here is what its packets showed.
-    EapTlsSeen {
-        /// The key exchange group that the authenticator chose; none where the writer began later.
-        group: Option<Code>,
-        /// The cipher suite of the handshake.
-        cipher: Option<Code>,
+    /// EAP-TLS, of which the writer's wpa_supplicant was the peer: it judged the authenticator.
+    EapTlsPeer {
+        /// Key exchange groups that it was allowed, of which one was used; none where the writer
+        /// began later.
+        groups: Vec<Code>,
     },
 }
 
@@ -230,9 +228,8 @@ mod tests {
             MacsecCak::File {
                 path: "/etc/fh.cak".to_owned(),
             },
-            MacsecCak::EapTlsSeen {
-                group: Some(code(0x11ec, "X25519MLKEM768")),
-                cipher: Some(code(0x1302, "TLS_AES_256_GCM_SHA384")),
+            MacsecCak::EapTlsPeer {
+                groups: vec![code(0x11ec, "X25519MLKEM768")],
             },
         ] {
             let event = Event::MacsecKey(Box::new(key(cak)));

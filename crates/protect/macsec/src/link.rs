@@ -69,8 +69,8 @@ pub struct Link {
     setting: Setting,
     /// None where no keys are exchanged: the CAK is in a file.
     exchange: Option<(Endpoint, FrameSocket)>,
-    /// EAP behind the CAK. None if the CAK has another origin.
-    eap: Option<EapPort>,
+    /// EAP behind the CAK, where this end is the authenticator.
+    eap: Option<Box<EapPort>>,
     recorder: Recorder,
     port: Interface,
     secy: SecY,
@@ -129,12 +129,11 @@ impl Link {
             port.set_up()?;
         }
         secy.interface().set_up()?;
-        let eap = match setting.eap() {
-            None => None,
-            Some(end) => {
-                let endpoint = endpoint.filter(|_| *end == EapEnd::Authenticator);
-                Some(EapPort::open(&setting.port, address, endpoint)?)
+        let eap = match (setting.eap(), endpoint) {
+            (Some(EapEnd::Authenticator), Some(endpoint)) => {
+                Some(Box::new(EapPort::open(&setting.port, address, endpoint)?))
             }
+            _ => None,
         };
         let endpoint = endpoint.filter(|_| setting.has_exchange());
         let exchange = match endpoint {
@@ -146,7 +145,7 @@ impl Link {
         };
         let state = secy.state()?;
         let judge = exchange.as_ref().map(|(endpoint, _)| endpoint);
-        let judge = judge.or_else(|| eap.as_ref().and_then(EapPort::endpoint));
+        let judge = judge.or_else(|| eap.as_ref().map(|port| &port.endpoint));
         let mut refusal = None;
         let left = Left::read(&setting, now, &Boot::now()).and_then(|mut left| {
             let judged = judge.map_or(Ok(()), |judge| left.judge(&setting, judge, now));
@@ -215,7 +214,7 @@ impl Link {
             *known = endpoint.clone();
         }
         if let Some(port) = &mut self.eap {
-            port.reloaded(endpoint);
+            port.endpoint = endpoint.clone();
         }
         if let Some(proven) = &mut self.proven {
             proven.hurry(now);
@@ -283,7 +282,7 @@ impl Link {
         let sessions = sessions.chain(self.current.as_ref().map(|peer| &peer.session));
         let wakes = sessions.filter_map(Session::wake).chain(self.keyer.wake());
         let wakes = wakes
-            .chain(self.eap.as_ref().and_then(EapPort::wake))
+            .chain(self.eap.as_ref().and_then(|port| port.wake()))
             .chain(self.run_at());
         let dial = self.may_dial().then_some(self.dial_at);
         Ok(wakes.chain(dial).chain([self.look_at]).min().unwrap_or(self.look_at))

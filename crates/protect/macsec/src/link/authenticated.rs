@@ -6,7 +6,6 @@ use std::time::{Instant, SystemTime};
 
 use bartizan_tls::Established;
 
-use super::eap::EapPort;
 use super::proven::{Judged, Proven};
 use super::{Link, UNPROVEN, kept, record};
 use crate::boot::Boot;
@@ -54,7 +53,7 @@ impl Link {
     /// Judges what the keys rest on by the files and the date of now.
     pub(super) fn judge(&mut self, now: Instant) {
         let endpoint = self.exchange.as_ref().map(|(endpoint, _)| endpoint);
-        let endpoint = endpoint.or_else(|| self.eap.as_ref().and_then(EapPort::endpoint));
+        let endpoint = endpoint.or_else(|| self.eap.as_ref().map(|port| &port.endpoint));
         if let Some(left) = &mut self.left {
             let judged = endpoint.map_or(Ok(()), |endpoint| left.judge(&self.setting, endpoint, now));
             let said = match judged {

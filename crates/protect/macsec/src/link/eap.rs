@@ -1,4 +1,4 @@
-//! EAP at the port of a link: this end asks as the authenticator, or its wpa_supplicant answers and this end looks on.
+//! EAP at the port of a link: this end asks as the authenticator, or its wpa_supplicant answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,29 +10,16 @@ use bartizan_tls::{Endpoint, Refused};
 use super::keyer::Keyer;
 use super::{FIRST_AGAIN, FRAMES, Link, record};
 use crate::Error;
-use crate::eap::{Authenticated, Authenticator, EapObserver, Happened};
+use crate::eap::{Authenticated, Authenticator, Happened};
 
 /// Time between two runs that the other end asks for: any host on the wire can ask.
 const ASKED: Duration = Duration::from_secs(1);
 
-/// EAP at a port.
+/// EAP at a port of which this end is the authenticator.
 #[derive(Debug)]
 pub(super) struct EapPort {
     pub(super) socket: FrameSocket,
-    end: End,
-}
-
-#[derive(Debug)]
-enum End {
-    Authenticator(Box<Authority>),
-    /// wpa_supplicant answers.
-    Peer(EapObserver),
-}
-
-/// This end as the authenticator.
-#[derive(Debug)]
-struct Authority {
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     authenticator: Authenticator,
     /// The other end has asked to be authenticated.
     asked: bool,
@@ -40,48 +27,18 @@ struct Authority {
 }
 
 impl EapPort {
-    /// The authenticator's, where there is an endpoint to authenticate with; otherwise the peer's.
-    pub(super) fn open(port: &str, address: [u8; 6], endpoint: Option<&Endpoint>) -> Result<Self, Error> {
+    pub(super) fn open(port: &str, address: [u8; 6], endpoint: &Endpoint) -> Result<Self, Error> {
         Ok(Self {
             socket: FrameSocket::open(port, address, ethertype::EAPOL)?,
-            end: match endpoint {
-                None => End::Peer(EapObserver::default()),
-                Some(endpoint) => End::Authenticator(Box::new(Authority {
-                    endpoint: endpoint.clone(),
-                    authenticator: Authenticator::new(address),
-                    asked: false,
-                    began: None,
-                })),
-            },
+            endpoint: endpoint.clone(),
+            authenticator: Authenticator::new(address),
+            asked: false,
+            began: None,
         })
     }
 
-    fn authority(&mut self) -> Option<(&mut FrameSocket, &mut Authority)> {
-        match &mut self.end {
-            End::Authenticator(authority) => Some((&mut self.socket, &mut **authority)),
-            End::Peer(_) => None,
-        }
-    }
-
-    /// Terms that the peer is judged by; none where wpa_supplicant judges it.
-    pub(super) fn endpoint(&self) -> Option<&Endpoint> {
-        match &self.end {
-            End::Authenticator(authority) => Some(&authority.endpoint),
-            End::Peer(_) => None,
-        }
-    }
-
-    pub(super) fn reloaded(&mut self, endpoint: &Endpoint) {
-        if let Some((_, authority)) = self.authority() {
-            authority.endpoint = endpoint.clone();
-        }
-    }
-
     pub(super) fn wake(&self) -> Option<Instant> {
-        match &self.end {
-            End::Authenticator(authority) => authority.authenticator.wake(),
-            End::Peer(_) => None,
-        }
+        self.authenticator.wake()
     }
 }
 
@@ -93,17 +50,8 @@ impl Link {
             let Some(frame) = port.socket.receive_from()? else {
                 break;
             };
-            match &mut port.end {
-                End::Authenticator(authority) => {
-                    if let Some(happened) = authority.authenticator.receive(frame.source, frame.payload) {
-                        self.happened(happened, now);
-                    }
-                }
-                End::Peer(observer) => {
-                    if let (Some(ckn), Keyer::Eap(eap)) = (observer.receive(frame.payload), &mut self.keyer) {
-                        eap.authentication.names(ckn);
-                    }
-                }
+            if let Some(happened) = port.authenticator.receive(frame.source, frame.payload) {
+                self.happened(happened, now);
             }
         }
         Ok(())
@@ -112,12 +60,12 @@ impl Link {
     /// Begins a run where one is wanted, and sends what is to be sent.
     pub(super) fn authenticate(&mut self, now: Instant) -> Result<(), Error> {
         self.begin_run(now);
-        let Some((socket, authority)) = self.eap.as_mut().and_then(EapPort::authority) else {
+        let Some(port) = &mut self.eap else {
             return Ok(());
         };
         let mut failed = None;
-        let happened = authority.authenticator.poll(now, &mut |frame| {
-            if let Err(error) = socket.send(frame) {
+        let happened = port.authenticator.poll(now, &mut |frame| {
+            if let Err(error) = port.socket.send(frame) {
                 failed = Some(error);
             }
         });
@@ -132,15 +80,12 @@ impl Link {
         let (Some(port), Keyer::Mka(mka)) = (&self.eap, &self.keyer) else {
             return None;
         };
-        let End::Authenticator(authority) = &port.end else {
-            return None;
-        };
-        if authority.authenticator.is_busy() || self.removal.is_some() {
+        if port.authenticator.is_busy() || self.removal.is_some() {
             return None;
         }
         // While a key is in use, any host on the wire could interrupt the link by asking.
-        if authority.asked && !mka.rotation.is_agreed() {
-            return Some(authority.began.map_or(self.dial_at, |began| began + ASKED));
+        if port.asked && !mka.rotation.is_agreed() {
+            return Some(port.began.map_or(self.dial_at, |began| began + ASKED));
         }
         let wanted = self.seen.wants_exchange || !mka.rotation.is_connected();
         wanted.then_some(self.dial_at)
@@ -150,19 +95,17 @@ impl Link {
         if self.run_at().is_none_or(|at| at > now) {
             return;
         }
-        let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) else {
-            return;
-        };
-        let accepting = match self.setting.accept(&authority.endpoint) {
+        let Some(port) = &mut self.eap else { return };
+        let accepting = match self.setting.accept(&port.endpoint) {
             Ok(accepting) => accepting,
             Err(error) => {
                 self.seen.trouble(&error.to_string());
                 return self.back_off(now);
             }
         };
-        let asked = std::mem::take(&mut authority.asked);
-        authority.began = Some(now);
-        authority.authenticator.begin(accepting, now);
+        let asked = std::mem::take(&mut port.asked);
+        port.began = Some(now);
+        port.authenticator.begin(accepting, now);
         self.seen.wants_exchange = false;
         if let Keyer::Mka(mka) = &mut self.keyer
             && asked
@@ -175,8 +118,8 @@ impl Link {
     fn happened(&mut self, happened: Happened, now: Instant) {
         match happened {
             Happened::Asked => {
-                if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
-                    authority.asked = true;
+                if let Some(port) = &mut self.eap {
+                    port.asked = true;
                 }
             }
             Happened::Authenticated(authenticated) => self.authenticated(*authenticated, now),
@@ -208,8 +151,8 @@ impl Link {
         mka.origin = Some(established);
         let orders = mka.rotation.connected(cak, "", "", now);
         self.follow(orders, now);
-        if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
-            authority.authenticator.succeed();
+        if let Some(port) = &mut self.eap {
+            port.authenticator.succeed();
         }
     }
 
@@ -222,9 +165,7 @@ impl Link {
     /// Takes what wpa_supplicant has written since the last look. Frames do not say how
     /// authentication ended: any host on the wire can send them.
     pub(super) fn take_log(&mut self, now: Instant) {
-        let (Keyer::Eap(eap), Some(port)) = (&mut self.keyer, &self.eap) else {
-            return;
-        };
+        let Keyer::Eap(eap) = &mut self.keyer else { return };
         let [succeeded, failed] = eap.supplicant.ends_of_eap();
         if failed && !eap.authentication.is_agreed() {
             self.seen.trouble(
@@ -235,9 +176,6 @@ impl Link {
             return;
         }
         eap.authentication.succeeded(now);
-        if let End::Peer(observer) = &port.end {
-            eap.hello = observer.hello().or(eap.hello);
-        }
         self.seen.authenticated();
     }
 

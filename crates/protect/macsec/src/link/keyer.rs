@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bartizan_deployment::Exception;
 use bartizan_ledger::{Code, Direction as Began, MacsecCak, Verdict};
-use bartizan_registry::{CipherSuite, Safety, group};
+use bartizan_registry::{NamedGroup, Safety, group};
 use bartizan_tls::Established;
 
 use super::kept::Left;
 use super::{Setting, record};
-use crate::eap::Hello;
 use crate::kernel::{SecY, State};
 use crate::message::Message;
 use crate::mka::{Agreed, Authentication, CakFile, EapPeer, KeyedBy, Rotation, Supplicant};
@@ -52,7 +52,6 @@ pub(super) struct ByEap {
     /// Its credentials and the authenticator that it accepts.
     with: EapPeer,
     /// The authenticator's last choice, if this process saw it.
-    pub(super) hello: Option<Hello>,
     /// The channel of the peer that has the key in use.
     peer: Option<Sci>,
 }
@@ -144,7 +143,6 @@ impl Keyer {
                 authentication,
                 supplicant,
                 with: with.clone(),
-                hello: None,
                 peer: None,
             };
             return Ok((Self::Eap(Box::new(by_eap)), found));
@@ -387,34 +385,27 @@ impl ByEap {
         (orders, trouble)
     }
 
-    /// The group that the authenticator chose, and the cipher suite.
-    pub(super) fn chose(&self) -> (Option<Code>, Option<Code>) {
-        let group = self.hello.and_then(|hello| hello.group);
-        let cipher = self.hello.map(|hello| Code {
-            code: hello.cipher,
-            name: CipherSuite(hello.cipher).to_string(),
-        });
-        (group.map(Code::from), cipher)
-    }
-
     fn origin(&self) -> record::Origin {
-        let quantum_safe = |code| group(code).is_some_and(|known| known.recording == Safety::QuantumSafe);
-        let classical = self
-            .hello
-            .and_then(|hello| hello.group)
-            .is_some_and(|code| !quantum_safe(code));
-        let verdict = match &self.with.policy.exception {
-            Some(exception) if classical => Verdict::Excepted {
-                reason: exception.reason.clone(),
-            },
-            _ => Verdict::Accepted,
-        };
-        let (group, cipher) = self.chose();
+        let groups = self.supplicant.groups();
         record::Origin {
-            ckn: self.authentication.ckn().map(ToString::to_string).unwrap_or_default(),
-            cak: MacsecCak::EapTlsSeen { group, cipher },
-            verdict,
+            ckn: String::new(),
+            cak: MacsecCak::EapTlsPeer {
+                groups: groups.iter().copied().map(Code::from).collect(),
+            },
+            verdict: verdict(self.with.policy.exception.as_ref(), groups),
         }
+    }
+}
+
+/// The verdict of EAP-TLS that used one of these groups; of any where none is known. Frames do not
+/// show which: any host on the wire can send them.
+fn verdict(exception: Option<&Exception>, groups: &[NamedGroup]) -> Verdict {
+    let quantum_safe = |code: &NamedGroup| group(*code).is_some_and(|known| known.recording == Safety::QuantumSafe);
+    match exception {
+        Some(exception) if groups.is_empty() || !groups.iter().all(quantum_safe) => Verdict::Excepted {
+            reason: exception.reason.clone(),
+        },
+        _ => Verdict::Accepted,
     }
 }
 
@@ -443,4 +434,32 @@ fn keep_addresses(device: &str) {
     let place = format!("/proc/sys/net/ipv6/conf/{device}/keep_addr_on_down");
     // A kernel without IPv6 has none to keep.
     let _ = std::fs::write(place, "1");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshake_that_can_have_been_classical_is_an_exception() {
+        let exception = Exception {
+            reason: "a switch of 2019".to_owned(),
+            expires: bartizan_deployment::day_of(std::time::SystemTime::UNIX_EPOCH),
+        };
+        let (hybrid, classical) = (NamedGroup(0x11ec), NamedGroup(0x001d));
+        for (groups, accepted) in [
+            (&[hybrid][..], true),
+            (&[hybrid, classical], false),
+            (&[classical], false),
+            // A predecessor started wpa_supplicant: nothing that frames showed stands for its word.
+            (&[], false),
+        ] {
+            assert_eq!(
+                verdict(Some(&exception), groups) == Verdict::Accepted,
+                accepted,
+                "{groups:?}"
+            );
+            assert_eq!(verdict(None, groups), Verdict::Accepted);
+        }
+    }
 }

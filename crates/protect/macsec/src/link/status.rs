@@ -100,9 +100,9 @@ pub struct MkaStatus {
 pub struct EapStatus {
     /// `authenticator`, or `peer`.
     pub end: String,
-    /// The key exchange group of the latest handshake: negotiated by this end, or as the packets of the authenticator showed it.
+    /// The key exchange group of the latest handshake; of wpa_supplicant the groups that it was allowed.
     pub group: Option<String>,
-    /// Its cipher suite.
+    /// Its cipher suite, where this end is the authenticator.
     pub cipher: Option<String>,
     /// Number of authentications that ended well without another key.
     pub not_rekeyed: u64,
@@ -348,11 +348,11 @@ impl Seen {
         let negotiated = self.exchange.as_ref().map(|exchange| &exchange.established.negotiated);
         Some(match keyer {
             Keyer::Eap(eap) => {
-                let (group, cipher) = eap.chose();
+                let groups: Vec<_> = eap.supplicant.groups().iter().map(ToString::to_string).collect();
                 EapStatus {
                     end: "peer".to_owned(),
-                    group: group.map(|code| code.name),
-                    cipher: cipher.map(|code| code.name),
+                    group: (!groups.is_empty()).then(|| groups.join(" or ")),
+                    cipher: None,
                     not_rekeyed: eap.authentication.not_rekeyed(),
                 }
             }
@@ -416,7 +416,7 @@ impl Seen {
                 }
                 Keyer::Eap(eap) => Some(MkaStatus {
                     cak: "eap-tls".to_owned(),
-                    ckn: eap.authentication.ckn().map(ToString::to_string),
+                    ckn: None,
                     ckn_age_s: None,
                     process: eap.supplicant.id(),
                 }),

@@ -11,9 +11,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::Agreed;
 use super::in_use::InUse;
 use super::rotation::{AGAIN, AGREEMENT};
-use super::{Agreed, Ckn};
 use crate::schedule::{Cause, Notice, Order, Terms};
 
 /// Time limit of MKA from a success to another key, while it has one: an old channel goes with the
@@ -30,7 +30,6 @@ const SOON: Duration = Duration::from_secs(5);
 pub struct Authentication {
     terms: Terms,
     running: Option<Instant>,
-    ckn: Option<Ckn>,
     in_use: InUse,
     /// Why the next key that is seen came about.
     cause: Cause,
@@ -50,7 +49,6 @@ impl Authentication {
         Self {
             terms,
             running: None,
-            ckn: None,
             in_use: InUse::default(),
             cause: Cause::Exchange,
             start_at: Some(now),
@@ -79,21 +77,10 @@ impl Authentication {
         (self.running, ends)
     }
 
-    /// The name of the CAK that MKA was last seen to run under.
-    #[must_use]
-    pub const fn ckn(&self) -> Option<&Ckn> {
-        self.ckn.as_ref()
-    }
-
     /// Number of authentications that ended well without another key.
     #[must_use]
     pub const fn not_rekeyed(&self) -> u64 {
         self.not_rekeyed
-    }
-
-    /// MKA runs under this CAK.
-    pub fn names(&mut self, ckn: Ckn) {
-        self.ckn = Some(ckn);
     }
 
     /// wpa_supplicant was started.

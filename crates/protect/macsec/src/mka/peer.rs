@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{Files, Identity, Policy, day_of};
-use bartizan_registry::{group, signature};
+use bartizan_registry::{NamedGroup, group, signature};
 
 /// Octets of TLS in a fragment of EAP: frames of more than 2300 it loses.
 const FRAGMENT: u32 = 1398;
@@ -78,12 +78,15 @@ impl EapPeer {
             .collect()
     }
 
-    /// The configuration of an OpenSSL that knows these names: it alone can bound what wpa_supplicant negotiates. As the policy is today; none where
-    /// nothing is left.
-    pub(super) fn openssl(&self, knows: &dyn Fn(&str) -> bool) -> Option<String> {
+    /// The configuration of an OpenSSL that knows these names, with its groups: it alone can bound
+    /// what wpa_supplicant negotiates. As the policy is today; none where nothing is left.
+    pub(super) fn openssl(&self, knows: &dyn Fn(&str) -> bool) -> Option<(String, Vec<NamedGroup>)> {
         let policy = self.policy.in_effect(day_of(SystemTime::now()));
-        let groups = policy.groups.iter().filter_map(|&code| group(code)?.openssl);
-        let groups: Vec<_> = groups.filter(|name| knows(name)).collect();
+        let names = policy
+            .groups
+            .iter()
+            .filter_map(|&code| Some((group(code)?.openssl?, code)));
+        let (groups, codes): (Vec<_>, Vec<_>) = names.filter(|(name, _)| knows(name)).unzip();
         let mut schemes = Vec::new();
         for &code in policy.signatures.iter().chain(&policy.chain_signatures) {
             let name = signature(code).and_then(|known| known.openssl);
@@ -102,7 +105,7 @@ impl EapPeer {
         let _ = writeln!(text, "Groups = {}", groups.join(":"));
         let _ = writeln!(text, "SignatureAlgorithms = {}", schemes.join(":"));
         let _ = writeln!(text, "Ciphersuites = {}", ciphers.collect::<Vec<_>>().join(":"));
-        Some(text)
+        Some((text, codes))
     }
 }
 
@@ -161,7 +164,8 @@ mod tests {
     #[test]
     fn openssl_may_negotiate_what_the_policy_names_and_nothing_else() {
         let peer = peer("hybrid", "");
-        let text = peer.openssl(&|_| true).unwrap();
+        let (text, groups) = peer.openssl(&|_| true).unwrap();
+        assert_eq!(groups, peer.policy.groups);
         assert!(text.contains("\nGroups = X25519MLKEM768"), "{text}");
         assert!(
             text.contains("mldsa65") && text.contains("MinProtocol = TLSv1.3"),
@@ -171,13 +175,14 @@ mod tests {
             assert!(!text.contains(classical), "{classical}: {text}");
         }
         // One that does not know a name ignores the whole line.
-        let text = peer
+        let (text, groups) = peer
             .openssl(&|name| ["X25519MLKEM768", "mldsa65"].contains(&name))
             .unwrap();
         assert!(
             text.contains("\nGroups = X25519MLKEM768\nSignatureAlgorithms = mldsa65\n"),
             "{text}"
         );
+        assert_eq!(groups, [NamedGroup(0x11ec)]);
         assert!(peer.names().contains(&"X25519MLKEM768"));
         assert_eq!(peer.openssl(&|name| name.starts_with("mldsa")), None);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_host::{Daemon, Program, private_directory};
+use bartizan_registry::NamedGroup;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -71,6 +72,8 @@ pub struct Supplicant {
     /// Its OpenSSL, where it is authenticated by it.
     library: Option<Library>,
     running: Option<Running>,
+    /// Groups that EAP-TLS can have used: its OpenSSL was allowed no other. Empty where a predecessor started it.
+    groups: Vec<NamedGroup>,
     /// Octets of the log that were read.
     read: u64,
     /// The log has a success, behind which no failure stands yet.
@@ -124,6 +127,7 @@ impl Supplicant {
             directory: directory.to_owned(),
             library: None,
             running: None,
+            groups: Vec::new(),
             read: 0,
             succeeded: false,
         };
@@ -201,6 +205,11 @@ impl Supplicant {
         self.running.as_ref().is_some_and(|running| running.daemon.is_alive())
     }
 
+    /// Groups that EAP-TLS can have used; none where that is not known.
+    pub(crate) fn groups(&self) -> &[NamedGroup] {
+        &self.groups
+    }
+
     /// Its process id, while it runs.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
@@ -237,10 +246,11 @@ impl Supplicant {
             let knows = |name: &str| self.library.as_ref().is_some_and(|library| library.knows(name));
             // Once an exception has ended, nothing may be left: then there is no way to
             // authenticate.
-            let text = peer.openssl(&knows).ok_or_else(|| Error::Supplicant {
+            let (text, groups) = peer.openssl(&knows).ok_or_else(|| Error::Supplicant {
                 said: "its OpenSSL has nothing that the policy admits today".to_owned(),
             })?;
             fs::write(&place, text).map_err(io("writing", &place))?;
+            self.groups = groups;
             program = program.environment("OPENSSL_CONF", place);
         }
         let program = program
@@ -473,6 +483,7 @@ esac
             device: 7,
             directory: directory.path().to_owned(),
             library: None,
+            groups: Vec::new(),
             running: None,
             read: 0,
             succeeded: false,
