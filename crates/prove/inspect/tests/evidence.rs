@@ -4,6 +4,9 @@
 #[path = "evidence/bulk.rs"]
 mod bulk;
 
+use std::fs;
+use std::path::Path;
+
 use bartizan_inspect::evidence::{Begin, End, Item, Joint, Manifest, Reader, Reducer, Source, Writer, is_counted};
 use bartizan_inspect::text::{self, Colour};
 use bartizan_inspect::{ByLedgers, Detail, Judging, MEMORY, Report, Shares, json};
@@ -31,6 +34,24 @@ const CAPTURES: [&[u8]; 17] = [
     include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"),
     include_bytes!("../../wire/tests/data/tcp-fast-open.pcap"),
 ];
+
+/// Captures of single kinds of evidence and of fault: nonces used twice, MACsec and MKA, DNS and its
+/// like, refused handshakes.
+fn others() -> Vec<(String, Vec<u8>)> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let of_wire = here.join("../../../wire/tests/data");
+    let read = |folder: &Path| {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    let paths = [read(&here), read(&of_wire)].concat().into_iter();
+    let captures = paths.filter(|path| path.extension().is_some_and(|ending| ending == "pcap"));
+    captures
+        .map(|path| (path.display().to_string(), fs::read(&path).unwrap()))
+        .collect()
+}
 
 /// A packet that does not borrow.
 #[derive(Debug, Clone)]
@@ -239,6 +260,42 @@ fn every_capture_in_any_number_of_parts_gives_the_report_of_the_whole() {
         }
     }
     assert!(left_out > 10_000, "{left_out}");
+}
+
+/// A merge that is refused is right ([the rule](../../../../docs/decisions/035-parts-refuse-rather-than-differ.md)); one that differs
+/// is not. Each packet comes again with another byte too: as a copy that the network changed, or as
+/// another packet under its nonce, in the part of the first or in the next one.
+#[test]
+fn merges_of_each_kind_of_evidence_are_the_report_of_the_whole() {
+    let (mut merges, mut refused) = (0, Vec::new());
+    for (name, capture) in others() {
+        let once = packets(&capture);
+        let again = |at: usize| {
+            let mut twice = once.clone();
+            for mut packet in once.iter().filter(|packet| packet.data.len() > at).cloned() {
+                let length = packet.data.len();
+                packet.data[length - 1 - at] ^= 0x55;
+                twice.push(packet);
+            }
+            twice
+        };
+        for packets in [once.clone(), again(0), again(70)] {
+            let whole = whole(&packets);
+            for count in [1, 2, 3, 7] {
+                let cuts: Vec<usize> = (1..count).map(|part| packets.len() * part / count).collect();
+                merges += 1;
+                match merged(&parts(&packets, &cuts, false).0) {
+                    Ok(merged) => assert!(merged == whole, "{name} of {} packets in {count} parts", packets.len()),
+                    Err(_) => refused.push(format!("{name} of {} packets in {count} parts", packets.len())),
+                }
+            }
+        }
+    }
+    assert!(
+        merges > 500 && refused.len() * 20 < merges,
+        "{} of {merges}: {refused:#?}",
+        refused.len()
+    );
 }
 
 #[test]

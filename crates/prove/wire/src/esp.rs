@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use crate::nonce::{Nonces, Reuse, beginning};
+use crate::nonce::{Nonces, Reuse, TAIL, beginning};
 use crate::path::Path;
 use crate::reduce::Hole;
 use crate::{Captured, Moment};
@@ -312,8 +312,9 @@ impl EspSa {
 /// The middle of a packet, if with a [`Hole`] there it shows what it shows: nothing else is read of
 /// what is behind the header.
 pub(crate) fn counted(packet: &[u8], missing: usize, source: IpAddr, destination: IpAddr) -> Option<Range<usize>> {
-    /// Bytes at both ends that stay: headers of what is not encrypted, padding, checks.
-    const ENDS: usize = 64;
+    /// Bytes at both ends that stay: headers of what is not encrypted, padding, checks, and what
+    /// shows a nonce that is used twice.
+    const ENDS: usize = TAIL;
     let end = packet
         .len()
         .checked_sub(ENDS)

@@ -17,7 +17,7 @@ const PLACES: [usize; 2] = [2, 1024];
 /// Bytes compared of the beginning of a packet: a nonce and what is behind it.
 const HEAD: usize = 24;
 /// Bytes compared of its end: a check value among them, which differs wherever any byte does.
-const TAIL: usize = 64;
+pub(crate) const TAIL: usize = 64;
 
 /// Parts of a packet that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,9 @@ use crate::Side;
 
 /// Coefficients of ML-KEM are integers modulo this prime (FIPS 203, section 2.4.1).
 const MODULUS: u16 = 3329;
+/// Different octets in a key or ciphertext of ML-KEM at least: random ones have some 240 in the
+/// shortest.
+const LEAST_OCTETS: usize = 64;
 /// Limbs of the longest coordinate, 521 bits.
 const LIMBS: usize = 9;
 
@@ -18,6 +21,9 @@ pub enum NotAKey {
     /// A point does not satisfy its curve's equation, or is not encoded as TLS and IKE ask for.
     #[error("its point does not lie on the curve")]
     Point,
+    /// A key or ciphertext of ML-KEM looks like filler: canonical, but made by no generator.
+    #[error("its ML-KEM part has fewer than {LEAST_OCTETS} different octets")]
+    Filler,
 }
 
 /// A curve y² = x³ - 3x + b over a prime field (SP 800-186, section 3.2.1), in hexadecimal.
@@ -69,7 +75,8 @@ pub(crate) fn of_parts(parts: &[NamedGroup], side: Side, mut data: &[u8]) -> Opt
         let (share, rest) = data.split_at_checked(length(part))?;
         data = rest;
         let fault = match (*part, share) {
-            (kem, key) if is_kem(kem) => (side == Side::Client).then(|| of_kem(key)).flatten(),
+            (kem, key) if is_kem(kem) && side == Side::Client => of_kem(key),
+            (kem, ciphertext) if is_kem(kem) => of_filler(ciphertext),
             (NamedGroup::SECP256R1, [0x04, point @ ..]) if parts.len() > 1 => of_point(&P256, point),
             (NamedGroup::SECP384R1, [0x04, point @ ..]) if parts.len() > 1 => of_point(&P384, point),
             (NamedGroup::SECP521R1, [0x04, point @ ..]) if parts.len() > 1 => of_point(&P521, point),
@@ -90,6 +97,7 @@ pub(crate) fn of_parts(parts: &[NamedGroup], side: Side, mut data: &[u8]) -> Opt
 pub(crate) fn of_ike(method: u16, initiator: bool, data: &[u8]) -> Option<NotAKey> {
     match (method, data.len()) {
         (35, 800) | (36, 1184) | (37, 1568) if initiator => of_kem(data),
+        (35, 768) | (36, 1088) | (37, 1568) => of_filler(data),
         (19, 64) => of_point(&P256, data),
         (20, 96) => of_point(&P384, data),
         (21, 132) => of_point(&P521, data),
@@ -109,7 +117,17 @@ fn of_kem(key: &[u8]) -> Option<NotAKey> {
         let [a, b, c] = [bytes[0], bytes[1], bytes[2]].map(u16::from);
         a + ((b & 15) << 8) < MODULUS && (b >> 4) + (c << 4) < MODULUS
     });
-    (!reduced).then_some(NotAKey::Coefficient)
+    (!reduced)
+        .then_some(NotAKey::Coefficient)
+        .or_else(|| of_filler(coefficients))
+}
+
+/// A key of zeros is canonical, and a message encapsulated to it is readable without any secret.
+fn of_filler(octets: &[u8]) -> Option<NotAKey> {
+    let mut seen = [false; 256];
+    octets.iter().for_each(|octet| seen[usize::from(*octet)] = true);
+    let different = seen.into_iter().filter(|seen| *seen).count();
+    (different < LEAST_OCTETS).then_some(NotAKey::Filler)
 }
 
 fn of_point(curve: &Curve, point: &[u8]) -> Option<NotAKey> {

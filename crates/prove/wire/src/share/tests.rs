@@ -44,7 +44,9 @@ fn generators_lie_on_their_curves_and_their_neighbours_do_not() {
 #[test]
 fn a_coefficient_of_the_modulus_is_no_key_and_one_below_it_is() {
     let key = |coefficient: u16, place: usize| {
-        let mut key = vec![0; 1184];
+        // Canonical, and no filler.
+        let mut key: Vec<u8> = (0..1184_u16).map(|place| (place % 192) as u8).collect();
+        key.chunks_exact_mut(3).for_each(|three| three[1] &= 0x7c);
         let (at, low) = (3 * (place / 2), place.is_multiple_of(2));
         let three = &mut key[at..at + 3];
         if low {
@@ -73,8 +75,21 @@ fn random_bytes_are_no_share_of_a_hybrid_from_the_client() {
             .collect();
         assert!(of_group(known.code, Side::Client, &share).is_some(), "{}", known.name);
     }
-    // A ciphertext may be anything, and the point next to it may not.
-    assert_eq!(of_group(NamedGroup(0x11ec), Side::Server, &[0xff; 1120]), None);
+    // A ciphertext may be anything but filler, and the point next to it may not.
+    assert_eq!(
+        of_group(NamedGroup(0x11ec), Side::Server, &[0xff; 1120]),
+        Some(NotAKey::Filler)
+    );
+    for filler in [0, 0x41, 0xaa] {
+        let key = [filler; 1216];
+        assert_eq!(
+            of_group(NamedGroup(0x11ec), Side::Client, &key),
+            Some(NotAKey::Filler),
+            "{filler}"
+        );
+        assert_eq!(of_ike(36, true, &key[..1184]), Some(NotAKey::Filler));
+        assert_eq!(of_ike(36, false, &key[..1088]), Some(NotAKey::Filler));
+    }
     assert_eq!(
         of_group(NamedGroup(0x11eb), Side::Server, &[4; 1153]),
         Some(NotAKey::Point)
