@@ -37,7 +37,7 @@ const STATUS: u8 = 16;
 const PROTOCOL: u8 = 32;
 
 /// Fields that have no place after a body: they frame or lead a message, or say who sends it (RFC 9110, section 6.5.1).
-const NOT_IN_TRAILERS: [&[u8]; 10] = [
+const NOT_IN_TRAILERS: [&[u8]; 11] = [
     b"content-length",
     b"host",
     b"te",
@@ -48,6 +48,7 @@ const NOT_IN_TRAILERS: [&[u8]; 10] = [
     b"proxy-authorization",
     b"cookie",
     b"set-cookie",
+    b"3gpp-sbi-target-apiroot",
 ];
 
 /// Checks a list and reads what matters from it. A list that passes can be written as HTTP/1.1 and
@@ -83,7 +84,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
                 }
                 METHOD
             }
-            (Kind::Request, b"scheme") => SCHEME,
+            (Kind::Request, b"scheme") if is_scheme(value) => SCHEME,
             (Kind::Request, b"authority") => {
                 authority = Some(value);
                 AUTHORITY
@@ -158,6 +159,13 @@ fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result
         }
         _ => Ok(()),
     }
+}
+
+/// Returns true if this is a scheme (RFC 3986, section 3.1): a server that puts scheme, authority and
+/// path together would read another host in a scheme that has one in it.
+fn is_scheme(text: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    text.first().is_some_and(u8::is_ascii_alphabetic) && text.iter().all(plain)
 }
 
 /// Returns true if this is host and port as far as their characters show (RFC 3986, section 3.2,
@@ -268,6 +276,9 @@ mod tests {
         for (place, wrong) in [
             (0, "GET /admin HTTP/1.1"),
             (0, "G(T"),
+            (1, "http://evil/?"),
+            (1, "http:"),
+            (1, "1http"),
             (2, "/x HTTP/1.1"),
             (2, "/\u{e4}"),
             (3, "nrf smf"),

@@ -47,7 +47,12 @@ impl<'a> Authority<'a> {
     /// The target of a request: what 3gpp-Sbi-Target-apiRoot names, else its authority, else its Host header. The inner error
     /// is the text that names no host.
     pub(crate) fn of(head: &'a Fields) -> Result<Self, String> {
-        if let Some(root) = head.value(TARGET_API_ROOT.as_bytes()) {
+        let mut roots = head.iter().filter(|(name, ..)| *name == TARGET_API_ROOT.as_bytes());
+        if let Some((_, root, _)) = roots.next() {
+            // The next proxy may take the other one.
+            if roots.next().is_some() {
+                return Err("3gpp-Sbi-Target-apiRoot: more than one".to_owned());
+            }
             return std::str::from_utf8(root)
                 .ok()
                 .and_then(of_api_root)
@@ -141,6 +146,9 @@ mod tests {
         assert_eq!(target(&request(Some("http://[::1]"))).unwrap(), "[::1]");
         assert!(target(&request(Some("nrf"))).is_err());
         assert!(target(&request(Some("ftp://nrf"))).is_err());
+        let mut twice = request(Some("http://nrf.5gc"));
+        twice.push(b"3gpp-sbi-target-apiroot", b"http://udm.5gc", Indexing::Plain);
+        assert!(target(&twice).is_err());
     }
 
     proptest! {
