@@ -29,7 +29,7 @@ pub enum Answer {
     Closed,
 }
 
-/// Connects to a TLS 1.3 listener with the groups of `policy`, and with the certificate of `credentials` or none.
+/// Connects to a TLS 1.3 listener with the groups of `policy`, and with a certificate of `credentials` or none.
 ///
 /// A TLS 1.3 client has finished before the server has judged its certificate, so the answer is what comes back after a
 /// greeting. The server's own certificate is taken as it is: this asks whether *it* admits unauthenticated clients, and must never be used
@@ -47,7 +47,8 @@ pub fn probe(
     let terms = terms.ok_or(Error::Ours(rustls::Error::General(
         "the policy leaves nothing to offer".into(),
     )))?;
-    let resolver = Presented(credentials.map(|credentials| Arc::clone(credentials.own()[0].certified())));
+    let own = credentials.into_iter().flat_map(Credentials::own);
+    let resolver = Presented(own.map(|own| Arc::clone(own.certified())).collect());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&terms.provider))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -79,17 +80,19 @@ pub fn probe(
     }
 }
 
-/// Shows the certificate it was given, whatever the server asks for.
+/// Shows the first certificate that the server can verify, or else the first of all: one that cannot
+/// be verified is refused for its scheme, not for its authority.
 #[derive(Debug)]
-struct Presented(Option<Arc<CertifiedKey>>);
+struct Presented(Vec<Arc<CertifiedKey>>);
 
 impl ResolvesClientCert for Presented {
-    fn resolve(&self, _roots: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.0.clone()
+    fn resolve(&self, _roots: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let verifiable = |certified: &&Arc<CertifiedKey>| certified.key.choose_scheme(schemes).is_some();
+        self.0.iter().find(verifiable).or(self.0.first()).cloned()
     }
 
     fn has_certs(&self) -> bool {
-        self.0.is_some()
+        !self.0.is_empty()
     }
 }
 

@@ -154,6 +154,16 @@ fn a_client_shows_the_certificate_that_the_server_asks_for_until_the_exception_e
     assert!(outcome.server.unwrap_err().chain.is_empty(), "no certificate was sent");
 }
 
+/// The classical one comes first, and a server that verifies no such signature would have refused
+/// the client for its scheme, which says nothing about unknown authorities.
+#[test]
+fn a_probe_shows_the_certificate_that_the_server_verifies() {
+    let (server, foreign) = (Authority::root("core", &PKCS_ML_DSA_65), Both::new());
+    let (answer, judged) = crate::probing::attempt(&server, Some(&foreign.two("amf")));
+    assert_eq!(answer, bartizan_tls::Answer::Refused("UnknownCA".into()));
+    assert_eq!(judged.expect_err("refused").reason, Reason::UnknownCa);
+}
+
 #[test]
 fn one_peers_exception_shows_no_classical_certificate_to_another_peer() {
     let both = Both::new();

@@ -13,7 +13,7 @@ use crate::authority::Authority;
 use crate::wire::{Judged, deployment, nrf};
 
 /// The client's answer, and the endpoint's record.
-fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judged) {
+pub(crate) fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judged) {
     let endpoint = nrf(authority.node("nrf"), &deployment("hybrid"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
