@@ -18,6 +18,8 @@ mod routing;
 mod runtime;
 mod shared;
 mod sidecar;
+#[cfg(test)]
+mod stage;
 pub mod traces;
 mod worker;
 

@@ -12,3 +12,6 @@ pub(crate) mod quic;
 pub(crate) mod socket;
 pub(crate) mod transparent;
 pub(crate) mod waiting;
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Ends the process at each panic that is not [contained], in whatever thread or task it is. Without
+/// Ends the process at each panic that is not [contained], in any thread or task. Without
 /// that the loss of a task that serves all peers would go unnoticed. A service manager starts the
 /// process again.
 pub fn end_process_on_panic() {

@@ -1,8 +1,12 @@
 use std::future::pending;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
+use bartizan_deployment::{Carrier, InterfaceKind, Path};
+use bartizan_tls::Reason;
 use quinn::crypto::{CryptoError, HmacKey};
 use quinn::{
     ClientConfig, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime, TransportConfig,
@@ -12,9 +16,13 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::is_acknowledged;
 use super::reset::resettable;
+use super::{Dialler, QuicChannel, accept, connect, endpoint, is_acknowledged, listening};
+use crate::Running;
+use crate::answers::failure::{Failure, Why};
+use crate::routing::peers::Upstream;
 use crate::runtime::thread::spawn;
+use crate::stage::{Stage, run, shared, until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -101,4 +109,90 @@ async fn a_peer_that_is_there_acknowledges_and_one_that_was_started_anew_resets_
     assert!(!timeout(PATIENCE, is_acknowledged(&connection)).await.unwrap());
     let ended = timeout(PATIENCE, connection.closed()).await.unwrap();
     assert!(matches!(ended, ConnectionError::Reset), "{ended}");
+}
+
+/// A relay to `to` that holds what the server sends until `go_on`: neither end completes its
+/// handshake before. `seen` gets a word when a datagram waits.
+fn holding_relay(to: SocketAddr, seen: Sender<()>, go_on: Receiver<()>) -> SocketAddr {
+    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (near, far) = (bind(), bind());
+    let address = near.local_addr().unwrap();
+    far.connect(to).unwrap();
+    let (asks, asked) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+    let (learns, learned) = channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 2048];
+        while let Ok((length, from)) = asks.recv_from(&mut bytes) {
+            let _ = learns.send(from);
+            let _ = asked.send(&bytes[..length]);
+        }
+    });
+    thread::spawn(move || {
+        let mut bytes = [0; 2048];
+        let client = learned.recv().unwrap();
+        let mut length = far.recv(&mut bytes).unwrap();
+        seen.send(()).unwrap();
+        go_on.recv().unwrap();
+        loop {
+            let _ = near.send_to(&bytes[..length], client);
+            length = far.recv(&mut bytes).unwrap();
+        }
+    });
+    address
+}
+
+/// A connection of `amf` to `nrf`, which relays datagrams once `meanwhile` is done.
+async fn connected(
+    stage: &mut Stage,
+    meanwhile: impl FnOnce(&mut Stage, [&Running; 2]),
+) -> (Result<QuicChannel, Failure>, Option<QuicChannel>) {
+    let nodes = [stage.start("amf").await, stage.start("nrf").await];
+    let [client, server] = nodes.each_ref().map(|node| Arc::clone(shared(node)));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let listening_at = socket.local_addr().unwrap();
+    let ((seen, sees), (release, go_on)) = (channel(), channel());
+    let upstream = Upstream {
+        peer: client.endpoint.endpoint().peers()[0].node.clone(),
+        interface: InterfaceKind::Sbi,
+        carrier: Carrier::Quic,
+        address: holding_relay(listening_at, seen, go_on),
+    };
+    let config = listening(&server, InterfaceKind::Sbi);
+    let carriers = server.carriers.quic().unwrap();
+    let listener = endpoint(&server, socket, Some(config.clone()), &carriers).unwrap();
+    let accepted = async {
+        let incoming = listener.accept().await.unwrap();
+        accept(&server, incoming, &config, listening_at, InterfaceKind::Sbi).await
+    };
+    let dialler = Dialler::default();
+    let dialled = connect(&client, &dialler, &upstream, Path::Sctp);
+    let reloads = async {
+        until("a flight of the server", || sees.try_recv().is_ok()).await;
+        meanwhile(stage, nodes.each_ref());
+        release.send(()).unwrap();
+    };
+    let (dialled, accepted, ()) = timeout(PATIENCE, async { tokio::join!(dialled, accepted, reloads) })
+        .await
+        .unwrap();
+    (dialled, accepted)
+}
+
+#[test]
+fn a_peer_that_is_revoked_during_its_handshake_carries_nothing_over_quic_either() {
+    for revoked in [None, Some("nrf"), Some("amf")] {
+        let mut stage = Stage::new();
+        run(async {
+            let meanwhile = |stage: &mut Stage, nodes: [&Running; 2]| {
+                let Some(revoked) = revoked else { return };
+                stage.revoke(revoked);
+                let judges = nodes.iter().find(|node| node.node() != revoked).unwrap();
+                judges.reload(&stage.deployment()).unwrap();
+            };
+            let (dialled, accepted) = connected(&mut stage, meanwhile).await;
+            let by_client = dialled.err().map(|failure| failure.why);
+            let of_server = (revoked == Some("nrf")).then_some(Why::Peer(Reason::Revoked));
+            assert_eq!(by_client, of_server);
+            assert_eq!(accepted.is_none(), revoked == Some("amf"));
+        });
+    }
 }
