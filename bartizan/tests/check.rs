@@ -130,6 +130,69 @@ fn timeless(place: &Place, text: &str) -> String {
     text
 }
 
+/// Before, each such node was to have a sidecar.
+#[test]
+fn a_node_with_tls_of_its_own_needs_no_sidecar_and_two_of_them_are_judged_by_none() {
+    let place = Place::new(NETWORK);
+    let own = |smf: &str, more: &str| {
+        let nodes = format!(
+            "  udm: {{ function: UDM, address: 10.0.0.3, tls: [{{ listen: 10.0.0.3:443, service: 10.0.0.3:80 }}] }}\n  \
+             smf: {{ function: SMF, address: 10.0.0.4{smf} }}\ninterfaces:\n  \
+             - {{ kind: SBI, between: [[udm, smf], [amf, nrf]], with: sidecar }}\n{more}"
+        );
+        place.write(&NETWORK.replace("interfaces:\n", &nodes));
+    };
+    own(", tls: []", "");
+    assert_eq!(
+        place.findings(""),
+        ["SBI smf -- amf: no inbound listener at either end belongs to SBI: nothing can be connected"]
+    );
+    let said = place.bartizan("check core.yaml").out;
+    for line in [
+        "own TLS           10.0.0.3:443 (SBI), known as 10.0.0.3:80",
+        "own TLS           as a client",
+    ] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&said).contains(&words(line)), "{line}: {said}");
+    }
+    own(", tls: [{ listen: 0.0.0.0:443 }]", "");
+    assert_eq!(place.findings(""), [""; 0]);
+    own(
+        ", tls: [{ listen: 0.0.0.0:443 }]",
+        "  - { kind: SBI, between: [udm, smf], with: sidecar }\n",
+    );
+    assert_eq!(
+        place.findings(""),
+        ["SBI udm -- smf: both ends have TLS of their own: no sidecar holds either to the policy"]
+    );
+    let network = place.bartizan("check core.yaml --interfaces --json").out;
+    let network: serde_json::Value = serde_json::from_str(&network).unwrap();
+    let about = |link: &&serde_json::Value| link["about"] == "SBI udm -- smf";
+    let link = network["links"].as_array().unwrap().iter().find(about).unwrap();
+    assert!(
+        [&link["recording"], &link["forgery"]]
+            .iter()
+            .all(|given| **given == "unknown"),
+        "{link}"
+    );
+    own("", "");
+    assert_eq!(
+        place.findings(""),
+        ["nodes.smf: has no sidecar, and its links to amf, nrf are to be protected by one"]
+    );
+    own(", tls: [{ listen: 0.0.0.0:443 }]", "");
+    let text = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+    place.write(&text.replace(
+        "to: nrf }]",
+        "to: nrf }, { listen: 127.0.0.1:8002, to: udm, path: splice }]",
+    ));
+    let said = place.works("check core.yaml").out;
+    assert!(
+        said.contains("requests of SBI to udm, which has TLS of its own, keep `:scheme http`"),
+        "{said}"
+    );
+}
+
 /// Before, `check` said nothing, the sidecar warned, and IPsec refused where the engine was ours.
 #[test]
 fn a_key_that_every_user_can_read_is_refused_alike_by_check_sidecar_ipsec_and_macsec() {

@@ -5,6 +5,7 @@ mod flushed;
 mod installed;
 mod links;
 mod many;
+mod own_tls;
 mod routed;
 
 use std::io::{Read as _, Write as _};

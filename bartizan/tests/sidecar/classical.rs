@@ -17,19 +17,19 @@ const DAY: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
 const MOMENT: &[FormatItem<'_>] = format_description!("@[year]-[month]-[day] [hour]:[minute]:[second]");
 
 /// Two authorities and a pair in which both nodes have a certificate of each.
-struct Network {
+pub(crate) struct Network {
     safe: Stage,
     classical: Stage,
-    pair: Pair,
-    file: PathBuf,
+    pub(crate) pair: Pair,
+    pub(crate) file: PathBuf,
     /// Certificates of amf and nrf, with the roots of the authority that issued them.
     of_safe: [Papers; 2],
-    of_classical: [Papers; 2],
-    last: OffsetDateTime,
+    pub(crate) of_classical: [Papers; 2],
+    pub(crate) last: OffsetDateTime,
 }
 
 impl Network {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut safe = Stage::new();
         let mut classical = Stage::with(Algorithm::EcdsaP256);
         let last = OffsetDateTime::now_utc() + Duration::from_secs(2 * 86_400);
@@ -79,7 +79,7 @@ impl Network {
     }
 
     /// The sidecar of `node` with its clock at noon of this day.
-    fn start(&self, node: &str, day: OffsetDateTime) -> Node {
+    pub(crate) fn start(&self, node: &str, day: OffsetDateTime) -> Node {
         let noon = day.replace_time(time!(12:00:00)).format(MOMENT).expect("a moment");
         let mut process = Program::new("faketime")
             .package("faketime")

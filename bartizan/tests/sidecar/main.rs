@@ -15,6 +15,7 @@ mod interfaces;
 mod ledger;
 mod life;
 mod own_files;
+mod own_tls;
 mod paths;
 mod raw;
 mod refusals;

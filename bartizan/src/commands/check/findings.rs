@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, Profile, Protection};
+use bartizan_deployment::{
+    Deployment, Exception, Interface, InterfaceKind, Node, Path, PostQuantum, Profile, Protection, Route,
+};
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
@@ -50,7 +52,8 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     let mut findings: Vec<_> = interfaces
         .flat_map(|interface| of_interface(deployment, interface, now))
         .collect();
-    for node in deployment.nodes().filter(|node| node.sidecar.is_none()) {
+    let bare = |node: &&Node| node.sidecar.is_none() && node.tls.is_none();
+    for node in deployment.nodes().filter(bare) {
         let relying = deployment
             .sidecar_peers(node.name.as_str())
             .map(|(peer, _)| peer.name.as_str());
@@ -63,7 +66,7 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             findings.push(Finding::new(
                 format!("nodes.{}", node.name),
                 finding,
-                "add `sidecar: { ... }` to it",
+                "add `sidecar: { ... }` to it, or `tls: [...]` where its function has TLS of its own",
             ));
         }
     }
@@ -96,22 +99,25 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
     findings
 }
 
-/// Interfaces between two sidecars of which neither has a listener for them: nothing can be connected.
+/// Interfaces between two nodes of which neither has a listener for them: nothing can be connected.
 fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item = Finding> {
     let with_sidecar = deployment
         .interfaces()
         .iter()
         .filter(|interface| interface.protection.is_by_sidecars());
     with_sidecar.filter_map(|interface| {
-        let sidecars = interface
-            .between
-            .each_ref()
-            .map(|name| deployment.node(name.as_str()).and_then(|node| node.sidecar.as_ref()));
-        // A node without one is a finding of its own.
-        let [Some(one), Some(other)] = sidecars else {
+        let nodes = interface.between.each_ref();
+        let nodes = nodes.map(|name| deployment.node(name.as_str()));
+        let [Some(one), Some(other)] = nodes else {
             return None;
         };
-        let mut listeners = one.inbound.iter().chain(&other.inbound);
+        // A node without either is a finding of its own, and so are two with TLS of their own.
+        let has_sidecar = |node: &Node| node.sidecar.is_some();
+        let has_either = |node: &Node| has_sidecar(node) || node.tls.is_some();
+        if !(has_either(one) && has_either(other) && (has_sidecar(one) || has_sidecar(other))) {
+            return None;
+        }
+        let mut listeners = one.inbound().iter().chain(other.inbound());
         if listeners.any(|inbound| inbound.interface == interface.kind) {
             return None;
         }
@@ -124,13 +130,34 @@ fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item 
     })
 }
 
+/// A listener that copies requests to a peer with TLS of its own, which read `http` then.
+fn http_as_it_is(deployment: &Deployment, node: &Node, index: usize) -> Option<Finding> {
+    let outbound = node.sidecar.as_ref()?.outbound.get(index)?;
+    let led_to = |peer: &Node, kind: InterfaceKind| match &outbound.route {
+        Route::To(to) => *to == peer.name && outbound.interface.is_none_or(|own| own == kind),
+        _ => outbound.interface.is_none_or(|own| own == kind),
+    };
+    // O1 is NETCONF, over TLS without HTTP (RFC 7589).
+    let is_http = |kind| kind != InterfaceKind::O1;
+    let mut peers = deployment.sidecar_peers(node.name.as_str());
+    let (peer, interface) = peers
+        .find(|(peer, interface)| peer.tls.is_some() && is_http(interface.kind) && led_to(peer, interface.kind))?;
+    let (peer, kind) = (&peer.name, interface.kind.name());
+    Some(Finding::new(
+        format!("nodes.{}.sidecar.outbound[{index}].path", node.name),
+        format!("copies bytes: requests of {kind} to {peer}, which has TLS of its own, keep `:scheme http`"),
+        "write `path: http2`: requests to such a peer then have `:scheme https`",
+    ))
+}
+
 /// A listener that no interface leads to.
 fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding> {
-    let listens = node.sidecar.as_ref().is_some_and(|sidecar| !sidecar.inbound.is_empty());
+    let listens = !node.inbound().is_empty();
+    let field = if node.tls.is_some() { "tls" } else { "sidecar.inbound" };
     let alone = deployment.sidecar_peers(node.name.as_str()).next().is_none();
     (listens && alone).then(|| {
         Finding::new(
-            format!("nodes.{}.sidecar.inbound", node.name),
+            format!("nodes.{}.{field}", node.name),
             "no interface with a sidecar joins the node: nobody may connect",
             "add its interfaces, `with: sidecar`",
         )
@@ -157,7 +184,17 @@ fn of_interface(deployment: &Deployment, interface: &Interface, now: SystemTime)
             link.map(|link| ipsec::findings(interface, link, engines, now))
                 .unwrap_or_default()
         }
-        Protection::Sidecar | Protection::Gateway => of_policy(interface, now),
+        Protection::Sidecar | Protection::Gateway => {
+            let mut findings = of_policy(interface, now);
+            let own = |name| deployment.node(name).is_some_and(|node| node.tls.is_some());
+            if interface.between.iter().all(|name| own(name.as_str())) {
+                findings.push(find(
+                    "both ends have TLS of their own: no sidecar holds either to the policy".into(),
+                    "give one of them a sidecar, or show by a capture what they negotiate: `bartizan inspect`",
+                ));
+            }
+            findings
+        }
     }
 }
 
@@ -260,6 +297,9 @@ pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
         }
         let Some(sidecar) = &node.sidecar else { continue };
         for (index, outbound) in sidecar.outbound.iter().enumerate() {
+            if outbound.path == Path::Splice {
+                notes.extend(http_as_it_is(deployment, node, index));
+            }
             if !outbound.listen.ip().is_loopback() {
                 notes.push(Finding::new(
                     format!("nodes.{name}.sidecar.outbound[{index}]"),

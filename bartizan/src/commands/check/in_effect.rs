@@ -53,7 +53,19 @@ pub(super) struct NodeInEffect {
     /// Names its certificate must carry: `dns:`, `ip:`, `uri:`.
     pub(super) names: Vec<String>,
     pub(super) sidecar: Option<SidecarInEffect>,
+    /// Present if the node has TLS of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tls: Option<Vec<OwnTlsInEffect>>,
     pub(super) ipsec: Option<IpsecNodeInEffect>,
+}
+
+/// A listener of a node's own TLS.
+#[derive(Serialize)]
+pub(super) struct OwnTlsInEffect {
+    pub(super) listen: String,
+    pub(super) service: String,
+    /// The interface whose peers it serves.
+    pub(super) interface: &'static str,
 }
 
 /// IPsec configuration of a node.
@@ -171,6 +183,10 @@ impl NodeInEffect {
             address: node.address.to_string(),
             names: names(&node.identity),
             sidecar,
+            tls: node
+                .tls
+                .as_ref()
+                .map(|own| own.iter().map(OwnTlsInEffect::of).collect()),
             ipsec: node.ipsec.as_ref().map(IpsecNodeInEffect::of),
         }
     }
@@ -199,6 +215,16 @@ impl LedgerInEffect {
             file: ledger.file.display().to_string(),
             size: ledger.size,
             keep: ledger.keep,
+        }
+    }
+}
+
+impl OwnTlsInEffect {
+    fn of(inbound: &Inbound) -> Self {
+        Self {
+            listen: inbound.listen.to_string(),
+            service: inbound.service.to_string(),
+            interface: inbound.interface.name(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Report;
 use super::credentials::{CredentialsInEffect, OwnInEffect};
 use super::findings::Finding;
 use super::in_effect::{
-    InterfaceInEffect, IpsecNodeInEffect, LedgerInEffect, NodeInEffect, PolicyInEffect, SidecarInEffect,
+    InterfaceInEffect, IpsecNodeInEffect, LedgerInEffect, NodeInEffect, OwnTlsInEffect, PolicyInEffect, SidecarInEffect,
 };
 use super::ipsec::IpsecInEffect;
 use super::macsec::MacsecInEffect;
@@ -127,6 +127,9 @@ impl Text {
         if let Some(sidecar) = &node.sidecar {
             self.sidecar(sidecar);
         }
+        if let Some(own) = &node.tls {
+            self.own_tls(own);
+        }
         if let Some(ipsec) = &node.ipsec {
             self.ipsec(ipsec);
         }
@@ -151,6 +154,19 @@ impl Text {
         }
         if let Some(ledger) = &ipsec.ledger {
             self.field("IPsec ledger", &bounded(ledger));
+        }
+    }
+
+    fn own_tls(&mut self, own: &[OwnTlsInEffect]) {
+        for listener in own {
+            let (listen, interface) = (&listener.listen, listener.interface);
+            self.field(
+                "own TLS",
+                &format!("{listen} ({interface}), known as {}", listener.service),
+            );
+        }
+        if own.is_empty() {
+            self.field("own TLS", "as a client");
         }
     }
 

@@ -118,6 +118,12 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
     for service in plan.services() {
         text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
     }
+    for (address, node) in plan.own_tls() {
+        text.push_str(&format!(
+            "  {:<12} {address} its own TLS, for the sidecar alone\n",
+            node.as_str()
+        ));
+    }
     for (address, association) in plan.associations() {
         let to = match association.listener {
             Some(listener) => format!("SCTP, led to {listener}"),
@@ -190,6 +196,10 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
                 json!({ "node": association.node.as_str(), "address": address, "listener": association.listener })
             })
             .collect();
+        let own_tls: Vec<_> = plan
+            .own_tls()
+            .map(|(address, node)| json!({ "node": node.as_str(), "address": address }))
+            .collect();
         let states: serde_json::Map<_, _> = found
             .iter()
             .map(|(part, state)| (part.name().to_owned(), json!(words(state))))
@@ -212,7 +222,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         format!(
             "{}\n",
             json!({
-                "node": node, "state": states, "differences": differences, "services": services, "associations": associations, "left-alone": unprotected,
+                "node": node, "state": states, "differences": differences, "services": services, "own-tls": own_tls, "associations": associations, "left-alone": unprotected,
                 "refused": refused.as_ref().map(|refused| json!({ "packets": refused.packets, "to": refused.to })),
                 "allowed": refused.as_ref().map(|refused| refused.allowed.iter().cloned().collect::<BTreeMap<_, _>>()),
             })

@@ -80,9 +80,7 @@ impl Asked {
         let (file, name) = (args.file.display().to_string(), args.node.clone());
         let sidecar = match (args.with, &node.sidecar) {
             (Some(With::Sidecar), None) => {
-                return Err(Failure::usage(format!("{file}: {name} has no sidecar")).hint(format!(
-                    "add `sidecar: {{ inbound: [...], outbound: [...] }}` to nodes.{name}"
-                )));
+                return Err(Failure::usage(format!("{file}: {name} has no sidecar")).hint(node.without_sidecar()));
             }
             (Some(With::Sidecar), Some(sidecar)) => sidecar,
             (None, Some(sidecar)) if !others => sidecar,

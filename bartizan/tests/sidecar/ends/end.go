@@ -1,4 +1,4 @@
-// A TLS 1.3 end of Go's crypto/tls: client|server HOST PORT CERTIFICATE KEY ROOTS.
+// A TLS 1.3 end of Go's crypto/tls, or of its net/http: client|server|http HOST PORT CERTIFICATE KEY ROOTS.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 )
@@ -45,6 +46,16 @@ func main() {
 	listener, err := tls.Listen("tcp", address, rules)
 	check(err)
 	fmt.Println("ACCEPT")
+	if role == "http" {
+		served := http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+			if request.TLS == nil {
+				http.Error(answer, "no TLS state", http.StatusForbidden)
+				return
+			}
+			fmt.Fprintln(answer, request.Proto, "from", request.TLS.PeerCertificates[0].DNSNames[0])
+		})
+		check(http.Serve(listener, served))
+	}
 	for {
 		connection, err := listener.Accept()
 		check(err)

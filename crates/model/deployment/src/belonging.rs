@@ -89,15 +89,8 @@ impl<'a> Joined<'a> {
 impl Sidecar {
     /// Gives each listener its interface.
     pub(crate) fn belong(&mut self, raw: &RawSidecar, joined: &Joined<'_>) -> Result<(), Fault> {
-        for (index, (inbound, raw)) in self.inbound.iter_mut().zip(&raw.inbound).enumerate() {
-            let found = joined.interface(raw.interface.as_deref(), None, inbound.path);
-            let found = found.map_err(|fault| fault.within(&format!("inbound[{index}]")))?;
-            inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
-            inbound.carriers = joined.carriers.get(&inbound.interface).cloned().unwrap_or_default();
-            if inbound.carriers.is_empty() {
-                inbound.carriers.insert(Carrier::default());
-            }
-        }
+        let named = raw.inbound.iter().map(|raw| raw.interface.as_deref());
+        belong(&mut self.inbound, named, joined).map_err(|fault| fault.within("inbound"))?;
         for (index, (outbound, raw)) in self.outbound.iter_mut().zip(&raw.outbound).enumerate() {
             let (named, path) = (raw.interface.as_deref(), outbound.path);
             let found = match &outbound.route {
@@ -110,25 +103,43 @@ impl Sidecar {
             };
             outbound.interface = found.map_err(|fault| fault.within(&format!("outbound[{index}]")))?;
         }
-        self.services_apart()
-    }
-
-    /// No address others know a function at is that of two interfaces: a connection to it could be either.
-    fn services_apart(&self) -> Result<(), Fault> {
-        let mut known: HashMap<_, &Inbound> = HashMap::new();
-        for (index, inbound) in self.inbound.iter().enumerate() {
-            let other = *known.entry(inbound.service).or_insert(inbound);
-            if other.interface != inbound.interface {
-                let cause = format!(
-                    "{} is known to others for {} and for {}: a connection to it could be either",
-                    inbound.service,
-                    other.interface.name(),
-                    inbound.interface.name()
-                );
-                let hint = "give one of the two listeners a `service: ADDRESS:PORT` of its own";
-                return Err(Fault::new(format!("inbound[{index}].service"), cause, hint));
-            }
-        }
         Ok(())
     }
+}
+
+/// Gives each inbound listener its interface: the one it names, or the only one there is.
+pub(crate) fn belong<'a>(
+    inbound: &mut [Inbound],
+    named: impl Iterator<Item = Option<&'a str>>,
+    joined: &Joined<'_>,
+) -> Result<(), Fault> {
+    for (index, (inbound, named)) in inbound.iter_mut().zip(named).enumerate() {
+        let found = joined.interface(named, None, inbound.path);
+        let found = found.map_err(|fault| fault.within(&format!("[{index}]")))?;
+        inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
+        inbound.carriers = joined.carriers.get(&inbound.interface).cloned().unwrap_or_default();
+        if inbound.carriers.is_empty() {
+            inbound.carriers.insert(Carrier::default());
+        }
+    }
+    services_apart(inbound)
+}
+
+/// No address others know a function at is that of two interfaces: a connection to it could be either.
+fn services_apart(all: &[Inbound]) -> Result<(), Fault> {
+    let mut known: HashMap<_, &Inbound> = HashMap::new();
+    for (index, inbound) in all.iter().enumerate() {
+        let other = *known.entry(inbound.service).or_insert(inbound);
+        if other.interface != inbound.interface {
+            let cause = format!(
+                "{} is known to others for {} and for {}: a connection to it could be either",
+                inbound.service,
+                other.interface.name(),
+                inbound.interface.name()
+            );
+            let hint = "give one of the two listeners a `service: ADDRESS:PORT` of its own";
+            return Err(Fault::new(format!("[{index}].service"), cause, hint));
+        }
+    }
+    Ok(())
 }

@@ -35,7 +35,7 @@ pub enum InterfaceKind {
 /// Protection of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// TLS 1.3 between the sidecars of both nodes.
+    /// TLS 1.3 between the sidecars of both nodes, or of one and a function with TLS of its own.
     Sidecar,
     /// TLS 1.3 between the sidecars of both nodes, over TCP or in QUIC, with SCTP associations inside.
     Gateway,
@@ -234,7 +234,7 @@ impl Protection {
         }
     }
 
-    /// Returns true if sidecars at both ends protect it by TLS 1.3.
+    /// Returns true if a sidecar protects it by TLS 1.3.
     #[must_use]
     pub const fn is_by_sidecars(self) -> bool {
         matches!(self, Self::Sidecar | Self::Gateway)

@@ -15,6 +15,7 @@ mod macsec;
 mod mesh;
 mod nearest;
 mod node;
+mod own_tls;
 mod parse;
 mod place;
 mod policy;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::Fault;
 use crate::identity::Identity;
 use crate::ipsec::IpsecNode;
-use crate::sidecar::{Files, Sidecar};
+use crate::sidecar::{Files, Inbound, Sidecar};
 
 /// A node's name in the deployment file. It exists in the file it came from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,8 +29,32 @@ pub struct Node {
     pub files: Option<Files>,
     /// Its sidecar, where it has one.
     pub sidecar: Option<Sidecar>,
+    /// Listeners of its own TLS, if it has that instead of a sidecar; none of a client. `forward`
+    /// is `listen`.
+    pub tls: Option<Vec<Inbound>>,
     /// IPsec configuration, if the file has one.
     pub ipsec: Option<IpsecNode>,
+}
+
+impl Node {
+    /// Listeners for TLS connections of peers: those of its sidecar, or of its own TLS.
+    #[must_use]
+    pub fn inbound(&self) -> &[Inbound] {
+        match &self.sidecar {
+            Some(sidecar) => &sidecar.inbound,
+            None => self.tls.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// Remedy where a command is for the node's sidecar, and it has none.
+    #[must_use]
+    pub fn without_sidecar(&self) -> String {
+        let (name, fields) = (&self.name, "sidecar: { inbound: [...], outbound: [...] }");
+        match self.tls {
+            Some(_) => format!("{name} has TLS of its own: run this for its peers, or replace `tls` by `{fields}`"),
+            None => format!("add `{fields}` to nodes.{name}"),
+        }
+    }
 }
 
 /// Why no peer can call this address; none where it is that of one host.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::belonging::Joined;
+use crate::belonging::{Joined, belong};
 use crate::error::{Error, Fault};
 use crate::identity::{Identity, one_passes_for_another};
 use crate::interface::{Carrier, Interface, InterfaceKind, Protection, patience};
@@ -16,7 +16,7 @@ use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
 use crate::sidecar::{CertificateFiles, Files, Inbound, Path as DataPath, Route, Sidecar};
-use crate::{mesh, nearest::nearest, syntax};
+use crate::{mesh, nearest::nearest, own_tls, syntax};
 
 /// A network as its deployment file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,8 +119,8 @@ impl Deployment {
     #[must_use]
     pub fn service_at(&self, address: SocketAddr) -> Option<(&Node, &Inbound)> {
         self.nodes().find_map(|node| {
-            let inbound = &node.sidecar.as_ref()?.inbound;
-            Some((node, inbound.iter().find(|inbound| inbound.service == address)?))
+            let mut inbound = node.inbound().iter();
+            Some((node, inbound.find(|inbound| inbound.service == address)?))
         })
     }
 
@@ -151,14 +151,23 @@ impl Deployment {
             }
         }
         for node in nodes.values_mut() {
-            let raw = raw.nodes.get(node.name.as_str()).and_then(|raw| raw.sidecar.as_ref());
-            let (Some(sidecar), Some(raw)) = (&mut node.sidecar, raw) else {
+            let raw = &raw.nodes[node.name.as_str()];
+            if raw.sidecar.is_none() && raw.tls.is_none() {
                 continue;
-            };
+            }
             let own = joining.get(&node.name).into_iter().flatten();
             let joined = Joined::of(&node.name, own.map(|place| &interfaces[*place]));
-            let belonging = sidecar.belong(raw, &joined);
-            belonging.map_err(|fault| fault.within(&format!("nodes.{}.sidecar", node.name)))?;
+            let belonging = match (&mut node.sidecar, &raw.sidecar, &mut node.tls, &raw.tls) {
+                (Some(sidecar), Some(raw), _, _) => {
+                    sidecar.belong(raw, &joined).map_err(|fault| fault.within("sidecar"))
+                }
+                (_, _, Some(own), Some(raw)) => {
+                    let named = raw.iter().map(|raw| raw.interface.as_deref());
+                    belong(own, named, &joined).map_err(|fault| fault.within("tls"))
+                }
+                _ => Ok(()),
+            };
+            belonging.map_err(|fault| fault.within(&format!("nodes.{}", node.name)))?;
         }
         let deployment = Self {
             policy: Policy::clone(&policy),
@@ -167,6 +176,7 @@ impl Deployment {
             joining,
         };
         deployment.check_identities()?;
+        deployment.check_own_tls(&entries)?;
         deployment.check_sidecars()?;
         deployment.check_macsec(&entries)?;
         conflict::check(&deployment, &entries)?;
@@ -264,19 +274,23 @@ impl Deployment {
                 if !peers.contains(to) {
                     return Err(self.unjoined(place, &node.name, to));
                 }
-                let mut inbound = self.nodes[to.as_str()]
-                    .sidecar
-                    .iter()
-                    .flat_map(|sidecar| &sidecar.inbound);
-                if inbound.clone().next().is_none() {
-                    let hint = format!("add `sidecar: {{ inbound: [...] }}` to nodes.{to}");
+                let peer = &self.nodes[to.as_str()];
+                if peer.inbound().is_empty() {
+                    let hint = match peer.tls {
+                        Some(_) => format!("add {{ listen: ADDRESS:PORT }} to nodes.{to}.tls"),
+                        None => format!(
+                            "add `sidecar: {{ inbound: [...] }}` to nodes.{to}, or `tls: [{{ listen: ADDRESS:PORT }}]` \
+                             where it terminates TLS itself"
+                        ),
+                    };
                     return Err(Fault::new(place, format!("{to} has no inbound listener"), hint));
                 }
                 if let Some(kind) = outbound.interface
-                    && !inbound.any(|inbound| inbound.interface == kind)
+                    && !peer.inbound().iter().any(|inbound| inbound.interface == kind)
                 {
                     let kind = kind.name();
-                    let hint = format!("add one with `interface: {kind}` to nodes.{to}.sidecar");
+                    let field = if peer.tls.is_some() { "tls" } else { "sidecar" };
+                    let hint = format!("add one with `interface: {kind}` to nodes.{to}.{field}");
                     return Err(Fault::new(
                         place,
                         format!("{to} has no inbound listener for {kind}"),
@@ -290,6 +304,31 @@ impl Deployment {
 }
 
 impl Deployment {
+    /// TLS of a node's own runs over TCP, and no gateway is at its end.
+    fn check_own_tls(&self, entries: &[usize]) -> Result<(), Fault> {
+        for node in self.nodes.values() {
+            for (index, one) in node.tls.iter().flatten().enumerate() {
+                if !one.interface.over_tcp() {
+                    let cause = format!("TLS runs over TCP, and {} does not", one.interface.name());
+                    let hint = "name an interface over TCP: SBI, N32, A1, O1, O2";
+                    let place = format!("nodes.{}.tls[{index}].interface", node.name);
+                    return Err(Fault::new(place, cause, hint));
+                }
+            }
+        }
+        for (interface, entry) in self.interfaces.iter().zip(entries) {
+            let own = |name: &&NodeName| self.nodes[name.as_str()].tls.is_some();
+            if interface.protection == Protection::Gateway
+                && let Some(node) = interface.between.iter().find(own)
+            {
+                let cause = format!("a gateway carries SCTP between two sidecars, and {node} has TLS of its own");
+                let hint = format!("protect it with ipsec, or give {node} a sidecar");
+                return Err(Fault::new(format!("interfaces[{entry}].with"), cause, hint));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that interfaces over SCTP, and only those, have listeners for SCTP.
     fn check_paths(&self, node: &Node, sidecar: &Sidecar) -> Result<(), Fault> {
         let inbound = sidecar.inbound.iter().enumerate();
@@ -371,6 +410,14 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
         identity,
         files: files(name, node, raw.trust.as_ref(), base)?,
         sidecar: sidecar.transpose().map_err(|fault| fault.within("sidecar"))?,
+        tls: match &node.tls {
+            None => None,
+            Some(_) if node.sidecar.is_some() => {
+                let hint = "keep one of the two; a function with both is two nodes, each with names of its own";
+                return Err(Fault::new("tls", "stands next to `sidecar`", hint));
+            }
+            Some(own) => Some(own_tls::listeners(own, node.address).map_err(|fault| fault.within("tls"))?),
+        },
         ipsec: match &node.ipsec {
             None => None,
             Some(ipsec) => Some(

@@ -217,6 +217,9 @@ pub(crate) struct RawNode {
     /// Its sidecar.
     #[serde(default)]
     pub(crate) sidecar: Option<RawSidecar>,
+    /// Instead of a sidecar: TLS of its own. Its listeners; an empty list for a client.
+    #[serde(default)]
+    pub(crate) tls: Option<Vec<RawTls>>,
     /// What it has for IPsec.
     #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecNode>,
@@ -319,6 +322,21 @@ pub(crate) struct RawSidecar {
     /// What the function may send past the sidecar under `redirect --strict`.
     #[serde(default)]
     pub(crate) allow: Vec<RawAllowed>,
+}
+
+/// A listener at which a node without a sidecar terminates TLS itself.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTls {
+    /// Address and port. 0.0.0.0 and :: stand for the node's address.
+    pub(crate) listen: SocketAddr,
+    /// Address at which functions behind sidecars call it, without TLS. Default: `listen`.
+    #[serde(default)]
+    pub(crate) service: Option<SocketAddr>,
+    /// The interface whose peers it serves. Default: the only one it can be.
+    #[serde(default)]
+    #[schemars(with = "Option<Kind>")]
+    pub(crate) interface: Option<String>,
 }
 
 /// Traffic that may pass the sidecar.

@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::interface::{Carrier, InterfaceKind};
 use crate::ledger::LedgerFile;
 use crate::node::{NodeName, not_of_a_host};
-use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
+use crate::raw::{RawLimits, RawOutbound, RawSidecar};
 use crate::word::{Word, words};
 
 /// The sidecar of a node.
@@ -31,7 +31,7 @@ pub struct Sidecar {
     pub allow: Vec<Allowed>,
 }
 
-/// A listener for other sidecars.
+/// A listener for TLS connections of peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inbound {
     /// Listening address.
@@ -257,10 +257,8 @@ impl Limits {
 }
 
 /// Returns the address by which other nodes know the function behind an inbound listener.
-fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> {
-    let Some(service) = raw.service else {
-        return Ok(SocketAddr::new(node_address, raw.forward.port()));
-    };
+pub(crate) fn service(named: Option<SocketAddr>, default: SocketAddr) -> Result<SocketAddr, Fault> {
+    let Some(service) = named else { return Ok(default) };
     let no_port = || (service.port() == 0).then(|| format!("{service} has no port: no peer can call it"));
     if let Some(cause) = not_of_a_host(service.ip()).or_else(no_port) {
         let hint = "write the address and port that the function registers with the NRF";
@@ -373,7 +371,8 @@ impl Sidecar {
             inbound.push(Inbound {
                 listen: raw.listen,
                 forward: raw.forward,
-                service: service(raw, node_address).map_err(|fault| fault.within(&place))?,
+                service: service(raw.service, SocketAddr::new(node_address, raw.forward.port()))
+                    .map_err(|fault| fault.within(&place))?,
                 interface: InterfaceKind::Sbi,
                 carriers: BTreeSet::new(),
                 path,

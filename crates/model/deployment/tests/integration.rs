@@ -4,4 +4,5 @@ mod bounds;
 mod deployment;
 mod gateway;
 mod messages;
+mod own_tls;
 mod schema;

@@ -30,6 +30,10 @@ interfaces:
   - { kind: SBI, between: [amf, nrf], with: sidecar }
 ";
 
+const NRF_SIDECAR: &str = "    sidecar:
+      inbound: [{ listen: 10.100.200.2:8443, forward: 127.0.0.1:8000 }]
+";
+
 /// Text of the valid file, and the mistake in its place.
 const MISTAKES: &[(&str, &str)] = &[
     // An address of IPv6 without quotes, and names of the standards that are no kinds.
@@ -116,6 +120,26 @@ const MISTAKES: &[(&str, &str)] = &[
     ("names: { dns: [nrf.5gc] }", "names: { cn: [nrf] }"),
     ("dns: [nrf.5gc]", "dns: [nrf.5gc, amf]"),
     ("dns: [nrf.5gc]", "dns: [amf]"),
+    // TLS of a node's own.
+    (NRF_SIDECAR, "    sidecar: {}\n    tls: []\n"),
+    (NRF_SIDECAR, "    tls: []\n"),
+    (NRF_SIDECAR, "    tls: yes\n"),
+    (
+        NRF_SIDECAR,
+        "    tls: [{ listen: 10.100.200.2:8443, forward: 127.0.0.1:8000 }]\n",
+    ),
+    (NRF_SIDECAR, "    tls: [{ listen: 10.100.200.2:0 }]\n"),
+    (NRF_SIDECAR, "    tls: [{ listen: 224.0.0.1:8443 }]\n"),
+    (
+        NRF_SIDECAR,
+        "    tls: [{ listen: 0.0.0.0:8443 }, { listen: 10.100.200.2:8443 }]\n",
+    ),
+    (
+        NRF_SIDECAR,
+        "    tls: [{ listen: 0.0.0.0:8443, service: 0.0.0.0:80 }]\n",
+    ),
+    (NRF_SIDECAR, "    tls: [{ listen: 0.0.0.0:8443, interface: O1 }]\n"),
+    (NRF_SIDECAR, ""),
     // Interfaces.
     ("kind: SBI", "kind: SBA"),
     ("with: sidecar", "with: tls"),

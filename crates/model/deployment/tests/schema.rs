@@ -43,9 +43,11 @@ nodes:
       allow: [{ name: DNS, to: 10.0.0.53, protocol: udp, port: 53 }]
   b: { function: gNB, address: 10.0.0.2, ipsec: { certificate: b.crt.pem, key: b.key.pem, external: 192.0.2.1 } }
   c: { function: NRF, address: 10.0.0.3 }
+  f: { function: UDM, address: 10.0.0.6, tls: [{ listen: 0.0.0.0:443, service: 10.0.0.6:80, interface: sbi }] }
+  g: { function: SMF, address: 10.0.0.7, tls: [] }
   d: { function: O-DU, address: 10.0.0.4, certificates: [{ certificate: d.crt.pem, key: d.key.pem }, { certificate: e.crt.pem, key: e.key.pem }] }
 interfaces:
-  - { kind: SBI, among: [a, c], with: sidecar }
+  - { kind: SBI, among: [a, c, f, g], with: sidecar }
   - kind: xn
     between: [[a], b]
     with: ipsec

@@ -101,6 +101,18 @@ impl Fields {
         self.text.len() + 32 * self.spans.len()
     }
 
+    /// Gives the fields of this name, which is in lower case, another value, each in its place.
+    pub fn replace(&mut self, name: &[u8], value: &[u8]) {
+        if self.iter().all(|(known, old, _)| known != name || old == value) {
+            return;
+        }
+        let mut replaced = Self::roomy();
+        for (known, old, indexing) in self.iter() {
+            replaced.push(known, if known == name { value } else { old }, indexing);
+        }
+        *self = replaced;
+    }
+
     /// Leaves out the fields of names that `out` is true for. Costs nothing but asking where there are none.
     pub fn remove(&mut self, out: impl Fn(&[u8]) -> bool) {
         if self.iter().any(|(name, _, _)| out(name)) {
@@ -129,4 +141,24 @@ impl Fields {
 /// once.
 pub(crate) fn none_of(text: &[u8], wrong: impl Fn(u8) -> bool) -> bool {
     !text.iter().fold(false, |found, &byte| found | wrong(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_value_stays_in_its_place_and_no_other_field_changes() {
+        let mut fields = Fields::new();
+        for (name, value) in [(":method", "GET"), (":scheme", "http"), (":path", "/"), ("x", "http")] {
+            fields.push(name.as_bytes(), value.as_bytes(), Indexing::Kept);
+        }
+        fields.replace(b":scheme", b"https");
+        let all: Vec<_> = fields.iter().map(|(_, value, _)| value).collect();
+        assert_eq!(all, [&b"GET"[..], b"https", b"/", b"http"]);
+        let before = fields.clone();
+        fields.replace(b":scheme", b"https");
+        fields.replace(b":protocol", b"https");
+        assert_eq!(fields, before);
+    }
 }

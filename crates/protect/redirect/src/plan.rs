@@ -23,6 +23,8 @@ pub struct Plan {
     /// and SCTP alone is led to it.
     pub(super) probed: Option<SocketAddrV4>,
     pub(super) services: Vec<Service>,
+    /// Listeners at which peers' functions terminate TLS themselves: for the sidecar alone.
+    pub(super) own_tls: BTreeMap<SocketAddr, NodeName>,
     pub(super) unprotected_peers: Vec<UnprotectedPeer>,
     /// Further destinations that may leave, where nothing else may.
     pub(super) listed: Listed,
@@ -83,6 +85,7 @@ impl Plan {
             listener_v6,
             probed,
             services: Vec::new(),
+            own_tls: BTreeMap::new(),
             unprotected_peers: Vec::new(),
             listed: Listed::of(deployment, node),
             forwards: over_tcp().map(|inbound| inbound.forward).collect(),
@@ -118,6 +121,12 @@ impl Plan {
         &self.services
     }
 
+    /// Listeners of peers' own TLS, which the sidecar alone may call. A function is redirected where
+    /// it calls their `service`, if that is another address.
+    pub fn own_tls(&self) -> impl Iterator<Item = (SocketAddr, &NodeName)> {
+        self.own_tls.iter().map(|(address, node)| (*address, node))
+    }
+
     /// Addresses at which functions of peers are called by SCTP that a gateway carries.
     pub fn associations(&self) -> impl Iterator<Item = (SocketAddr, &Association)> {
         self.gateway
@@ -138,8 +147,7 @@ impl Plan {
             .iter()
             .filter_map(|interface| UnprotectedPeer::of(interface, node, peer, now))
             .collect();
-        let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
-        for (index, inbound) in inbound.enumerate() {
+        for (index, inbound) in peer.inbound().iter().enumerate() {
             if inbound.path == Path::Sctp {
                 continue;
             }
@@ -150,14 +158,24 @@ impl Plan {
                 continue;
             }
             let address = inbound.service;
-            if address.ip().is_loopback() || address.ip() == node.address {
+            let on_this_host = |address: SocketAddr| address.ip().is_loopback() || address.ip() == node.address;
+            if peer.tls.is_some() {
+                if !on_this_host(inbound.listen) {
+                    self.own_tls.insert(inbound.listen, peer.name.clone());
+                }
+                // The fence cannot distinguish TLS from plaintext at one address.
+                if address == inbound.listen {
+                    continue;
+                }
+            }
+            if on_this_host(address) {
                 let cause = format!(
                     "{} is on the host of {}: rules cannot distinguish the two",
                     address, node.name
                 );
                 let hint = "give each node a network namespace and an address of its own, or use explicit listeners \
                             (`to:`) on this host";
-                let place = format!("nodes.{}.sidecar.inbound[{index}]", peer.name);
+                let place = format!("nodes.{}.{}[{index}]", peer.name, listeners_of(peer));
                 return Err(refused(&place, &cause, hint));
             }
             self.services.push(Service {
@@ -172,8 +190,12 @@ impl Plan {
     /// Refuses a plan whose rules would catch too much or too little.
     fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
         if self.services.is_empty() && self.unprotected_peers.is_empty() && self.gateway.is_empty() {
-            let hint =
-                "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
+            let hint = match self.own_tls.is_empty() {
+                true => {
+                    "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`"
+                }
+                false => "give peers with `tls` a `service: ADDRESS:PORT` where functions call them, or use `to:`",
+            };
             return Err(refused(place, "no other node has a function to redirect to", hint));
         }
         for (ipv6, taken, hint) in [
@@ -196,15 +218,19 @@ impl Plan {
         }
         let addresses = self.addresses();
         for peer in deployment.nodes() {
-            for inbound in peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound) {
+            for inbound in peer.inbound() {
                 let upstream = upstream(peer, inbound);
                 if addresses.contains(&upstream) {
-                    let cause = format!(
-                        "the sidecar of {} listens at {upstream}, where its function is called",
-                        peer.name
-                    );
+                    let cause = match peer.tls {
+                        Some(_) => format!("{} accepts TLS at {upstream}, where a function is called", peer.name),
+                        None => format!(
+                            "the sidecar of {} listens at {upstream}, where its function is called",
+                            peer.name
+                        ),
+                    };
                     let hint = "give `listen` another port: rules cannot distinguish TLS from plaintext by address";
-                    return Err(refused(&format!("nodes.{}.sidecar.inbound", peer.name), &cause, hint));
+                    let place = format!("nodes.{}.{}", peer.name, listeners_of(peer));
+                    return Err(refused(&place, &cause, hint));
                 }
             }
         }
@@ -228,8 +254,13 @@ fn find<'a>(deployment: &'a Deployment, name: &str) -> Result<(&'a Node, &'a Sid
         refused("--node", &format!("no node is called `{name}`"), &hint)
     })?;
     let sidecar = node.sidecar.as_ref().ok_or_else(|| {
-        let hint = "add `sidecar: { outbound: [ { listen: '127.0.0.1:15001', transparent: true } ] }` to it";
-        refused(&format!("nodes.{name}"), "has no sidecar", hint)
+        let hint = match node.tls {
+            Some(_) => node.without_sidecar(),
+            None => {
+                "add `sidecar: { outbound: [ { listen: '127.0.0.1:15001', transparent: true } ] }` to it".to_owned()
+            }
+        };
+        refused(&format!("nodes.{name}"), "has no sidecar", &hint)
     })?;
     Ok((node, sidecar))
 }
@@ -247,6 +278,14 @@ fn listeners(sidecar: &Sidecar) -> (Option<SocketAddrV4>, Option<SocketAddrV6>) 
         };
     }
     (v4, v6)
+}
+
+/// The field of a node that has its inbound listeners.
+fn listeners_of(node: &Node) -> &'static str {
+    match node.tls {
+        Some(_) => "tls",
+        None => "sidecar.inbound",
+    }
 }
 
 /// Address of the sidecar behind an inbound listener.

@@ -134,6 +134,17 @@ impl Plan {
                  comment \"clear to a peer's function, whoever sends it\""
             ));
         }
+        if !self.own_tls.is_empty() {
+            for (family, set) in [("ip", "tls-v4"), ("ip6", "tls-v6")] {
+                output.push(format!("{family} daddr . tcp dport @{set} {RESET}"));
+                // Packets of no socket are the ends of connections that a socket began.
+                output.push(format!(
+                    "meta skuid != {} {family} daddr . tcp dport @{set} counter reject with tcp reset \
+                     comment \"a peer's own TLS is for the sidecar alone\"",
+                    self.user
+                ));
+            }
+        }
         for (unprotected, end) in self.ending() {
             for service in &unprotected.services {
                 output.push(format!(
@@ -234,26 +245,9 @@ impl Plan {
                 "\tset {COMPARED} {{\n\t\ttype ipv4_addr\n\t\tflags timeout\n\t\telements = {{ {COMPARED_PROBE_SOURCE} }}\n\t}}"
             )?;
         }
-        let addresses = self.addresses();
-        let families = [
-            (
-                "services-v4",
-                "ipv4_addr",
-                SocketAddr::is_ipv4 as fn(&SocketAddr) -> bool,
-            ),
-            ("services-v6", "ipv6_addr", SocketAddr::is_ipv6),
-        ];
-        for (set, kind, of_family) in families {
-            writeln!(text, "\tset {set} {{\n\t\ttype {kind} . inet_service")?;
-            let elements: Vec<_> = addresses
-                .iter()
-                .filter(|address| of_family(address))
-                .map(|address| format!("{} . {}", address.ip(), address.port()))
-                .collect();
-            if !elements.is_empty() {
-                writeln!(text, "\t\telements = {{\n\t\t\t{}\n\t\t}}", elements.join(",\n\t\t\t"))?;
-            }
-            writeln!(text, "\t}}")?;
+        sets(text, "services", &self.addresses())?;
+        if table.name == GUARD && !self.own_tls.is_empty() {
+            sets(text, "tls", &self.own_tls.keys().copied().collect())?;
         }
         for chain in &table.chains {
             writeln!(text, "\tchain {} {{\n\t\t{}", chain.name, chain.hook)?;
@@ -264,6 +258,23 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Writes the sets of these addresses, one of each family.
+fn sets(text: &mut String, name: &str, addresses: &BTreeSet<SocketAddr>) -> fmt::Result {
+    for (version, kind, is_ipv4) in [("v4", "ipv4_addr", true), ("v6", "ipv6_addr", false)] {
+        writeln!(text, "\tset {name}-{version} {{\n\t\ttype {kind} . inet_service")?;
+        let elements: Vec<_> = addresses
+            .iter()
+            .filter(|address| address.is_ipv4() == is_ipv4)
+            .map(|address| format!("{} . {}", address.ip(), address.port()))
+            .collect();
+        if !elements.is_empty() {
+            writeln!(text, "\t\telements = {{\n\t\t\t{}\n\t\t}}", elements.join(",\n\t\t\t"))?;
+        }
+        writeln!(text, "\t}}")?;
+    }
+    Ok(())
 }
 
 fn destination(service: &SocketAddr) -> String {

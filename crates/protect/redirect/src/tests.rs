@@ -18,6 +18,8 @@ struct File {
     own_inbound: &'static str,
     own_outbound: &'static str,
     nrf_inbound: &'static str,
+    /// TLS of its own in place of the NRF's sidecar.
+    nrf_tls: Option<&'static str>,
     interfaces: &'static str,
 }
 
@@ -25,6 +27,7 @@ const GOOD: File = File {
     own_inbound: "{ listen: '0.0.0.0:7443', forward: '127.0.0.1:8000' }",
     own_outbound: "{ listen: '127.0.0.1:15001', transparent: true }",
     nrf_inbound: "{ listen: '10.9.0.2:7443', forward: '10.9.0.2:8000' }",
+    nrf_tls: None,
     interfaces: "{ kind: SBI, between: [amf, nrf], with: sidecar }",
 };
 
@@ -43,6 +46,7 @@ impl File {
             own_outbound,
             nrf_inbound,
             interfaces,
+            ..
         } = self;
         let text = format!(
             "
@@ -70,6 +74,13 @@ nodes:
 interfaces: [ {interfaces} ]
 "
         );
+        let text = match self.nrf_tls {
+            None => text,
+            Some(tls) => text.replace(
+                &format!("sidecar: {{ inbound: [ {nrf_inbound} ] }}"),
+                &format!("tls: [ {tls} ]"),
+            ),
+        };
         Deployment::parse(&text, "test", Path::new("/")).unwrap()
     }
 
@@ -314,6 +325,65 @@ fn guard_that_would_close_the_sidecars_own_port_is_refused() {
         file.refusal(),
         "nodes.amf.sidecar.inbound: listens on the port of its own function, 8000"
     );
+}
+
+#[test]
+fn own_tls_of_a_peer_is_for_the_sidecar_alone_and_its_service_is_redirected_and_fenced() {
+    let own = |tls| File {
+        nrf_tls: Some(tls),
+        ..GOOD
+    };
+    let at_its_tls_port = own("{ listen: '10.9.0.2:7443' }").plan().unwrap();
+    // The fence knows no users, so nothing is redirected to an address that it cannot hold.
+    assert_eq!(addresses(&at_its_tls_port), ["udm 10.9.0.3:8000"]);
+    let plan = own("{ listen: '10.9.0.2:7443', service: '10.9.0.2:80' }")
+        .plan()
+        .unwrap();
+    assert_eq!(addresses(&plan), ["nrf 10.9.0.2:80", "udm 10.9.0.3:8000"]);
+    for plan in [at_its_tls_port, plan] {
+        let listeners: Vec<_> = plan
+            .own_tls()
+            .map(|(address, node)| format!("{node} {address}"))
+            .collect();
+        assert_eq!(listeners, ["nrf 10.9.0.2:7443"]);
+        let script = script(plan);
+        for rule in [
+            "set tls-v4 {\n\t\ttype ipv4_addr . inet_service\n\t\telements = {\n\t\t\t10.9.0.2 . 7443",
+            "meta skuid != 999 ip daddr . tcp dport @tls-v4 counter reject with tcp reset",
+            "meta skuid != 999 ip6 daddr . tcp dport @tls-v6 counter reject with tcp reset",
+        ] {
+            assert_eq!(script.matches(rule).count(), 1, "{rule}\n{script}");
+        }
+    }
+    // Nothing changes for hosts without such peers: their marks stay.
+    assert!(!script(GOOD.plan().unwrap()).contains("tls-v4"));
+    // By the file's choice it passes next to the sidecars.
+    let unprotected = File {
+        interfaces: "{ kind: SBI, between: [amf, nrf], with: nothing }",
+        ..own("{ listen: '10.9.0.2:7443' }")
+    };
+    assert_eq!(unprotected.plan().unwrap().own_tls().count(), 0);
+    assert_eq!(
+        own("{ listen: '10.9.0.2:7443', service: '10.9.0.1:80' }").refusal(),
+        "nodes.nrf.tls[0]: 10.9.0.1:80 is on the host of amf: rules cannot distinguish the two"
+    );
+    assert_eq!(
+        own("{ listen: '10.9.0.3:8000', service: '10.9.0.2:80' }").refusal(),
+        "nodes.nrf.tls: nrf accepts TLS at 10.9.0.3:8000, where a function is called"
+    );
+}
+
+#[test]
+fn node_with_tls_of_its_own_has_no_sidecar_to_lead_to() {
+    let file = File {
+        nrf_tls: Some("{ listen: '10.9.0.2:7443' }"),
+        ..GOOD
+    };
+    let Err(Error::Configuration { place, cause, hint }) = file.plan_for("nrf", USER) else {
+        panic!("not refused")
+    };
+    assert_eq!((place.as_str(), cause.as_str()), ("nodes.nrf", "has no sidecar"));
+    assert!(hint.starts_with("nrf has TLS of its own"), "{hint}");
 }
 
 #[test]

@@ -41,12 +41,14 @@ impl UnprotectedPeer {
             return None;
         }
         let inbound = |node: &Node| {
-            let all = node.sidecar.clone().map(|sidecar| sidecar.inbound).unwrap_or_default();
-            let of_kind = all.into_iter().filter(|inbound| inbound.interface == interface.kind);
+            let all = node.inbound().iter().cloned();
+            let of_kind = all.filter(|inbound| inbound.interface == interface.kind);
             of_kind.collect::<Vec<_>>()
         };
         let (ours, theirs) = (inbound(node), inbound(peer));
-        let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).collect();
+        let own_tls = theirs.iter().filter(|_| peer.tls.is_some());
+        let own_tls = own_tls.map(|inbound| inbound.listen);
+        let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).chain(own_tls).collect();
         Some(Self {
             node: peer.name.clone(),
             kind: interface.kind,
@@ -77,8 +79,9 @@ impl UnprotectedPeer {
 /// Networks that the traffic of `peer` to `node` over an interface comes from: its address, those
 /// where its functions are called, and those behind it in an IPsec link.
 pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<Network> {
-    let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
-    let called = inbound
+    let called = peer
+        .inbound()
+        .iter()
         .filter(|inbound| inbound.interface == interface.kind)
         .map(|inbound| inbound.service.ip())
         .filter(|address| !address.is_loopback());

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use bartizan_deployment::Node;
+
 /// Why a sidecar could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,6 +22,8 @@ pub enum Error {
     NoSidecar {
         /// The node.
         node: String,
+        /// Remedy.
+        hint: String,
     },
     /// Configuration or environment: certificate, key, roots or revocation lists.
     #[error(transparent)]
@@ -48,6 +52,13 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn no_sidecar(node: &Node) -> Self {
+        Self::NoSidecar {
+            node: node.name.to_string(),
+            hint: node.without_sidecar(),
+        }
+    }
+
     /// Returns true if the user's configuration is at fault.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
@@ -63,9 +74,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownNode { known, .. } => Some(format!("nodes with a sidecar are {}", known.join(", "))),
-            Self::NoSidecar { node } => Some(format!(
-                "add `sidecar: {{ inbound: [...], outbound: [...] }}` to nodes.{node}"
-            )),
+            Self::NoSidecar { hint, .. } => Some(hint.clone()),
             Self::Credentials(error) => error.hint().map(str::to_owned),
             Self::Thread { .. } => Some(
                 "raise the limits of tasks and open files (TasksMax=, LimitNPROC=, LimitNOFILE=; ulimit -u, -n)"

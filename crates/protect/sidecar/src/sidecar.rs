@@ -144,7 +144,7 @@ impl Sidecar {
     ) -> Result<Bound, Error> {
         let node = find(deployment, node)?;
         let name = node.name.as_str();
-        let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
+        let no_sidecar = || Error::no_sidecar(node);
         let sidecar = node.sidecar.as_ref().ok_or_else(no_sidecar)?;
         let files = node.files.as_ref().ok_or_else(no_sidecar)?;
         let credentials = Credentials::load(files)?;

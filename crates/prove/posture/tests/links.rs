@@ -275,6 +275,33 @@ fn hybrid_connections_of_sidecars_are_safe_from_recording() {
     }
 }
 
+/// Two nodes have the address, and the listener of its own TLS tells which is meant.
+#[test]
+fn a_link_to_a_node_with_tls_of_its_own_is_named_by_its_listener() {
+    let text = "
+trust: { roots: ca.pem }
+nodes:
+  amf: { function: AMF, address: 10.200.0.1, certificate: a, key: b, sidecar: { outbound: [ { listen: '127.0.0.1:1' } ] } }
+  nrf: { function: NRF, address: 10.200.0.12 }
+  udm: { function: UDM, address: 10.200.0.12, tls: [ { listen: '0.0.0.0:8443' } ] }
+interfaces:
+  - { kind: SBI, between: [amf, [nrf, udm]], with: sidecar }
+";
+    let network = network(&[SIDECAR], Some(text));
+    let link = between(&network, "10.200.0.1", "10.200.0.12");
+    let mut nodes = link
+        .ends
+        .each_ref()
+        .map(|end| end.node.as_ref().map(ToString::to_string));
+    nodes.sort();
+    assert_eq!(
+        nodes,
+        [Some("amf".to_owned()), Some("udm".to_owned())],
+        "{:?}",
+        link.listing
+    );
+}
+
 #[test]
 fn a_classical_part_makes_the_whole_link_fall_and_says_how_many() {
     // The same hosts: strongSwan's classical pair moved to the addresses of the hybrid one.

@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Confidentiality, Deployment, IkeAuthentication, Interface, InterfaceKind, KeyExchange, Mode, Policy, Protection,
-    day_of,
+    Confidentiality, Deployment, IkeAuthentication, Interface, InterfaceKind, KeyExchange, Mode, NodeName, Policy,
+    Protection, day_of,
 };
 use bartizan_registry::{Safety, group, signature};
 use serde::{Serialize, Serializer};
@@ -124,7 +124,12 @@ fn link(
             .map_or_else(String::new, |node| node.function.clone())
     };
     let policy = interface.policy.in_effect(day_of(now));
-    let (recording, forgery) = given(interface, &policy);
+    let own_tls = |name: &NodeName| deployment.node(name.as_str()).is_some_and(|node| node.tls.is_some());
+    let (recording, forgery) = match interface.between.iter().all(own_tls) {
+        // No sidecar holds either end to the policy.
+        true if interface.protection.is_by_sidecars() => (Given::Unknown, Given::Unknown),
+        _ => given(interface, &policy),
+    };
     Link {
         about: format!("{} {one} -- {other}", interface.kind.name()),
         interface: interface.kind.name(),

@@ -72,7 +72,8 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
     let stream = dialled.map_err(|(reason, detail)| {
         shared.metrics.handshake_failed(Side::Outbound, peer, reason.as_str());
         let hint = format!(
-            "is the sidecar of {peer} running, and can {} be reached from here?",
+            "is {} running, and can {} be reached from here?",
+            upstream.end(),
             upstream.address
         );
         failed(Why::Peer(reason), detail, &hint)
@@ -80,10 +81,11 @@ pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Pat
     let connect = began.elapsed();
     let prepared = socket::prepare(&stream).and_then(|()| stream.local_addr());
     let local_address = prepared.map_err(|error| {
+        let hint = format!("the connection went away at once; see the log of {}", upstream.end());
         failed(
             Why::Peer(Reason::Unreachable),
             format!("{}: {error}", upstream.address),
-            "the connection went away at once; see the log of the peer's sidecar",
+            &hint,
         )
     })?;
     let leg = Leg {

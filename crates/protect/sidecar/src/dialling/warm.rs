@@ -97,6 +97,11 @@ impl<C: Dialled> WarmPool<C> {
         self.upstream.peer.as_str()
     }
 
+    /// The other end, in words.
+    pub(crate) fn end(&self) -> String {
+        self.upstream.end()
+    }
+
     /// The interface of the standards.
     pub(crate) fn interface(&self) -> &'static str {
         self.upstream.interface.name()

@@ -44,7 +44,7 @@ impl Running {
         let shared = self.state.shared();
         let node = find(deployment, shared.node.as_str())?;
         let name = node.name.as_str();
-        let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
+        let no_sidecar = || Error::no_sidecar(node);
         if node.sidecar.is_none() {
             return Err(no_sidecar());
         }

@@ -97,7 +97,7 @@ pub(crate) async fn splice(
                     peer: warm_pool.peer().to_owned(),
                     why: Why::Broken,
                     detail: format!("the connection ended before an answer came: {error}"),
-                    hint: format!("see the log of the sidecar of {}", warm_pool.peer()),
+                    hint: format!("see the log of {}", warm_pool.end()),
                 },
             };
             drop(channel);

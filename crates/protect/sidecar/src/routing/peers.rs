@@ -1,9 +1,9 @@
-//! Upstreams: where peers' sidecars listen, and which of them a request's target names.
+//! Upstreams: where peers accept TLS, and which of them a request's target names.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use bartizan_deployment::{Carrier, Deployment, InterfaceKind, Node, NodeName, Sidecar};
+use bartizan_deployment::{Carrier, Deployment, InterfaceKind, Node, NodeName};
 
 use crate::routing::authority::Authority;
 
@@ -15,6 +15,18 @@ pub(crate) struct Upstream {
     /// Carrier of SCTP there, where SCTP is carried.
     pub(crate) carrier: Carrier,
     pub(crate) address: SocketAddr,
+    /// The peer's function terminates TLS there itself: requests say `https`.
+    pub(crate) own_tls: bool,
+}
+
+impl Upstream {
+    /// The other end, in words.
+    pub(crate) fn end(&self) -> String {
+        match self.own_tls {
+            true => self.peer.to_string(),
+            false => format!("the sidecar of {}", self.peer),
+        }
+    }
 }
 
 /// The upstreams that a listener of this node may dial: those of its interface.
@@ -89,9 +101,8 @@ impl Upstreams {
             ..Self::default()
         };
         for (peer, joined) in deployment.sidecar_peers(node) {
-            let Some(sidecar) = &peer.sidecar else { continue };
             if interface.is_none_or(|wanted| joined.kind == wanted) {
-                this.add(peer, sidecar, joined.kind, joined.carrier);
+                this.add(peer, joined.kind, joined.carrier);
             }
         }
         for other in deployment.nodes() {
@@ -102,8 +113,7 @@ impl Upstreams {
             }
         }
         for node in deployment.nodes() {
-            let inbound = node.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
-            for service in inbound.map(|inbound| inbound.service) {
+            for service in node.inbound().iter().map(|inbound| inbound.service) {
                 if !this.services.contains_key(&service) {
                     this.elsewhere.entry(service).or_insert_with(|| node.name.clone());
                 }
@@ -112,8 +122,9 @@ impl Upstreams {
         this
     }
 
-    fn add(&mut self, peer: &Node, sidecar: &Sidecar, interface: InterfaceKind, carrier: Carrier) {
-        for inbound in sidecar.inbound.iter().filter(|inbound| inbound.interface == interface) {
+    fn add(&mut self, peer: &Node, interface: InterfaceKind, carrier: Carrier) {
+        let inbound = peer.inbound().iter();
+        for inbound in inbound.filter(|inbound| inbound.interface == interface) {
             let ip = if inbound.listen.ip().is_unspecified() {
                 peer.address
             } else {
@@ -125,6 +136,7 @@ impl Upstreams {
                 interface,
                 carrier,
                 address: SocketAddr::new(ip, inbound.listen.port()),
+                own_tls: peer.tls.is_some(),
             });
             self.services.entry(inbound.service).or_insert(index);
             let mut hosts = names(peer);
@@ -331,6 +343,27 @@ interfaces:
             assert_eq!(find(&upstreams, target).unwrap(), upstream, "{target}");
         }
         assert!(find(&upstreams, "nrf:9999").is_err());
+    }
+
+    #[test]
+    fn a_function_with_tls_of_its_own_is_found_by_its_tls_port_and_by_its_service() {
+        let text = "
+trust: { roots: ca.pem }
+nodes:
+  amf: { function: AMF, address: 10.0.0.1, certificate: a, key: b, sidecar: { outbound: [ { listen: 127.0.0.1:1 } ] } }
+  nrf: { function: NRF, address: 10.0.0.2, tls: [ { listen: '0.0.0.0:443', service: '10.0.9.2:80' } ] }
+  smf: { function: SMF, address: 10.0.0.3, tls: [] }
+interfaces:
+  - { kind: SBI, among: [amf, nrf, smf], with: sidecar }
+";
+        let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
+        let upstreams = Upstreams::of(&deployment, "amf", None);
+        for target in ["nrf", "nrf:443", "nrf:80", "10.0.9.2:80", "10.0.0.2:443"] {
+            assert_eq!(find(&upstreams, target).unwrap(), "nrf 10.0.0.2:443", "{target}");
+        }
+        let found = upstreams.at("10.0.9.2:80".parse().unwrap()).unwrap();
+        assert!(found.own_tls && found.end() == "nrf");
+        assert_eq!(find(&upstreams, "smf").unwrap_err().peer(), "smf");
     }
 
     #[test]

@@ -63,16 +63,15 @@ impl<'a> Nodes<'a> {
                 *known = known.filter(|known| known.name == node.name);
             }
             let mut addresses = vec![node.address];
+            for inbound in node.inbound() {
+                nodes.by_socket.insert(inbound.service, node);
+                nodes.by_socket.insert(inbound.listen, node);
+                addresses.push(inbound.listen.ip());
+            }
             if let Some(sidecar) = &node.sidecar {
-                for inbound in &sidecar.inbound {
-                    nodes.by_socket.insert(inbound.service, node);
-                    nodes.by_socket.insert(inbound.listen, node);
-                    nodes.within.insert(inbound.forward, node);
-                    addresses.push(inbound.listen.ip());
-                }
-                for outbound in &sidecar.outbound {
-                    nodes.within.insert(outbound.listen, node);
-                }
+                let inbound = sidecar.inbound.iter().map(|inbound| inbound.forward);
+                let own = inbound.chain(sidecar.outbound.iter().map(|outbound| outbound.listen));
+                nodes.within.extend(own.map(|socket| (socket, node)));
             }
             addresses.sort_unstable();
             addresses.dedup();

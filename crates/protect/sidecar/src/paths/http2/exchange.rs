@@ -116,6 +116,9 @@ impl Exchange {
         if let Some(hop) = tracer.and_then(|tracer| tracer.begin(&mut head, route.side)) {
             account.traced(hop, route.session.as_deref());
         }
+        if route.pool.leads_to_own_tls() {
+            head.replace(b":scheme", b"https");
+        }
         let began = Instant::now();
         let until = began + patience(&shared.limits, route.side);
         let mut this = Box::new(Self {

@@ -41,7 +41,7 @@ const IDLE_AT_MOST: usize = 8;
 /// Target of a pool's connections.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// A peer's sidecar, over TLS.
+    /// A peer's sidecar or function, over TLS.
     Peer(Upstream),
     /// Our own network function, without TLS.
     Function(SocketAddr),
@@ -195,6 +195,11 @@ impl Pool {
 
     pub(crate) fn leads_to_a_peer(&self) -> bool {
         matches!(self.target, Target::Peer(_))
+    }
+
+    /// Returns true if TLS ends at the peer's function itself.
+    pub(super) fn leads_to_own_tls(&self) -> bool {
+        matches!(&self.target, Target::Peer(upstream) if upstream.own_tls)
     }
 
     /// Requests of the network function behind this pool that have no response yet, as far as this
