@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// One table with its title, and the same rows for JSON.
 struct Section {
+    kind: Kind,
     key: &'static str,
     title: &'static str,
     legend: &'static str,
@@ -106,139 +107,135 @@ struct Section {
 
 impl Section {
     fn of<R: Listed + 'static>(
+        kind: Kind,
         key: &'static str,
         title: &'static str,
         legend: &'static str,
         rows: impl IntoIterator<Item = &'static R>,
         filter: Option<&str>,
     ) -> Self {
-        let rows: Vec<&R> = rows
-            .into_iter()
-            .filter(|row| filter.is_none_or(|wanted| row.matches(wanted)))
-            .collect();
-        let mut table = Table::new(R::COLUMNS);
-        for row in &rows {
-            table.push(row.cells(), row.note());
-        }
-        let rows = rows.into_iter().map(|row| json!(row)).collect();
-        Self {
+        let mut section = Self {
+            kind,
             key,
             title,
             legend,
-            table,
-            rows,
+            table: Table::default(),
+            rows: Vec::new(),
+        };
+        for row in rows {
+            let entry = row.entry();
+            if filter.is_none_or(|wanted| entry.matches(wanted)) {
+                section.table.push(entry.cells, entry.note);
+                section.rows.push(json!(row));
+            }
         }
+        section
     }
 }
 
 fn sections(kinds: &[Kind], filter: Option<&str>) -> Vec<Section> {
-    let wanted = |kind| kinds.is_empty() || kinds.contains(&kind);
-    let mut sections = Vec::new();
-    if wanted(Kind::Group) {
-        sections.push(Section::of(
+    let mut sections = vec![
+        Section::of(
+            Kind::Group,
             "groups",
             "TLS groups",
             "SHARE is the client's key share / the server's; RECORDING: safe from an attacker who records today and \
              computes later",
             GROUPS,
             filter,
-        ));
-    }
-    if wanted(Kind::Signature) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Signature,
             "signatures",
             "TLS signature schemes",
             "SIGNATURE is the largest; FORGERY: safe from a forger with a quantum computer",
             SIGNATURES,
             filter,
-        ));
-    }
-    if wanted(Kind::CipherSuite) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::CipherSuite,
             "cipher_suites",
             "TLS cipher suites",
             "TLS 1.2 has no post-quantum key exchange",
             CIPHERS,
             filter,
-        ));
-    }
-    if wanted(Kind::Ike) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Ike,
             "ike_transforms",
             "IKEv2 transforms",
             "DATA is what the initiator sends / the responder; KE numbers serve ADDKE1 to ADDKE7 too; strongSwan's \
              keyword is that of a 256-bit key",
             TRANSFORMS,
             filter,
-        ));
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Ike,
             "ike_authentication_methods",
             "IKEv2 authentication methods",
             "FORGERY: safe from a forger with a quantum computer",
             AUTHENTICATION_METHODS,
             filter,
-        ));
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Ike,
             "ike_hash_algorithms",
             "IKEv2 signature hashes",
             "announced in SIGNATURE_HASH_ALGORITHMS",
             HASH_ALGORITHMS,
             filter,
-        ));
-    }
-    if wanted(Kind::Ssh) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Ssh,
             "ssh_key_exchanges",
             "SSH key exchange methods",
             "RECORDING: safe from an attacker who records today and computes later",
             SSH_KEY_EXCHANGES,
             filter,
-        ));
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Ssh,
             "ssh_public_keys",
             "SSH public key algorithms",
             "of host keys and of what they sign; FORGERY: safe from a forger with a quantum computer",
             SSH_PUBLIC_KEYS,
             filter,
-        ));
-    }
-    if wanted(Kind::Macsec) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Macsec,
             "macsec_suites",
             "MACsec cipher suites",
             "PN is bits of packet number; RECORDING holds if the CAK is quantum-safe: MKA is as strong as its CAK",
             MACSEC_SUITES,
             filter,
-        ));
-    }
-    if wanted(Kind::X509) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::X509,
             "x509_algorithms",
             "X.509 algorithms",
             "KEY is inside the BIT STRING, SPKI the whole SubjectPublicKeyInfo; ATTACK: forgery of signatures, recording \
              of key establishment",
             X509_ALGORITHMS,
             filter,
-        ));
-    }
-    if wanted(Kind::Kem) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Kem,
             "kems",
             "KEMs",
             "SECRET KEY is the expanded form, SEED what it grows from",
             primitives(Purpose::Kem),
             filter,
-        ));
-    }
-    if wanted(Kind::Signature) {
-        sections.push(Section::of(
+        ),
+        Section::of(
+            Kind::Signature,
             "signature_algorithms",
             "Signature algorithms",
             "SECRET KEY is the expanded form, SEED what it grows from; an ECDSA signature is DER's largest",
             primitives(Purpose::Signature),
             filter,
-        ));
-    }
+        ),
+    ];
+    sections.retain(|section| kinds.is_empty() || kinds.contains(&section.kind));
     sections
 }
 

@@ -8,30 +8,32 @@ use bartizan_registry::{
 };
 use serde::Serialize;
 
-use super::table::{Cell, Column, Tone};
-use crate::table::Side::{Left, Right};
+use super::table::{Cell, Tone};
+use crate::table::Side::{self, Left, Right};
 
 /// A row of the registry that can be shown and searched.
 pub(super) trait Listed: Serialize {
-    const COLUMNS: &'static [Column];
+    fn entry(&'static self) -> Entry;
+}
 
-    fn cells(&self) -> Vec<Cell>;
-
+/// A row as a table shows it and a filter compares it.
+pub(super) struct Entry {
     /// Code point, number or object identifier, as the row shows it.
-    fn code(&self) -> String;
+    pub(super) code: String,
+    pub(super) names: Vec<Option<&'static str>>,
+    pub(super) status: &'static Status,
+    pub(super) note: Option<&'static str>,
+    /// Headings, sides and cells.
+    pub(super) cells: Vec<(&'static str, Side, Cell)>,
+}
 
-    fn names(&self) -> Vec<Option<&'static str>>;
-
-    fn status(&self) -> &Status;
-
-    fn note(&self) -> Option<&'static str>;
-
+impl Entry {
     /// Returns true if a filter is this row's code, or occurs in a name, the document or its state.
-    fn matches(&self, filter: &str) -> bool {
-        self.code().eq_ignore_ascii_case(filter)
-            || self.names().into_iter().flatten().any(|name| mentions(name, filter))
-            || mentions(self.status().document, filter)
-            || mentions(&self.status().state.to_string(), filter)
+    pub(super) fn matches(&self, filter: &str) -> bool {
+        self.code.eq_ignore_ascii_case(filter)
+            || self.names.iter().flatten().any(|name| mentions(name, filter))
+            || mentions(self.status.document, filter)
+            || mentions(&self.status.state.to_string(), filter)
     }
 }
 
@@ -78,373 +80,211 @@ fn pair(one: Option<impl ToString>, other: Option<impl ToString>) -> Cell {
 }
 
 impl Listed for Group {
-    const COLUMNS: &'static [Column] = &[
-        ("CODE", Left),
-        ("NAME", Left),
-        ("KIND", Left),
-        ("SHARE", Right),
-        ("SECRET", Right),
-        ("CAT", Right),
-        ("RECORDING", Left),
-        ("DEFINED IN", Left),
-        ("OPENSSL", Left),
-        ("RUSTLS", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.code()),
-            Cell::plain(self.name),
-            Cell::plain(match self.kind {
-                Kind::Classical => "classical",
-                Kind::Hybrid => "hybrid",
-                Kind::PostQuantum => "post-quantum",
-            }),
-            pair(Some(self.client_share), Some(self.server_share)),
-            Cell::plain(self.secret),
-            Cell::of(self.category.map(|category| category.0)),
-            safety(Some(self.recording)),
-            status(&self.status),
-            other_name(self.name, self.openssl),
-            other_name(self.name, self.rustls),
-        ]
-    }
-
-    fn code(&self) -> String {
-        format!("0x{:04x}", self.code.0)
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.openssl, self.rustls]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: format!("0x{:04x}", self.code.0),
+            names: vec![Some(self.name), self.openssl, self.rustls],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
+                ("NAME", Left, Cell::plain(self.name)),
+                (
+                    "KIND",
+                    Left,
+                    Cell::plain(match self.kind {
+                        Kind::Classical => "classical",
+                        Kind::Hybrid => "hybrid",
+                        Kind::PostQuantum => "post-quantum",
+                    }),
+                ),
+                ("SHARE", Right, pair(Some(self.client_share), Some(self.server_share))),
+                ("SECRET", Right, Cell::plain(self.secret)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("RECORDING", Left, safety(Some(self.recording))),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("OPENSSL", Left, other_name(self.name, self.openssl)),
+                ("RUSTLS", Left, other_name(self.name, self.rustls)),
+            ],
+        }
     }
 }
 
 impl Listed for Signature {
-    const COLUMNS: &'static [Column] = &[
-        ("CODE", Left),
-        ("NAME", Left),
-        ("SIGNATURE", Right),
-        ("PUBLIC KEY", Right),
-        ("CAT", Right),
-        ("FORGERY", Left),
-        ("DEFINED IN", Left),
-        ("OPENSSL", Left),
-        ("RUSTLS", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.code()),
-            Cell::plain(self.name),
-            Cell::of(self.signature),
-            Cell::of(self.public_key),
-            Cell::of(self.category.map(|category| category.0)),
-            safety(Some(self.forgery)),
-            status(&self.status),
-            other_name(self.name, self.openssl),
-            other_name(self.name, self.rustls),
-        ]
-    }
-
-    fn code(&self) -> String {
-        format!("0x{:04x}", self.code.0)
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.openssl, self.rustls]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: format!("0x{:04x}", self.code.0),
+            names: vec![Some(self.name), self.openssl, self.rustls],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
+                ("NAME", Left, Cell::plain(self.name)),
+                ("SIGNATURE", Right, Cell::of(self.signature)),
+                ("PUBLIC KEY", Right, Cell::of(self.public_key)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("FORGERY", Left, safety(Some(self.forgery))),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("OPENSSL", Left, other_name(self.name, self.openssl)),
+                ("RUSTLS", Left, other_name(self.name, self.rustls)),
+            ],
+        }
     }
 }
 
 impl Listed for Cipher {
-    const COLUMNS: &'static [Column] = &[
-        ("CODE", Left),
-        ("NAME", Left),
-        ("TLS", Left),
-        ("KEY BITS", Right),
-        ("CAT", Right),
-        ("DEFINED IN", Left),
-        ("OPENSSL", Left),
-        ("RUSTLS", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.code()),
-            Cell::plain(self.name),
-            Cell::plain(match self.version {
-                TlsVersion::Tls12 => "1.2",
-                TlsVersion::Tls13 => "1.3",
-            }),
-            Cell::plain(self.key_bits),
-            Cell::of(self.category.map(|category| category.0)),
-            status(&self.status),
-            other_name(self.name, self.openssl),
-            other_name(self.name, self.rustls),
-        ]
-    }
-
-    fn code(&self) -> String {
-        format!("0x{:04x}", self.code.0)
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.openssl, self.rustls]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: format!("0x{:04x}", self.code.0),
+            names: vec![Some(self.name), self.openssl, self.rustls],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("CODE", Left, Cell::plain(format!("0x{:04x}", self.code.0))),
+                ("NAME", Left, Cell::plain(self.name)),
+                (
+                    "TLS",
+                    Left,
+                    Cell::plain(match self.version {
+                        TlsVersion::Tls12 => "1.2",
+                        TlsVersion::Tls13 => "1.3",
+                    }),
+                ),
+                ("KEY BITS", Right, Cell::plain(self.key_bits)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("OPENSSL", Left, other_name(self.name, self.openssl)),
+                ("RUSTLS", Left, other_name(self.name, self.rustls)),
+            ],
+        }
     }
 }
 
 impl Listed for Transform {
-    const COLUMNS: &'static [Column] = &[
-        ("TYPE", Left),
-        ("ID", Right),
-        ("NAME", Left),
-        ("DATA", Right),
-        ("CAT", Right),
-        ("RECORDING", Left),
-        ("DEFINED IN", Left),
-        ("STRONGSWAN", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.kind),
-            Cell::plain(self.id),
-            Cell::plain(self.name),
-            pair(self.initiator, self.responder),
-            Cell::of(self.category.map(|category| category.0)),
-            safety(self.recording),
-            status(&self.status),
-            Cell::of(self.strongswan),
-        ]
-    }
-
-    fn code(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.strongswan]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: self.id.to_string(),
+            names: vec![Some(self.name), self.strongswan],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("TYPE", Left, Cell::plain(self.kind)),
+                ("ID", Right, Cell::plain(self.id)),
+                ("NAME", Left, Cell::plain(self.name)),
+                ("DATA", Right, pair(self.initiator, self.responder)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("RECORDING", Left, safety(self.recording)),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("STRONGSWAN", Left, Cell::of(self.strongswan)),
+            ],
+        }
     }
 }
 
 impl Listed for AuthenticationMethod {
-    const COLUMNS: &'static [Column] = &[("ID", Right), ("NAME", Left), ("FORGERY", Left), ("DEFINED IN", Left)];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.id),
-            Cell::plain(self.name),
-            safety(self.forgery),
-            status(&self.status),
-        ]
-    }
-
-    fn code(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name)]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: self.id.to_string(),
+            names: vec![Some(self.name)],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("ID", Right, Cell::plain(self.id)),
+                ("NAME", Left, Cell::plain(self.name)),
+                ("FORGERY", Left, safety(self.forgery)),
+                ("DEFINED IN", Left, status(&self.status)),
+            ],
+        }
     }
 }
 
 impl Listed for HashAlgorithm {
-    const COLUMNS: &'static [Column] = &[("ID", Right), ("NAME", Left), ("DEFINED IN", Left)];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![Cell::plain(self.id), Cell::plain(self.name), status(&self.status)]
-    }
-
-    fn code(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name)]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: self.id.to_string(),
+            names: vec![Some(self.name)],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("ID", Right, Cell::plain(self.id)),
+                ("NAME", Left, Cell::plain(self.name)),
+                ("DEFINED IN", Left, status(&self.status)),
+            ],
+        }
     }
 }
 
 impl Listed for MacsecSuite {
-    const COLUMNS: &'static [Column] = &[
-        ("ID", Left),
-        ("NAME", Left),
-        ("KEY", Right),
-        ("PN", Right),
-        ("CAT", Right),
-        ("RECORDING", Left),
-        ("DEFINED IN", Left),
-        ("IPROUTE2", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.code()),
-            Cell::plain(self.name),
-            Cell::plain(self.key),
-            Cell::plain(self.packet_number_bits),
-            Cell::plain(self.category.0),
-            safety(Some(self.recording)),
-            status(&self.status),
-            Cell::of(self.iproute2),
-        ]
-    }
-
-    fn code(&self) -> String {
-        format!("{:016x}", self.id)
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.iproute2]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: format!("{:016x}", self.id),
+            names: vec![Some(self.name), self.iproute2],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("ID", Left, Cell::plain(format!("{:016x}", self.id))),
+                ("NAME", Left, Cell::plain(self.name)),
+                ("KEY", Right, Cell::plain(self.key)),
+                ("PN", Right, Cell::plain(self.packet_number_bits)),
+                ("CAT", Right, Cell::plain(self.category.0)),
+                ("RECORDING", Left, safety(Some(self.recording))),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("IPROUTE2", Left, Cell::of(self.iproute2)),
+            ],
+        }
     }
 }
 
 impl Listed for X509Algorithm {
-    const COLUMNS: &'static [Column] = &[
-        ("OID", Left),
-        ("NAME", Left),
-        ("USE", Left),
-        ("KEY", Right),
-        ("SPKI", Right),
-        ("CAT", Right),
-        ("ATTACK", Left),
-        ("DEFINED IN", Left),
-        ("OPENSSL", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.oid),
-            Cell::plain(self.name),
-            Cell::plain(match self.usage {
-                X509Use::Signing => "signing",
-                X509Use::KeyEstablishment => "key establishment",
-                X509Use::SignatureOnly => "signature only",
-            }),
-            Cell::of(self.public_key),
-            Cell::of(self.spki),
-            Cell::of(self.category.map(|category| category.0)),
-            safety(Some(self.safety)),
-            status(&self.status),
-            other_name(self.name, self.openssl),
-        ]
-    }
-
-    fn code(&self) -> String {
-        self.oid.to_owned()
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.openssl]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: self.oid.to_owned(),
+            names: vec![Some(self.name), self.openssl],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("OID", Left, Cell::plain(self.oid)),
+                ("NAME", Left, Cell::plain(self.name)),
+                (
+                    "USE",
+                    Left,
+                    Cell::plain(match self.usage {
+                        X509Use::Signing => "signing",
+                        X509Use::KeyEstablishment => "key establishment",
+                        X509Use::SignatureOnly => "signature only",
+                    }),
+                ),
+                ("KEY", Right, Cell::of(self.public_key)),
+                ("SPKI", Right, Cell::of(self.spki)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("ATTACK", Left, safety(Some(self.safety))),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("OPENSSL", Left, other_name(self.name, self.openssl)),
+            ],
+        }
     }
 }
 
 impl Listed for Primitive {
-    const COLUMNS: &'static [Column] = &[
-        ("NAME", Left),
-        ("CAT", Right),
-        ("PUBLIC KEY", Right),
-        ("SECRET KEY", Right),
-        ("SEED", Right),
-        ("OUTPUT", Right),
-        ("SHARED", Right),
-        ("DEFINED IN", Left),
-        ("OPENSSL", Left),
-        ("AWS-LC-RS", Left),
-        ("STRONGSWAN", Left),
-    ];
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.name),
-            Cell::of(self.category.map(|category| category.0)),
-            Cell::of(self.public_key),
-            Cell::of(self.secret_key),
-            Cell::of(self.seed),
-            Cell::of(self.output),
-            Cell::of(self.shared_secret),
-            status(&self.status),
-            other_name(self.name, self.openssl),
-            Cell::of(self.aws_lc_rs),
-            Cell::of(self.strongswan),
-        ]
-    }
-
-    fn code(&self) -> String {
-        self.name.to_owned()
-    }
-
-    fn names(&self) -> Vec<Option<&'static str>> {
-        vec![Some(self.name), self.openssl, self.aws_lc_rs, self.strongswan]
-    }
-
-    fn status(&self) -> &Status {
-        &self.status
-    }
-
-    fn note(&self) -> Option<&'static str> {
-        self.note
+    fn entry(&'static self) -> Entry {
+        Entry {
+            code: self.name.to_owned(),
+            names: vec![Some(self.name), self.openssl, self.aws_lc_rs, self.strongswan],
+            status: &self.status,
+            note: self.note,
+            cells: vec![
+                ("NAME", Left, Cell::plain(self.name)),
+                ("CAT", Right, Cell::of(self.category.map(|category| category.0))),
+                ("PUBLIC KEY", Right, Cell::of(self.public_key)),
+                ("SECRET KEY", Right, Cell::of(self.secret_key)),
+                ("SEED", Right, Cell::of(self.seed)),
+                ("OUTPUT", Right, Cell::of(self.output)),
+                ("SHARED", Right, Cell::of(self.shared_secret)),
+                ("DEFINED IN", Left, status(&self.status)),
+                ("OPENSSL", Left, other_name(self.name, self.openssl)),
+                ("AWS-LC-RS", Left, Cell::of(self.aws_lc_rs)),
+                ("STRONGSWAN", Left, Cell::of(self.strongswan)),
+            ],
+        }
     }
 }

@@ -9,9 +9,6 @@ pub(super) enum Colour {
     No,
 }
 
-/// A column's heading and the side of its cells.
-pub(super) type Column = (&'static str, Side);
-
 /// Tone of a cell about an attack, which selects its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
@@ -42,28 +39,22 @@ impl Cell {
 }
 
 /// Rows of cells under headings.
+#[derive(Default)]
 pub(super) struct Table {
-    columns: &'static [Column],
+    columns: Vec<(&'static str, Side)>,
     rows: Vec<Vec<Cell>>,
     notes: Vec<&'static str>,
 }
 
 impl Table {
-    pub(super) fn new(columns: &'static [Column]) -> Self {
-        Self {
-            columns,
-            rows: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Adds a row of one cell per column; its note is numbered, and printed once under the table.
-    pub(super) fn push(&mut self, mut cells: Vec<Cell>, note: Option<&'static str>) {
-        debug_assert_eq!(cells.len(), self.columns.len());
+    /// Adds a row; its note is numbered, and printed once under the table.
+    pub(super) fn push(&mut self, cells: Vec<(&'static str, Side, Cell)>, note: Option<&'static str>) {
+        self.columns = cells.iter().map(|(heading, side, _)| (*heading, *side)).collect();
+        let mut cells: Vec<Cell> = cells.into_iter().map(|(_, _, cell)| cell).collect();
         if let Some(note) = note {
             let number = self.notes.iter().position(|known| *known == note).unwrap_or_else(|| {
                 self.notes.push(note);
