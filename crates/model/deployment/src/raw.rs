@@ -28,10 +28,8 @@ use crate::sidecar::Path;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDeployment {
     /// What holds where an interface names no policy of its own. Default: hybrid.
-    #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,
     /// What every node trusts.
-    #[serde(default)]
     pub(crate) trust: Option<RawTrust>,
     /// Network functions and O-RAN elements, by name.
     pub(crate) nodes: BTreeMap<String, RawNode>,
@@ -91,48 +89,37 @@ impl<'de> Visitor<'de> for PolicyVisitor {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawPolicyMap {
     /// Where the policy starts. Default: hybrid.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Profile>>")]
     pub(crate) profile: Option<String>,
     /// Whether post-quantum is required (hybrid, cnsa2), comes first (transition: prefer) or last (transition: allow).
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<PostQuantum>>")]
     pub(crate) post_quantum: Option<String>,
     /// Key exchange groups, most wanted first, by the names of `bartizan algorithms`.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Groups>>>")]
     pub(crate) groups: Option<Vec<String>>,
     /// What peers may sign the handshake with, and what this node's own key must be.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
     pub(crate) signatures: Option<Vec<String>>,
     /// What certificates and revocation lists may be signed with.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
     pub(crate) chain_signatures: Option<Vec<String>>,
     /// Of transition: why classical handshakes must pass for now.
-    #[serde(default)]
     pub(crate) reason: Option<String>,
     /// Of transition: the last day (UTC) on which they do, as 2027-06-30.
-    #[serde(default)]
     pub(crate) expires: Option<String>,
     /// Admits what protects nothing or too little: the profile classical, and MLKEM512. For measurements.
     #[serde(default)]
     pub(crate) lab: bool,
     /// Whether sessions may be resumed: off (the default), or for how long after the full handshake, up to 24h.
-    #[serde(default)]
     #[schemars(with = "Option<SuggestedOf<Resumptions>>")]
     pub(crate) resumption: Option<String>,
     /// What a missing or stale revocation list means: nothing (if-present, the default), or that a certificate is refused (require).
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Revocation>>")]
     pub(crate) revocation: Option<String>,
     /// validated: the cryptographic module must be validated under FIPS 140-3.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Module>>")]
     pub(crate) module: Option<String>,
     /// What it asks of links that IPsec protects.
-    #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecPolicy>,
 }
 
@@ -141,31 +128,24 @@ pub(crate) struct RawPolicyMap {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawIpsecPolicy {
     /// What IKE_SAs are keyed by, and CHILD_SAs at every rekey; most wanted first.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<KeyExchanges>>>")]
     pub(crate) key_exchanges: Option<Vec<String>>,
     /// Ciphers of IKE and of ESP, most wanted first.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Ciphers>>>")]
     pub(crate) ciphers: Option<Vec<String>>,
     /// Pseudo-random functions of IKE, most wanted first.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Prfs>>>")]
     pub(crate) prfs: Option<Vec<String>>,
     /// Integrity algorithms, for ciphers that do not authenticate. Default: sha384.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Integrity>>>")]
     pub(crate) integrity: Option<Vec<String>>,
     /// Whether a peer may prove itself by a classical signature.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<IkeAuthentication>>")]
     pub(crate) authentication: Option<String>,
     /// Schemes of the AUTH payload.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Signatures>>>")]
     pub(crate) signatures: Option<Vec<String>>,
     /// What becomes of an SA that breaks the policy: it is taken down (the default), or reported.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Breach>>")]
     pub(crate) breach: Option<String>,
 }
@@ -177,11 +157,9 @@ pub(crate) struct RawTrust {
     /// Roots, PEM, one or more: to roll a root over, list both.
     pub(crate) roots: PathBuf,
     /// Revocation lists, PEM, of the root and of every intermediate.
-    #[serde(default)]
     pub(crate) crl: Option<PathBuf>,
     /// A folder of each host in which the newest lists are remembered: an older one is refused
     /// after a restart too.
-    #[serde(default)]
     pub(crate) state: Option<PathBuf>,
 }
 
@@ -202,26 +180,20 @@ pub(crate) struct RawNode {
     /// Its IP address on the network. Names are not looked up.
     pub(crate) address: IpAddr,
     /// The names its certificate must carry. Default: the node's own name, as a DNS name.
-    #[serde(default)]
     pub(crate) names: Option<RawNames>,
     /// Its chain, PEM: leaf, then intermediates, without the root.
-    #[serde(default)]
     pub(crate) certificate: Option<PathBuf>,
     /// Its private key, PKCS#8 PEM.
-    #[serde(default)]
     pub(crate) key: Option<PathBuf>,
     /// Several chains with their keys, instead of `certificate` and `key`: for peers of different
     /// policies.
-    #[serde(default)]
     pub(crate) certificates: Option<Vec<RawCertificate>>,
     /// Its sidecar.
-    #[serde(default)]
     pub(crate) sidecar: Option<RawSidecar>,
     /// Instead of a sidecar: TLS of its own. Its listeners; an empty list for a client.
     #[serde(default)]
     pub(crate) tls: Option<Vec<RawTls>>,
     /// What it has for IPsec.
-    #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecNode>,
 }
 
@@ -244,7 +216,6 @@ pub(crate) struct RawPpk {
     /// The file that holds it, in hexadecimal: `openssl rand -hex 32`.
     pub(crate) file: PathBuf,
     /// Whether a peer that does not have it is refused. Default: true.
-    #[serde(default)]
     pub(crate) required: Option<bool>,
 }
 
@@ -253,7 +224,6 @@ pub(crate) struct RawPpk {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawIpsecNode {
     /// Which IKE daemon negotiates for it: strongswan (the default), or bartizan, its own, which authenticates with ML-DSA too.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<IkeEngine>>")]
     pub(crate) engine: Option<String>,
     /// Who does ESP: kernel (the default), or userspace, the engine of Bartizan itself through a TUN device, for kernels without ESP.
@@ -261,7 +231,6 @@ pub(crate) struct RawIpsecNode {
     #[schemars(with = "Option<OneOf<DataPath>>")]
     pub(crate) data_path: Option<String>,
     /// What the network card may do of ESP: no (nothing, the default), or crypto, encryption and decryption where it can.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Offload>>")]
     pub(crate) offload: Option<String>,
     /// The chain by which its IKE daemon proves itself, PEM: `bartizan ca issue --profile ipsec`.
@@ -269,19 +238,14 @@ pub(crate) struct RawIpsecNode {
     /// Its private key, PEM.
     pub(crate) key: PathBuf,
     /// The roots it trusts, PEM. Default: those of trust.
-    #[serde(default)]
     pub(crate) roots: Option<PathBuf>,
     /// Their revocation lists, PEM.
-    #[serde(default)]
     pub(crate) crl: Option<PathBuf>,
     /// The address under which its peers reach it where a NAT is between them, or any where the NAT hides it.
-    #[serde(default)]
     pub(crate) external: Option<String>,
     /// The VICI socket of a strongSwan that the system runs. Without it Bartizan runs one of its own.
-    #[serde(default)]
     pub(crate) vici: Option<PathBuf>,
     /// The ledger of its SAs.
-    #[serde(default)]
     pub(crate) ledger: Option<RawLedger>,
 }
 
@@ -311,10 +275,8 @@ pub(crate) struct RawSidecar {
     #[serde(default)]
     pub(crate) outbound: Vec<RawOutbound>,
     /// Address and port of metrics and state, unencrypted: loopback, or a management network.
-    #[serde(default)]
     pub(crate) admin: Option<SocketAddr>,
     /// The ledger of what its handshakes negotiated.
-    #[serde(default)]
     pub(crate) ledger: Option<RawLedger>,
     /// Bounds on what peers and network functions can make it hold.
     #[serde(default)]
@@ -348,7 +310,6 @@ pub(crate) struct RawAllowed {
     /// An address, or a network such as 10.78.1.0/24.
     pub(crate) to: String,
     /// Default: tcp.
-    #[serde(default)]
     #[schemars(with = "Option<SuggestedOf<PacketProtocols>>")]
     pub(crate) protocol: Option<String>,
     /// The port that is called.
@@ -369,10 +330,8 @@ pub(crate) struct RawBoundedLedger {
     /// Where it is written.
     pub(crate) file: PathBuf,
     /// Rotated at this size: 64MiB, 1GiB. Default: 64MiB.
-    #[serde(default)]
     pub(crate) size: Option<String>,
     /// How many rotated files are kept. Default: 20.
-    #[serde(default)]
     pub(crate) keep: Option<usize>,
 }
 
@@ -421,14 +380,11 @@ pub(crate) struct RawInbound {
     /// Address and port where the network function listens.
     pub(crate) forward: SocketAddr,
     /// Where others know that function to be, as it registers with the NRF. Default: the node's address with the port of forward.
-    #[serde(default)]
     pub(crate) service: Option<SocketAddr>,
     /// The interface it belongs to. Default: the only one it can be.
-    #[serde(default)]
     #[schemars(with = "Option<Kind>")]
     pub(crate) interface: Option<String>,
     /// How bytes pass: requests one by one (http2, the default), or copied (splice).
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Path>>")]
     pub(crate) path: Option<String>,
     /// Whether the function shall see who calls, in x-forwarded-client-cert. Only with path http2.
@@ -443,21 +399,17 @@ pub(crate) struct RawOutbound {
     /// Address and port where it listens.
     pub(crate) listen: SocketAddr,
     /// The node that all goes to. Without it each request goes to the node that its :authority names.
-    #[serde(default)]
     pub(crate) to: Option<String>,
     /// Each connection goes to the node it was meant for before the host's packet filter redirected it here. Only on loopback.
     #[serde(default)]
     pub(crate) transparent: bool,
     /// The interface it belongs to. Default: the only one it can be.
-    #[serde(default)]
     #[schemars(with = "Option<Kind>")]
     pub(crate) interface: Option<String>,
     /// How bytes pass: requests one by one (http2, the default), or copied (splice).
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Path>>")]
     pub(crate) path: Option<String>,
     /// Connections dialled ahead and kept ready for each peer, 0 to 64. Default: 1.
-    #[serde(default)]
     pub(crate) warm: Option<usize>,
 }
 
@@ -466,40 +418,28 @@ pub(crate) struct RawOutbound {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawLimits {
     /// Connections per listener. Default: 4096.
-    #[serde(default)]
     pub(crate) connections: Option<usize>,
     /// Connections per inbound listener from one IPv4 address or IPv6 /64. Default: 2048.
-    #[serde(default)]
     pub(crate) connections_per_address: Option<usize>,
     /// TLS handshakes under way per inbound listener from one of these. Default: 256.
-    #[serde(default)]
     pub(crate) handshakes_per_address: Option<usize>,
     /// Concurrent streams per HTTP/2 connection. Default: 256.
-    #[serde(default)]
     pub(crate) streams: Option<u32>,
     /// Bytes of one header list. Default: 65536.
-    #[serde(default)]
     pub(crate) header_bytes: Option<u32>,
     /// Requests that one connection to a peer carries before it ends in order. Default: no bound.
-    #[serde(default)]
     pub(crate) requests_per_connection: Option<u64>,
     /// From accept or connect to the end of the TLS handshake. Default: 5s.
-    #[serde(default)]
     pub(crate) handshake: Option<String>,
     /// For a TCP connection to come up. Default: 3s.
-    #[serde(default)]
     pub(crate) connect: Option<String>,
     /// For the head of a response to arrive. Default: 10s.
-    #[serde(default)]
     pub(crate) request: Option<String>,
     /// For the reader of a body to take what waits for it. Default: 10s.
-    #[serde(default)]
     pub(crate) stall: Option<String>,
     /// From SIGTERM until connections still open are closed. Default: 10s.
-    #[serde(default)]
     pub(crate) drain: Option<String>,
     /// How long a connection may be open without a byte of content. Default: 1h.
-    #[serde(default)]
     pub(crate) idle: Option<String>,
 }
 
@@ -511,30 +451,23 @@ pub(crate) struct RawInterface {
     #[schemars(with = "Kind")]
     pub(crate) kind: String,
     /// Its two ends. Either may be a list of nodes, which each have a link of their own.
-    #[serde(default)]
     pub(crate) between: Option<Vec<RawEnd>>,
     /// Instead of between: nodes that are each joined to each other.
-    #[serde(default)]
     pub(crate) among: Option<Vec<String>>,
     /// What protects it: a sidecar (TLS 1.3, for interfaces over TCP), ipsec, macsec, or nothing by choice, which is reported.
     #[serde(rename = "with")]
     #[schemars(with = "OneOf<Protection>")]
     pub(crate) protection: String,
     /// What carries SCTP between two gateways: TLS over TCP, or QUIC with a stream for each of SCTP's. Only with gateway. Default: tls.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Carrier>>")]
     pub(crate) carrier: Option<String>,
     /// Time for which an unreachable gateway is tried. Only with gateway. Default: 63s.
-    #[serde(default)]
     pub(crate) patience: Option<String>,
     /// Its own policy. It stands for itself: nothing is taken over from the file's.
-    #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,
     /// How IPsec protects it. Only with ipsec; every field has a default.
-    #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecLink>,
     /// By which ports MACsec protects it, and how. Only with macsec.
-    #[serde(default)]
     pub(crate) macsec: Option<RawMacsecLink>,
 }
 
@@ -589,11 +522,9 @@ impl<'de> Visitor<'de> for EndVisitor {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RawIpsecLink {
     /// How packets are wrapped. Default: tunnel.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Mode>>")]
     pub(crate) mode: Option<String>,
     /// The end that sets SAs up. Default: the one that cannot be called, else the first.
-    #[serde(default)]
     pub(crate) initiator: Option<String>,
     /// Addresses of the IKE daemons, by node. Default: the nodes' addresses.
     #[serde(default)]
@@ -605,50 +536,35 @@ pub(crate) struct RawIpsecLink {
     #[serde(default)]
     pub(crate) inner: BTreeMap<String, Vec<String>>,
     /// Which packets between the inner addresses are protected. Default: those of the standard.
-    #[serde(default)]
     pub(crate) selectors: Option<Vec<RawSelector>>,
     /// A post-quantum pre-shared key (RFC 8784) that is mixed into the keys of the link.
-    #[serde(default)]
     pub(crate) ppk: Option<RawPpk>,
     /// Sequence numbers of 64 bits. Default: true.
-    #[serde(default)]
     pub(crate) esn: Option<bool>,
     /// Packets that may overtake each other, 0 to 4096. Default: 32.
-    #[serde(default)]
     pub(crate) replay_window: Option<u32>,
     /// DSCP of IKE packets, 0 to 63. Default: 0.
-    #[serde(default)]
     pub(crate) ike_dscp: Option<u8>,
     /// Whether the DSCP of protected packets is copied. Default: out.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<CopyDscp>>")]
     pub(crate) copy_dscp: Option<String>,
     /// Time until an IKE_SA is rekeyed, or never. Default: 4h.
-    #[serde(default)]
     pub(crate) rekey_ike: Option<String>,
     /// Time until a CHILD_SA is rekeyed, or never. Default: 1h.
-    #[serde(default)]
     pub(crate) rekey_child: Option<String>,
     /// Octets until a CHILD_SA is rekeyed. Default: no bound.
-    #[serde(default)]
     pub(crate) rekey_bytes: Option<u64>,
     /// Packets until a CHILD_SA is rekeyed. Default: no bound; 2147483648 without esn.
-    #[serde(default)]
     pub(crate) rekey_packets: Option<u64>,
     /// Time until the peers prove themselves anew, or never. Default: 24h.
-    #[serde(default)]
     pub(crate) reauth: Option<String>,
     /// After how much silence a peer is asked for a sign of life, or never. Default: 10s.
-    #[serde(default)]
     pub(crate) dpd: Option<String>,
     /// Whether IKE may fragment its messages. Default: true.
-    #[serde(default)]
     pub(crate) ike_fragments: Option<bool>,
     /// Octets of a packet on the path, 576 to 9216. Default: 1500.
-    #[serde(default)]
     pub(crate) mtu: Option<u16>,
     /// When SAs are set up: at once (start, the default), or by the first packet (trap).
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Start>>")]
     pub(crate) start: Option<String>,
 }
@@ -664,40 +580,30 @@ pub(crate) struct RawMacsecLink {
     #[serde(default)]
     pub(crate) device: BTreeMap<String, String>,
     /// The end that begins exchanges; with `keying: mka` or `eap-tls` it is the key server, and with `eap-tls` the authenticator. Default: the first.
-    #[serde(default)]
     pub(crate) initiator: Option<String>,
     /// The cipher suite. Default: gcm-aes-256.
-    #[serde(default)]
     #[schemars(with = "Option<SuggestedOf<MacsecCiphers>>")]
     pub(crate) cipher: Option<String>,
     /// Whether frames are encrypted (the default), or their integrity alone is protected.
-    #[serde(default)]
     #[schemars(with = "Option<OneOf<Confidentiality>>")]
     pub(crate) confidentiality: Option<String>,
     /// Frames that may overtake each other; with 0 they must come in order. Default: 32.
-    #[serde(default)]
     pub(crate) replay_window: Option<u32>,
     /// Octets that frames of the link need. Default: what the port leaves.
-    #[serde(default)]
     pub(crate) mtu: Option<u32>,
     /// Where keys come from. Default: direct.
-    #[serde(default)]
     #[schemars(with = "Option<SuggestedOf<Keyings>>")]
     pub(crate) keying: Option<String>,
     /// With `keying: mka`: a file with the CAK, by node. Default: the CAK is exchanged.
     #[serde(default)]
     pub(crate) cak: BTreeMap<String, PathBuf>,
     /// Age at which a key, or the CAK of MKA, is replaced. Default: 1h, with `keying: mka` or `eap-tls` 24h.
-    #[serde(default)]
     pub(crate) rekey: Option<String>,
     /// Frames after which it is.
-    #[serde(default)]
     pub(crate) rekey_packets: Option<u64>,
     /// Keys that one exchange gives to each direction. Default: 8.
-    #[serde(default)]
     pub(crate) keys_per_exchange: Option<u64>,
     /// What may pass the port unencrypted.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<SuggestedOf<Unprotected>>>")]
     pub(crate) unencrypted: Option<Vec<String>>,
 }
@@ -710,9 +616,7 @@ pub(crate) struct RawSelector {
     #[schemars(with = "OneOf<TrafficProtocol>")]
     pub(crate) protocol: String,
     /// The port of the end that listens. Default: every port.
-    #[serde(default)]
     pub(crate) port: Option<u16>,
     /// The end that listens. Default: either.
-    #[serde(default)]
     pub(crate) at: Option<String>,
 }

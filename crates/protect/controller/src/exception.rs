@@ -17,7 +17,6 @@ const KEYS: [&str; 5] = ["network", "interface", "between", "reason", "expires"]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Spec {
     /// The Network it is for; the namespace's, where it is left out.
-    #[serde(default)]
     pub(crate) network: Option<String>,
     interface: String,
     between: [String; 2],

@@ -46,9 +46,7 @@ struct Metadata {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Spec {
-    #[serde(default)]
     holder_identity: Option<String>,
-    #[serde(default)]
     lease_transitions: Option<i64>,
 }
 

@@ -86,13 +86,9 @@ struct ObjectMeta {
     generation: i64,
     #[serde(default)]
     creation_timestamp: String,
-    #[serde(default)]
     deletion_timestamp: Option<String>,
-    #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
-    #[serde(default)]
     annotations: Option<BTreeMap<String, String>>,
-    #[serde(default)]
     owner_references: Option<Vec<OwnerReference>>,
 }
 
@@ -114,14 +110,12 @@ struct Custom {
 #[derive(Deserialize)]
 struct Map {
     metadata: ObjectMeta,
-    #[serde(default)]
     data: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
 struct Stored {
     metadata: ObjectMeta,
-    #[serde(default)]
     data: Option<Data>,
 }
 
@@ -149,7 +143,6 @@ struct StoredPod {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct PodSpec {
-    #[serde(default)]
     init_containers: Option<Vec<Container>>,
 }
 
@@ -157,14 +150,12 @@ struct PodSpec {
 #[serde(rename_all = "camelCase")]
 struct Container {
     name: String,
-    #[serde(default)]
     readiness_probe: Option<Probe>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Probe {
-    #[serde(default)]
     http_get: Option<HttpGet>,
 }
 
@@ -182,7 +173,6 @@ struct PodStatus {
     phase: String,
     #[serde(default, rename = "podIP")]
     address: Option<String>,
-    #[serde(default)]
     init_container_statuses: Option<Vec<ContainerStatus>>,
 }
 

@@ -46,13 +46,10 @@ pub struct Status {
     /// wpa_supplicant, where MKA distributes the keys.
     pub mka: Option<MkaStatus>,
     /// EAP-TLS, where the CAK comes from that.
-    #[serde(default)]
     pub eap: Option<EapStatus>,
     /// Seconds since the peer last proved itself; none where this controller did not see it.
-    #[serde(default)]
     pub authenticated_s: Option<u64>,
     /// Seconds until all keys are removed, unless the peer proves itself again before.
-    #[serde(default)]
     pub ends_s: Option<u64>,
     /// Keys that were to be removed are still in the kernel: their removal failed and is repeated.
     #[serde(default)]

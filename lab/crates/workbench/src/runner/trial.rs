@@ -206,7 +206,6 @@ pub struct Run {
     /// External network function under test.
     pub target: Option<String>,
     /// The root that its certificate is judged by.
-    #[serde(default)]
     pub target_ca: Option<String>,
     /// The binary whose sidecar is measured, where it is another than this.
     pub binary: Option<String>,
