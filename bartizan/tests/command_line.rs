@@ -30,6 +30,7 @@ const LABORATORY: &[&str] = &[
     "plan engines",
     "plan measured",
     "plan merge",
+    "plan published",
     "plan storm",
 ];
 

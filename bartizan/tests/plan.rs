@@ -77,42 +77,6 @@ fn delay_is_the_sum_of_its_parts_and_every_row_names_its_source() {
 }
 
 #[test]
-fn the_publication_s_tables_come_out_next_to_the_computed_ones() {
-    let report = json(&["published"]);
-    let cells = report["table_4"].as_array().unwrap();
-    assert_eq!(cells.len(), 168);
-    assert!(cells.iter().all(|cell| cell["printed"] == cell["computed"]));
-    let wrong = report["values"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|value| value["verdict"]["is"] == "cannot-be-right");
-    for value in wrong {
-        assert!(value["verdict"]["why"].as_str().unwrap().len() > 20);
-    }
-    assert_eq!(report["figure_15"].as_array().unwrap().len(), 9);
-    // Table 1 with what the standards ask of each of its interfaces, in the same command.
-    let interfaces = report["table_1"].as_array().unwrap();
-    assert_eq!(interfaces.len(), 9);
-    for interface in interfaces {
-        assert!(interface["clause"].as_str().unwrap().contains("clause"), "{interface}");
-        assert!(
-            !interface["published"]["note"].as_str().unwrap().is_empty(),
-            "{interface}"
-        );
-    }
-    let said = text(&plan(&["published"]).stdout);
-    for expected in [
-        "table 1 of Groen et al. 2024 next to the standards",
-        "== tables 1 and 2, sections 2 to 4, figure 8",
-        "== table 4",
-        "== figure 15",
-    ] {
-        assert!(said.contains(expected), "{expected}: {said}");
-    }
-}
-
-#[test]
 fn a_fronthaul_fits_fewer_pairs_the_stronger_its_protection_and_the_further_it_goes() {
     let fits = |arguments: &[&str]| -> Vec<u64> {
         let report = json(&[&["fronthaul"], arguments].concat());
@@ -251,7 +215,6 @@ fn a_page_with_plots_and_sources_is_written() {
         ("delay", &["delay"][..]),
         ("fronthaul", &["fronthaul"]),
         ("mtu", &["mtu", "--trials", "200", "--chain", "1"]),
-        ("published", &["published"]),
     ] {
         let output = plan(&[arguments, &["--out", out]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

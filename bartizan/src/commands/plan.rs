@@ -4,7 +4,6 @@ mod curves;
 mod delay;
 mod fronthaul;
 mod mtu;
-pub(super) mod published;
 
 use std::ffi::OsString;
 
@@ -14,7 +13,7 @@ use crate::{Failure, Outcome, laboratory};
 
 /// Predict delay, feasibility and MTU of protected links, each number with its source.
 ///
-/// Simulations of whole networks (storm, capacity, merge, measured, engines, calibrate) are those of bartizan-lab.
+/// Simulations of whole networks (storm, capacity, merge, measured, engines, calibrate) and published values are those of bartizan-lab.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,7 +25,6 @@ enum Plan {
     Delay(delay::Args),
     Fronthaul(fronthaul::Args),
     Mtu(mtu::Args),
-    Published(published::Args),
     /// Measure what each primitive takes on this machine (by bartizan-lab)
     #[command(
         disable_help_flag = true,
@@ -57,6 +55,12 @@ enum Plan {
         after_help = "Examples:\n  bartizan plan merge part-1.json part-2.json\n  bartizan plan merge --help"
     )]
     Merge(Simulation),
+    /// Values that Groen et al. 2024 print, next to computed ones (by bartizan-lab)
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan plan published\n  bartizan plan published --help"
+    )]
+    Published(Simulation),
     /// Reconnection of a whole network after an outage (by bartizan-lab)
     #[command(
         disable_help_flag = true,
@@ -78,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Plan::Delay(args) => delay::run(args),
         Plan::Fronthaul(args) => fronthaul::run(args),
         Plan::Mtu(args) => mtu::run(args),
-        Plan::Published(args) => published::run(args),
+        Plan::Published(args) => laboratory::run("plan published", &args.arguments),
         Plan::Calibrate(args) => laboratory::run("plan calibrate", &args.arguments),
         Plan::Capacity(args) => laboratory::run("plan capacity", &args.arguments),
         Plan::Engines(args) => laboratory::run("plan engines", &args.arguments),

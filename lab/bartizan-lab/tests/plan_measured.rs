@@ -1,4 +1,4 @@
-//! `bartizan-lab plan measured`, and `bartizan plan` with the laboratory's records.
+//! `bartizan-lab plan measured` and `published`, and `bartizan plan` with the laboratory's records.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 fn plan(arguments: &[&str]) -> Output {
     let lab = Path::new(env!("CARGO_BIN_EXE_bartizan-lab"));
     let program = match arguments[0] {
-        "measured" | "capacity" => lab.to_owned(),
+        "measured" | "capacity" | "published" => lab.to_owned(),
         _ => lab.with_file_name("bartizan"),
     };
     Command::new(program)
@@ -62,6 +62,53 @@ fn processing_of_e2_comes_from_the_records_of_the_lab() {
         "{}",
         text(&output.stderr)
     );
+}
+
+#[test]
+fn the_publication_s_tables_come_out_next_to_the_computed_ones() {
+    let report = json(&["published"]);
+    let cells = report["table_4"].as_array().unwrap();
+    assert_eq!(cells.len(), 168);
+    assert!(cells.iter().all(|cell| cell["printed"] == cell["computed"]));
+    let wrong = report["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|value| value["verdict"]["is"] == "cannot-be-right");
+    for value in wrong {
+        assert!(value["verdict"]["why"].as_str().unwrap().len() > 20);
+    }
+    assert_eq!(report["figure_15"].as_array().unwrap().len(), 9);
+    // Table 1 with what the standards ask of each of its interfaces, in the same command.
+    let interfaces = report["table_1"].as_array().unwrap();
+    assert_eq!(interfaces.len(), 9);
+    for interface in interfaces {
+        assert!(interface["clause"].as_str().unwrap().contains("clause"), "{interface}");
+        assert!(
+            !interface["published"]["note"].as_str().unwrap().is_empty(),
+            "{interface}"
+        );
+    }
+    let said = text(&plan(&["published"]).stdout);
+    for expected in [
+        "table 1 of Groen et al. 2024 next to the standards",
+        "== tables 1 and 2, sections 2 to 4, figure 8",
+        "== table 4",
+        "== figure 15",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let output = plan(&["published", "--out", place.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(place.path().join("plan-published.html")).unwrap();
+    let document = roxmltree::Document::parse(page.strip_prefix("<!DOCTYPE html>").unwrap()).unwrap();
+    let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count();
+    assert!(count("table") > 0 && count("figure") > 0);
+    assert!(page.contains("Where the numbers come from") && page.contains("What the model leaves out"));
+    let document = std::fs::read(place.path().join("plan-published.json")).unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert_eq!(document["schema"], "bartizan-plan-published/1");
 }
 
 /// The newest records of an experiment.

@@ -6,7 +6,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_budget::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
+use bartizan_budget::network::{
+    Assessment, Concern, Conditions, Given, Link, Move, REQUIREMENTS, Requirement, Severity, TABLE_1_HEADINGS,
+    TABLE_1_NOTE, assess, migrate,
+};
 use bartizan_budget::published;
 use bartizan_budget::unit::{BitsPerSecond, Metres};
 use bartizan_deployment::{Deployment, Protection, day_of};
@@ -16,7 +19,6 @@ use bartizan_registry::Asked;
 use serde::Serialize;
 
 use super::sarif;
-use crate::commands::plan::published::table_1;
 use crate::output::print;
 use crate::output::write_file;
 use crate::{Failure, Outcome};
@@ -226,6 +228,19 @@ fn sheet(
         .collect(),
         again: again(),
     }
+}
+
+/// Table 1 of the paper next to what was read in the standards.
+fn table_1() -> Section {
+    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
+    section.text.push(TABLE_1_NOTE.to_owned());
+    let mut grid = Grid::under("", TABLE_1_HEADINGS);
+    REQUIREMENTS
+        .iter()
+        .filter_map(Requirement::next_to_table_1)
+        .for_each(|row| grid.push(row));
+    section.tables.push(grid);
+    section
 }
 
 /// Counts findings by severity.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use bartizan_budget::Source;
-use bartizan_budget::curve::DelayCurve;
+use bartizan_budget::curve::{CurveError, DelayCurve};
 use bartizan_budget::fronthaul::Mode;
 use bartizan_budget::published;
 use bartizan_budget::unit::{Bytes, Microseconds};
@@ -41,7 +41,7 @@ impl Curves {
             Mode::ALL
                 .into_iter()
                 .map(|mode| Ok((word(mode).to_owned(), published::macsec_added(mode)?)))
-                .collect::<Result<_, published::PublishedError>>()
+                .collect::<Result<_, CurveError>>()
                 .map_err(Failure::new)?
         } else if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
             of_records(name)?

@@ -11,4 +11,4 @@ pub use assess::{Assessment, Given, Link, assess};
 pub use budget::{Budget, Conditions, Predicted, Reading, budget_of};
 pub use concern::{Concern, Rule, Severity};
 pub use migrate::{Exposure, Move, migrate};
-pub use requirement::{Demand, Published, REQUIREMENTS, Requirement, Use, requirement};
+pub use requirement::{Demand, Published, REQUIREMENTS, Requirement, TABLE_1_HEADINGS, TABLE_1_NOTE, Use, requirement};

@@ -7,6 +7,7 @@ mod engines;
 mod measured;
 mod merge;
 mod network;
+mod published;
 mod storm;
 
 use crate::{Failure, Outcome};
@@ -25,6 +26,7 @@ enum Plan {
     Engines(engines::Args),
     Merge(merge::Args),
     Measured(measured::Args),
+    Published(published::Args),
     Storm(Box<storm::Args>),
 }
 
@@ -35,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Plan::Engines(args) => engines::run(args),
         Plan::Merge(args) => merge::run(args),
         Plan::Measured(args) => measured::run(args),
+        Plan::Published(args) => published::run(args),
         Plan::Storm(args) => storm::run(args),
     }
 }

@@ -1,5 +1,5 @@
 //! Storms and capacity of protected networks: costs of handshakes, a simulation of sites and
-//! gateways, and its closed form.
+//! gateways, and its closed form; what a publication prints, next to what the planner computes.
 //!
 //! Pure functions of typed quantities: no I/O, no clock, chance only by a seed. Every number that
 //! leaves the crate carries its source.
@@ -7,5 +7,6 @@
 
 pub mod capacity;
 pub mod cost;
+pub mod published;
 pub mod simulation;
 pub mod storm;

@@ -159,6 +159,54 @@ pub fn requirement(kind: InterfaceKind) -> Option<&'static Requirement> {
     REQUIREMENTS.iter().find(|known| known.kind == kind)
 }
 
+/// Headings of [`Requirement::next_to_table_1`]; `#` marks numbers.
+pub const TABLE_1_HEADINGS: [&str; 8] = [
+    "interface",
+    "printed",
+    "protocol",
+    "#bytes",
+    "asked for",
+    "protocols",
+    "clause",
+    "difference",
+];
+
+/// Legend of the same table.
+pub const TABLE_1_NOTE: &str = "C confidentiality, I integrity, A authentication, R replay protection. W1 and X2, which are printed in the row of F1, E1 and Xn, are no interfaces of a deployment file.";
+
+impl Requirement {
+    /// Row of table 1 of Groen et al. 2024 next to the standards; none for an interface that is not in it.
+    #[must_use]
+    pub fn next_to_table_1(&self) -> Option<[String; 8]> {
+        let printed = self.published?;
+        let demands = [
+            ("C", self.confidentiality),
+            ("I", self.integrity),
+            ("A", self.authentication),
+            ("R", self.replay),
+        ];
+        let ticked = demands.iter().zip(printed.ticks).filter(|(_, tick)| *tick);
+        let letters: String = ticked.map(|((letter, _), _)| *letter).collect();
+        let asked_for = if demands.iter().all(|(_, demand)| *demand == self.confidentiality) {
+            format!("C I A R {}", self.confidentiality.name())
+        } else {
+            demands
+                .map(|(letter, demand)| format!("{letter} {}", demand.name()))
+                .join(", ")
+        };
+        Some([
+            self.kind.name().to_owned(),
+            letters,
+            printed.protocol.to_owned(),
+            printed.overhead.to_owned(),
+            asked_for,
+            self.protocols.to_owned(),
+            self.clause.to_owned(),
+            printed.note.to_owned(),
+        ])
+    }
+}
+
 impl Demand {
     /// As the standards write it.
     #[must_use]

@@ -2,19 +2,19 @@
 
 use bartizan_budget::fronthaul::{O_DU, O_RU};
 use bartizan_budget::mtu::Filling;
-use bartizan_budget::network::{REQUIREMENTS, Requirement};
-use bartizan_budget::published;
-use bartizan_budget::published::{
-    FIGURE_15_MTUS, MtuPoint, PublishedError, TABLE_4, Table4Cell, Value, Verdict, figure_8, figure_15, section_2_3,
-    table_2, table_4,
-};
+use bartizan_budget::network::{REQUIREMENTS, Requirement, TABLE_1_HEADINGS, TABLE_1_NOTE};
+use bartizan_budget::published::{PAPER, TITLE};
 use bartizan_budget::unit::Bytes;
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Column, Field, Grid, Section, Sheet, Tone};
+use bartizan_simulation::published::{
+    self, FIGURE_15_MTUS, MtuPoint, PublishedError, TABLE_4, Table4Cell, Value, Verdict, figure_8, figure_15,
+    section_2_3, table_2, table_4,
+};
+use bartizan_terminal::answer::{Form, again, cited, give, number};
 use serde::Serialize;
 
-use super::answer::{Form, again, cited, give, number};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -61,8 +61,8 @@ fn report() -> Result<Report, PublishedError> {
     };
     Ok(Report {
         schema: SCHEMA,
-        paper: published::PAPER,
-        title: published::TITLE,
+        paper: PAPER,
+        title: TITLE,
         table_1: REQUIREMENTS.iter().filter(|asked| asked.published.is_some()).collect(),
         values: [published::table_1()?, table_2()?, section_2_3()?, figure_8()?].concat(),
         table_4: table_4(),
@@ -89,7 +89,7 @@ fn sheet(report: &Report) -> Sheet {
         .count();
     Sheet {
         command: "bartizan plan published".to_owned(),
-        title: format!("{}, next to what the planner computes", published::TITLE),
+        title: format!("{}, next to what the planner computes", TITLE),
         question: "Do formulas and standards give what the paper prints?".to_owned(),
         answer: format!(
             "{agree} of {} printed values agree to their digits and {wrong} cannot be right; {cells} of {} cells of table 4 agree.",
@@ -141,59 +141,14 @@ fn values(report: &Report) -> Section {
 }
 
 /// Table 1 of the paper next to what was read in the standards.
-pub(in crate::commands) fn table_1() -> Section {
+fn table_1() -> Section {
     let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
-    section.text.push(
-        "C confidentiality, I integrity, A authentication, R replay protection. W1 and X2, which are printed in the row of F1, E1 and Xn, are no interfaces of a deployment file."
-            .to_owned(),
-    );
-    let mut grid = Grid::under(
-        "",
-        [
-            "interface",
-            "printed",
-            "protocol",
-            "#bytes",
-            "asked for",
-            "protocols",
-            "clause",
-            "difference",
-        ],
-    );
-    for asked in REQUIREMENTS {
-        let Some(printed) = asked.published else { continue };
-        let letters: String = ["C", "I", "A", "R"]
-            .into_iter()
-            .zip(printed.ticks)
-            .filter(|(_, tick)| *tick)
-            .map(|(letter, _)| letter)
-            .collect();
-        let demands = [
-            ("C", asked.confidentiality),
-            ("I", asked.integrity),
-            ("A", asked.authentication),
-            ("R", asked.replay),
-        ];
-        let asked_for: Vec<String> = demands
-            .iter()
-            .map(|(letter, demand)| format!("{letter} {}", demand.name()))
-            .collect();
-        let shall = demands.iter().all(|(_, demand)| *demand == demands[0].1);
-        grid.push([
-            asked.kind.name().to_owned(),
-            letters,
-            printed.protocol.to_owned(),
-            printed.overhead.to_owned(),
-            if shall {
-                format!("C I A R {}", demands[0].1.name())
-            } else {
-                asked_for.join(", ")
-            },
-            asked.protocols.to_owned(),
-            asked.clause.to_owned(),
-            printed.note.to_owned(),
-        ]);
-    }
+    section.text.push(TABLE_1_NOTE.to_owned());
+    let mut grid = Grid::under("", TABLE_1_HEADINGS);
+    REQUIREMENTS
+        .iter()
+        .filter_map(Requirement::next_to_table_1)
+        .for_each(|row| grid.push(row));
     section.tables.push(grid);
     section
 }
