@@ -30,21 +30,13 @@ pub(super) struct Found<'a> {
     pub(super) properties: Value,
 }
 
-/// Level of a finding (SARIF 2.1.0, section 3.27.10).
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Level {
-    Error,
-    Warning,
-    Note,
-}
-
-impl Level {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+bartizan_registry::named! {
+    /// Level of a finding (SARIF 2.1.0, section 3.27.10).
+    #[derive(Debug, Clone, Copy)]
+    pub(super) enum Level, name {
+        Error = "error",
+        Warning = "warning",
+        Note = "note",
     }
 }
 

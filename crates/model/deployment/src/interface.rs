@@ -10,51 +10,57 @@ use crate::node::NodeName;
 use crate::policy::Policy;
 use crate::word::{Word, words};
 
-/// Interfaces by the standards' names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the standards' own names")]
-pub enum InterfaceKind {
-    Sbi,
-    N2,
-    N3,
-    N4,
-    N9,
-    N26,
-    N32,
-    E1,
-    E2,
-    F1C,
-    F1U,
-    Xn,
-    A1,
-    O1,
-    O2,
-    OpenFronthaul,
+bartizan_registry::named! {
+    /// Interfaces by the standards' names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[expect(missing_docs, reason = "the standards' own names")]
+    pub enum InterfaceKind, name {
+        Sbi = "SBI",
+        N2 = "N2",
+        N3 = "N3",
+        N4 = "N4",
+        N9 = "N9",
+        N26 = "N26",
+        N32 = "N32",
+        E1 = "E1",
+        E2 = "E2",
+        F1C = "F1-C",
+        F1U = "F1-U",
+        Xn = "Xn",
+        A1 = "A1",
+        O1 = "O1",
+        O2 = "O2",
+        OpenFronthaul = "FH",
+    }
 }
 
-/// Protection of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protection {
-    /// TLS 1.3 between the sidecars of both nodes, or of one and a function with TLS of its own.
-    Sidecar,
-    /// TLS 1.3 between the sidecars of both nodes, over TCP or in QUIC, with SCTP associations inside.
-    Gateway,
-    /// ESP keyed by IKEv2.
-    Ipsec,
-    /// MACsec.
-    Macsec,
-    /// Nothing, by choice: it is reported as such.
-    Nothing,
+bartizan_registry::named! {
+    /// Protection of an interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Protection, name {
+        /// TLS 1.3 between the sidecars of both nodes, or of one and a function with TLS of its own.
+        Sidecar = "sidecar",
+        /// TLS 1.3 between the sidecars of both nodes, over TCP or in QUIC, with SCTP associations inside.
+        Gateway = "gateway",
+        /// ESP keyed by IKEv2.
+        Ipsec = "ipsec",
+        /// MACsec.
+        Macsec = "macsec",
+        /// Nothing, by choice: it is reported as such.
+        Nothing = "nothing",
+    }
 }
 
-/// Transport for SCTP associations between two gateways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Carrier {
-    /// TLS 1.3 over TCP: one stream of bytes for all streams of an association.
-    #[default]
-    Tls,
-    /// QUIC: a stream of bytes for each stream of an association, so that a loss on one does not hold up the others.
-    Quic,
+bartizan_registry::named! {
+    /// Transport for SCTP associations between two gateways.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    pub enum Carrier, name {
+        /// TLS 1.3 over TCP: one stream of bytes for all streams of an association.
+        #[default]
+        Tls = "tls",
+        /// QUIC: a stream of bytes for each stream of an association, so that a loss on one does not hold up the others.
+        Quic = "quic",
+    }
 }
 
 /// SCTP's own patience: the retransmissions of RFC 9260, section 16, take 63 s.
@@ -83,52 +89,9 @@ pub struct Interface {
     pub macsec: Option<Box<MacsecLink>>,
 }
 
-words!(Protection: Sidecar, Gateway, Ipsec, Macsec, Nothing);
-words!(Carrier: Tls, Quic);
+words!(Protection, Carrier);
 
 impl InterfaceKind {
-    pub(crate) const ALL: [Self; 16] = [
-        Self::Sbi,
-        Self::N2,
-        Self::N3,
-        Self::N4,
-        Self::N9,
-        Self::N26,
-        Self::N32,
-        Self::E1,
-        Self::E2,
-        Self::F1C,
-        Self::F1U,
-        Self::Xn,
-        Self::A1,
-        Self::O1,
-        Self::O2,
-        Self::OpenFronthaul,
-    ];
-
-    /// The name as the standards and the deployment file write it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sbi => "SBI",
-            Self::N2 => "N2",
-            Self::N3 => "N3",
-            Self::N4 => "N4",
-            Self::N9 => "N9",
-            Self::N26 => "N26",
-            Self::N32 => "N32",
-            Self::E1 => "E1",
-            Self::E2 => "E2",
-            Self::F1C => "F1-C",
-            Self::F1U => "F1-U",
-            Self::Xn => "Xn",
-            Self::A1 => "A1",
-            Self::O1 => "O1",
-            Self::O2 => "O2",
-            Self::OpenFronthaul => "FH",
-        }
-    }
-
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         Self::ALL
             .into_iter()
@@ -187,15 +150,6 @@ impl InterfaceKind {
 }
 
 impl Carrier {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tls => "tls",
-            Self::Quic => "quic",
-        }
-    }
-
     pub(crate) fn parse(text: Option<&str>, protection: Protection) -> Result<Self, Fault> {
         if text.is_some() && protection != Protection::Gateway {
             let cause = format!("stands next to `with: {}`", protection.name());
@@ -222,19 +176,7 @@ pub(crate) fn patience(text: Option<&str>, protection: Protection) -> Result<Dur
 }
 
 impl Protection {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sidecar => "sidecar",
-            Self::Gateway => "gateway",
-            Self::Ipsec => "ipsec",
-            Self::Macsec => "macsec",
-            Self::Nothing => "nothing",
-        }
-    }
-
-    /// Returns true if a sidecar protects it by TLS 1.3.
+    /// Returns true if sidecars at both ends protect it by TLS 1.3.
     #[must_use]
     pub const fn is_by_sidecars(self) -> bool {
         matches!(self, Self::Sidecar | Self::Gateway)

@@ -28,35 +28,41 @@ use crate::node::NodeName;
 use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
 use crate::word::{Word, words};
 
-/// Encapsulation mode of ESP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// The whole packet inside another: mandatory for TS 33.501, clause 9.1.2, and the default.
-    Tunnel,
-    /// The payload alone, between the nodes themselves: 20 bytes less over IPv4.
-    Transport,
+bartizan_registry::named! {
+    /// Encapsulation mode of ESP.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Mode, name {
+        /// The whole packet inside another: mandatory for TS 33.501, clause 9.1.2, and the default.
+        Tunnel = "tunnel",
+        /// The payload alone, between the nodes themselves: 20 bytes less over IPv4.
+        Transport = "transport",
+    }
 }
 
-/// When SAs are set up. Either way packets that have no SA yet are never sent unencrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Start {
-    /// By the initiator, at once; taken up again when they are lost. The default.
-    AtOnce,
-    /// By the first packet that needs one.
-    Trap,
+bartizan_registry::named! {
+    /// When SAs are set up. Either way packets that have no SA yet are never sent unencrypted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Start, name {
+        /// By the initiator, at once; taken up again when they are lost. The default.
+        AtOnce = "start",
+        /// By the first packet that needs one.
+        Trap = "trap",
+    }
 }
 
-/// Which packets' DSCP is copied between the inner and the outer header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CopyDscp {
-    /// To the outer header of what is sent; the default, as the O-RAN security protocols ask.
-    Out,
-    /// To the inner header of what is received.
-    In,
-    /// Both.
-    Both,
-    /// Neither: an observer cannot tell classes of traffic apart.
-    Neither,
+bartizan_registry::named! {
+    /// Which packets' DSCP is copied between the inner and the outer header.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CopyDscp, name {
+        /// To the outer header of what is sent; the default, as the O-RAN security protocols ask.
+        Out = "out",
+        /// To the inner header of what is received.
+        In = "in",
+        /// Both.
+        Both = "both",
+        /// Neither: an observer cannot tell classes of traffic apart.
+        Neither = "no",
+    }
 }
 
 /// An IPsec link.
@@ -92,34 +98,40 @@ pub struct IpsecLink {
     pub ppk: Option<Ppk>,
 }
 
-/// Which IKE daemon negotiates for a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum IkeEngine {
-    /// strongSwan's charon. The default.
-    #[default]
-    Strongswan,
-    /// Bartizan's own.
-    Bartizan,
+bartizan_registry::named! {
+    /// Which IKE daemon negotiates for a node.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub enum IkeEngine, name {
+        /// strongSwan's charon. The default.
+        #[default]
+        Strongswan = "strongswan",
+        /// Bartizan's own.
+        Bartizan = "bartizan",
+    }
 }
 
-/// ESP data path of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum DataPath {
-    /// The kernel. The default.
-    #[default]
-    Kernel,
-    /// The engine of Bartizan itself, through a TUN device and UDP: for kernels without ESP.
-    Userspace,
+bartizan_registry::named! {
+    /// ESP data path of a node.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub enum DataPath, name {
+        /// The kernel. The default.
+        #[default]
+        Kernel = "kernel",
+        /// The engine of Bartizan itself, through a TUN device and UDP: for kernels without ESP.
+        Userspace = "userspace",
+    }
 }
 
-/// ESP offload to the network card.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Offload {
-    /// The processor does all of it. The default.
-    #[default]
-    No,
-    /// The card encrypts and decrypts, where it can; headers, policies and counters stay the kernel's (`crypto` of ip-xfrm(8)).
-    Crypto,
+bartizan_registry::named! {
+    /// ESP offload to the network card.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub enum Offload, name {
+        /// The processor does all of it. The default.
+        #[default]
+        No = "no",
+        /// The card encrypts and decrypts, where it can; headers, policies and counters stay the kernel's (`crypto` of ip-xfrm(8)).
+        Crypto = "crypto",
+    }
 }
 
 /// IPsec configuration of a node.
@@ -149,80 +161,7 @@ pub struct IpsecNode {
     pub ledger: Option<LedgerFile>,
 }
 
-words!(Mode: Tunnel, Transport);
-words!(Start: AtOnce, Trap);
-words!(CopyDscp: Out, In, Both, Neither);
-words!(IkeEngine: Strongswan, Bartizan);
-words!(DataPath: Kernel, Userspace);
-words!(Offload: No, Crypto);
-
-impl IkeEngine {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strongswan => "strongswan",
-            Self::Bartizan => "bartizan",
-        }
-    }
-}
-
-impl DataPath {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Userspace => "userspace",
-        }
-    }
-}
-
-impl Offload {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::Crypto => "crypto",
-        }
-    }
-}
-
-impl Mode {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tunnel => "tunnel",
-            Self::Transport => "transport",
-        }
-    }
-}
-
-impl Start {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AtOnce => "start",
-            Self::Trap => "trap",
-        }
-    }
-}
-
-impl CopyDscp {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Out => "out",
-            Self::In => "in",
-            Self::Both => "both",
-            Self::Neither => "no",
-        }
-    }
-}
+words!(Mode, Start, CopyDscp, IkeEngine, DataPath, Offload);
 
 impl IpsecLink {
     /// The end at `node`, and the other; none where it is neither's.

@@ -12,13 +12,15 @@ use crate::node::NodeName;
 use crate::raw::RawMacsecLink;
 use crate::word::{Word, words};
 
-/// Encryption of a link's frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Confidentiality {
-    /// They are, and their integrity is protected: the default.
-    Encrypt,
-    /// Their integrity alone is protected, for planes that something above encrypts (PDCP the U-plane).
-    Integrity,
+bartizan_registry::named! {
+    /// Encryption of a link's frames.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Confidentiality, name {
+        /// They are, and their integrity is protected: the default.
+        Encrypt = "encrypt",
+        /// Their integrity alone is protected, for planes that something above encrypts (PDCP the U-plane).
+        Integrity = "integrity",
+    }
 }
 
 /// Source of a link's keys.
@@ -77,18 +79,7 @@ pub struct MacsecLink {
     pub unencrypted: Vec<Unencrypted>,
 }
 
-words!(Confidentiality: Encrypt, Integrity);
-
-impl Confidentiality {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Encrypt => "encrypt",
-            Self::Integrity => "integrity",
-        }
-    }
-}
+words!(Confidentiality);
 
 impl Keying {
     /// The word in the deployment file.

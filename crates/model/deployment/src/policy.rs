@@ -10,23 +10,25 @@ use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group, signature};
 use time::{Date, OffsetDateTime};
 
 use crate::ipsec::IpsecPolicy;
-use crate::word::words;
+use crate::word::{Word, words};
 
 pub(crate) use parse::signature_list;
 pub use parse::{USABLE_GROUPS, USABLE_SIGNATURES};
 pub use profile::Profile;
 
-/// Post-quantum requirement of a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PostQuantum {
-    /// A handshake without them is refused. The default.
-    Require,
-    /// They come first; a classical peer is still served, under an [`Exception`].
-    Prefer,
-    /// Classical comes first; a peer that has only post-quantum algorithms is still served, under an [`Exception`].
-    Allow,
-    /// None is offered: the lab's classical baseline.
-    Forbid,
+bartizan_registry::named! {
+    /// Post-quantum requirement of a policy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum PostQuantum, name {
+        /// A handshake without them is refused. The default.
+        Require = "require",
+        /// They come first; a classical peer is still served, under an [`Exception`].
+        Prefer = "prefer",
+        /// Classical comes first; a peer that has only post-quantum algorithms is still served, under an [`Exception`].
+        Allow = "allow",
+        /// None is offered: the lab's classical baseline.
+        Forbid = "forbid",
+    }
 }
 
 /// Why, and until which day (inclusive, UTC), a classical handshake is let through.
@@ -57,23 +59,14 @@ pub fn day_of(moment: SystemTime) -> Date {
     OffsetDateTime::from_unix_timestamp(seconds).map_or(clamped, OffsetDateTime::date)
 }
 
-/// TLS 1.3 cipher suites a policy can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CipherSuite {
-    /// `TLS_AES_256_GCM_SHA384` (0x1302).
-    Aes256Gcm,
-    /// `TLS_AES_128_GCM_SHA256` (0x1301).
-    Aes128Gcm,
-}
-
-impl CipherSuite {
-    /// Name of RFC 9846, appendix B.4.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
-            Self::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
-        }
+bartizan_registry::named! {
+    /// TLS 1.3 cipher suites a policy can name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CipherSuite, name {
+        /// `TLS_AES_256_GCM_SHA384` (0x1302).
+        Aes256Gcm = "TLS_AES_256_GCM_SHA384",
+        /// `TLS_AES_128_GCM_SHA256` (0x1301).
+        Aes128Gcm = "TLS_AES_128_GCM_SHA256",
     }
 }
 
@@ -88,23 +81,27 @@ pub enum Resumption {
     Within(Duration),
 }
 
-/// Handling of a missing or stale revocation list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Revocation {
-    /// A certificate whose issuer has no current list is refused: nothing passes once a list has run out.
-    Require,
-    /// Lists that are there are honoured, also after they have run out; where there is none,
-    /// nothing is revoked. The default: a list that was not renewed must not stop a core.
-    IfPresent,
+bartizan_registry::named! {
+    /// Handling of a missing or stale revocation list.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Revocation, name {
+        /// A certificate whose issuer has no current list is refused: nothing passes once a list has run out.
+        Require = "require",
+        /// Lists that are there are honoured, also after they have run out; where there is none,
+        /// nothing is revoked. The default: a list that was not renewed must not stop a core.
+        IfPresent = "if-present",
+    }
 }
 
-/// Requirement on the cryptographic module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Module {
-    /// Nothing. The default.
-    Any,
-    /// That it is validated under FIPS 140-3: where it is not, nothing starts.
-    Validated,
+bartizan_registry::named! {
+    /// Requirement on the cryptographic module.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Module, name {
+        /// Nothing. The default.
+        Any = "any",
+        /// That it is validated under FIPS 140-3: where it is not, nothing starts.
+        Validated = "validated",
+    }
 }
 
 /// Parameters for building and judging the handshakes of a link. The lists are never empty.
@@ -134,42 +131,14 @@ pub struct Policy {
     pub ipsec: IpsecPolicy,
 }
 
-words!(PostQuantum: Require, Prefer, Allow);
-words!(Revocation: Require, IfPresent);
-words!(Module: Any, Validated);
+words!(Revocation, Module);
 
-impl PostQuantum {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Require => "require",
-            Self::Prefer => "prefer",
-            Self::Allow => "allow",
-            Self::Forbid => "forbid",
-        }
-    }
-}
+// `forbid` is the lab's: no file asks for it by a word.
+impl Word for PostQuantum {
+    const ALL: &'static [Self] = &[Self::Require, Self::Prefer, Self::Allow];
 
-impl Revocation {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Require => "require",
-            Self::IfPresent => "if-present",
-        }
-    }
-}
-
-impl Module {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Validated => "validated",
-        }
+    fn word(self) -> &'static str {
+        self.name()
     }
 }
 

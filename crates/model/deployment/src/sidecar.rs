@@ -91,15 +91,17 @@ pub enum Route {
     ByDestination,
 }
 
-/// Forwarding mode of a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Path {
-    /// Bytes are copied between one local and one TLS connection: the lowest cost.
-    Splice,
-    /// Requests are routed one by one over pooled TLS connections.
-    Http2,
-    /// SCTP associations, each over a connection of its own between the sidecars.
-    Sctp,
+bartizan_registry::named! {
+    /// Forwarding mode of a listener.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Path, name {
+        /// Bytes are copied between one local and one TLS connection: the lowest cost.
+        Splice = "splice",
+        /// Requests are routed one by one over pooled TLS connections.
+        Http2 = "http2",
+        /// SCTP associations, each over a connection of its own between the sidecars.
+        Sctp = "sctp",
+    }
 }
 
 /// A certificate chain and its private key.
@@ -182,19 +184,9 @@ impl Default for Limits {
     }
 }
 
-words!(Path: Splice, Http2, Sctp);
+words!(Path);
 
 impl Path {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Splice => "splice",
-            Self::Http2 => "http2",
-            Self::Sctp => "sctp",
-        }
-    }
-
     /// Returns true if this path can carry the interface's protocol.
     #[must_use]
     pub fn carries(self, kind: InterfaceKind) -> bool {

@@ -34,16 +34,16 @@ pub(crate) trait Word: Copy + 'static {
     }
 }
 
-/// Gives a type its list of words, by its own `name`.
+/// Gives types their words: all variants, by their own `name`.
 macro_rules! words {
-    ($type:ty: $($variant:ident),+) => {
-        impl $crate::word::Word for $type {
-            const ALL: &'static [Self] = &[$(Self::$variant),+];
+    ($($type:ty),+) => {
+        $(impl $crate::word::Word for $type {
+            const ALL: &'static [Self] = &<$type>::ALL;
 
             fn word(self) -> &'static str {
                 self.name()
             }
-        }
+        })+
     };
 }
 

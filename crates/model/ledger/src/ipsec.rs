@@ -198,46 +198,30 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// Reason for which an SA ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// Another took its place.
-    Replaced,
-    /// It was deleted, by either end.
-    Deleted,
-    /// It broke the policy and was taken down by the writer.
-    Breach,
-    /// The daemon went away, and with it the SA.
-    DaemonGone,
-    /// The peer deleted it.
-    DeletedByPeer,
-    /// The peer gave no answer any more.
-    PeerLost,
-    /// The peer began anew and has forgotten it: it says so (INITIAL_CONTACT), or answers in a
-    /// newer IKE_SA and not in this one.
-    PeerRestarted,
-    /// It was not rekeyed within its lifetime.
-    Expired,
-    /// Another to the same peer stood in parallel with it, as after both ends have begun at once.
-    Duplicate,
-}
-
-impl Why {
-    /// The word of it in a ledger.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Replaced => "replaced",
-            Self::Deleted => "deleted",
-            Self::Breach => "breach",
-            Self::DaemonGone => "daemon-gone",
-            Self::DeletedByPeer => "deleted-by-peer",
-            Self::PeerLost => "peer-lost",
-            Self::PeerRestarted => "peer-restarted",
-            Self::Expired => "expired",
-            Self::Duplicate => "duplicate",
-        }
+bartizan_registry::named! {
+    /// Reason for which an SA ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Why, word {
+        /// Another took its place.
+        Replaced = "replaced",
+        /// It was deleted, by either end.
+        Deleted = "deleted",
+        /// It broke the policy and was taken down by the writer.
+        Breach = "breach",
+        /// The daemon went away, and with it the SA.
+        DaemonGone = "daemon-gone",
+        /// The peer deleted it.
+        DeletedByPeer = "deleted-by-peer",
+        /// The peer gave no answer any more.
+        PeerLost = "peer-lost",
+        /// The peer began anew and has forgotten it: it says so (INITIAL_CONTACT), or answers in a
+        /// newer IKE_SA and not in this one.
+        PeerRestarted = "peer-restarted",
+        /// It was not rekeyed within its lifetime.
+        Expired = "expired",
+        /// Another to the same peer stood in parallel with it, as after both ends have begun at once.
+        Duplicate = "duplicate",
     }
 }
 

@@ -27,6 +27,48 @@ pub(crate) fn any_is<const N: usize>(names: [Option<&str>; N], wanted: &str) -> 
     names.into_iter().flatten().any(|name| same_name(name, wanted))
 }
 
+/// Defines an enum whose variants each have one text: the enum, the list `ALL` of its variants, and
+/// the method that returns the text.
+///
+/// ```
+/// bartizan_registry::named! {
+///     /// An end of a connection.
+///     #[derive(Debug, Clone, Copy, PartialEq)]
+///     pub enum End, name {
+///         /// The end that began it.
+///         Client = "client",
+///         /// The other end.
+///         Server = "server",
+///     }
+/// }
+/// assert_eq!(End::ALL.map(End::name), ["client", "server"]);
+/// ```
+#[macro_export]
+macro_rules! named {
+    ($(#[$of_enum:meta])* $vis:vis enum $kind:ident, $text_of:ident {
+        $($(#[$of_variant:meta])* $variant:ident = $text:literal),+ $(,)?
+    }) => {
+        $(#[$of_enum])*
+        $vis enum $kind {
+            $($(#[$of_variant])* $variant),+
+        }
+
+        #[allow(dead_code)]
+        impl $kind {
+            /// All of them.
+            $vis const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// Its text, which stays the same.
+            #[must_use]
+            $vis const fn $text_of(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),+
+                }
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +79,18 @@ mod tests {
         assert!(same_name("ML_DSA_65", "ml-dsa-65"));
         assert!(!same_name("ML-KEM-768", "ML-KEM-76"));
         assert!(!same_name("P-256", "P-384"));
+    }
+
+    #[test]
+    fn variants_are_listed_with_their_texts() {
+        named! {
+            #[derive(Clone, Copy)]
+            enum End, name {
+                Client = "client",
+                Server = "server",
+            }
+        }
+        assert_eq!(End::ALL.map(End::name), ["client", "server"]);
     }
 
     #[test]

@@ -14,32 +14,21 @@ use crate::delay::{self, Delay, Link};
 use crate::overhead::{IpVersion, OverheadError, Protection};
 use crate::unit::{Bytes, Microseconds, UnitError};
 
-/// Fronthaul protection modes, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// MACsec that encrypts.
-    Encryption,
-    /// MACsec that authenticates alone.
-    Integrity,
-    /// No MACsec.
-    Unprotected,
+bartizan_registry::named! {
+    /// Fronthaul protection modes, strongest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Mode, name {
+        /// MACsec that encrypts.
+        Encryption = "MACsec, encrypting",
+        /// MACsec that authenticates alone.
+        Integrity = "MACsec, integrity only",
+        /// No MACsec.
+        Unprotected = "no MACsec",
+    }
 }
 
 impl Mode {
-    /// All, strongest first.
-    pub const ALL: [Self; 3] = [Self::Encryption, Self::Integrity, Self::Unprotected];
-
-    /// As tables write it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Encryption => "MACsec, encrypting",
-            Self::Integrity => "MACsec, integrity only",
-            Self::Unprotected => "no MACsec",
-        }
-    }
-
     /// The colour that Groen et al. 2024 give the region (table 4).
     #[must_use]
     pub const fn region(self) -> &'static str {

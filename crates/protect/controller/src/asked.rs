@@ -58,16 +58,18 @@ pub enum Answer {
     Gone,
 }
 
-/// Reason why an attempt failed, as the condition `Issued` gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Cause {
-    /// It was not approved.
-    Denied,
-    /// The issuer finds the request wrong.
-    InvalidRequest,
-    /// Anything else.
-    #[default]
-    Failed,
+bartizan_registry::named! {
+    /// Reason why an attempt failed, as the condition `Issued` gives it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Cause, word {
+        /// It was not approved.
+        Denied = "Denied",
+        /// The issuer finds the request wrong.
+        InvalidRequest = "InvalidRequest",
+        /// Anything else.
+        #[default]
+        Failed = "Failed",
+    }
 }
 
 /// An issued certificate.
@@ -127,18 +129,6 @@ fn said(condition: &Value) -> String {
         .take(300)
         .collect();
     line.trim_matches([' ', ':']).to_owned()
-}
-
-impl Cause {
-    /// The reason of the condition.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Denied => "Denied",
-            Self::InvalidRequest => "InvalidRequest",
-            Self::Failed => "Failed",
-        }
-    }
 }
 
 impl Received {

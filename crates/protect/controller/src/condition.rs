@@ -9,15 +9,17 @@ use time::macros::format_description;
 /// Longest message that the type allows, in bytes.
 const LONGEST: usize = 32_768;
 
-/// Status of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
-    /// It does.
-    True,
-    /// It does not.
-    False,
-    /// That is not known.
-    Unknown,
+bartizan_registry::named! {
+    /// Status of a condition.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum State, word {
+        /// It does.
+        True = "True",
+        /// It does not.
+        False = "False",
+        /// That is not known.
+        Unknown = "Unknown",
+    }
 }
 
 /// A condition, without its time: that is the one of its last transition.
@@ -65,18 +67,6 @@ impl Condition {
             "lastTransitionTime": since.map_or_else(|| rfc3339(now), str::to_owned),
             "observedGeneration": generation,
         })
-    }
-}
-
-impl State {
-    /// As it is written.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
     }
 }
 

@@ -56,17 +56,19 @@ pub enum Protection {
     Found(Finding, Box<str>),
 }
 
-/// Findings, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Finding {
-    /// Records of the ledger were lost.
-    LedgerLost,
-    /// A connection is classical.
-    Classical,
-    /// A connection is open under an exception.
-    Excepted,
-    /// Handshakes were refused since it was asked before.
-    HandshakesRefused,
+bartizan_registry::named! {
+    /// Findings, worst first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Finding, word {
+        /// Records of the ledger were lost.
+        LedgerLost = "LedgerLost",
+        /// A connection is classical.
+        Classical = "Classical",
+        /// A connection is open under an exception.
+        Excepted = "Excepted",
+        /// Handshakes were refused since it was asked before.
+        HandshakesRefused = "HandshakesRefused",
+    }
 }
 
 impl SidecarState {
@@ -126,19 +128,6 @@ fn printable(text: &str) -> String {
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(300)
         .collect()
-}
-
-impl Finding {
-    /// The reason of the condition.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::LedgerLost => "LedgerLost",
-            Self::Classical => "Classical",
-            Self::Excepted => "Excepted",
-            Self::HandshakesRefused => "HandshakesRefused",
-        }
-    }
 }
 
 /// The condition.

@@ -10,61 +10,30 @@ use crate::TrafficSelector;
 use crate::sa::{ChildSa, IkeSa};
 use crate::watch::{Ends, Form};
 
-/// Policy violations of an SA, by their names in ledger and metrics. docs/ledger.md lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Violation {
-    /// The connection belongs to no link in the deployment file.
-    UnknownConnection,
-    /// A rekey without a key exchange of its own.
-    NoFreshKeys,
-    /// The peer's identity is not the one of the file.
-    OtherPeer,
-    /// An end has another address than the file says.
-    OtherAddress,
-    /// It wraps packets otherwise than the file says.
-    Mode,
-    /// It is for more packets than the file says.
-    Traffic,
-    /// Its packets can be read.
-    NotEncrypted,
-    /// It encrypts by a cipher that is none of the policy's.
-    Cipher,
-    /// A quantum-safe key exchange that the policy does not name.
-    NotInPolicy,
-    /// No quantum-safe key exchange where the policy requires one.
-    Classical,
-}
-
-impl Violation {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::UnknownConnection,
-        Self::NoFreshKeys,
-        Self::OtherPeer,
-        Self::OtherAddress,
-        Self::Mode,
-        Self::Traffic,
-        Self::NotEncrypted,
-        Self::Cipher,
-        Self::NotInPolicy,
-        Self::Classical,
-    ];
-
-    /// Its name in ledgers and metrics, which never changes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownConnection => "unknown-connection",
-            Self::NoFreshKeys => "no-fresh-keys",
-            Self::OtherPeer => "other-peer",
-            Self::OtherAddress => "other-address",
-            Self::Mode => "mode",
-            Self::Traffic => "traffic",
-            Self::NotEncrypted => "not-encrypted",
-            Self::Cipher => "cipher",
-            Self::NotInPolicy => "not-in-policy",
-            Self::Classical => "classical",
-        }
+bartizan_registry::named! {
+    /// Policy violations of an SA, by their names in ledger and metrics. docs/ledger.md lists them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Violation, as_str {
+        /// The connection belongs to no link in the deployment file.
+        UnknownConnection = "unknown-connection",
+        /// A rekey without a key exchange of its own.
+        NoFreshKeys = "no-fresh-keys",
+        /// The peer's identity is not the one of the file.
+        OtherPeer = "other-peer",
+        /// An end has another address than the file says.
+        OtherAddress = "other-address",
+        /// It wraps packets otherwise than the file says.
+        Mode = "mode",
+        /// It is for more packets than the file says.
+        Traffic = "traffic",
+        /// Its packets can be read.
+        NotEncrypted = "not-encrypted",
+        /// It encrypts by a cipher that is none of the policy's.
+        Cipher = "cipher",
+        /// A quantum-safe key exchange that the policy does not name.
+        NotInPolicy = "not-in-policy",
+        /// No quantum-safe key exchange where the policy requires one.
+        Classical = "classical",
     }
 }
 

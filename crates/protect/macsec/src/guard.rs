@@ -370,11 +370,13 @@ fn rules_of(number: usize, side: Side, port: &Port) -> Vec<(String, String)> {
     rules
 }
 
-/// On which side of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Leaving,
-    Arriving,
+bartizan_registry::named! {
+    /// On which side of a port.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Side, hook {
+        Leaving = "egress",
+        Arriving = "ingress",
+    }
 }
 
 impl Side {
@@ -384,13 +386,6 @@ impl Side {
         match self {
             Self::Leaving => format!("leaving-{number}"),
             Self::Arriving => format!("arriving-{number}"),
-        }
-    }
-
-    const fn hook(self) -> &'static str {
-        match self {
-            Self::Leaving => "egress",
-            Self::Arriving => "ingress",
         }
     }
 

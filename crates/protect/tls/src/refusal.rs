@@ -38,101 +38,50 @@ pub enum PeerIdentity {
     Unproven,
 }
 
-/// Why a handshake was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The peer sent no certificate.
-    NoCertificate,
-    /// The peer's chain does not lead to a root trusted here.
-    UnknownCa,
-    /// A certificate of the chain has ended.
-    Expired,
-    /// A certificate of the chain has not begun.
-    NotYetValid,
-    /// A certificate of the chain is on a revocation list.
-    Revoked,
-    /// The policy requires a current revocation list and there is none.
-    RevocationUnknown,
-    /// The certificate carries no node's names, or another's than the one asked for.
-    WrongName,
-    /// No key exchange group in common.
-    NoCommonGroup,
-    /// No signature scheme in common.
-    NoCommonSignature,
-    /// The peer does not speak TLS 1.3.
-    NoCommonVersion,
-    /// No cipher suite in common.
-    NoCommonCipher,
-    /// A signature does not verify: CertificateVerify, certificate or Finished.
-    BadSignature,
-    /// A certificate that cannot be read or must not be used so.
-    BadCertificate,
-    /// The negotiated parameters are not those that the policy of this peer asks for.
-    Policy,
-    /// The peer refused us; the detail names its alert.
-    PeerRefused,
-    /// The peer broke the protocol.
-    Malformed,
-    /// The peer closed the connection before the handshake ended.
-    Closed,
-    /// The handshake took longer than it may.
-    TimedOut,
-    /// The peer could not be reached.
-    Unreachable,
-    /// A fault of ours.
-    Ours,
-}
-
-impl Reason {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::NoCertificate,
-        Self::UnknownCa,
-        Self::Expired,
-        Self::NotYetValid,
-        Self::Revoked,
-        Self::RevocationUnknown,
-        Self::WrongName,
-        Self::NoCommonGroup,
-        Self::NoCommonSignature,
-        Self::NoCommonVersion,
-        Self::NoCommonCipher,
-        Self::BadSignature,
-        Self::BadCertificate,
-        Self::Policy,
-        Self::PeerRefused,
-        Self::Malformed,
-        Self::Closed,
-        Self::TimedOut,
-        Self::Unreachable,
-        Self::Ours,
-    ];
-
-    /// A word for metrics and ledgers. It never changes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoCertificate => "no-certificate",
-            Self::UnknownCa => "unknown-ca",
-            Self::Expired => "expired",
-            Self::NotYetValid => "not-yet-valid",
-            Self::Revoked => "revoked",
-            Self::RevocationUnknown => "revocation-unknown",
-            Self::WrongName => "wrong-name",
-            Self::NoCommonGroup => "no-common-group",
-            Self::NoCommonSignature => "no-common-signature",
-            Self::NoCommonVersion => "no-common-version",
-            Self::NoCommonCipher => "no-common-cipher",
-            Self::BadSignature => "bad-signature",
-            Self::BadCertificate => "bad-certificate",
-            Self::Policy => "policy",
-            Self::PeerRefused => "peer-refused",
-            Self::Malformed => "malformed",
-            Self::Closed => "closed",
-            Self::TimedOut => "timed-out",
-            Self::Unreachable => "unreachable",
-            Self::Ours => "ours",
-        }
+bartizan_registry::named! {
+    /// Why a handshake was refused.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Reason, as_str {
+        /// The peer sent no certificate.
+        NoCertificate = "no-certificate",
+        /// The peer's chain does not lead to a root trusted here.
+        UnknownCa = "unknown-ca",
+        /// A certificate of the chain has ended.
+        Expired = "expired",
+        /// A certificate of the chain has not begun.
+        NotYetValid = "not-yet-valid",
+        /// A certificate of the chain is on a revocation list.
+        Revoked = "revoked",
+        /// The policy requires a current revocation list and there is none.
+        RevocationUnknown = "revocation-unknown",
+        /// The certificate carries no node's names, or another's than the one asked for.
+        WrongName = "wrong-name",
+        /// No key exchange group in common.
+        NoCommonGroup = "no-common-group",
+        /// No signature scheme in common.
+        NoCommonSignature = "no-common-signature",
+        /// The peer does not speak TLS 1.3.
+        NoCommonVersion = "no-common-version",
+        /// No cipher suite in common.
+        NoCommonCipher = "no-common-cipher",
+        /// A signature does not verify: CertificateVerify, certificate or Finished.
+        BadSignature = "bad-signature",
+        /// A certificate that cannot be read or must not be used so.
+        BadCertificate = "bad-certificate",
+        /// The negotiated parameters are not those that the policy of this peer asks for.
+        Policy = "policy",
+        /// The peer refused us; the detail names its alert.
+        PeerRefused = "peer-refused",
+        /// The peer broke the protocol.
+        Malformed = "malformed",
+        /// The peer closed the connection before the handshake ended.
+        Closed = "closed",
+        /// The handshake took longer than it may.
+        TimedOut = "timed-out",
+        /// The peer could not be reached.
+        Unreachable = "unreachable",
+        /// A fault of ours.
+        Ours = "ours",
     }
 }
 

@@ -3,15 +3,17 @@
 use bartizan_posture::{Posture, Verdict};
 use bartizan_wire::{Captured, Totals};
 
-/// Fate of a conversation's packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fate {
-    /// A verdict on its confidentiality stands.
-    Judged,
-    /// It carried data, and nothing shows what it is worth.
-    Unproven,
-    /// It carried nothing to judge: refused, never answered, silent.
-    WithoutData,
+bartizan_registry::named! {
+    /// Fate of a conversation's packets.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Fate, name {
+        /// A verdict on its confidentiality stands.
+        Judged = "judged",
+        /// It carried data, and nothing shows what it is worth.
+        Unproven = "unproven",
+        /// It carried nothing to judge: refused, never answered, silent.
+        WithoutData = "without data",
+    }
 }
 
 impl Fate {
@@ -20,14 +22,6 @@ impl Fate {
             Verdict::QuantumSafe | Verdict::Vulnerable | Verdict::ReadableNow => Self::Judged,
             _ if posture.kind.carries_data() => Self::Unproven,
             Verdict::NotObservable | Verdict::NotSeen => Self::WithoutData,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Judged => "judged",
-            Self::Unproven => "unproven",
-            Self::WithoutData => "without data",
         }
     }
 }

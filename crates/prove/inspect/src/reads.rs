@@ -17,24 +17,16 @@ use serde_json::{Value, json};
 
 use crate::text::wrapped;
 
-/// Depth to which a protocol is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// Its handshake or its messages are read, and the verdict follows from them.
-    Read,
-    /// It is known by its name, and the verdict follows from that.
-    Named,
-    /// Nothing of it is read: unproven by name.
-    Unread,
-}
-
-impl Reading {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Named => "named",
-            Self::Unread => "unread",
-        }
+bartizan_registry::named! {
+    /// Depth to which a protocol is followed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Reading, name {
+        /// Its handshake or its messages are read, and the verdict follows from them.
+        Read = "read",
+        /// It is known by its name, and the verdict follows from that.
+        Named = "named",
+        /// Nothing of it is read: unproven by name.
+        Unread = "unread",
     }
 }
 

@@ -4,21 +4,20 @@ use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
 use bartizan_registry::{Asked, FRAMEWORKS, Means, Subject, asked};
 use serde::Serialize;
 
-/// Urgency of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// An attacker can read it today.
-    Critical,
-    /// Harvest now, decrypt later; or evidence contradicts itself.
-    High,
-    /// Future forgery of authentication, or nothing shows that it is safe.
-    Medium,
+bartizan_registry::named! {
+    /// Urgency of a finding.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Severity, name {
+        /// An attacker can read it today.
+        Critical = "critical",
+        /// Harvest now, decrypt later; or evidence contradicts itself.
+        High = "high",
+        /// Future forgery of authentication, or nothing shows that it is safe.
+        Medium = "medium",
+    }
 }
 
 impl Severity {
-    /// All of them, the worst first.
-    pub const ALL: [Self; 3] = [Self::Critical, Self::High, Self::Medium];
-
     /// Severity of a concern.
     #[must_use]
     pub fn of(concern: Concern) -> Self {
@@ -39,16 +38,6 @@ impl Severity {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.name() == name)
-    }
-
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Medium => "medium",
-        }
     }
 }
 

@@ -4,61 +4,40 @@ use std::sync::Arc;
 
 use bartizan_wire::{Connection, Moment, Seen};
 
-/// The answer to a question about a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// It was so.
-    Yes,
-    /// It was not so.
-    No,
-    /// The protocol does not show it, and no ledger tells.
-    NotObservable,
-    /// The capture lacks the packets that would show it.
-    NotSeen,
-}
-
-impl Answer {
-    /// As tables and JSON write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::NotObservable => "not observable",
-            Self::NotSeen => "not seen",
-        }
+bartizan_registry::named! {
+    /// The answer to a question about a link.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Answer, name {
+        /// It was so.
+        Yes = "yes",
+        /// It was not so.
+        No = "no",
+        /// The protocol does not show it, and no ledger tells.
+        NotObservable = "not observable",
+        /// The capture lacks the packets that would show it.
+        NotSeen = "not seen",
     }
 }
 
-/// Success of an attacker with a quantum computer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// No attack is known on the algorithms that were used.
-    QuantumSafe,
-    /// The attacker succeeds.
-    Vulnerable,
-    /// Sent unencrypted: a recorder reads it now, without a quantum computer. Only a verdict of
-    /// confidentiality.
-    ReadableNow,
-    /// Not decidable from this evidence: the protocol hides it, and no ledger records it.
-    NotObservable,
-    /// Not decidable from this evidence: the packets that would show it are missing.
-    NotSeen,
+bartizan_registry::named! {
+    /// Success of an attacker with a quantum computer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Verdict, name {
+        /// No attack is known on the algorithms that were used.
+        QuantumSafe = "quantum-safe",
+        /// The attacker succeeds.
+        Vulnerable = "vulnerable",
+        /// Sent unencrypted: a recorder reads it now, without a quantum computer. Only a verdict of
+        /// confidentiality.
+        ReadableNow = "readable now",
+        /// Not decidable from this evidence: the protocol hides it, and no ledger records it.
+        NotObservable = "not observable",
+        /// Not decidable from this evidence: the packets that would show it are missing.
+        NotSeen = "not seen",
+    }
 }
 
 impl Verdict {
-    /// As tables and JSON write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::QuantumSafe => "quantum-safe",
-            Self::Vulnerable => "vulnerable",
-            Self::ReadableNow => "readable now",
-            Self::NotObservable => "not observable",
-            Self::NotSeen => "not seen",
-        }
-    }
-
     /// Returns true if an attacker with a quantum computer succeeds, even one who does not need it.
     #[must_use]
     pub fn is_vulnerable(self) -> bool {

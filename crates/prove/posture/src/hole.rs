@@ -10,41 +10,20 @@ use bartizan_wire::{Connection, Moment};
 use crate::requests::Tunnel;
 use crate::{Judgement, Source, Verdict};
 
-/// Kind of exposure, which decides the remedy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoleKind {
-    /// A concealed or unconcealed identifier of a subscriber.
-    Suci,
-    /// A JSON web token.
-    Token,
-    /// Credentials of a client for a proxy.
-    ProxyCredentials,
-    /// Streams through a proxy, within a connection.
-    Tunnel,
-    /// Connections that continue behind a proxy that is reached by TLS.
-    BehindProxy,
-}
-
-impl HoleKind {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Suci,
-        Self::Token,
-        Self::ProxyCredentials,
-        Self::Tunnel,
-        Self::BehindProxy,
-    ];
-
-    /// As reports write it. It never changes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Suci => "suci",
-            Self::Token => "token",
-            Self::ProxyCredentials => "proxy-credentials",
-            Self::Tunnel => "tunnel",
-            Self::BehindProxy => "behind-proxy",
-        }
+bartizan_registry::named! {
+    /// Kind of exposure, which decides the remedy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum HoleKind, as_str {
+        /// A concealed or unconcealed identifier of a subscriber.
+        Suci = "suci",
+        /// A JSON web token.
+        Token = "token",
+        /// Credentials of a client for a proxy.
+        ProxyCredentials = "proxy-credentials",
+        /// Streams through a proxy, within a connection.
+        Tunnel = "tunnel",
+        /// Connections that continue behind a proxy that is reached by TLS.
+        BehindProxy = "behind-proxy",
     }
 }
 

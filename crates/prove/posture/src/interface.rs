@@ -7,46 +7,32 @@ use bartizan_wire::{Connection, Content};
 use crate::Source;
 use crate::requests::Shown;
 
-/// Evidence that an interface was recognised by, the strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Hint {
-    /// The deployment file.
-    Deployment,
-    /// A ledger, of what a gateway carries within TLS.
-    Ledger,
-    /// The payload protocol identifier of SCTP.
-    PayloadProtocol,
-    /// The first message.
-    Content,
-    /// The path of a request in plaintext.
-    RequestPath,
-    /// A header field of a request in plaintext.
-    RequestHeader,
-    /// The name by which a server is asked for, in TLS or in a request.
-    ServerName,
-    /// Roles of its ends in other links.
-    PeerRole,
-    /// A port: the weakest.
-    Port,
+bartizan_registry::named! {
+    /// Evidence that an interface was recognised by, the strongest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Hint, name {
+        /// The deployment file.
+        Deployment = "deployment file",
+        /// A ledger, of what a gateway carries within TLS.
+        Ledger = "ledger",
+        /// The payload protocol identifier of SCTP.
+        PayloadProtocol = "PPID",
+        /// The first message.
+        Content = "first message",
+        /// The path of a request in plaintext.
+        RequestPath = "request path",
+        /// A header field of a request in plaintext.
+        RequestHeader = "request header",
+        /// The name by which a server is asked for, in TLS or in a request.
+        ServerName = "server name",
+        /// Roles of its ends in other links.
+        PeerRole = "role of its ends",
+        /// A port: the weakest.
+        Port = "port",
+    }
 }
 
 impl Hint {
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Deployment => "deployment file",
-            Self::Ledger => "ledger",
-            Self::PayloadProtocol => "PPID",
-            Self::Content => "first message",
-            Self::RequestPath => "request path",
-            Self::RequestHeader => "request header",
-            Self::ServerName => "server name",
-            Self::PeerRole => "role of its ends",
-            Self::Port => "port",
-        }
-    }
-
     /// Returns true if packets declare it themselves, rather than by a habit.
     pub(crate) fn is_strong(self) -> bool {
         matches!(

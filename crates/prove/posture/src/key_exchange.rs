@@ -3,17 +3,19 @@
 use bartizan_registry::{Safety, TRANSFORMS, TransformKind};
 use bartizan_wire::ike::KeyExchangeMethod;
 
-/// Methods whose secrets are mixed: one that holds is enough (RFC 9370, section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum KeyExchangeClass {
-    /// Post-quantum methods only.
-    PostQuantum,
-    /// A post-quantum method together with a classical one, or with an unknown one.
-    Hybrid,
-    /// Classical methods only.
-    Classical,
-    /// No post-quantum method, and one that the registry does not know.
-    Unknown,
+bartizan_registry::named! {
+    /// Methods whose secrets are mixed: one that holds is enough (RFC 9370, section 4).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum KeyExchangeClass, name {
+        /// Post-quantum methods only.
+        PostQuantum = "post-quantum",
+        /// A post-quantum method together with a classical one, or with an unknown one.
+        Hybrid = "hybrid",
+        /// Classical methods only.
+        Classical = "classical",
+        /// No post-quantum method, and one that the registry does not know.
+        Unknown = "unknown",
+    }
 }
 
 impl KeyExchangeClass {
@@ -34,17 +36,6 @@ impl KeyExchangeClass {
             (false, _, true) => Self::Unknown,
             (false, true, false) => Self::Classical,
         })
-    }
-
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PostQuantum => "post-quantum",
-            Self::Hybrid => "hybrid",
-            Self::Classical => "classical",
-            Self::Unknown => "unknown",
-        }
     }
 }
 

@@ -56,7 +56,6 @@ pub mod ike;
 pub mod ip;
 pub mod keys;
 pub mod link;
-mod listed;
 pub mod macsec;
 pub mod mka;
 mod moment;

@@ -5,107 +5,70 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::listed::listed;
 use crate::proxy::Through;
 
-/// A tag, label or tunnel between a captured frame and a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Encapsulation {
-    /// A VLAN tag (IEEE 802.1Q, 802.1ad).
-    Vlan,
-    /// A provider backbone bridge (IEEE 802.1ah): a whole frame behind a service instance tag.
-    ProviderBackbone,
-    /// FabricPath (Cisco): a whole frame in another.
-    FabricPath,
-    /// A VN-Tag (Cisco).
-    VnTag,
-    /// A redundancy tag (IEEE 802.1CB).
-    RedundancyTag,
-    /// MACsec (IEEE 802.1AE) that authenticates and does not encrypt.
-    MacSecUnencrypted,
-    /// MPLS labels (RFC 3032).
-    Mpls,
-    /// Ethernet over MPLS (RFC 4448).
-    PseudoWire,
-    /// A network service header (RFC 8300).
-    Nsh,
-    /// TRILL (RFC 6325).
-    Trill,
-    /// PPP over Ethernet (RFC 2516).
-    Pppoe,
-    /// GRE (RFC 2784, RFC 2890; with Ethernet in it, as NVGRE, RFC 7637).
-    Gre,
-    /// GRE of PPTP (RFC 2637), with PPP in it.
-    Pptp,
-    /// ERSPAN (draft-foschiano-erspan): mirrored frames.
-    Erspan,
-    /// IPv4 or IPv6 in IPv4 or IPv6 (RFC 2003, RFC 4213, RFC 2473).
-    IpInIp,
-    /// Ethernet in IP (RFC 3378).
-    EtherIp,
-    /// MPLS in IP or UDP (RFC 4023, RFC 7510).
-    MplsInIp,
-    /// An authentication header (RFC 4302): integrity without confidentiality.
-    Ah,
-    /// L2TP version 2 or 3 (RFC 2661, RFC 3931).
-    L2tp,
-    /// VXLAN (RFC 7348).
-    Vxlan,
-    /// VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe).
-    VxlanGpe,
-    /// Geneve (RFC 8926).
-    Geneve,
-    /// Generic UDP encapsulation (draft-ietf-intarea-gue).
-    Gue,
-    /// GTP-U (TS 29.281): a user's packets.
-    GtpU,
-    /// LISP (RFC 9300).
-    Lisp,
-    /// Teredo (RFC 4380).
-    Teredo,
-    /// TZSP: mirrored frames.
-    Tzsp,
+bartizan_registry::named! {
+    /// A tag, label or tunnel between a captured frame and a packet.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Encapsulation, name {
+        /// A VLAN tag (IEEE 802.1Q, 802.1ad).
+        Vlan = "VLAN",
+        /// A provider backbone bridge (IEEE 802.1ah): a whole frame behind a service instance tag.
+        ProviderBackbone = "PBB",
+        /// FabricPath (Cisco): a whole frame in another.
+        FabricPath = "FabricPath",
+        /// A VN-Tag (Cisco).
+        VnTag = "VN-Tag",
+        /// A redundancy tag (IEEE 802.1CB).
+        RedundancyTag = "R-TAG",
+        /// MACsec (IEEE 802.1AE) that authenticates and does not encrypt.
+        MacSecUnencrypted = "MACsec without encryption",
+        /// MPLS labels (RFC 3032).
+        Mpls = "MPLS",
+        /// Ethernet over MPLS (RFC 4448).
+        PseudoWire = "pseudowire",
+        /// A network service header (RFC 8300).
+        Nsh = "NSH",
+        /// TRILL (RFC 6325).
+        Trill = "TRILL",
+        /// PPP over Ethernet (RFC 2516).
+        Pppoe = "PPPoE",
+        /// GRE (RFC 2784, RFC 2890; with Ethernet in it, as NVGRE, RFC 7637).
+        Gre = "GRE",
+        /// GRE of PPTP (RFC 2637), with PPP in it.
+        Pptp = "PPTP",
+        /// ERSPAN (draft-foschiano-erspan): mirrored frames.
+        Erspan = "ERSPAN",
+        /// IPv4 or IPv6 in IPv4 or IPv6 (RFC 2003, RFC 4213, RFC 2473).
+        IpInIp = "IP in IP",
+        /// Ethernet in IP (RFC 3378).
+        EtherIp = "EtherIP",
+        /// MPLS in IP or UDP (RFC 4023, RFC 7510).
+        MplsInIp = "MPLS in IP",
+        /// An authentication header (RFC 4302): integrity without confidentiality.
+        Ah = "AH",
+        /// L2TP version 2 or 3 (RFC 2661, RFC 3931).
+        L2tp = "L2TP",
+        /// VXLAN (RFC 7348).
+        Vxlan = "VXLAN",
+        /// VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe).
+        VxlanGpe = "VXLAN-GPE",
+        /// Geneve (RFC 8926).
+        Geneve = "Geneve",
+        /// Generic UDP encapsulation (draft-ietf-intarea-gue).
+        Gue = "GUE",
+        /// GTP-U (TS 29.281): a user's packets.
+        GtpU = "GTP-U",
+        /// LISP (RFC 9300).
+        Lisp = "LISP",
+        /// Teredo (RFC 4380).
+        Teredo = "Teredo",
+        /// TZSP: mirrored frames.
+        Tzsp = "TZSP",
+    }
 }
 
-listed!(
-    Encapsulation: Vlan, ProviderBackbone, FabricPath, VnTag, RedundancyTag, MacSecUnencrypted, Mpls, PseudoWire, Nsh, Trill, Pppoe, Gre, Pptp, Erspan, IpInIp, EtherIp, MplsInIp, Ah, L2tp, Vxlan, VxlanGpe, Geneve, Gue, GtpU, Lisp, Teredo, Tzsp
-);
-
 impl Encapsulation {
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Vlan => "VLAN",
-            Self::ProviderBackbone => "PBB",
-            Self::FabricPath => "FabricPath",
-            Self::VnTag => "VN-Tag",
-            Self::RedundancyTag => "R-TAG",
-            Self::MacSecUnencrypted => "MACsec without encryption",
-            Self::Mpls => "MPLS",
-            Self::PseudoWire => "pseudowire",
-            Self::Nsh => "NSH",
-            Self::Trill => "TRILL",
-            Self::Pppoe => "PPPoE",
-            Self::Gre => "GRE",
-            Self::Pptp => "PPTP",
-            Self::Erspan => "ERSPAN",
-            Self::IpInIp => "IP in IP",
-            Self::EtherIp => "EtherIP",
-            Self::MplsInIp => "MPLS in IP",
-            Self::Ah => "AH",
-            Self::L2tp => "L2TP",
-            Self::Vxlan => "VXLAN",
-            Self::VxlanGpe => "VXLAN-GPE",
-            Self::Geneve => "Geneve",
-            Self::Gue => "GUE",
-            Self::GtpU => "GTP-U",
-            Self::Lisp => "LISP",
-            Self::Teredo => "Teredo",
-            Self::Tzsp => "TZSP",
-        }
-    }
-
     /// Name of its number.
     #[must_use]
     pub fn number_name(self) -> &'static str {

@@ -5,74 +5,50 @@ mod begins;
 mod session;
 
 use crate::Moment;
-use crate::listed::listed;
 
 pub(crate) use begins::recognise;
 pub(crate) use session::Session;
 
-/// A protocol that sends readable bytes, at least until it goes over to TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Plaintext {
-    /// Diameter (RFC 6733).
-    Diameter,
-    /// SIP (RFC 3261).
-    Sip,
-    /// FTP (RFC 959).
-    Ftp,
-    /// Telnet (RFC 854).
-    Telnet,
-    /// SMTP (RFC 5321).
-    Smtp,
-    /// IMAP (RFC 9051).
-    Imap,
-    /// POP3 (RFC 1939).
-    Pop3,
-    /// LDAP (RFC 4511).
-    Ldap,
-    /// MySQL.
-    MySql,
-    /// PostgreSQL.
-    PostgreSql,
-    /// Remote Desktop Protocol.
-    Rdp,
-    /// XMPP (RFC 6120).
-    Xmpp,
-    /// DNS (RFC 7766).
-    Dns,
-    /// Redis.
-    Redis,
-    /// MongoDB.
-    MongoDb,
-    /// BGP (RFC 4271).
-    Bgp,
+bartizan_registry::named! {
+    /// A protocol that sends readable bytes, at least until it goes over to TLS.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Plaintext, name {
+        /// Diameter (RFC 6733).
+        Diameter = "Diameter",
+        /// SIP (RFC 3261).
+        Sip = "SIP",
+        /// FTP (RFC 959).
+        Ftp = "FTP",
+        /// Telnet (RFC 854).
+        Telnet = "Telnet",
+        /// SMTP (RFC 5321).
+        Smtp = "SMTP",
+        /// IMAP (RFC 9051).
+        Imap = "IMAP",
+        /// POP3 (RFC 1939).
+        Pop3 = "POP3",
+        /// LDAP (RFC 4511).
+        Ldap = "LDAP",
+        /// MySQL.
+        MySql = "MySQL",
+        /// PostgreSQL.
+        PostgreSql = "PostgreSQL",
+        /// Remote Desktop Protocol.
+        Rdp = "RDP",
+        /// XMPP (RFC 6120).
+        Xmpp = "XMPP",
+        /// DNS (RFC 7766).
+        Dns = "DNS",
+        /// Redis.
+        Redis = "Redis",
+        /// MongoDB.
+        MongoDb = "MongoDB",
+        /// BGP (RFC 4271).
+        Bgp = "BGP",
+    }
 }
 
-listed!(Plaintext: Diameter, Sip, Ftp, Telnet, Smtp, Imap, Pop3, Ldap, MySql, PostgreSql, Rdp, Xmpp, Dns, Redis, MongoDb, Bgp);
-
 impl Plaintext {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Diameter => "Diameter",
-            Self::Sip => "SIP",
-            Self::Ftp => "FTP",
-            Self::Telnet => "Telnet",
-            Self::Smtp => "SMTP",
-            Self::Imap => "IMAP",
-            Self::Pop3 => "POP3",
-            Self::Ldap => "LDAP",
-            Self::MySql => "MySQL",
-            Self::PostgreSql => "PostgreSQL",
-            Self::Rdp => "RDP",
-            Self::Xmpp => "XMPP",
-            Self::Dns => "DNS",
-            Self::Redis => "Redis",
-            Self::MongoDb => "MongoDB",
-            Self::Bgp => "BGP",
-        }
-    }
-
     /// Returns true if it may switch to TLS, and is followed there.
     #[must_use]
     pub fn goes_over_to_tls(self) -> bool {

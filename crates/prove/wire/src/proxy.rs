@@ -14,7 +14,6 @@ mod socks;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::listed::listed;
 use crate::{Moment, Seen};
 
 pub(crate) use begins::{CONNECT, recognise};
@@ -23,39 +22,26 @@ pub(crate) use session::{Ended, Rest, Session};
 /// Negotiations that are read within one stream, one behind the other; what is behind more of them is not read.
 pub(crate) const DEPTH: u8 = 8;
 
-/// Protocol by which a stream goes through a proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProxyProtocol {
-    /// SOCKS version 4.
-    Socks4,
-    /// SOCKS version 4A: the proxy resolves the name.
-    Socks4a,
-    /// SOCKS version 5 (RFC 1928).
-    Socks5,
-    /// HTTP CONNECT (RFC 9110, section 9.3.6).
-    HttpConnect,
-    /// PROXY protocol, version 1: a line.
-    ProxyV1,
-    /// PROXY protocol, version 2: binary.
-    ProxyV2,
+bartizan_registry::named! {
+    /// Protocol by which a stream goes through a proxy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ProxyProtocol, name {
+        /// SOCKS version 4.
+        Socks4 = "SOCKS4",
+        /// SOCKS version 4A: the proxy resolves the name.
+        Socks4a = "SOCKS4a",
+        /// SOCKS version 5 (RFC 1928).
+        Socks5 = "SOCKS5",
+        /// HTTP CONNECT (RFC 9110, section 9.3.6).
+        HttpConnect = "HTTP CONNECT",
+        /// PROXY protocol, version 1: a line.
+        ProxyV1 = "PROXY v1",
+        /// PROXY protocol, version 2: binary.
+        ProxyV2 = "PROXY v2",
+    }
 }
 
-listed!(ProxyProtocol: Socks4, Socks4a, Socks5, HttpConnect, ProxyV1, ProxyV2);
-
 impl ProxyProtocol {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Socks4 => "SOCKS4",
-            Self::Socks4a => "SOCKS4a",
-            Self::Socks5 => "SOCKS5",
-            Self::HttpConnect => "HTTP CONNECT",
-            Self::ProxyV1 => "PROXY v1",
-            Self::ProxyV2 => "PROXY v2",
-        }
-    }
-
     /// Feature by which it is recognised on any port.
     #[must_use]
     pub fn recognised_by(self) -> &'static str {
@@ -67,29 +53,18 @@ impl ProxyProtocol {
     }
 }
 
-/// Request of a client to a proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Command {
-    /// A connection to the destination; of the PROXY protocol, one that comes from the source.
-    Connect,
-    /// A connection from the destination, which the proxy waits for.
-    Bind,
-    /// Datagrams, by a relay.
-    UdpAssociate,
-    /// Nothing: the proxy speaks for itself (LOCAL of PROXY protocol version 2).
-    Local,
-}
-
-impl Command {
-    /// As the standards write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "CONNECT",
-            Self::Bind => "BIND",
-            Self::UdpAssociate => "UDP ASSOCIATE",
-            Self::Local => "LOCAL",
-        }
+bartizan_registry::named! {
+    /// Request of a client to a proxy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Command, name {
+        /// A connection to the destination; of the PROXY protocol, one that comes from the source.
+        Connect = "CONNECT",
+        /// A connection from the destination, which the proxy waits for.
+        Bind = "BIND",
+        /// Datagrams, by a relay.
+        UdpAssociate = "UDP ASSOCIATE",
+        /// Nothing: the proxy speaks for itself (LOCAL of PROXY protocol version 2).
+        Local = "LOCAL",
     }
 }
 

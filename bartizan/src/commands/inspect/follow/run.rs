@@ -55,25 +55,15 @@ pub(super) struct Watched {
     ended: bool,
 }
 
-/// Why it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reason {
-    Signal,
-    Time,
-    Packets,
-    Sources,
-    Unheard,
-}
-
-impl Reason {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Signal => "signal",
-            Self::Time => "time",
-            Self::Packets => "packets",
-            Self::Sources => "nothing more to read",
-            Self::Unheard => "nobody reads",
-        }
+bartizan_registry::named! {
+    /// Why it ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Reason, name {
+        Signal = "signal",
+        Time = "time",
+        Packets = "packets",
+        Sources = "nothing more to read",
+        Unheard = "nobody reads",
     }
 }
 

@@ -8,25 +8,29 @@ use crate::policy::{self, PostQuantum, Profile};
 use crate::raw::RawIpsecPolicy;
 use crate::word::{Word, words};
 
-/// Acceptance of classical signatures in peer authentication.
-///
-/// It is a question apart from that of the key exchange: who records traffic today gains nothing by forging a signature
-/// later, and who forges one must be there while an SA is set up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum IkeAuthentication {
-    /// Classical signatures are accepted besides post-quantum ones: what released strongSwan can do.
-    ClassicalAccepted,
-    /// Only post-quantum signatures.
-    PostQuantum,
+bartizan_registry::named! {
+    /// Acceptance of classical signatures in peer authentication.
+    ///
+    /// It is a question apart from that of the key exchange: who records traffic today gains nothing by forging a signature
+    /// later, and who forges one must be there while an SA is set up.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum IkeAuthentication, name {
+        /// Classical signatures are accepted besides post-quantum ones: what released strongSwan can do.
+        ClassicalAccepted = "classical-accepted",
+        /// Only post-quantum signatures.
+        PostQuantum = "post-quantum",
+    }
 }
 
-/// Reaction to an SA that violates the policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Breach {
-    /// It is taken down and reported. The default.
-    Down,
-    /// It is reported.
-    Report,
+bartizan_registry::named! {
+    /// Reaction to an SA that violates the policy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Breach, name {
+        /// It is taken down and reported. The default.
+        Down = "down",
+        /// It is reported.
+        Report = "report",
+    }
 }
 
 /// IKEv2 and ESP requirements of a policy. Its lists are never empty.
@@ -48,30 +52,7 @@ pub struct IpsecPolicy {
     pub breach: Breach,
 }
 
-words!(IkeAuthentication: ClassicalAccepted, PostQuantum);
-words!(Breach: Down, Report);
-
-impl IkeAuthentication {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClassicalAccepted => "classical-accepted",
-            Self::PostQuantum => "post-quantum",
-        }
-    }
-}
-
-impl Breach {
-    /// The word in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Report => "report",
-        }
-    }
-}
+words!(IkeAuthentication, Breach);
 
 /// Names that stand in this file; what the registry does not have is left out, which a test forbids.
 fn known(names: &[&str]) -> Vec<KeyExchange> {

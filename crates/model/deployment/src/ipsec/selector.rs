@@ -15,17 +15,19 @@ use crate::word::{Word, words};
 /// Most selectors of one link.
 const MOST: usize = 16;
 
-/// Protocol over IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TrafficProtocol {
-    /// SCTP.
-    Sctp,
-    /// UDP.
-    Udp,
-    /// TCP.
-    Tcp,
-    /// Everything.
-    Any,
+bartizan_registry::named! {
+    /// Protocol over IP.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TrafficProtocol, name {
+        /// SCTP.
+        Sctp = "sctp",
+        /// UDP.
+        Udp = "udp",
+        /// TCP.
+        Tcp = "tcp",
+        /// Everything.
+        Any = "any",
+    }
 }
 
 /// At which end of a link the selector's port is.
@@ -55,20 +57,7 @@ pub struct Network {
     bits: u8,
 }
 
-words!(TrafficProtocol: Sctp, Udp, Tcp, Any);
-
-impl TrafficProtocol {
-    /// The word in the deployment file and in strongSwan's selectors; `any` there is left out.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sctp => "sctp",
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-            Self::Any => "any",
-        }
-    }
-}
+words!(TrafficProtocol);
 
 impl Selector {
     /// Returns true if some packet matches both selectors.

@@ -7,33 +7,24 @@ use crate::error::Fault;
 use crate::ipsec::IpsecPolicy;
 use crate::word::{Word, words};
 
-/// A named starting point for a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// X25519MLKEM768 and ML-DSA-65, required.
-    Hybrid,
-    /// ML-KEM-1024, ML-DSA-87 and AES-256 as CNSA 2.0 asks, required.
-    Cnsa2,
-    /// Hybrid preferred; classical allowed for a written reason until a date.
-    Transition,
-    /// No post-quantum algorithm: the baseline of measurements, lab only.
-    Classical,
+bartizan_registry::named! {
+    /// A named starting point for a policy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Profile, name {
+        /// X25519MLKEM768 and ML-DSA-65, required.
+        Hybrid = "hybrid",
+        /// ML-KEM-1024, ML-DSA-87 and AES-256 as CNSA 2.0 asks, required.
+        Cnsa2 = "cnsa2",
+        /// Hybrid preferred; classical allowed for a written reason until a date.
+        Transition = "transition",
+        /// No post-quantum algorithm: the baseline of measurements, lab only.
+        Classical = "classical",
+    }
 }
 
-words!(Profile: Hybrid, Cnsa2, Transition, Classical);
+words!(Profile);
 
 impl Profile {
-    /// The name in the deployment file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hybrid => "hybrid",
-            Self::Cnsa2 => "cnsa2",
-            Self::Transition => "transition",
-            Self::Classical => "classical",
-        }
-    }
-
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
         Self::named(text).ok_or_else(|| {
             let hint = "profiles are hybrid, cnsa2, transition and classical";

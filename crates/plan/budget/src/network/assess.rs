@@ -14,20 +14,22 @@ use super::concern::{Concern, Rule, Severity};
 use super::requirement::{Requirement, Use, requirement};
 use super::role::{EXPECTED, joins, role};
 
-/// Protection that a file gives a link, and the attacks it resists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Given {
-    /// Nothing: readable or forgeable today.
-    Nothing,
-    /// Classical alone.
-    Classical,
-    /// Post-quantum where the peer offers it, classical where it does not.
-    Either,
-    /// Post-quantum, or the link is refused.
-    PostQuantum,
-    /// This version neither sets it up nor judges it.
-    Unknown,
+bartizan_registry::named! {
+    /// Protection that a file gives a link, and the attacks it resists.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Given, name {
+        /// Nothing: readable or forgeable today.
+        Nothing = "nothing",
+        /// Classical alone.
+        Classical = "classical",
+        /// Post-quantum where the peer offers it, classical where it does not.
+        Either = "post-quantum if offered",
+        /// Post-quantum, or the link is refused.
+        PostQuantum = "post-quantum",
+        /// This version neither sets it up nor judges it.
+        Unknown = "not known",
+    }
 }
 
 /// A link and what is asked of it.
@@ -70,18 +72,6 @@ pub struct Assessment {
 }
 
 impl Given {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Classical => "classical",
-            Self::Either => "post-quantum if offered",
-            Self::PostQuantum => "post-quantum",
-            Self::Unknown => "not known",
-        }
-    }
-
     fn of(safe: usize, all: usize) -> Self {
         match safe {
             0 => Self::Classical,

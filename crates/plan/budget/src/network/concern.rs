@@ -16,52 +16,29 @@ pub enum Severity {
     Low,
 }
 
-/// The rules, by the names that SARIF and JSON carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// The interface is protected by nothing.
-    Unprotected,
-    /// It is protected by another protocol than the standard names.
-    OtherProtocol,
-    /// Its roles are not those of its ends.
-    WrongEnds,
-    /// Two nodes that the standards join by an interface have none in the file.
-    Missing,
-    /// Recorded traffic is readable with a quantum computer.
-    Recording,
-    /// An attacker with a quantum computer forges an end.
-    Forgery,
-    /// The predicted delay passes the budget.
-    Budget,
+bartizan_registry::named! {
+    /// The rules, by the names that SARIF and JSON carry.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Rule, name {
+        /// The interface is protected by nothing.
+        Unprotected = "unprotected",
+        /// It is protected by another protocol than the standard names.
+        OtherProtocol = "other-protocol",
+        /// Its roles are not those of its ends.
+        WrongEnds = "wrong-ends",
+        /// Two nodes that the standards join by an interface have none in the file.
+        Missing = "missing",
+        /// Recorded traffic is readable with a quantum computer.
+        Recording = "recording",
+        /// An attacker with a quantum computer forges an end.
+        Forgery = "forgery",
+        /// The predicted delay passes the budget.
+        Budget = "budget",
+    }
 }
 
 impl Rule {
-    /// All rules.
-    pub const ALL: [Self; 7] = [
-        Self::Unprotected,
-        Self::OtherProtocol,
-        Self::WrongEnds,
-        Self::Missing,
-        Self::Recording,
-        Self::Forgery,
-        Self::Budget,
-    ];
-
-    /// Its name in SARIF and JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unprotected => "unprotected",
-            Self::OtherProtocol => "other-protocol",
-            Self::WrongEnds => "wrong-ends",
-            Self::Missing => "missing",
-            Self::Recording => "recording",
-            Self::Forgery => "forgery",
-            Self::Budget => "budget",
-        }
-    }
-
     /// Subject of the frameworks for post-quantum cryptography, where they say something of it. They
     /// are about algorithms: none says anything of a link without protection.
     #[must_use]

@@ -5,18 +5,20 @@ use serde::Serialize;
 
 use super::assess::{Given, Link};
 
-/// Exposure of a link today.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Exposure {
-    /// An attacker on the path reads it today.
-    Readable,
-    /// An attacker who records it reads it later with a quantum computer.
-    Recordable,
-    /// Unknown: its protection is not examined.
-    Unknown,
-    /// Its ends can be forged with a quantum computer; what is recorded stays closed.
-    Forgeable,
+bartizan_registry::named! {
+    /// Exposure of a link today.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Exposure, name {
+        /// An attacker on the path reads it today.
+        Readable = "readable today",
+        /// An attacker who records it reads it later with a quantum computer.
+        Recordable = "recordable",
+        /// Unknown: its protection is not examined.
+        Unknown = "not known",
+        /// Its ends can be forged with a quantum computer; what is recorded stays closed.
+        Forgeable = "forgeable later",
+    }
 }
 
 /// One step.
@@ -30,19 +32,6 @@ pub struct Move {
     pub step: String,
     /// Why at this place.
     pub reason: String,
-}
-
-impl Exposure {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Readable => "readable today",
-            Self::Recordable => "recordable",
-            Self::Unknown => "not known",
-            Self::Forgeable => "forgeable later",
-        }
-    }
 }
 
 /// Rank of an interface's reach: beyond the operator, over transport between sites, or within a

@@ -4,30 +4,34 @@
 use bartizan_deployment::{InterfaceKind, Protection};
 use serde::{Serialize, Serializer};
 
-/// Strength of a requirement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Demand {
-    /// No requirement was found.
-    NotFound,
-    /// May.
-    May,
-    /// Should.
-    Should,
-    /// Shall.
-    Shall,
+bartizan_registry::named! {
+    /// Strength of a requirement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Demand, name {
+        /// No requirement was found.
+        NotFound = "-",
+        /// May.
+        May = "may",
+        /// Should.
+        Should = "should",
+        /// Shall.
+        Shall = "shall",
+    }
 }
 
-/// Required state: in use, or only supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Use {
-    /// It is to be used, unless the link is secured by other means.
-    Required,
-    /// It must be supported; whether it is used is the operator's decision.
-    OperatorDecides,
-    /// Nothing binding was found.
-    NotFound,
+bartizan_registry::named! {
+    /// Required state: in use, or only supported.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Use, name {
+        /// It is to be used, unless the link is secured by other means.
+        Required = "to be used",
+        /// It must be supported; whether it is used is the operator's decision.
+        OperatorDecides = "to be supported, use is the operator's decision",
+        /// Nothing binding was found.
+        NotFound = "no requirement found",
+    }
 }
 
 /// Entry of table 1 of Groen et al. 2024 for an interface.
@@ -204,31 +208,6 @@ impl Requirement {
             self.clause.to_owned(),
             printed.note.to_owned(),
         ])
-    }
-}
-
-impl Demand {
-    /// As the standards write it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "-",
-            Self::May => "may",
-            Self::Should => "should",
-            Self::Shall => "shall",
-        }
-    }
-}
-
-impl Use {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Required => "to be used",
-            Self::OperatorDecides => "to be supported, use is the operator's decision",
-            Self::NotFound => "no requirement found",
-        }
     }
 }
 

@@ -2,97 +2,48 @@
 
 use std::fmt;
 
-/// Why a link did not come up, as ledger, metrics and `status` have it. docs/up.md lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cause {
-    /// The certificate is on a revocation list.
-    Revoked,
-    /// There is no current revocation list where the policy requires one.
-    RevocationUnknown,
-    /// A certificate is outside its dates.
-    Expired,
-    /// No root trusted here signed the chain.
-    UnknownCa,
-    /// The certificate or signature is none that the policy accepts.
-    NotAccepted,
-    /// The identity is not the one of the file.
-    WrongName,
-    /// No link of this node is between the two addresses.
-    NoConnection,
-    /// The peer did not accept this node.
-    PeerRefused,
-    /// No proposal in common.
-    NoCommonProposal,
-    /// The ends protect different packets.
-    NoCommonTraffic,
-    /// Another first key exchange than any in the policy is asked for.
-    NoCommonKeyExchange,
-    /// An exchange of the other end's was under way.
-    TemporaryFailure,
-    /// The private key is missing or belongs to another certificate.
-    NoKey,
-    /// No answer.
-    Unreachable,
-    /// The peer made no CHILD_SA.
-    ChildRefused,
-    /// A proof of identity failed, and nothing says more.
-    NotAuthenticated,
-    /// The kernel did not take the SA.
-    NotInstalled,
-    /// The peer began and did not go on.
-    Unfinished,
-    /// Anything else.
-    Failed,
-}
-
-impl Cause {
-    /// All of them.
-    pub const ALL: [Self; 19] = [
-        Self::Revoked,
-        Self::RevocationUnknown,
-        Self::Expired,
-        Self::UnknownCa,
-        Self::NotAccepted,
-        Self::WrongName,
-        Self::NoConnection,
-        Self::PeerRefused,
-        Self::NoCommonProposal,
-        Self::NoCommonTraffic,
-        Self::NoCommonKeyExchange,
-        Self::TemporaryFailure,
-        Self::NoKey,
-        Self::Unreachable,
-        Self::ChildRefused,
-        Self::NotAuthenticated,
-        Self::NotInstalled,
-        Self::Unfinished,
-        Self::Failed,
-    ];
-
-    /// Its name in ledgers and metrics, which never changes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::RevocationUnknown => "revocation-unknown",
-            Self::Expired => "expired",
-            Self::UnknownCa => "unknown-ca",
-            Self::NotAccepted => "not-accepted",
-            Self::WrongName => "wrong-name",
-            Self::NoConnection => "no-connection",
-            Self::PeerRefused => "peer-refused",
-            Self::NoCommonProposal => "no-common-proposal",
-            Self::NoCommonTraffic => "no-common-traffic",
-            Self::NoCommonKeyExchange => "no-common-key-exchange",
-            Self::TemporaryFailure => "temporary-failure",
-            Self::NoKey => "no-key",
-            Self::Unreachable => "unreachable",
-            Self::ChildRefused => "child-refused",
-            Self::NotAuthenticated => "not-authenticated",
-            Self::NotInstalled => "not-installed",
-            Self::Unfinished => "unfinished",
-            Self::Failed => "failed",
-        }
+bartizan_registry::named! {
+    /// Why a link did not come up, as ledger, metrics and `status` have it. docs/up.md lists them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Cause, as_str {
+        /// The certificate is on a revocation list.
+        Revoked = "revoked",
+        /// There is no current revocation list where the policy requires one.
+        RevocationUnknown = "revocation-unknown",
+        /// A certificate is outside its dates.
+        Expired = "expired",
+        /// No root trusted here signed the chain.
+        UnknownCa = "unknown-ca",
+        /// The certificate or signature is none that the policy accepts.
+        NotAccepted = "not-accepted",
+        /// The identity is not the one of the file.
+        WrongName = "wrong-name",
+        /// No link of this node is between the two addresses.
+        NoConnection = "no-connection",
+        /// The peer did not accept this node.
+        PeerRefused = "peer-refused",
+        /// No proposal in common.
+        NoCommonProposal = "no-common-proposal",
+        /// The ends protect different packets.
+        NoCommonTraffic = "no-common-traffic",
+        /// Another first key exchange than any in the policy is asked for.
+        NoCommonKeyExchange = "no-common-key-exchange",
+        /// An exchange of the other end's was under way.
+        TemporaryFailure = "temporary-failure",
+        /// The private key is missing or belongs to another certificate.
+        NoKey = "no-key",
+        /// No answer.
+        Unreachable = "unreachable",
+        /// The peer made no CHILD_SA.
+        ChildRefused = "child-refused",
+        /// A proof of identity failed, and nothing says more.
+        NotAuthenticated = "not-authenticated",
+        /// The kernel did not take the SA.
+        NotInstalled = "not-installed",
+        /// The peer began and did not go on.
+        Unfinished = "unfinished",
+        /// Anything else.
+        Failed = "failed",
     }
 }
 

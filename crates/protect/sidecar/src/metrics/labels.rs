@@ -3,21 +3,14 @@
 use bartizan_ledger::Negotiated;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
-/// The listener that accepted the traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
-    /// From other sidecars to the network function.
-    Inbound,
-    /// From the network function to other sidecars.
-    Outbound,
-}
-
-impl Side {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inbound => "inbound",
-            Self::Outbound => "outbound",
-        }
+bartizan_registry::named! {
+    /// The listener that accepted the traffic.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub(crate) enum Side, as_str {
+        /// From other sidecars to the network function.
+        Inbound = "inbound",
+        /// From the network function to other sidecars.
+        Outbound = "outbound",
     }
 }
 

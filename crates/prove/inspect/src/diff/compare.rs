@@ -7,34 +7,23 @@ use serde::Serialize;
 
 use super::record::{CLEAR, Key, LinkRecord, Links, QUESTIONS, Statement, UNNAMED};
 
-/// Change of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// A verdict or an answer fell, or is no longer shown.
-    Worse,
-    /// It is there for the first time.
-    Appeared,
-    /// It is there no more.
-    Vanished,
-    /// A verdict or an answer rose, and none fell.
-    Better,
-    /// It changed, and no evidence shows whether for the better.
-    Changed,
-    /// As before.
-    Same,
-}
-
-impl Verdict {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Appeared => "appeared",
-            Self::Vanished => "vanished",
-            Self::Better => "better",
-            Self::Changed => "changed",
-            Self::Same => "same",
-        }
+bartizan_registry::named! {
+    /// Change of a link.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Verdict, name {
+        /// A verdict or an answer fell, or is no longer shown.
+        Worse = "worse",
+        /// It is there for the first time.
+        Appeared = "appeared",
+        /// It is there no more.
+        Vanished = "vanished",
+        /// A verdict or an answer rose, and none fell.
+        Better = "better",
+        /// It changed, and no evidence shows whether for the better.
+        Changed = "changed",
+        /// As before.
+        Same = "same",
     }
 }
 

@@ -10,49 +10,36 @@ use bartizan_wire::ike::KeyExchangeMethod;
 use super::{Link, Listing, Phase};
 use crate::{Answer, Kind, Source, Verdict};
 
-/// The risk of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Concern {
-    /// Can be read now: it was sent unencrypted.
-    ReadableNow,
-    /// Can be harvested now and decrypted later.
-    Confidentiality,
-    /// Can be forged.
-    Authenticity,
-    /// Post-quantum at set-up, and not in all that followed.
-    Regression,
-    /// Later parts of a link are weaker than earlier ones.
-    Downgrade,
-    /// Something else was negotiated than the policy names.
-    Policy,
-    /// Not in the deployment file.
-    Unlisted,
-    /// In the deployment file, and not in the capture.
-    Unseen,
-    /// Not shown to be safe.
-    Unproven,
-    /// A hole above the transport.
-    AboveTransport,
-    /// Ledger and packets disagree.
-    Contradiction,
+bartizan_registry::named! {
+    /// The risk of a link.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Concern, name {
+        /// Can be read now: it was sent unencrypted.
+        ReadableNow = "readable now",
+        /// Can be harvested now and decrypted later.
+        Confidentiality = "confidentiality",
+        /// Can be forged.
+        Authenticity = "authenticity",
+        /// Post-quantum at set-up, and not in all that followed.
+        Regression = "regression",
+        /// Later parts of a link are weaker than earlier ones.
+        Downgrade = "downgrade",
+        /// Something else was negotiated than the policy names.
+        Policy = "policy",
+        /// Not in the deployment file.
+        Unlisted = "not in the file",
+        /// In the deployment file, and not in the capture.
+        Unseen = "not seen",
+        /// Not shown to be safe.
+        Unproven = "unproven",
+        /// A hole above the transport.
+        AboveTransport = "above the transport",
+        /// Ledger and packets disagree.
+        Contradiction = "contradiction",
+    }
 }
 
 impl Concern {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::ReadableNow,
-        Self::Confidentiality,
-        Self::Authenticity,
-        Self::Regression,
-        Self::Downgrade,
-        Self::Policy,
-        Self::Unlisted,
-        Self::Unseen,
-        Self::Unproven,
-        Self::AboveTransport,
-        Self::Contradiction,
-    ];
-
     /// Concern for data that can be read, now or later.
     #[must_use]
     pub fn of_readable(confidentiality: Verdict) -> Self {
@@ -62,9 +49,9 @@ impl Concern {
         }
     }
 
-    /// Describes it in a sentence.
+    /// The risk in one sentence.
     #[must_use]
-    pub fn sentence(self) -> &'static str {
+    pub const fn sentence(self) -> &'static str {
         match self {
             Self::ReadableNow => "It was sent unencrypted: whoever captures it reads it now.",
             Self::Confidentiality => "Its key exchange is classical: harvest now, decrypt later.",
@@ -77,24 +64,6 @@ impl Concern {
             Self::Unproven => "It carries data, and nothing shows that it is safe.",
             Self::AboveTransport => "A subscriber's identifier, a token or a password is exposed above the transport.",
             Self::Contradiction => "Ledgers and packets, or packets among themselves, contradict each other.",
-        }
-    }
-
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ReadableNow => "readable now",
-            Self::Confidentiality => "confidentiality",
-            Self::Authenticity => "authenticity",
-            Self::Regression => "regression",
-            Self::Downgrade => "downgrade",
-            Self::Policy => "policy",
-            Self::Unlisted => "not in the file",
-            Self::Unseen => "not seen",
-            Self::Unproven => "unproven",
-            Self::AboveTransport => "above the transport",
-            Self::Contradiction => "contradiction",
         }
     }
 }

@@ -26,29 +26,18 @@ pub enum Carrier {
 /// Path of an IKE_SA without packets.
 static NO_PATH: Path = Path::NONE;
 
-/// Beginning of a part, as far as its own packets show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Occasion {
-    /// Set up in full: each end proved itself, if the protocol has proofs at all.
-    SetUp,
-    /// Set up with a pre-shared key of an earlier handshake.
-    Resumed,
-    /// Made by the rekey of an earlier one.
-    Rekeyed,
-    /// It was there before the capture.
-    Before,
-}
-
-impl Occasion {
-    /// As reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SetUp => "set up",
-            Self::Resumed => "resumed",
-            Self::Rekeyed => "rekeyed",
-            Self::Before => "there before the capture",
-        }
+bartizan_registry::named! {
+    /// Beginning of a part, as far as its own packets show.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Occasion, name {
+        /// Set up in full: each end proved itself, if the protocol has proofs at all.
+        SetUp = "set up",
+        /// Set up with a pre-shared key of an earlier handshake.
+        Resumed = "resumed",
+        /// Made by the rekey of an earlier one.
+        Rekeyed = "rekeyed",
+        /// It was there before the capture.
+        Before = "there before the capture",
     }
 }
 

@@ -2,87 +2,58 @@
 //! alone proves nothing, and is asked for where a structure is weak.
 
 use crate::cursor::Cursor;
-use crate::listed::listed;
 use crate::udp::Udp;
 
-/// A protocol that is named, and not read further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Named {
-    /// WireGuard (Noise_IKpsk2 over X25519).
-    WireGuard,
-    /// OpenVPN.
-    OpenVpn,
-    /// SIP (RFC 3261).
-    Sip,
-    /// SSDP, HTTP in datagrams.
-    Ssdp,
-    /// RADIUS (RFC 2865).
-    Radius,
-    /// SNMP version 1 (RFC 1157).
-    Snmp1,
-    /// SNMP version 2c (RFC 1901).
-    Snmp2,
-    /// SNMP version 3 (RFC 3412) that does not encrypt.
-    Snmp3,
-    /// SNMP version 3 that encrypts (RFC 3414).
-    Snmp3Private,
-    /// GTPv1-C (TS 29.060).
-    Gtp1C,
-    /// GTP' (TS 32.295): charging data.
-    GtpPrime,
-    /// RTP (RFC 3550), or SRTP (RFC 3711).
-    Rtp,
-    /// RTCP, or SRTCP.
-    Rtcp,
-    /// STUN and TURN (RFC 8489).
-    Stun,
-    /// DNS (RFC 1035), also of several networks' own kinds: multicast, NetBIOS.
-    Dns,
-    /// NTP (RFC 5905).
-    Ntp,
-    /// PTP (IEEE 1588).
-    Ptp,
-    /// Syslog (RFC 3164, RFC 5424).
-    Syslog,
-    /// DHCP of both versions (RFC 2131, RFC 8415).
-    Dhcp,
-    /// nFAPI's user plane, P7 (Small Cell Forum 225).
-    Nfapi,
-    /// eCPRI: open fronthaul over UDP.
-    Ecpri,
+bartizan_registry::named! {
+    /// A protocol that is named, and not read further.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Named, name {
+        /// WireGuard (Noise_IKpsk2 over X25519).
+        WireGuard = "WireGuard",
+        /// OpenVPN.
+        OpenVpn = "OpenVPN",
+        /// SIP (RFC 3261).
+        Sip = "SIP",
+        /// SSDP, HTTP in datagrams.
+        Ssdp = "SSDP",
+        /// RADIUS (RFC 2865).
+        Radius = "RADIUS",
+        /// SNMP version 1 (RFC 1157).
+        Snmp1 = "SNMPv1",
+        /// SNMP version 2c (RFC 1901).
+        Snmp2 = "SNMPv2c",
+        /// SNMP version 3 (RFC 3412) that does not encrypt.
+        Snmp3 = "SNMPv3 without privacy",
+        /// SNMP version 3 that encrypts (RFC 3414).
+        Snmp3Private = "SNMPv3 with privacy",
+        /// GTPv1-C (TS 29.060).
+        Gtp1C = "GTPv1-C",
+        /// GTP' (TS 32.295): charging data.
+        GtpPrime = "GTP'",
+        /// RTP (RFC 3550), or SRTP (RFC 3711).
+        Rtp = "RTP",
+        /// RTCP, or SRTCP.
+        Rtcp = "RTCP",
+        /// STUN and TURN (RFC 8489).
+        Stun = "STUN",
+        /// DNS (RFC 1035), also of several networks' own kinds: multicast, NetBIOS.
+        Dns = "DNS",
+        /// NTP (RFC 5905).
+        Ntp = "NTP",
+        /// PTP (IEEE 1588).
+        Ptp = "PTP",
+        /// Syslog (RFC 3164, RFC 5424).
+        Syslog = "syslog",
+        /// DHCP of both versions (RFC 2131, RFC 8415).
+        Dhcp = "DHCP",
+        /// nFAPI's user plane, P7 (Small Cell Forum 225).
+        Nfapi = "nFAPI",
+        /// eCPRI: open fronthaul over UDP.
+        Ecpri = "eCPRI",
+    }
 }
 
-listed!(Named: WireGuard, OpenVpn, Sip, Ssdp, Radius, Snmp1, Snmp2, Snmp3, Snmp3Private, Gtp1C, GtpPrime, Rtp, Rtcp, Stun, Dns, Ntp, Ptp, Syslog, Dhcp, Nfapi, Ecpri);
-
 impl Named {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WireGuard => "WireGuard",
-            Self::OpenVpn => "OpenVPN",
-            Self::Sip => "SIP",
-            Self::Ssdp => "SSDP",
-            Self::Radius => "RADIUS",
-            Self::Snmp1 => "SNMPv1",
-            Self::Snmp2 => "SNMPv2c",
-            Self::Snmp3 => "SNMPv3 without privacy",
-            Self::Snmp3Private => "SNMPv3 with privacy",
-            Self::Gtp1C => "GTPv1-C",
-            Self::GtpPrime => "GTP'",
-            Self::Rtp => "RTP",
-            Self::Rtcp => "RTCP",
-            Self::Stun => "STUN",
-            Self::Dns => "DNS",
-            Self::Ntp => "NTP",
-            Self::Ptp => "PTP",
-            Self::Syslog => "syslog",
-            Self::Dhcp => "DHCP",
-            Self::Nfapi => "nFAPI",
-            Self::Ecpri => "eCPRI",
-        }
-    }
-
     /// Ports that it is looked for on, where its structure is too weak to be believed anywhere;
     /// none where it is recognised by structure alone.
     #[must_use]

@@ -202,7 +202,7 @@ mod tests {
                     continue;
                 }
                 assert!(
-                    found.contains(&(*encapsulation, *mark)),
+                    found.contains(&(encapsulation, *mark)),
                     "{encapsulation:?} is not followed by {mark}"
                 );
             }

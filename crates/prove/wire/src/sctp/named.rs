@@ -1,22 +1,21 @@
 //! Protocols in user messages of SCTP that are known by name, recognised by how their first messages begin.
 
 use super::{Association, Sent};
-use crate::listed::listed;
 use crate::opening::{Protocol, Recognition};
 use crate::plaintext::{self, Plaintext};
 
-/// A protocol in user messages that is named, and not read further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Named {
-    /// Diameter (RFC 6733, section 2.1.1).
-    Diameter,
-    /// SIP (RFC 4168).
-    Sip,
-    /// SSH, whose ends tell each other their versions before anything else.
-    Ssh,
+bartizan_registry::named! {
+    /// A protocol in user messages that is named, and not read further.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Named, name {
+        /// Diameter (RFC 6733, section 2.1.1).
+        Diameter = "Diameter",
+        /// SIP (RFC 4168).
+        Sip = "SIP",
+        /// SSH, whose ends tell each other their versions before anything else.
+        Ssh = "SSH",
+    }
 }
-
-listed!(Named: Diameter, Sip, Ssh);
 
 /// Payload protocol identifiers of Diameter: as it is, and in DTLS (IANA; RFC 6733, section 11.5).
 const DIAMETER: [u32; 2] = [46, 47];
@@ -24,16 +23,6 @@ const DIAMETER: [u32; 2] = [46, 47];
 const SSH: [&[u8]; 2] = [b"SSH-2.", b"SSH-1."];
 
 impl Named {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Diameter => "Diameter",
-            Self::Sip => "SIP",
-            Self::Ssh => "SSH",
-        }
-    }
-
     /// Payload protocol identifiers that name it.
     #[must_use]
     pub fn payload_protocols(self) -> &'static [u32] {
