@@ -22,7 +22,7 @@ fn play(part: &str, target: Option<&Target>) -> Result<Vec<(Levels, Observation)
     let experiment = Experiment::parse(&text, Path::new("experiment.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let (tools, folder) = (tools(), tempfile::tempdir().unwrap());
     let part = &experiment.parts[0];
-    let processors = bartizan_host::processors().unwrap();
+    let processors = bartizan_machine::processors().unwrap();
     let mut workload = (part.workload.start)(&Setting {
         part: &part.id,
         combinations: &part.combinations,

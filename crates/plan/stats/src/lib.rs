@@ -1,43 +1,16 @@
-//! Statistics of measured samples: pure functions, no clock, and no chance beyond the seed a caller
-//! gives.
+//! Samples, their quantiles, intervals of estimates, and chance by a seed: pure functions.
 //!
-//! Latencies are skewed and have a long tail, so everything here rests on ranks (medians,
-//! quartiles, the shift of Hodges and Lehmann), with one exception: [`t_interval`], which published
-//! experiments use over the medians of their repetitions. Every estimator is held against SciPy in
-//! `tests/reference`.
+//! The estimators of the laboratory are made of these (`lab/crates/estimators`).
 #![forbid(unsafe_code)]
 
-mod bootstrap;
-mod dip;
-mod enough;
 mod error;
 mod interval;
-mod modes;
-mod normal;
-mod pairs;
 mod quantile;
 mod random;
-mod ranks;
 mod sample;
-mod serial;
-mod shift;
-mod step;
-mod student;
-mod summary;
-mod trend;
 
-pub use bootstrap::{Resampling, median_interval, ratio_of_medians, ratio_of_sample_medians};
-pub use dip::{OneMode, dip};
-pub use enough::{repetitions_for_estimate, repetitions_for_mean};
 pub use error::Error;
-pub use interval::{Confidence, Estimate, Interval};
-pub use modes::Modes;
-pub use pairs::Pairs;
+pub use interval::{Estimate, Interval};
+pub use quantile::{median_in_place, quantile};
 pub use random::Random;
 pub use sample::Sample;
-pub use serial::{SerialMedian, difference, serial_median};
-pub use shift::{paired_ratio, paired_shift, shift};
-pub use step::{Step, step};
-pub use student::t_interval;
-pub use summary::Summary;
-pub use trend::{Trend, first_against_rest, trend};

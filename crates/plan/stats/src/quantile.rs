@@ -2,7 +2,8 @@
 
 /// Quantile of a sorted sample that is not empty, `share` from 0 to 1: by linear interpolation
 /// between order statistics (type 7 of Hyndman and Fan, 1996: the default of R and NumPy).
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = (sorted.len() - 1) as f64 * share;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
     // Equal neighbours are taken as they are: infinity minus infinity is not a number.
@@ -15,7 +16,7 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 /// Median of values in any order, not empty, which are put into another; takes time in proportion
 /// to their number.
-pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
+pub fn median_in_place(values: &mut [f64]) -> f64 {
     let half = values.len() / 2;
     let odd = values.len() % 2 == 1;
     let (below, &mut middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);

@@ -77,6 +77,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_is_no_number_is_no_sample() {
@@ -102,5 +103,14 @@ mod tests {
         assert_eq!(sample.quantile(-1.0), 1.0);
         assert_eq!(sample.quantile(7.0), 2.0);
         assert_eq!(sample.quantile(f64::NAN), 1.0);
+    }
+
+    proptest! {
+        #[test]
+        fn order_does_not_matter(mut values in prop::collection::vec(1.0..1e6_f64, 1..40)) {
+            let before = Sample::new(values.iter().copied()).unwrap();
+            values.reverse();
+            prop_assert_eq!(before, Sample::new(values).unwrap());
+        }
     }
 }

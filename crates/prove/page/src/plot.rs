@@ -4,25 +4,13 @@
 //! a drawing by itself brings them along. No colour carries a meaning alone: what it means is
 //! written next to it.
 
-mod bars;
-pub(crate) mod canvas;
-mod distribution;
-mod ecdf;
-mod frame;
-mod heat;
+pub mod canvas;
 mod lines;
-mod mark;
-mod rows;
-mod scale;
-mod stacked;
+pub mod mark;
+pub mod scale;
 
-pub use bars::{Bar, bars, line_of};
 pub use canvas::Drawing;
-pub use distribution::{Cloud, distribution};
-pub use ecdf::{Curve, ecdf};
-pub use heat::heat_map;
-pub use lines::{Line, Point, lines};
-pub use stacked::{Stack, stacked};
+pub use lines::{Line, Point, lines, tone_class};
 
 /// Rows with a common heading; the heading is absent where there is only one group.
 #[derive(Debug, Clone)]
@@ -43,7 +31,9 @@ pub struct Axis {
 }
 
 impl Axis {
-    fn label(&self) -> String {
+    /// Quantity and unit, as they stand at the axis.
+    #[must_use]
+    pub fn label(&self) -> String {
         if self.unit.symbol.is_empty() {
             self.quantity.clone()
         } else {

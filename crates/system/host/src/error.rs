@@ -146,7 +146,7 @@ impl Error {
 
     /// For `map_err`: an I/O error with what was tried; a refusal for want of privilege becomes
     /// [`Error::NotPermitted`].
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| match source.kind() {
             io::ErrorKind::PermissionDenied if !nix::unistd::geteuid().is_root() => Self::NotPermitted { action },
@@ -159,7 +159,7 @@ impl Error {
     }
 
     /// For `map_err`: the same for an error number of `nix`.
-    pub(crate) fn errno(action: impl Into<String>) -> impl FnOnce(nix::Error) -> Self {
+    pub fn errno(action: impl Into<String>) -> impl FnOnce(nix::Error) -> Self {
         let wrap = Self::io(action);
         move |errno| wrap(io::Error::from(errno))
     }

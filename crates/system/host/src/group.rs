@@ -3,7 +3,8 @@
 use std::fs;
 
 /// Processes of a process group.
-pub(crate) fn members(group: u32) -> Vec<u32> {
+#[must_use]
+pub fn members(group: u32) -> Vec<u32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()

@@ -9,12 +9,7 @@ use std::ptr;
 /// # Errors
 ///
 /// The error of the system call.
-pub(crate) fn set<T: Copy>(
-    socket: BorrowedFd<'_>,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
+pub fn set<T: Copy>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the pointer refers to a live value of the length given, which the kernel only reads.
     checked(unsafe {
         libc::setsockopt(
@@ -27,8 +22,12 @@ pub(crate) fn set<T: Copy>(
     })
 }
 
-/// The error of a system call that answers 0 where it succeeded.
-pub(crate) fn checked(result: libc::c_int) -> io::Result<()> {
+/// Turns the result of a system call, 0 where it succeeded, into its error.
+///
+/// # Errors
+///
+/// The error of the system call.
+pub fn checked(result: libc::c_int) -> io::Result<()> {
     if result == 0 {
         Ok(())
     } else {

@@ -100,7 +100,11 @@ fn begin(command: &mut Command) -> io::Result<Child> {
 }
 
 /// Starts the spawning thread, unless it runs: it takes the processors of the thread that has it started.
-pub(crate) fn ready() -> io::Result<()> {
+///
+/// # Errors
+///
+/// When the kernel gives no thread.
+pub fn ready() -> io::Result<()> {
     spawner().map(drop)
 }
 

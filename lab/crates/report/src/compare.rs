@@ -1,6 +1,6 @@
 //! Two runs of an experiment against each other.
 
-use bartizan_stats::{Confidence, Estimate, Sample};
+use bartizan_estimators::{Confidence, Estimate, Sample};
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::{Form, Levels};
 use bartizan_workbench::runner::trial::Record;

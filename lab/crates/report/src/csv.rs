@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 use bartizan_workbench::runner::experiment::Levels;
 use bartizan_workbench::runner::trial::{Calibration, Outcome};
 

@@ -2,7 +2,7 @@
 
 mod parts;
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 use base64::Engine as _;
 use maud::{Markup, html as markup};
 
@@ -283,7 +283,7 @@ fn estimate(shown: &Shown, value: f64, interval: Option<Interval>, unit: bool) -
 }
 
 /// Note on trials with two modes: their medians, and the share of the upper one.
-pub(crate) fn two_modes(shown: &Shown, modes: &bartizan_stats::Modes) -> String {
+pub(crate) fn two_modes(shown: &Shown, modes: &bartizan_estimators::Modes) -> String {
     let [low, high] = modes.medians.map(|median| shown.number(median));
     format!("{low} and {high} ({})", bartizan_page::quantity::percent(modes.upper))
 }

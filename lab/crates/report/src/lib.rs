@@ -13,6 +13,7 @@ mod html;
 mod json;
 mod markdown;
 mod model;
+mod plot;
 pub mod storm;
 
 pub use compare::{Change, Changed, compare};

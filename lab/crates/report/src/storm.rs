@@ -1,8 +1,8 @@
 //! The report of a plan of storms: how sites come back with each suite, what it asks of gateways,
 //! where the numbers come from.
 
+use bartizan_estimators::Interval;
 use bartizan_simulation::storm::{Summary, range_over};
-use bartizan_stats::Interval;
 
 use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;

@@ -4,8 +4,8 @@ mod synthetic;
 
 use std::collections::BTreeMap;
 
+use bartizan_estimators::Interval;
 use bartizan_report::{ComparisonResult, Direction, File, Measured, Report, Verdict, compare, markdown, samples_csv};
-use bartizan_stats::Interval;
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Collection;
 use bartizan_workbench::runner::published::Bound;

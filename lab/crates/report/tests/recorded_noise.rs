@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use bartizan_estimators::{Confidence, Random, Sample, serial_median};
 use bartizan_report::{Verdict, controls};
-use bartizan_stats::{Confidence, Random, Sample, serial_median};
 use bartizan_workbench::runner::experiment::{Collection, Experiment, Levels, Part};
 use bartizan_workbench::runner::run::runner_part;
 use bartizan_workbench::runner::trial::{Outcome, Record, Records};

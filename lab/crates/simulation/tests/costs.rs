@@ -55,7 +55,9 @@ fn recorded(
 }
 
 fn median(values: &[f64]) -> f64 {
-    bartizan_stats::Sample::new(values.iter().copied()).unwrap().median()
+    bartizan_estimators::Sample::new(values.iter().copied())
+        .unwrap()
+        .median()
 }
 
 /// The file of records that a source names:

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use bartizan_stats::Summary;
+use bartizan_estimators::Summary;
 use bartizan_workbench::Exchange;
 use bartizan_workbench::stand_in::replay::{Behaviour, Idle, Responder, Speed, Think, play};
 

@@ -10,8 +10,8 @@ mod primitives;
 use std::time::Duration;
 
 use aws_lc_rs::error::Unspecified;
+use bartizan_estimators::{Random, Summary};
 use bartizan_simulation::cost::{CipherCost, Operation, PrimitiveCost, Timed};
-use bartizan_stats::{Random, Summary};
 use nix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 

@@ -6,9 +6,12 @@ use super::STYLE;
 
 /// The point of a text that is placed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// Its beginning.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 
@@ -38,7 +41,7 @@ impl Drawing {
     }
 
     /// As a small picture within words, which say the same: it has no title.
-    pub(crate) fn inside(&self, class: &str) -> String {
+    pub fn inside(&self, class: &str) -> String {
         format!(
             "<svg class=\"plot {class}\" aria-hidden=\"true\" viewBox=\"0 0 {:.0} {:.0}\">{}</svg>",
             self.width, self.height, self.body
@@ -78,7 +81,7 @@ impl Drawing {
     }
 
     /// With what the colours of parts stand for, above it.
-    pub(crate) fn with_legend(self, parts: &[String]) -> Self {
+    pub fn with_legend(self, parts: &[String]) -> Self {
         let keys: Vec<(String, usize)> = parts
             .iter()
             .cloned()
@@ -89,7 +92,7 @@ impl Drawing {
     }
 
     /// With what the colours of curves stand for, above it.
-    pub(crate) fn with_keys(self, names: &[(String, usize)]) -> Self {
+    pub fn with_keys(self, names: &[(String, usize)]) -> Self {
         self.above(names, |canvas, (x, y), tone| {
             let class = if tone % 16 < 8 { "curve" } else { "curve dash" };
             canvas.line((x - 4.0, y - 3.5), (x + 12.0, y - 3.5), class);
@@ -134,18 +137,13 @@ impl Drawing {
 
 /// A plot being drawn, in units of about a pixel of a page.
 #[derive(Debug, Default)]
-pub(crate) struct Canvas {
+pub struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    pub(crate) fn finish(
-        self,
-        title: impl Into<String>,
-        description: impl Into<String>,
-        width: f64,
-        height: f64,
-    ) -> Drawing {
+    /// The finished plot.
+    pub fn finish(self, title: impl Into<String>, description: impl Into<String>, width: f64, height: f64) -> Drawing {
         Drawing {
             title: title.into(),
             description: description.into(),
@@ -156,7 +154,7 @@ impl Canvas {
     }
 
     /// Begins a group with what a pointer on it shows.
-    pub(crate) fn open(&mut self, class: &str, tip: &str) {
+    pub fn open(&mut self, class: &str, tip: &str) {
         let _ = write!(self.body, "<g class=\"{class}\">");
         if !tip.is_empty() {
             self.body.push_str("<title>");
@@ -166,7 +164,7 @@ impl Canvas {
     }
 
     /// Begins what leads to another place of the page, with what a pointer on it shows.
-    pub(crate) fn open_link(&mut self, class: &str, target: &str, tip: &str) {
+    pub fn open_link(&mut self, class: &str, target: &str, tip: &str) {
         let _ = write!(self.body, "<a class=\"{class}\" href=\"#");
         escape(&mut self.body, target);
         self.body.push_str("\"><title>");
@@ -174,12 +172,13 @@ impl Canvas {
         self.body.push_str("</title>");
     }
 
-    pub(crate) fn close_link(&mut self) {
+    /// Ends what leads elsewhere.
+    pub fn close_link(&mut self) {
         self.body.push_str("</a>");
     }
 
     /// A line bent towards a point.
-    pub(crate) fn bent(&mut self, from: (f64, f64), towards: (f64, f64), to: (f64, f64), class: &str) {
+    pub fn bent(&mut self, from: (f64, f64), towards: (f64, f64), to: (f64, f64), class: &str) {
         let _ = write!(
             self.body,
             "<path class=\"{class}\" d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>",
@@ -188,7 +187,7 @@ impl Canvas {
     }
 
     /// A field with round corners.
-    pub(crate) fn rounded(&mut self, at: (f64, f64), width: f64, height: f64, radius: f64, class: &str) {
+    pub fn rounded(&mut self, at: (f64, f64), width: f64, height: f64, radius: f64, class: &str) {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" rx=\"{radius:.1}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
@@ -198,7 +197,7 @@ impl Canvas {
 
     /// Words along a direction (radians, clockwise from the right), beginning `distance` away from
     /// a point. Those that would stand on their head are turned round.
-    pub(crate) fn text_along(&mut self, at: (f64, f64), direction: f64, distance: f64, class: &str, words: &str) {
+    pub fn text_along(&mut self, at: (f64, f64), direction: f64, distance: f64, class: &str, words: &str) {
         let degrees = direction.to_degrees().rem_euclid(360.0);
         let turned = (90.0..270.0).contains(&degrees);
         let (degrees, distance, anchor) = if turned {
@@ -215,11 +214,13 @@ impl Canvas {
         self.close();
     }
 
-    pub(crate) fn close(&mut self) {
+    /// Ends a group.
+    pub fn close(&mut self) {
         self.body.push_str("</g>");
     }
 
-    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, words: &str) {
+    /// Text at a point.
+    pub fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, words: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -233,7 +234,8 @@ impl Canvas {
         self.body.push_str("</text>");
     }
 
-    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+    /// A straight line.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let _ = write!(
             self.body,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
@@ -241,7 +243,8 @@ impl Canvas {
         );
     }
 
-    pub(crate) fn rect(&mut self, at: (f64, f64), width: f64, height: f64, class: &str) {
+    /// A rectangle; negative sizes are none.
+    pub fn rect(&mut self, at: (f64, f64), width: f64, height: f64, class: &str) {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
@@ -253,7 +256,7 @@ impl Canvas {
     }
 
     /// A field of a heat map: `share` of full colour.
-    pub(crate) fn shaded(&mut self, at: (f64, f64), width: f64, height: f64, share: f64) {
+    pub fn shaded(&mut self, at: (f64, f64), width: f64, height: f64, share: f64) {
         let _ = write!(
             self.body,
             "<rect class=\"fill\" fill-opacity=\"{:.2}\" rx=\"2\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
@@ -261,7 +264,8 @@ impl Canvas {
         );
     }
 
-    pub(crate) fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
+    /// A filled circle.
+    pub fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
         let _ = write!(
             self.body,
             "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius:.1}\"/>",
@@ -270,7 +274,7 @@ impl Canvas {
     }
 
     /// A line through these points, closed or open.
-    pub(crate) fn path(&mut self, points: &[(f64, f64)], close: bool, class: &str) {
+    pub fn path(&mut self, points: &[(f64, f64)], close: bool, class: &str) {
         let _ = write!(self.body, "<path class=\"{class}\" d=\"");
         for (index, (x, y)) in points.iter().enumerate() {
             let _ = write!(self.body, "{}{x:.1} {y:.1}", if index == 0 { 'M' } else { 'L' });
@@ -280,7 +284,7 @@ impl Canvas {
 }
 
 /// As text between tags and in attributes; what XML does not allow at all becomes a replacement character.
-pub(crate) fn escape(out: &mut String, text: &str) {
+pub fn escape(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '&' => out.push_str("&amp;"),
@@ -295,7 +299,7 @@ pub(crate) fn escape(out: &mut String, text: &str) {
 }
 
 /// About how wide a text is at this size, by the widths of a wide common sans-serif: no font is at hand.
-pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+pub fn text_width(text: &str, size: f64) -> f64 {
     let ems: f64 = text
         .chars()
         .map(|character| match character {
@@ -325,7 +329,7 @@ fn lines(text: &str, size: f64, width: f64) -> Vec<String> {
 }
 
 /// Cut to this width, with what shows that it was.
-pub(crate) fn fitting(text: &str, size: f64, width: f64) -> String {
+pub fn fitting(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
     }

@@ -3,9 +3,7 @@
 use bartizan_stats::Interval;
 
 use super::canvas::{Anchor, Canvas, Drawing};
-use super::ecdf::tone_class;
-use super::frame::{WIDTH, ticks};
-use super::scale::{Scale, Start};
+use super::scale::{Scale, Start, WIDTH, ticks};
 use super::{Axis, Panel, mark};
 use crate::quantity::Shown;
 
@@ -133,4 +131,13 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
         .collect::<Vec<_>>()
         .join(", ");
     canvas.finish(title, described, WIDTH, top + 4.0).with_keys(&names)
+}
+
+/// Colour and dash of a curve.
+#[must_use]
+pub fn tone_class(tone: usize) -> (String, &'static str) {
+    (
+        format!("t{}", tone % 8),
+        if tone % 16 < 8 { "curve" } else { "curve dash" },
+    )
 }

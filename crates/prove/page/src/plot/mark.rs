@@ -11,13 +11,13 @@ const NEAR: f64 = 3.0;
 const SIZE: f64 = 5.0;
 
 /// Those of the marks that are near enough to the value to be given room.
-pub(super) fn near(marks: &[f64], value: f64) -> impl Iterator<Item = f64> + '_ {
+pub fn near(marks: &[f64], value: f64) -> impl Iterator<Item = f64> + '_ {
     let near = move |mark: &f64| *mark > 0.0 && value > 0.0 && *mark <= NEAR * value && *mark * NEAR >= value;
     marks.iter().copied().filter(near)
 }
 
 /// Draws each as a diamond at this height, or as an arrow with its number where the axis ends before it.
-pub(super) fn draw(marks: &[f64], canvas: &mut Canvas, scale: &Scale, axis: &Axis, middle: f64) {
+pub fn draw(marks: &[f64], canvas: &mut Canvas, scale: &Scale, axis: &Axis, middle: f64) {
     for mark in marks {
         let (at, [first, last]) = (scale.place(*mark), scale.ends());
         canvas.open("", &format!("published: {}", axis.unit.value(*mark)));
@@ -42,7 +42,7 @@ pub(super) fn draw(marks: &[f64], canvas: &mut Canvas, scale: &Scale, axis: &Axi
 }
 
 /// At this place.
-pub(super) fn diamond(canvas: &mut Canvas, (x, y): (f64, f64)) {
+pub fn diamond(canvas: &mut Canvas, (x, y): (f64, f64)) {
     let corners = [(x - SIZE, y), (x, y - SIZE), (x + SIZE, y), (x, y + SIZE)];
     canvas.path(&corners, true, "published");
 }

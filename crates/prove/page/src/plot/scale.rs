@@ -3,13 +3,17 @@
 use crate::quantity::rounded;
 
 use super::Axis;
+use super::canvas::text_width;
+
+/// Width of a plot: about a column of text on a page.
+pub const WIDTH: f64 = 760.0;
 
 /// Values that span more than this many times their least are shown on a logarithmic axis.
 const LOGARITHMIC_FROM: f64 = 20.0;
 
 /// The required start of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
+pub enum Start {
     /// At 0: lengths are compared.
     Zero,
     /// At 0, on an axis of its own for each panel where one for all would make the lengths of some too small to see.
@@ -20,7 +24,7 @@ pub(super) enum Start {
 
 /// A linear or logarithmic axis over shown values.
 #[derive(Debug, Clone)]
-pub(super) struct Scale {
+pub struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
@@ -32,7 +36,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// An axis that holds these values (as measured) between the places `from` and `to`.
-    pub(super) fn new(values: impl IntoIterator<Item = f64>, axis: &Axis, start: Start, from: f64, to: f64) -> Self {
+    pub fn new(values: impl IntoIterator<Item = f64>, axis: &Axis, start: Start, from: f64, to: f64) -> Self {
         let factor = axis.unit.factor;
         let (mut least, mut greatest, mut positive) = (f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY);
         for value in values
@@ -79,17 +83,17 @@ impl Scale {
     }
 
     /// Returns true if its values span so much that the small ones are lost on a linear axis.
-    pub(super) fn is_wide(&self) -> bool {
+    pub fn is_wide(&self) -> bool {
         self.wide
     }
 
     /// Returns true if bars make sense: they begin at 0.
-    pub(super) fn is_logarithmic(&self) -> bool {
+    pub fn is_logarithmic(&self) -> bool {
         self.logarithmic
     }
 
     /// The place of a value as measured.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         self.place_of_shown(value * self.factor)
     }
 
@@ -103,18 +107,18 @@ impl Scale {
     }
 
     /// Returns true if a value as measured lies on it.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    pub fn holds(&self, value: f64) -> bool {
         let shown = value * self.factor;
         (self.low..=self.high).contains(&shown)
     }
 
     /// Its two ends.
-    pub(super) fn ends(&self) -> [f64; 2] {
+    pub fn ends(&self) -> [f64; 2] {
         [self.from, self.to]
     }
 
     /// The place of zero, or the left end.
-    pub(super) fn origin(&self) -> f64 {
+    pub fn origin(&self) -> f64 {
         self.place_of_shown(if self.logarithmic {
             self.low
         } else {
@@ -123,7 +127,7 @@ impl Scale {
     }
 
     /// Values (as measured) at equal distances along the axis.
-    pub(super) fn steps(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
+    pub fn steps(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
         (0..=count).map(move |index| {
             let share = index as f64 / count as f64;
             let shown = if self.logarithmic {
@@ -136,7 +140,7 @@ impl Scale {
     }
 
     /// A value (as measured) where distances along the axis are equal.
-    pub(super) fn straight(&self, value: f64) -> f64 {
+    pub fn straight(&self, value: f64) -> f64 {
         if self.logarithmic {
             (value * self.factor).max(self.low).ln()
         } else {
@@ -145,7 +149,7 @@ impl Scale {
     }
 
     /// Places of round numbers with what stands at them.
-    pub(super) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+    pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if self.logarithmic {
             return self.logarithmic_ticks(about);
         }
@@ -206,6 +210,22 @@ fn above(value: f64) -> f64 {
         .find(|digit| digit * power >= value)
         .unwrap_or(10.0);
     digit * power
+}
+
+/// As many ticks as fit next to each other.
+pub fn ticks(scale: &Scale, length: f64) -> Vec<(f64, String)> {
+    let mut about = ((length / 70.0) as usize).clamp(2, 8);
+    loop {
+        let ticks = scale.ticks(about);
+        let crowded = ticks.windows(2).any(|two| {
+            let room = (two[1].0 - two[0].0).abs();
+            room < (text_width(&two[0].1, 11.5) + text_width(&two[1].1, 11.5)) / 2.0 + 8.0
+        });
+        if !crowded || about == 1 {
+            return ticks;
+        }
+        about -= 1;
+    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bartizan_estimators::Sample;
 use bartizan_page::quantity::Shown;
 use bartizan_report::bench::{HostileFigure, Verdict, hostile_figures};
-use bartizan_stats::Sample;
 use bartizan_workbench::runner::experiment::{Chosen, Parameters, bench};
 use bartizan_workbench::runner::run::Settings;
 use bartizan_workbench::runner::trial::Environment;

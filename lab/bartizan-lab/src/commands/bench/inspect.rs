@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use bartizan_host::{Priority, Program};
-use bartizan_stats::Random;
+use bartizan_estimators::Random;
+use bartizan_host::Program;
+use bartizan_machine::Priority;
 use bartizan_workbench::captures::{self, Contents, FlowKind, Flows, Hostile};
 use bartizan_workbench::inspection::{self, Cost};
 
@@ -110,7 +111,7 @@ fn flow_kind(name: &str) -> Result<FlowKind, String> {
 
 pub(super) fn measured(args: &MeasuredArgs) -> Result<Outcome, Failure> {
     if let Some(core) = args.core {
-        bartizan_host::pin_this_thread(&[core]).map_err(Failure::new)?;
+        bartizan_machine::pin_this_thread(&[core]).map_err(Failure::new)?;
     }
     let flows = args.flows.map(|count| Flows {
         count,
@@ -248,7 +249,7 @@ impl<'a> Bench<'a> {
             binary: args.binary.clone().map_or_else(crate::commands::product, Ok)?,
             own,
             tshark,
-            core: bartizan_host::processors().map_err(Failure::new)?.last().copied(),
+            core: bartizan_machine::processors().map_err(Failure::new)?.last().copied(),
             order: Random::seeded(args.seed),
             interrupt,
             report,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use bartizan_estimators::Sample;
 use bartizan_page::quantity::Shown;
 use bartizan_report::bench::{Figure, Name, Target, Verdict};
-use bartizan_stats::Sample;
 use bartizan_workbench::runner::trial::Environment;
 use bartizan_workbench::stand_in::proxies::Mode;
 

@@ -187,7 +187,7 @@ fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
     for change in changes {
         let changed = &change.changed;
         let shown = change.shown();
-        let estimate = |shown: &quantity::Shown, estimate: Option<bartizan_stats::Estimate>| {
+        let estimate = |shown: &quantity::Shown, estimate: Option<bartizan_estimators::Estimate>| {
             estimate.map_or_else(|| "-".to_owned(), |estimate| shown.of(&estimate))
         };
         table.push([

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
-    let (began, load_before, stolen) = (Instant::now(), load_average(), bartizan_host::stolen());
+    let (began, load_before, stolen) = (Instant::now(), load_average(), bartizan_machine::stolen());
     let taken = OffsetDateTime::from(SystemTime::now())
         .format(&Rfc3339)
         .map_err(Failure::new)?;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         taken,
         conditions: Conditions {
             processor: facts.cpu,
-            processors: bartizan_host::processors().map_err(Failure::new)?.len(),
+            processors: bartizan_machine::processors().map_err(Failure::new)?.len(),
             kernel: facts.kernel,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: build.commit,
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             load_before,
             load_after: load_average(),
             steal_ms: stolen
-                .zip(bartizan_host::stolen())
+                .zip(bartizan_machine::stolen())
                 .map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e3),
             elapsed_s: (began.elapsed().as_secs_f64() * 1e3).round() / 1e3,
         },

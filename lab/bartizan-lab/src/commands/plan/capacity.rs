@@ -2,13 +2,13 @@
 
 use bartizan_budget::unit::Share;
 use bartizan_budget::{Source, Sourced};
+use bartizan_estimators::Interval;
 use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Column, Field, Grid, Section, Sheet, Tone};
 use bartizan_simulation::capacity::{Capacity, CapacitySpread, Unknowns, capacity, capacity_spread};
 use bartizan_simulation::simulation::{ProcedureKind, Scenario, ScenarioError, Storm, StormKind};
 use bartizan_simulation::storm::Spread;
-use bartizan_stats::Interval;
 use serde::Serialize;
 
 use super::storm::said;

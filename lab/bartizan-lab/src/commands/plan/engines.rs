@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bartizan_estimators::{Resampling, Sample, median_interval};
 use bartizan_simulation::cost::{ENGINE_COST_SCHEMA, EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
-use bartizan_stats::{Resampling, Sample, median_interval};
 use bartizan_workbench::runner::trial::{KernelKind, Outcome as Trial, Record, Records};
 
 use crate::output::{errln, print};

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bartizan_budget::Source;
+use bartizan_estimators::Sample;
 use bartizan_page::sheet::{Field, Grid, Section, Sheet, Tone};
-use bartizan_stats::Sample;
 use bartizan_workbench::runner::trial::{KernelKind, Outcome as Trial, Record, Records};
 use serde::Serialize;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The 99th percentile of requests while others are hostile, over that without.
 
-use bartizan_stats::{Interval, Summary};
+use bartizan_estimators::{Interval, Summary};
 use bartizan_workbench::runner::experiment::{Experiment, Form};
 use bartizan_workbench::runner::trial::Record;
 use bartizan_workbench::stand_in::proxies::{Hostility, Proxy};

@@ -1,6 +1,6 @@
 //! Cost of a pair of proxies for the requests that pass through it.
 
-use bartizan_stats::{Interval, Summary};
+use bartizan_estimators::{Interval, Summary};
 use bartizan_workbench::runner::experiment::{Experiment, Form, Levels, Part};
 use bartizan_workbench::runner::trial::Record;
 use bartizan_workbench::stand_in::proxies::{Level, Mode, Placement, Proxy, Route, What};

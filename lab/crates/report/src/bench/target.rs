@@ -1,6 +1,6 @@
 //! Targets of figures, and verdicts on them.
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 use bartizan_workbench::stand_in::proxies::{Mode, Placement, Proxy};
 use serde::Serialize;
 

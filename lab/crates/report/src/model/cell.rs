@@ -1,6 +1,6 @@
 //! A table of a metric.
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 use bartizan_workbench::runner::experiment::{Levels, Part};
 use bartizan_workbench::workload::{Better, MetricKind};
 

@@ -1,6 +1,8 @@
 //! One group of trials set against another.
 
-use bartizan_stats::{Confidence, Error, Estimate, Interval, difference, paired_ratio, paired_shift, serial_median};
+use bartizan_estimators::{
+    Confidence, Error, Estimate, Interval, difference, paired_ratio, paired_shift, serial_median,
+};
 use bartizan_workbench::runner::experiment::{self, Form, Levels};
 use bartizan_workbench::workload::MetricKind;
 
@@ -155,7 +157,7 @@ fn single(form: Form, first: &[Trial], second: &[Trial]) -> Option<f64> {
 
 /// The median of trials' medians, or 0.
 fn typical(trials: &[Trial]) -> f64 {
-    bartizan_stats::Sample::new(medians(trials)).map_or(0.0, |sample| sample.median())
+    bartizan_estimators::Sample::new(medians(trials)).map_or(0.0, |sample| sample.median())
 }
 
 fn scale(form: Form, over: &[Trial]) -> Scale {

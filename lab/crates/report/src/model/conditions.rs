@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 use bartizan_workbench::runner::trial::{Build, Calibration, Environment, KernelKind, Outcome, Record};
 use serde::Serialize;
 

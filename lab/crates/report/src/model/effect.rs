@@ -1,6 +1,6 @@
 //! Meaning of a difference: its direction and size, and a comparison with controls.
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 use bartizan_workbench::workload::Better;
 use serde::Serialize;
 

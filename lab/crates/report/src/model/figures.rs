@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bartizan_stats::{Confidence, Interval, Sample, serial_median};
+use bartizan_estimators::{Confidence, Interval, Sample, serial_median};
 use bartizan_workbench::runner::experiment::{self, Levels, Limit, Plot, PlotKind};
 use bartizan_workbench::runner::published::Statistic;
 
 use super::{Cell, PublishedValues, Samples, Statistics, Table};
-use bartizan_page::plot::{Axis, Bar, Cloud, Curve, Drawing, Line, Panel, Point, Stack};
-use bartizan_page::plot::{bars, distribution, ecdf, heat_map, line_of, lines, stacked};
+use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use bartizan_page::quantity::{Shown, convert, words};
+
+use crate::plot::{Bar, Cloud, Curve, Stack, bars, distribution, ecdf, heat_map, line_of, stacked};
 
 /// The colour of the path without anything.
 const FLOOR: usize = 6;

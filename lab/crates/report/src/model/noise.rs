@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_stats::{Sample, step};
+use bartizan_estimators::{Sample, step};
 use bartizan_workbench::runner::experiment::Experiment;
 use bartizan_workbench::runner::trial::{KernelKind, Record, Steal};
 use bartizan_workbench::workload::MetricKind;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use bartizan_stats::{Modes, OneMode, Sample};
+use bartizan_estimators::{Modes, OneMode, Sample};
 use bartizan_workbench::runner::trial::{KernelKind, Record};
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ impl Pace {
         };
         let trials = sample.n();
         match two_modes(&sample, SURE) {
-            Err(bartizan_stats::Error::TooFew { .. }) => Self::TooFew,
+            Err(bartizan_estimators::Error::TooFew { .. }) => Self::TooFew,
             Ok(Some(found)) => Self::Two { trials, found },
             Ok(None) | Err(_) => Self::One {
                 trials,
@@ -117,7 +117,7 @@ impl Pace {
 }
 
 /// Modes of values above 0, where one alone is less likely than `sure` and they are apart.
-pub(crate) fn two_modes(sample: &Sample, sure: f64) -> Result<Option<Modes>, bartizan_stats::Error> {
+pub(crate) fn two_modes(sample: &Sample, sure: f64) -> Result<Option<Modes>, bartizan_estimators::Error> {
     let modes = with_one_mode(sample.n(), |one| Modes::of(sample, one))?;
     Ok((modes.p < sure && modes.ratio() >= APART).then_some(modes))
 }

@@ -1,7 +1,7 @@
 //! Published values next to measured ones.
 
+use bartizan_estimators::Interval;
 use bartizan_page::quantity::{Shown, convert, words};
-use bartizan_stats::Interval;
 use bartizan_workbench::Published;
 use bartizan_workbench::runner::experiment::{Experiment, Form, Levels, Publication};
 use bartizan_workbench::runner::published::{Conditions, Conflict, PublishedValue, Statistic};

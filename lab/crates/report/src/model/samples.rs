@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bartizan_stats::{Pairs, Sample};
+use bartizan_estimators::{Pairs, Sample};
 use bartizan_workbench::runner::experiment::Levels;
 use bartizan_workbench::runner::trial::{KernelKind, Outcome, Record};
 

@@ -1,6 +1,6 @@
 //! Statistics of a combination's trials.
 
-use bartizan_stats::{
+use bartizan_estimators::{
     Confidence, Estimate, Interval, Modes, Sample, repetitions_for_estimate, serial_median, t_interval,
 };
 use serde::Serialize;

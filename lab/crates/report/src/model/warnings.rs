@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bartizan_stats::{Confidence, Pairs, Sample, first_against_rest, paired_shift};
+use bartizan_estimators::{Confidence, Pairs, Sample, first_against_rest, paired_shift};
 use bartizan_workbench::runner::experiment::{Experiment, Levels};
 use bartizan_workbench::runner::trial::{KernelKind, LeftOut, Record};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bartizan_estimators::Random;
 use bartizan_report::File;
-use bartizan_stats::Random;
 use bartizan_workbench::Error;
 use bartizan_workbench::runner::experiment::{
     Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Publication, Quick,

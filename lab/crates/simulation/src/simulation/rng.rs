@@ -1,6 +1,6 @@
 //! Rng that is the same on every machine.
 
-use bartizan_stats::Random;
+use bartizan_estimators::Random;
 
 /// Numbers by a seed: every operation is exact in IEEE 754, so that no library of a system decides about a result.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Summary of a plan's seeds: medians with ranges.
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 use serde::Serialize;
 
 use super::part::{Part, Seeds};

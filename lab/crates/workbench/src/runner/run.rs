@@ -13,7 +13,7 @@ mod resume;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use bartizan_host::Priority;
+use bartizan_machine::Priority;
 
 use crate::Experiment;
 use crate::runner::experiment::{Part, Selection};

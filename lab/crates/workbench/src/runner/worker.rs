@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Facts, Priority};
+use bartizan_host::Facts;
+use bartizan_machine::Priority;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -106,7 +107,7 @@ impl Ready {
         let (environment, priority) = environment(start)?;
         // The last one: interrupts prefer the first. What is started may run anywhere, unless the
         // workload puts it somewhere.
-        bartizan_host::pin_this_thread(last(&environment.processors))?;
+        bartizan_machine::pin_this_thread(last(&environment.processors))?;
         let workload = |combinations: &[Levels], folder: &Path| {
             (kind.start)(&Setting {
                 part: &start.part,
@@ -148,7 +149,7 @@ impl Ready {
             Some(&mut self.workload)
         };
         let calibration = self.calibrator.calibrate(&self.environment.processors);
-        let (at, stolen) = (now(), bartizan_host::stolen());
+        let (at, stolen) = (now(), bartizan_machine::stolen());
         let began = Instant::now();
         let result = match (workload, &calibration) {
             (None, _) => Err(missing()),
@@ -165,9 +166,9 @@ impl Ready {
             began: at,
             elapsed_ms: elapsed.as_secs_f64() * 1e3,
             // Said by the kernel: where a workload pins itself, that shows.
-            cores: bartizan_host::processors().unwrap_or_default(),
+            cores: bartizan_machine::processors().unwrap_or_default(),
             calibration: calibration.unwrap_or_default(),
-            steal: stolen.zip(bartizan_host::stolen()).map(|(before, after)| Steal {
+            steal: stolen.zip(bartizan_machine::stolen()).map(|(before, after)| Steal {
                 before: before.as_secs_f64() * 1e3,
                 after: after.as_secs_f64() * 1e3,
             }),
@@ -207,9 +208,9 @@ fn environment(start: &Start) -> Result<(Environment, Option<Priority>), Error> 
         kernel: facts.kernel,
         kernel_kind: kernel_kind(),
         processor: facts.cpu,
-        processor_flags: bartizan_host::processor_flags(),
-        clock_source: bartizan_host::clock_source(),
-        processors: bartizan_host::processors()?,
+        processor_flags: bartizan_machine::processor_flags(),
+        clock_source: bartizan_machine::clock_source(),
+        processors: bartizan_machine::processors()?,
         priority,
         autogroup: raised.as_ref().and_then(Priority::autogroup),
         namespace: start.namespace.clone(),

@@ -75,7 +75,7 @@ impl Charons {
     /// Lets both run on every processor again.
     pub(crate) fn spread(&mut self) -> Result<(), Error> {
         for process in self.instances.iter_mut().filter_map(Instance::process) {
-            process.pin(&self.all)?;
+            bartizan_machine::pin(process, &self.all)?;
         }
         Ok(())
     }
@@ -186,10 +186,10 @@ fn apart(instances: &mut [Instance; 2]) -> Result<([usize; 2], Vec<usize>), Erro
     let (mut processors, mut all) = ([0; 2], Vec::new());
     for (end, instance) in instances.iter_mut().enumerate() {
         let process = instance.process().ok_or_else(gone)?;
-        all = process.processors()?;
+        all = bartizan_machine::processors_of(process)?;
         let own = if end == 0 { all.last() } else { all.first() };
         processors[end] = *own.ok_or_else(gone)?;
-        process.pin(&[processors[end]])?;
+        bartizan_machine::pin(process, &[processors[end]])?;
     }
     Ok((processors, all))
 }

@@ -72,7 +72,7 @@ impl Workload for InMemory {
         let ends = self.ends.iter().find(|(one, _)| one.name() == mode);
         let (_, ends) = ends.ok_or_else(|| Error::Configuration(format!("no mode {mode}")))?;
         let last = self.processors.last().map_or(&[][..], std::slice::from_ref);
-        bartizan_host::pin_this_thread(last)?;
+        bartizan_machine::pin_this_thread(last)?;
         let first = trial.levels.level(CONTACT) == Some(FIRST);
         let mut server = Duration::ZERO;
         let wanted = if first {

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bartizan_estimators::Sample;
 use bartizan_host::{Feature, Impairment};
 use bartizan_pki::{Algorithm, Profile};
-use bartizan_stats::Sample;
 use serde_json::Value;
 
 use super::e2::Protected;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 
 use crate::stand_in::sbi::{Client, Question, Session};
 use crate::workload::sbi::{self, Asked, CA, DEPLOYMENT, PLACEMENT, Stages, function, milliseconds};

@@ -199,7 +199,7 @@ impl Stages {
     /// The stage that is asked for, started unless it runs, and a client on its target.
     pub(super) fn take(&mut self, asked: Asked) -> Result<(Client, Stage), Error> {
         let [consumers, producers] = asked.placement.sides(&self.processors).map(<[usize]>::to_vec);
-        bartizan_host::pin_this_thread(&consumers)?;
+        bartizan_machine::pin_this_thread(&consumers)?;
         if let Some(running) = self.running.remove(&asked) {
             return Ok(running);
         }

@@ -74,7 +74,7 @@ struct Pairs {
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
-    bartizan_host::pin_this_thread(setting.processors)?;
+    bartizan_machine::pin_this_thread(setting.processors)?;
     let tools: &Tools = setting.tools;
     let server = Server::start(tools)?;
     let papers = Papers::make(setting.folder, Mode::PostQuantum)?;
@@ -103,7 +103,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Pairs {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        bartizan_host::pin_this_thread(&self.processors)?;
+        bartizan_machine::pin_this_thread(&self.processors)?;
         let pair = self.pairs.get(TRACES.of(trial.levels));
         let pair = pair.ok_or_else(|| Error::Configuration("no such pair".to_owned()))?;
         let latencies = pair.latencies(self.one_by_one)?;

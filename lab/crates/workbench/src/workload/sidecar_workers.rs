@@ -123,7 +123,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             "share is {share}: it is from 1 to 50 percent"
         )));
     }
-    bartizan_host::pin_this_thread(setting.processors)?;
+    bartizan_machine::pin_this_thread(setting.processors)?;
     let server = Server::start(setting.tools)?;
     let papers = Papers::make(setting.folder, Mode::PostQuantum)?;
     let mut crowds = BTreeMap::new();
@@ -154,7 +154,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 
 impl Workload for Crowds {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        bartizan_host::pin_this_thread(&self.processors)?;
+        bartizan_machine::pin_this_thread(&self.processors)?;
         let combination = combination(trial.levels)?;
         let crowd = self.crowds.get(&combination);
         let crowd = crowd.ok_or_else(|| Error::Configuration("no such pair".to_owned()))?;

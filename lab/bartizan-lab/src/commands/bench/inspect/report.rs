@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use bartizan_estimators::{Pairs, Resampling, Summary, ratio_of_medians};
 use bartizan_host::Facts;
-use bartizan_stats::{Pairs, Resampling, Summary, ratio_of_medians};
 use bartizan_workbench::captures::Written;
 use bartizan_workbench::inspection::Cost;
 use bartizan_workbench::runner::trial::load_average;

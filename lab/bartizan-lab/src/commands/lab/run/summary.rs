@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::table::Side::{Left, Right};
 use crate::table::Table;
+use bartizan_estimators::Sample;
 use bartizan_page::quantity::Shown;
 use bartizan_report::{Effect, File, Report, Statistics, Verdict};
-use bartizan_stats::Sample;
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Levels;
 use bartizan_workbench::runner::run::{Ended, runner_part};

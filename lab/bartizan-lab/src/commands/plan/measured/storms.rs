@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use bartizan_budget::Source;
+use bartizan_estimators::{Interval, Sample};
 use bartizan_page::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Field, Grid, Section};
 use bartizan_simulation::cost::{Authentication, Engine, Suite};
 use bartizan_simulation::simulation::{Stop, Timers, run};
 use bartizan_simulation::storm::Laboratory;
-use bartizan_stats::{Interval, Sample};
 use serde::Serialize;
 
 use super::super::costs::Costs;

@@ -1,9 +1,9 @@
 //! Results of a plan, as tables.
 
+use bartizan_estimators::Interval;
 use bartizan_page::quantity::Shown;
 use bartizan_simulation::simulation::{StormKind, Variation};
 use bartizan_simulation::storm::{Part, Spread, Summary, range_over};
-use bartizan_stats::Interval;
 
 use super::page::sentence;
 use crate::table::{Side, Table};

@@ -60,5 +60,5 @@ pub fn watch(scratch: &Path) {
     let _ = bartizan_host::sweep();
     let _ = fs::remove_dir_all(scratch);
     // Dropping gives back what the killed run has taken: a precedence of -20 counts as left over.
-    drop(bartizan_host::Priority::highest());
+    drop(bartizan_machine::Priority::highest());
 }

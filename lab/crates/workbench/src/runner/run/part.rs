@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bartizan_estimators::Random;
 use bartizan_host::Guest;
-use bartizan_stats::Random;
 
 use crate::Error;
 use crate::runner::experiment::{Levels, Parameters, Part};
@@ -383,17 +383,17 @@ fn under() -> Before {
     Before {
         under: Under {
             load: load_average().unwrap_or(-1.0),
-            processors: bartizan_host::processors().map_or(0, |processors| processors.len()),
+            processors: bartizan_machine::processors().map_or(0, |processors| processors.len()),
             steal: None,
         },
-        stolen: bartizan_host::stolen(),
+        stolen: bartizan_machine::stolen(),
     }
 }
 
 impl Before {
     /// With what was stolen until now.
     fn since(self) -> Under {
-        let steal = self.stolen.zip(bartizan_host::stolen());
+        let steal = self.stolen.zip(bartizan_machine::stolen());
         Under {
             steal: steal.map(|(before, after)| Steal {
                 before: before.as_secs_f64() * 1e3,

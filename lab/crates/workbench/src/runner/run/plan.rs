@@ -2,7 +2,7 @@
 //! random order by the recorded seed, so that whatever else happens on the machine meets all of
 //! them alike. Parts follow each other.
 
-use bartizan_stats::Random;
+use bartizan_estimators::Random;
 
 use crate::runner::experiment::{Levels, Part};
 

@@ -53,7 +53,7 @@ impl Calibrator {
     }
 
     fn on(&mut self, processor: usize) -> io::Result<Calibration> {
-        bartizan_host::pin_this_thread(&[processor]).map_err(io::Error::other)?;
+        bartizan_machine::pin_this_thread(&[processor]).map_err(io::Error::other)?;
         let mut taken = [const { Vec::new() }; 3];
         for _ in 0..SLICES {
             taken[0].push(timed(|| {
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn work_is_done_on_the_first_and_the_last_processor_and_takes_time_there() {
-        let processors = bartizan_host::processors().unwrap();
+        let processors = bartizan_machine::processors().unwrap();
         let (first, last) = (processors[0], *processors.last().unwrap());
         // On a thread of its own: it is pinned.
         let done = std::thread::spawn(move || {
             let done = Calibrator::new().unwrap().calibrate(&processors).unwrap();
-            (done, bartizan_host::processors().unwrap())
+            (done, bartizan_machine::processors().unwrap())
         });
         let (done, stays) = done.join().unwrap();
         let places: Vec<usize> = done.iter().map(|one| one.processor).collect();

@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use bartizan_host::{Arrival, Departure, Handed, Namespace};
+use bartizan_host::Namespace;
+use bartizan_machine::{Arrival, Departure, Handed};
 use bartizan_registry::Header;
 use bartizan_registry::ethertype::ECPRI;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Arrival, Departure, Departures, EthernetSocket, Handed, Receives};
+use bartizan_machine::{Arrival, Departure, Departures, EthernetSocket, Handed, Receives};
 
 use super::link::Link;
 use super::tally::{Lane, Received, Sent, moment, now};

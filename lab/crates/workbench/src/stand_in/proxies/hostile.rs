@@ -98,7 +98,7 @@ impl Arena {
     pub(crate) fn start(tools: &Tools, paths: &[Proxy], folder: &Path, processors: &[usize]) -> Result<Self, Error> {
         let (hostile, own) = processors.split_at(processors.len().saturating_sub(1));
         let hostile = if hostile.is_empty() { own } else { hostile };
-        bartizan_host::pin_this_thread(own)?;
+        bartizan_machine::pin_this_thread(own)?;
         let server = Server::start(tools)?;
         server.pin(own)?;
         let papers = Papers::make(folder, Mode::PostQuantum)?;
@@ -124,10 +124,10 @@ impl Arena {
         let stage = self.stages.iter().find(|(of, _)| *of == path);
         let (_, stage) = stage.ok_or_else(|| Error::Configuration(format!("no sidecars of path {}", path.name())))?;
         // Calibrating has put this thread elsewhere.
-        bartizan_host::pin_this_thread(&self.own)?;
+        bartizan_machine::pin_this_thread(&self.own)?;
         let attacker = stage.attacker(&self.tools, hostility)?;
         if let Some(attacker) = &attacker {
-            attacker.pin(&self.hostile)?;
+            bartizan_machine::pin(attacker, &self.hostile)?;
         }
         std::thread::sleep(HEAD_START);
         let mut client = Client::connect(stage.entry)?;

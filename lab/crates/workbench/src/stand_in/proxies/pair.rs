@@ -38,7 +38,7 @@ impl Server {
     }
 
     pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
-        Ok(self.process.pin(cores)?)
+        Ok(bartizan_machine::pin(&self.process, cores)?)
     }
 }
 
@@ -101,8 +101,8 @@ impl Pair {
     }
 
     pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
-        self.consumer.pin(cores)?;
-        Ok(self.producer.pin(cores)?)
+        bartizan_machine::pin(&self.consumer, cores)?;
+        Ok(bartizan_machine::pin(&self.producer, cores)?)
     }
 
     /// Resources used by its two ends: the consumer's, then the producer's.

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Quotas, Thread, Usage, loopback_addresses};
+use bartizan_host::{Process, Usage, loopback_addresses};
+
+use bartizan_machine::{Quotas, Thread};
 
 use crate::Error;
 use crate::stand_in::proxies::client::Client;
@@ -154,7 +156,7 @@ impl Crowd {
         each: impl Fn(T) -> Result<(), Error> + Sync,
         amount: u64,
     ) -> Result<Rate, Error> {
-        let threads = self.producer.threads()?;
+        let threads = bartizan_machine::threads_of(&self.producer)?;
         let bounded = kind.named(&threads, self.workers)?;
         let spent = || bounded.iter().map(|thread| thread.cpu()).collect::<Result<Vec<_>, _>>();
         let quotas = Quotas::of(&bounded, PERIOD.mul_f64(share), PERIOD)?;

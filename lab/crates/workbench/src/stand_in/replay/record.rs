@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use bartizan_stats::Summary;
+use bartizan_estimators::Summary;
 use serde::Serialize;
 
 /// Result of a replay.

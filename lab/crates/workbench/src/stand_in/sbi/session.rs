@@ -1,6 +1,6 @@
 //! Requests of a network function to its NRF, in order, and the check of their responses.
 
-use bartizan_stats::Random;
+use bartizan_estimators::Random;
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;

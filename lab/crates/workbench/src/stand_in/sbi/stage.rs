@@ -286,10 +286,12 @@ impl Stage {
     /// Fails if none of the processors is allowed for them.
     pub fn pin(&self, consumers: &[usize], producers: &[usize]) -> Result<(), Error> {
         if let Some(consumer) = &self.consumer {
-            consumer.pin(consumers)?;
+            bartizan_machine::pin(consumer, consumers)?;
         }
         let side = [&self.producer, &self.nrf].into_iter().flatten();
-        Ok(side.into_iter().try_for_each(|process| process.pin(producers))?)
+        Ok(side
+            .into_iter()
+            .try_for_each(|process| bartizan_machine::pin(process, producers))?)
     }
 
     /// Ends everything in order, and reads the ledger of the NRF's sidecar: handshakes it accepted,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bartizan_stats::Random;
+use bartizan_estimators::Random;
 
 /// A UUID of version 4 (RFC 9562, section 5.4) by chance of a seed.
 #[must_use]

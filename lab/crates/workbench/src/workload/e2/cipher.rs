@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Feature, KernelCipher, Request};
+use bartizan_host::Feature;
+
+use bartizan_machine::{KernelCipher, Request};
 
 use super::library::LibraryCipher;
 use super::{PROTECTION, number, protection_of};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Departures, EthernetSocket, Handed, Receives};
+use bartizan_machine::{Departures, EthernetSocket, Handed, Receives};
 use bartizan_registry::ethertype::ECPRI;
 
 use super::{PORT_MTU, PROTECTION, facts, lacks, parameter, protection_of, time};

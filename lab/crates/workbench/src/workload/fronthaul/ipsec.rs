@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bartizan_host::Departures;
+use bartizan_machine::Departures;
 use bartizan_registry::Header;
 
 use super::load::{Watched, achieved};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Departures, Direction, EthernetSocket, Feature, Impairment, Namespace, Receives};
+use bartizan_host::{Capture, Direction, Feature, Impairment, Namespace};
+use bartizan_machine::{Departures, EthernetSocket, Receives};
 use bartizan_pki::Algorithm;
 use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC};
 use bartizan_wire::CaptureReader;

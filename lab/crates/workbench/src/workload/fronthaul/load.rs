@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bartizan_host::Departures;
+use bartizan_machine::Departures;
 
 use super::planes::{losses, unchanged};
 use super::{PORT_MTU, PROTECTION, count, facts, lacks, metric, parameter, protection_of, time};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::Departures;
+use bartizan_machine::Departures;
 use bartizan_registry::ethertype::{EAPOL, LOCAL_EXPERIMENTAL, MACSEC};
 
 use super::planes::{losses, unchanged};

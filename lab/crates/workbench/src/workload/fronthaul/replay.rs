@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bartizan_host::Departures;
+use bartizan_machine::Departures;
 
 use super::planes::{
     CONTROL_DELAY, CONTROL_LOST, LAG, Planes, SYNC_DELAY, SYNC_LOST, SYNC_PORT_VARIATION, SYNC_VARIATION, UNPROTECTED,

@@ -6,7 +6,8 @@ use crate::workload::Observation;
 mod as_root {
     use std::time::Duration;
 
-    use bartizan_host::{Capture, Departures, Direction, EthernetSocket, Handed, Namespace, Receives};
+    use bartizan_host::{Capture, Direction, Namespace};
+    use bartizan_machine::{Departures, EthernetSocket, Handed, Receives};
     use bartizan_wire::CaptureReader;
 
     use super::*;

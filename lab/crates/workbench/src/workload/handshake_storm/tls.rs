@@ -85,10 +85,10 @@ impl Workload for Storm {
             .iter()
             .find(|(levels, ..)| levels == trial.levels)
             .ok_or_else(unknown)?;
-        let all = bartizan_host::processors()?;
-        bartizan_host::pin_this_thread(&[self.processor])?;
+        let all = bartizan_machine::processors()?;
+        bartizan_machine::pin_this_thread(&[self.processor])?;
         let outcome = self.storm(client, responder);
-        bartizan_host::pin_this_thread(&all)?;
+        bartizan_machine::pin_this_thread(&all)?;
         let (before, connected, in_storm) = outcome?;
         let outcome = Connected {
             connected_s: connected,
@@ -218,7 +218,7 @@ fn respond(
     stopped: tokio::sync::oneshot::Receiver<()>,
     bound: &std::sync::mpsc::Sender<Result<SocketAddr, Error>>,
 ) -> Result<(), Error> {
-    bartizan_host::pin_this_thread(&[processor])?;
+    bartizan_machine::pin_this_thread(&[processor])?;
     runtime()?.block_on(async {
         let socket = TcpSocket::new_v4().map_err(Error::Broken)?;
         socket

@@ -159,7 +159,7 @@ impl Sites {
     fn place(&mut self, running: &mut Running, placement: Placement) -> Result<(), Error> {
         let cores = placement.cores(&self.processors);
         // Calibrating has put this thread elsewhere.
-        bartizan_host::pin_this_thread(cores)?;
+        bartizan_machine::pin_this_thread(cores)?;
         if self.here != Some(placement) {
             self.server.pin(cores)?;
             self.here = Some(placement);

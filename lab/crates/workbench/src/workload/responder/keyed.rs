@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 
 use super::super::number;
 use crate::stand_in::charons;
@@ -143,7 +143,7 @@ impl Workload for ByKeyExchange {
         let pair = self.pairs.get(&named(trial.levels));
         let pair = pair.ok_or_else(|| Error::Configuration("a combination that was not announced".to_owned()))?;
         let last = self.processors.last().map_or(&[][..], std::slice::from_ref);
-        bartizan_host::pin_this_thread(last)?;
+        bartizan_machine::pin_this_thread(last)?;
         let mut keyed = keyed(pair)?;
         let mut lots = Lots::new(&keyed, size);
         let (mut sealed, mut opened) = (Vec::new(), Vec::new());

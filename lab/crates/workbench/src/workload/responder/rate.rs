@@ -57,7 +57,7 @@ impl Workload for Rate {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let pair = self.pairs.of(trial.levels)?;
         let last = self.processors.last().map_or(&[][..], std::slice::from_ref);
-        bartizan_host::pin_this_thread(last)?;
+        bartizan_machine::pin_this_thread(last)?;
         let mut responder = Responder::new(pair, HalfOpen::default());
         set_up_and_forget(pair, &mut responder, 0)?;
         responder.spent = Duration::ZERO;

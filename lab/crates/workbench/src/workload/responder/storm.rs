@@ -91,7 +91,7 @@ impl Workload for Storm {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let pair = self.pairs.of(trial.levels)?;
         let last = self.processors.last().map_or(&[][..], std::slice::from_ref);
-        bartizan_host::pin_this_thread(last)?;
+        bartizan_machine::pin_this_thread(last)?;
         let half_open = match COOKIES.of(trial.levels) {
             "never" => HalfOpen {
                 cookies_from: usize::MAX,

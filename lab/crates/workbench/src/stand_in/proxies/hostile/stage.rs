@@ -93,9 +93,9 @@ impl Stage {
     }
 
     pub(super) fn pin(&self, own: &[usize], hostile: &[usize]) -> Result<(), Error> {
-        self.consumer.pin(own)?;
-        self.producer.pin(own)?;
-        Ok(self.third.pin(hostile)?)
+        bartizan_machine::pin(&self.consumer, own)?;
+        bartizan_machine::pin(&self.producer, own)?;
+        Ok(bartizan_machine::pin(&self.third, hostile)?)
     }
 
     /// Starts what is hostile.

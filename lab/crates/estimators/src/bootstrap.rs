@@ -3,8 +3,8 @@
 //! The percentile method and not BCa: the acceleration of BCa comes from the jackknife, which is
 //! inconsistent for a median (Efron, 1979).
 
-use crate::quantile::{median_in_place, quantile};
 use crate::{Confidence, Error, Estimate, Interval, Pairs, Random, Sample};
+use bartizan_stats::{median_in_place, quantile};
 
 /// Parameters of a bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

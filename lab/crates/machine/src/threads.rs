@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-use crate::{Error, Process};
+use bartizan_host::{Error, Process};
 
 /// One thread of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,15 +15,13 @@ pub struct Thread {
     pub name: String,
 }
 
-impl Process {
-    /// Its threads, the first of all first.
-    ///
-    /// # Errors
-    ///
-    /// When it has ended.
-    pub fn threads(&self) -> Result<Vec<Thread>, Error> {
-        of(self.id()).map_err(Error::io(format!("listing the threads of process {}", self.id())))
-    }
+/// Its threads, the first of all first.
+///
+/// # Errors
+///
+/// When it has ended.
+pub fn threads_of(process: &Process) -> Result<Vec<Thread>, Error> {
+    of(process.id()).map_err(Error::io(format!("listing the threads of process {}", process.id())))
 }
 
 pub(crate) fn of(process: u32) -> io::Result<Vec<Thread>> {

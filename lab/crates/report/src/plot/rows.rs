@@ -1,8 +1,9 @@
 //! Parts that rows of one value have in common.
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 
-use super::Axis;
+use bartizan_page::plot::Axis;
+
 use super::frame::Labels;
 
 /// A row's labels: its median and the interval of it.

@@ -1,21 +1,22 @@
 //! Parts of a whole.
 
-use super::canvas::{Anchor, Canvas, Drawing, text_width};
+use bartizan_page::plot::canvas::{Anchor, Canvas, text_width};
+use bartizan_page::plot::scale::{Scale, Start};
+use bartizan_page::plot::{Axis, Drawing, Panel};
+
 use super::frame::{Labels, Row, frame};
 use super::rows::labels;
-use super::scale::{Scale, Start};
-use super::{Axis, Panel};
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 
 /// One level and its parts.
 #[derive(Debug, Clone)]
-pub struct Stack {
+pub(crate) struct Stack {
     /// The level.
-    pub name: String,
+    pub(crate) name: String,
     /// Its parts, which add up to the whole, each in the same place in every stack; absent where nothing was measured.
-    pub parts: Vec<(String, Option<f64>)>,
+    pub(crate) parts: Vec<(String, Option<f64>)>,
     /// The whole with its interval, where that is known.
-    pub interval: Option<Interval>,
+    pub(crate) interval: Option<Interval>,
 }
 
 impl Stack {
@@ -30,7 +31,7 @@ impl Stack {
 
 /// Parts one after the other; the number at the end is the whole. Parts below 0 are not drawn.
 #[must_use]
-pub fn stacked(title: &str, axis: &Axis, parts: &[String], panels: &[Panel<Stack>]) -> Drawing {
+pub(crate) fn stacked(title: &str, axis: &Axis, parts: &[String], panels: &[Panel<Stack>]) -> Drawing {
     frame(title, panels, axis, Start::Zero).with_legend(parts)
 }
 

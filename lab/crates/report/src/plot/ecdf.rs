@@ -1,11 +1,10 @@
 //! Empirical distribution functions: which share of the samples is at most this large.
 
-use bartizan_stats::Sample;
+use bartizan_estimators::Sample;
 
-use super::canvas::{Anchor, Canvas, Drawing};
-use super::frame::{WIDTH, ticks};
-use super::scale::{Scale, Start};
-use super::{Axis, Panel};
+use bartizan_page::plot::canvas::{Anchor, Canvas};
+use bartizan_page::plot::scale::{Scale, Start, WIDTH, ticks};
+use bartizan_page::plot::{Axis, Drawing, Panel, tone_class};
 
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 44.0;
@@ -14,18 +13,18 @@ const STEPS: usize = 400;
 
 /// One level's samples.
 #[derive(Debug, Clone)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// The level.
-    pub name: String,
+    pub(crate) name: String,
     /// Its colour, one of eight; from the ninth on dashed.
-    pub tone: usize,
+    pub(crate) tone: usize,
     /// Every sample.
-    pub samples: Sample,
+    pub(crate) samples: Sample,
 }
 
 /// A curve for each level, from nothing to all of its samples. The axis ends where 99.5 % of every level are.
 #[must_use]
-pub fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
+pub(crate) fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
     let mut canvas = Canvas::default();
     let ends = |curve: &Curve| [curve.samples.quantile(0.0), curve.samples.quantile(0.995)];
     let scale = |curves: &[Curve]| Scale::new(curves.iter().flat_map(ends), axis, Start::Free, LEFT, WIDTH - 24.0);
@@ -74,14 +73,6 @@ pub fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
         .collect::<Vec<_>>()
         .join(", ");
     canvas.finish(title, described, WIDTH, y + 18.0).with_keys(&names)
-}
-
-/// Colour and dash of a curve.
-pub(super) fn tone_class(tone: usize) -> (String, &'static str) {
-    (
-        format!("t{}", tone % 8),
-        if tone % 16 < 8 { "curve" } else { "curve dash" },
-    )
 }
 
 fn steps(curve: &Curve, scale: &Scale, place: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {

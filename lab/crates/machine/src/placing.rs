@@ -2,12 +2,10 @@
 
 use std::fs;
 
+use bartizan_host::{Error, Process, group_members, ready_to_start};
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-
-use crate::group::members;
-use crate::{Error, Process};
 
 /// The file of the scheduler's group of our session (sched(7), "The autogroup feature").
 const AUTOGROUP: &str = "/proc/self/autogroup";
@@ -33,7 +31,7 @@ pub fn processors() -> Result<Vec<usize>, Error> {
 pub fn pin_this_thread(cores: &[usize]) -> Result<(), Error> {
     let place = || format!("pinning a thread to {cores:?}");
     // Programs have the processors of the thread that starts them, which has those of the one by which it was started.
-    crate::spawner::ready().map_err(Error::io(place()))?;
+    ready_to_start().map_err(Error::io(place()))?;
     let set = set(cores).map_err(Error::errno(place()))?;
     sched_setaffinity(Pid::from_raw(0), &set).map_err(Error::errno(place()))
 }
@@ -44,47 +42,45 @@ fn set(cores: &[usize]) -> Result<CpuSet, Errno> {
     Ok(set)
 }
 
-impl Process {
-    /// Processors that it may run on, by number.
-    ///
-    /// # Errors
-    ///
-    /// When it has ended, or the kernel does not say.
-    pub fn processors(&self) -> Result<Vec<usize>, Error> {
-        let place = || format!("asking for the processors of process {}", self.id());
-        let id = i32::try_from(self.id()).map_err(|_| Error::errno(place())(Errno::EINVAL))?;
-        let set = sched_getaffinity(Pid::from_raw(id)).map_err(Error::errno(place()))?;
-        Ok((0..CpuSet::count())
-            .filter(|&core| set.is_set(core).unwrap_or(false))
-            .collect())
-    }
+/// Processors that it may run on, by number.
+///
+/// # Errors
+///
+/// When it has ended, or the kernel does not say.
+pub fn processors_of(process: &Process) -> Result<Vec<usize>, Error> {
+    let place = || format!("asking for the processors of process {}", process.id());
+    let id = i32::try_from(process.id()).map_err(|_| Error::errno(place())(Errno::EINVAL))?;
+    let set = sched_getaffinity(Pid::from_raw(id)).map_err(Error::errno(place()))?;
+    Ok((0..CpuSet::count())
+        .filter(|&core| set.is_set(core).unwrap_or(false))
+        .collect())
+}
 
-    /// Lets all its threads, and those of what it has started, run on these processors only.
-    ///
-    /// # Errors
-    ///
-    /// When there is none among them that they may run on.
-    pub fn pin(&self, cores: &[usize]) -> Result<(), Error> {
-        let place = || format!("pinning process {} to {cores:?}", self.id());
-        let set = set(cores).map_err(Error::errno(place()))?;
-        for pid in members(self.id()) {
-            for thread in fs::read_dir(format!("/proc/{pid}/task"))
-                .into_iter()
-                .flatten()
-                .flatten()
-            {
-                let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else {
-                    continue;
-                };
-                match sched_setaffinity(Pid::from_raw(id), &set) {
-                    // It may have ended since it was listed.
-                    Ok(()) | Err(Errno::ESRCH) => {}
-                    Err(errno) => return Err(Error::errno(place())(errno)),
-                }
+/// Lets all its threads, and those of what it has started, run on these processors only.
+///
+/// # Errors
+///
+/// When there is none among them that they may run on.
+pub fn pin(process: &Process, cores: &[usize]) -> Result<(), Error> {
+    let place = || format!("pinning process {} to {cores:?}", process.id());
+    let set = set(cores).map_err(Error::errno(place()))?;
+    for pid in group_members(process.id()) {
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            match sched_setaffinity(Pid::from_raw(id), &set) {
+                // It may have ended since it was listed.
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(errno) => return Err(Error::errno(place())(errno)),
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Precedence over other programs, for this process and what it starts while this is kept.
@@ -171,7 +167,7 @@ fn set_nice(nice: i32) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Program;
+    use bartizan_host::Program;
 
     #[test]
     fn a_process_and_what_it_started_run_where_they_are_pinned() {
@@ -185,7 +181,7 @@ mod tests {
             .wait_for_line("started", std::time::Duration::from_secs(120))
             .unwrap();
         let child = process.stdout().trim().rsplit(' ').next().unwrap().to_owned();
-        process.pin(&[last]).unwrap();
+        pin(&process, &[last]).unwrap();
         for pid in [process.id().to_string(), child] {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
             let allowed = status
@@ -194,7 +190,7 @@ mod tests {
                 .unwrap();
             assert_eq!(allowed.trim(), last.to_string());
         }
-        assert!(process.pin(&[]).is_err());
+        assert!(pin(&process, &[]).is_err());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Two factors against each other, each field coloured by its median.
 
-use super::canvas::{Anchor, Canvas, Drawing, fitting, text_width};
-use super::frame::WIDTH;
-use super::{Axis, Panel};
+use bartizan_page::plot::canvas::{Anchor, Canvas, fitting, text_width};
+use bartizan_page::plot::scale::WIDTH;
+use bartizan_page::plot::{Axis, Drawing, Panel};
 
 const FIELD: f64 = 30.0;
 
@@ -12,7 +12,7 @@ pub(crate) type Row = (String, Vec<Option<f64>>);
 /// A field for every row and column with its number in it; colour goes by the number's place among
 /// all, by its logarithm where they span more than twenty times.
 #[must_use]
-pub fn heat_map(title: &str, axis: &Axis, columns: &[String], panels: &[Panel<Row>]) -> Drawing {
+pub(crate) fn heat_map(title: &str, axis: &Axis, columns: &[String], panels: &[Panel<Row>]) -> Drawing {
     let mut canvas = Canvas::default();
     let rows = || panels.iter().flat_map(|panel| &panel.items);
     let values = || rows().flat_map(|(_, values)| values.iter().flatten().copied());

@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Error, Thread};
+use bartizan_host::Error;
+
+use crate::Thread;
 
 /// Threads of one process that have no more than their share until this is dropped.
 #[derive(Debug)]

@@ -4,12 +4,11 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use bartizan_host::Error;
 use nix::sys::socket::{
     AddressFamily, AlgAddr, ControlMessage, MsgFlags, SetSockOpt as _, SockFlag, SockType, accept4, bind, sendmsg,
     setsockopt, socket, sockopt,
 };
-
-use crate::Error;
 
 /// A cipher of the kernel with its key.
 #[derive(Debug)]

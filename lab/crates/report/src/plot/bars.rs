@@ -1,42 +1,43 @@
 //! Bars of medians with their intervals; points where a bar would mislead.
 
-use bartizan_stats::Interval;
+use bartizan_estimators::Interval;
 
-use super::canvas::{Canvas, Drawing};
+use bartizan_page::plot::canvas::Canvas;
+use bartizan_page::plot::scale::{Scale, Start};
+use bartizan_page::plot::{Axis, Drawing, Panel, mark};
+
 use super::frame::{Labels, Row, frame};
 use super::rows::labels;
-use super::scale::{Scale, Start};
-use super::{Axis, Panel, mark};
 
 /// One bar.
 #[derive(Debug, Clone)]
-pub struct Bar {
+pub(crate) struct Bar {
     /// The level.
-    pub name: String,
+    pub(crate) name: String,
     /// Its colour, one of eight.
-    pub tone: usize,
+    pub(crate) tone: usize,
     /// The median.
-    pub value: f64,
+    pub(crate) value: f64,
     /// Its interval, where there is one.
-    pub interval: Option<Interval>,
+    pub(crate) interval: Option<Interval>,
     /// Limits that it cannot pass: a line across it for each that is known, every bar's in the same
     /// order.
-    pub limits: Vec<Option<f64>>,
+    pub(crate) limits: Vec<Option<f64>>,
     /// Values that a publication has in its place.
-    pub published: Vec<f64>,
+    pub(crate) published: Vec<f64>,
     /// A caveat for the reader in a word or two, such as that it has two modes.
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// The line style of the limit of this number, for the words next to a plot.
 #[must_use]
-pub fn line_of(index: usize) -> &'static str {
+pub(crate) fn line_of(index: usize) -> &'static str {
     ["Line across a bar", "Dashed line", "Dotted line"][index.min(2)]
 }
 
 /// Medians with intervals: bars from 0, or points on a logarithmic axis where medians span more than twenty times.
 #[must_use]
-pub fn bars(title: &str, axis: &Axis, panels: &[Panel<Bar>]) -> Drawing {
+pub(crate) fn bars(title: &str, axis: &Axis, panels: &[Panel<Bar>]) -> Drawing {
     // Bars of each panel begin at 0 where none of them is lost next to another.
     let lost = panels.iter().any(|panel| {
         let values = || panel.items.iter().flat_map(Row::values);
@@ -104,7 +105,7 @@ impl Row for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::Shown;
+    use bartizan_page::quantity::Shown;
 
     #[test]
     fn a_limit_is_a_line_across_its_bar_and_the_axis_reaches_it() {

@@ -4,7 +4,7 @@ mod as_root {
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
     use super::*;
-    use crate::{Namespace, Port, connect};
+    use bartizan_host::{Namespace, Port, connect};
 
     const ECPRI: u16 = 0xaefe;
     const LONG: Duration = Duration::from_secs(240);
@@ -108,7 +108,9 @@ mod as_root {
         let sender = open(&one, Receives::Nothing, Departures::Stamped);
         let error = sender.send(&frame(&[0xae, 0xfe], 9015)).unwrap_err();
         assert!(error.to_string().contains("eth0"), "{error}");
-        crate::namespace::ip(["-n", one.name(), "link", "set", "dev", "eth0", "down"]).unwrap();
+        let down =
+            bartizan_host::Program::new("ip").arguments(["-n", one.name(), "link", "set", "dev", "eth0", "down"]);
+        down.run(LONG).unwrap();
         assert!(sender.send(&frame(&[0xae, 0xfe], 60)).is_err());
         let missing = one
             .enter(|| EthernetSocket::open("eth7", Receives::All, Departures::Unstamped))

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::quantile::quantile;
+use bartizan_stats::quantile;
 
 /// Size, median and quartiles of a sample; quantiles by linear interpolation between order statistics (type 7 of
 /// Hyndman and Fan, 1996: what R and NumPy do by default).

@@ -1,12 +1,13 @@
 //! Distributions of values: density, box and points of each level.
 
-use bartizan_stats::{Interval, Random, Sample};
+use bartizan_estimators::{Interval, Random, Sample};
 
-use super::canvas::{Canvas, Drawing};
+use bartizan_page::plot::canvas::Canvas;
+use bartizan_page::plot::scale::{Scale, Start};
+use bartizan_page::plot::{Axis, Drawing, Panel, mark};
+
 use super::frame::{Labels, Row, frame};
 use super::rows::labels;
-use super::scale::{Scale, Start};
-use super::{Axis, Panel, mark};
 
 /// More points than this do not make a density clearer.
 const KERNELS: usize = 1000;
@@ -15,23 +16,23 @@ const DOTS: usize = 120;
 
 /// Samples of one level.
 #[derive(Debug, Clone)]
-pub struct Cloud {
+pub(crate) struct Cloud {
     /// The level.
-    pub name: String,
+    pub(crate) name: String,
     /// Its colour, one of eight.
-    pub tone: usize,
+    pub(crate) tone: usize,
     /// Every sample.
-    pub samples: Sample,
+    pub(crate) samples: Sample,
     /// The median of each trial, in order: the dots, and whether the machine was in its slow mode.
-    pub trials: Vec<(f64, bool)>,
+    pub(crate) trials: Vec<(f64, bool)>,
     /// Values that a publication has in its place.
-    pub published: Vec<f64>,
+    pub(crate) published: Vec<f64>,
     /// A caveat for the reader in a word or two, such as that it has two modes.
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
     /// The median of the trials' medians.
-    pub median: f64,
+    pub(crate) median: f64,
     /// Its interval, where there is one.
-    pub interval: Option<Interval>,
+    pub(crate) interval: Option<Interval>,
 }
 
 impl Cloud {
@@ -45,7 +46,7 @@ impl Cloud {
 /// Each level as the density of its samples, a box of their quartiles with whiskers from 5 to 95 %,
 /// and a dot for each trial.
 #[must_use]
-pub fn distribution(title: &str, axis: &Axis, panels: &[Panel<Cloud>]) -> Drawing {
+pub(crate) fn distribution(title: &str, axis: &Axis, panels: &[Panel<Cloud>]) -> Drawing {
     frame(title, panels, axis, Start::Free)
 }
 

@@ -1,6 +1,6 @@
 //! Every estimator against what SciPy and NumPy say (`reference/reference.py` made `reference/reference.json`).
 
-use bartizan_stats::{
+use bartizan_estimators::{
     Confidence, Estimate, Interval, OneMode, Pairs, Resampling, Sample, dip, median_interval, paired_shift,
     ratio_of_medians, ratio_of_sample_medians, repetitions_for_mean, shift, t_interval, trend,
 };

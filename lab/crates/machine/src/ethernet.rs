@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use crate::socket_option::{self, checked};
-use crate::{Error, interface_number};
+use bartizan_host::socket_option::{self, checked};
+use bartizan_host::{Error, interface_number};
 
 /// Room in the kernel for frames not yet read, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;

@@ -1,11 +1,9 @@
 //! The frame of plots whose levels are rows: names on the left, numbers on the right, one axis below all panels.
 
-use super::canvas::{Anchor, Canvas, Drawing, fitting, text_width};
-use super::scale::{Scale, Start};
-use super::{Axis, Panel};
+use bartizan_page::plot::canvas::{Anchor, Canvas, fitting, text_width};
+use bartizan_page::plot::scale::{Scale, Start, WIDTH, ticks};
+use bartizan_page::plot::{Axis, Drawing, Panel};
 
-/// About a column of text on a page.
-pub(super) const WIDTH: f64 = 760.0;
 const NAME_SIZE: f64 = 13.0;
 const HEADING: f64 = 26.0;
 const GAP: f64 = 10.0;
@@ -122,20 +120,4 @@ fn row<T: Row>(canvas: &mut Canvas, scale: &Scale, axis: &Axis, item: &T, names:
         canvas.text(WIDTH, middle + 12.5, "interval-text", Anchor::End, &labels.interval);
     }
     canvas.close();
-}
-
-/// As many ticks as fit next to each other.
-pub(super) fn ticks(scale: &Scale, length: f64) -> Vec<(f64, String)> {
-    let mut about = ((length / 70.0) as usize).clamp(2, 8);
-    loop {
-        let ticks = scale.ticks(about);
-        let crowded = ticks.windows(2).any(|two| {
-            let room = (two[1].0 - two[0].0).abs();
-            room < (text_width(&two[0].1, 11.5) + text_width(&two[1].1, 11.5)) / 2.0 + 8.0
-        });
-        if !crowded || about == 1 {
-            return ticks;
-        }
-        about -= 1;
-    }
 }

@@ -1,4 +1,0 @@
-//! Integration tests of `stats` in one program: `autotests` is off, so each file is named here.
-
-mod against_scipy;
-mod properties;

@@ -1,0 +1,15 @@
+//! Plots of trials, made of the parts of the product's plots: plain data in, a drawing out.
+
+mod bars;
+mod distribution;
+mod ecdf;
+mod frame;
+mod heat;
+mod rows;
+mod stacked;
+
+pub(crate) use bars::{Bar, bars, line_of};
+pub(crate) use distribution::{Cloud, distribution};
+pub(crate) use ecdf::{Curve, ecdf};
+pub(crate) use heat::heat_map;
+pub(crate) use stacked::{Stack, stacked};
