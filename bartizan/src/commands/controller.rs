@@ -7,7 +7,6 @@ use std::time::Duration;
 use bartizan_controller::{Settings, manifests};
 use bartizan_kubernetes::{Api, Certificates, IssuerReference, Options};
 use bartizan_pki::Algorithm;
-use tracing_subscriber::EnvFilter;
 
 use crate::commands::ca::failure::failure;
 use crate::commands::ca::passphrase::PassphraseArgs;
@@ -98,7 +97,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         print(&texts.join("---\n"))?;
         return Ok(Outcome::Clean);
     }
-    log::start(EnvFilter::try_from_env("BARTIZAN_LOG").unwrap_or_else(|_| EnvFilter::new("info")));
+    let filter = std::env::var("BARTIZAN_LOG")
+        .ok()
+        .and_then(|filter| filter.parse().ok());
+    log::start(filter.unwrap_or_else(log::info));
     let api = Api::new(args.server.as_deref(), args.ca_file, args.token_file)?;
     let certificates = match (args.issuer, args.ca) {
         (Some(issuer), _) => Certificates::issuer(issuer, args.issuer_root, args.key_algorithm, args.lifetime)?,

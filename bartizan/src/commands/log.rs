@@ -1,20 +1,41 @@
 //! The log on standard error: a line for each event, its fields in logfmt.
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::debug_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::output::is_coloured;
 
+/// Filter of a log without options.
+pub(crate) fn info() -> Targets {
+    Targets::new().with_default(LevelFilter::INFO)
+}
+
 /// Starts the log for people.
-pub(crate) fn start(filter: EnvFilter) {
+pub(crate) fn start(filter: Targets) {
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_ansi(is_coloured(&std::io::stderr()))
         .with_target(false)
         .fmt_fields(fields())
+        .finish()
+        .with(filter)
+        .init();
+}
+
+/// Starts the log for programs.
+pub(crate) fn start_json(filter: Targets) {
+    tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::TRACE)
+        .with_writer(std::io::stderr)
+        .json()
+        .flatten_event(true)
+        .finish()
+        .with(filter)
         .init();
 }
 

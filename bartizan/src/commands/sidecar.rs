@@ -18,13 +18,13 @@ use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
 use bartizan_sidecar::handover::{self, Notify, Post};
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use self::traces::{Traces, TracesArgs};
 use crate::commands::deployment_file::read;
 use crate::commands::log;
 use crate::commands::watched::Watched;
 use crate::{Failure, Outcome};
+use tracing_subscriber::filter::Targets;
 
 /// Run the sidecar of one node of a deployment file.
 ///
@@ -120,17 +120,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
 }
 
 fn start_log(args: &Serve) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+    let filter = args.log.parse::<Targets>().map_err(|error| {
         Failure::usage(format!("--log {}: {error}", args.log)).hint("write info, debug or info,bartizan_sidecar=debug")
     })?;
     match args.log_format {
         LogFormat::Human => log::start(filter),
-        LogFormat::Json => tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .json()
-            .flatten_event(true)
-            .init(),
+        LogFormat::Json => log::start_json(filter),
     }
     Ok(())
 }

@@ -12,7 +12,6 @@ use bartizan_inject::{ADMIN_PORT, Exemption, Settings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
-use tracing_subscriber::EnvFilter;
 
 use self::identity::Identity;
 use self::server::{Phase, Server};
@@ -71,7 +70,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
-    log::start(EnvFilter::new("info"));
+    log::start(log::info());
     let identity = Identity::load(args.certificate, args.key)?;
     let settings = Settings {
         image: args.image,

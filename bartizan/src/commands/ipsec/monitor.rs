@@ -18,7 +18,6 @@ use super::{messages, validity};
 use crate::Failure;
 use crate::commands::bind;
 use bartizan_server::{Serving, metrics as serving_metrics};
-use tracing_subscriber::EnvFilter;
 
 use crate::commands::log;
 
@@ -136,7 +135,7 @@ fn is_loaded(host: &IpsecHost, expectations: &Expectations) -> bool {
 
 /// The log goes to standard error.
 pub(in crate::commands) fn start_log() {
-    log::start(EnvFilter::new("info"));
+    log::start(log::info());
 }
 
 fn log(notice: &Notice<'_>) {

@@ -11,7 +11,6 @@ use bartizan_sidecar::handover::Notify;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{PlanArgs, differences, failure, installed, print, words};
-use tracing_subscriber::EnvFilter;
 
 use crate::commands::log;
 use crate::{Failure, Outcome};
@@ -81,7 +80,7 @@ impl Read {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    log::start(EnvFilter::new("info"));
+    log::start(log::info());
     let rules = args.plan.rules(!args.no_fence, args.strict)?;
     let every = Duration::from_secs(args.every);
     let earlier = rules.install().map_err(|error| failure(&error))?;
