@@ -8,156 +8,115 @@ use bartizan_wire::{Connection, Content, Ending};
 
 use crate::Verdict;
 
-/// Kind of a connection, as far as packets show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// TLS 1.3.
-    Tls13,
-    /// TLS 1.2 or older.
-    TlsLegacy(Version),
-    /// TLS, ended before a version was agreed on.
-    TlsNotAgreed,
-    /// TLS whose handshake was before the capture, or is missing from it.
-    TlsNotSeen,
-    /// HTTP/2 in plaintext.
-    ClearHttp2,
-    /// HTTP/1 in plaintext.
-    ClearHttp1,
-    /// SSH.
-    Ssh,
-    /// SSH, ended before both ends had agreed.
-    SshNotAgreed,
-    /// SSH whose key exchange is missing from the capture.
-    SshNotSeen,
-    /// A protocol over TCP that is known by name, in plaintext.
-    Plaintext(Plaintext),
-    /// The same with protection of its own, without TLS: a security layer of SASL or GSSAPI, or
-    /// Standard RDP Security.
-    Protected(Plaintext),
-    /// A negotiation with a proxy, behind which nothing is, or nothing is read.
-    Proxy(ProxyProtocol),
-    /// IKE and ESP in TCP, which are conversations of their own.
-    IkeInTcp,
-    /// A protocol that is not read.
-    Unknown,
-    /// No data.
-    Silent,
-    /// IKEv2.
-    Ike,
-    /// IKEv2, ended before the responder agreed.
-    IkeNotAgreed,
-    /// IKEv2 that was there before the capture.
-    IkeNotSeen,
-    /// IKEv1.
-    IkeV1,
-    /// ESP.
-    Esp,
-    /// ESP with NULL encryption.
-    EspUnencrypted,
-    /// SCTP in plaintext, at least in part.
-    ClearSctp,
-    /// DTLS in SCTP user messages.
-    DtlsOverSctp,
-    /// SCTP whose chunks are encrypted by DTLS chunks.
-    DtlsChunks,
-    /// SSH in SCTP user messages.
-    SshOverSctp,
-    /// SCTP without user data.
-    SctpSilent,
-    /// GTP-U in plaintext.
-    GtpU,
-    /// PFCP in plaintext.
-    Pfcp,
-    /// GTPv2-C in plaintext.
-    GtpC,
-    /// QUIC.
-    Quic,
-    /// QUIC, ended before the server answered.
-    QuicNotAgreed,
-    /// QUIC whose handshake was before the capture, is missing from it, or is not read.
-    QuicNotSeen,
-    /// A protocol over UDP that is known by name.
-    Named(Named),
-    /// DTLS over UDP.
-    Dtls(Version),
-    /// DTLS over UDP, ended before a version was agreed on.
-    DtlsNotAgreed,
-    /// DTLS over UDP whose handshake was before the capture, or is missing from it.
-    DtlsNotSeen,
-    /// EAP with a method that has TLS in it.
-    EapTls,
-    /// The same, ended before a version was agreed on.
-    EapTlsNotAgreed,
-    /// The same, whose handshake is missing from the capture.
-    EapTlsNotSeen,
-    /// EAP with other methods, or keys of EAPOL.
-    Eap,
-    /// EAPOL without a method.
-    EapSilent,
-    /// MACsec Key Agreement.
-    Mka,
-    /// MACsec that encrypts.
-    MacSec,
-    /// Packets without a connection that are not read.
-    NotRead(DatagramProtocol),
-}
+/// Defines the enum and a list with one of each variant, those with a field with the sample given.
+macro_rules! kinds {
+    ($(#[$of_enum:meta])* pub enum Kind {
+        $($(#[$of_variant:meta])* $variant:ident $(($field:ty = $sample:expr))?),+ $(,)?
+    }) => {
+        $(#[$of_enum])*
+        pub enum Kind {
+            $($(#[$of_variant])* $variant $(($field))?),+
+        }
 
-/// One of each variant, with the values that those with fields are asked for here. One that is missing does not compile.
-macro_rules! one_of_each {
-    ($($variant:ident $(($sample:expr))?),+ $(,)?) => {
         const ONE_OF_EACH: &[Kind] = &[$(Kind::$variant $(($sample))?),+];
-        const _: fn(Kind) = |kind| match kind {
-            $(Kind::$variant { .. } => {})+
-        };
     };
 }
 
-one_of_each!(
-    Tls13,
-    TlsLegacy(Version::TLS12),
-    TlsNotAgreed,
-    TlsNotSeen,
-    ClearHttp2,
-    ClearHttp1,
-    Ssh,
-    SshNotAgreed,
-    SshNotSeen,
-    Plaintext(Plaintext::Diameter),
-    Protected(Plaintext::Ldap),
-    Proxy(ProxyProtocol::Socks5),
-    IkeInTcp,
-    Unknown,
-    Silent,
-    Ike,
-    IkeNotAgreed,
-    IkeNotSeen,
-    IkeV1,
-    Esp,
-    EspUnencrypted,
-    ClearSctp,
-    DtlsOverSctp,
-    DtlsChunks,
-    SshOverSctp,
-    SctpSilent,
-    GtpU,
-    Pfcp,
-    GtpC,
-    Quic,
-    QuicNotAgreed,
-    QuicNotSeen,
-    Named(Named::WireGuard),
-    Dtls(Version::DTLS12),
-    DtlsNotAgreed,
-    DtlsNotSeen,
-    EapTls,
-    EapTlsNotAgreed,
-    EapTlsNotSeen,
-    Eap,
-    EapSilent,
-    Mka,
-    MacSec,
-    NotRead(DatagramProtocol::Udp),
-);
+kinds! {
+    /// Kind of a connection, as far as packets show.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// TLS 1.3.
+        Tls13,
+        /// TLS 1.2 or older.
+        TlsLegacy(Version = Version::TLS12),
+        /// TLS, ended before a version was agreed on.
+        TlsNotAgreed,
+        /// TLS whose handshake was before the capture, or is missing from it.
+        TlsNotSeen,
+        /// HTTP/2 in plaintext.
+        ClearHttp2,
+        /// HTTP/1 in plaintext.
+        ClearHttp1,
+        /// SSH.
+        Ssh,
+        /// SSH, ended before both ends had agreed.
+        SshNotAgreed,
+        /// SSH whose key exchange is missing from the capture.
+        SshNotSeen,
+        /// A protocol over TCP that is known by name, in plaintext.
+        Plaintext(Plaintext = Plaintext::Diameter),
+        /// The same with protection of its own, without TLS: a security layer of SASL or GSSAPI, or
+        /// Standard RDP Security.
+        Protected(Plaintext = Plaintext::Ldap),
+        /// A negotiation with a proxy, behind which nothing is, or nothing is read.
+        Proxy(ProxyProtocol = ProxyProtocol::Socks5),
+        /// IKE and ESP in TCP, which are conversations of their own.
+        IkeInTcp,
+        /// A protocol that is not read.
+        Unknown,
+        /// No data.
+        Silent,
+        /// IKEv2.
+        Ike,
+        /// IKEv2, ended before the responder agreed.
+        IkeNotAgreed,
+        /// IKEv2 that was there before the capture.
+        IkeNotSeen,
+        /// IKEv1.
+        IkeV1,
+        /// ESP.
+        Esp,
+        /// ESP with NULL encryption.
+        EspUnencrypted,
+        /// SCTP in plaintext, at least in part.
+        ClearSctp,
+        /// DTLS in SCTP user messages.
+        DtlsOverSctp,
+        /// SCTP whose chunks are encrypted by DTLS chunks.
+        DtlsChunks,
+        /// SSH in SCTP user messages.
+        SshOverSctp,
+        /// SCTP without user data.
+        SctpSilent,
+        /// GTP-U in plaintext.
+        GtpU,
+        /// PFCP in plaintext.
+        Pfcp,
+        /// GTPv2-C in plaintext.
+        GtpC,
+        /// QUIC.
+        Quic,
+        /// QUIC, ended before the server answered.
+        QuicNotAgreed,
+        /// QUIC whose handshake was before the capture, is missing from it, or is not read.
+        QuicNotSeen,
+        /// A protocol over UDP that is known by name.
+        Named(Named = Named::WireGuard),
+        /// DTLS over UDP.
+        Dtls(Version = Version::DTLS12),
+        /// DTLS over UDP, ended before a version was agreed on.
+        DtlsNotAgreed,
+        /// DTLS over UDP whose handshake was before the capture, or is missing from it.
+        DtlsNotSeen,
+        /// EAP with a method that has TLS in it.
+        EapTls,
+        /// The same, ended before a version was agreed on.
+        EapTlsNotAgreed,
+        /// The same, whose handshake is missing from the capture.
+        EapTlsNotSeen,
+        /// EAP with other methods, or keys of EAPOL.
+        Eap,
+        /// EAPOL without a method.
+        EapSilent,
+        /// MACsec Key Agreement.
+        Mka,
+        /// MACsec that encrypts.
+        MacSec,
+        /// Packets without a connection that are not read.
+        NotRead(DatagramProtocol = DatagramProtocol::Udp),
+    }
+}
 
 impl Kind {
     /// All that a conversation can be: each protocol that is known by name, and what no reader recognises as UDP.
