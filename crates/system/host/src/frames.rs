@@ -2,10 +2,12 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use crate::socket_option::{self, checked};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, SockFlag, recv, send};
+
+use crate::socket_option;
 use crate::{Error, interface_number};
 
 /// Destination of the frames of a port's own protocols (IEEE 802.1X, clause 11.1.1): no bridge
@@ -44,15 +46,7 @@ impl FrameSocket {
     pub fn open(interface: &str, address: [u8; 6], ethertype: u16) -> Result<Self, Error> {
         let action = format!("exchanging frames on the interface {interface}");
         let index = interface_number(interface, &action)?;
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // Protocol 0 receives nothing until it is bound.
-        // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if socket < 0 {
-            return Err(Error::io(action)(io::Error::last_os_error()));
-        }
-        // SAFETY: `socket` is an open descriptor without another owner.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = socket_option::packet_socket(SockFlag::SOCK_NONBLOCK).map_err(Error::io(&action))?;
         let mut header = [0; HEADER];
         header[..6].copy_from_slice(&PAE_GROUP_ADDRESS);
         header[6..12].copy_from_slice(&address);
@@ -63,7 +57,7 @@ impl FrameSocket {
             header,
             buffer: Vec::new(),
         };
-        frames.bind(index, ethertype).map_err(Error::io(&action))?;
+        socket_option::bind_packets(frames.as_fd(), index, ethertype).map_err(Error::io(&action))?;
         frames.join(index).map_err(Error::io(&action))?;
         Ok(frames)
     }
@@ -77,23 +71,9 @@ impl FrameSocket {
         self.buffer.clear();
         self.buffer.extend(self.header);
         self.buffer.extend(payload);
-        // SAFETY: the pointer refers to `buffer`, which has this length.
-        let sent = unsafe {
-            libc::send(
-                self.socket.as_raw_fd(),
-                self.buffer.as_ptr().cast(),
-                self.buffer.len(),
-                libc::MSG_DONTWAIT,
-            )
-        };
-        if sent >= 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
-            _ if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
-            _ => Err(self.failed("sending a frame on", error)),
+        match send(self.socket.as_raw_fd(), &self.buffer, MsgFlags::MSG_DONTWAIT) {
+            Ok(_) | Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => Ok(()),
+            Err(error) => Err(self.failed("sending a frame on", error.into())),
         }
     }
 
@@ -114,27 +94,15 @@ impl FrameSocket {
     pub fn receive_from(&mut self) -> Result<Option<ReceivedFrame<'_>>, Error> {
         self.buffer.resize(HEADER + LONGEST, 0);
         let length = loop {
-            // SAFETY: the pointer refers to `buffer`, which has this length.
-            let received = unsafe {
-                libc::recv(
-                    self.socket.as_raw_fd(),
-                    self.buffer.as_mut_ptr().cast(),
-                    self.buffer.len(),
-                    libc::MSG_DONTWAIT,
-                )
-            };
-            if let Ok(length) = usize::try_from(received) {
-                break length;
-            }
-            let error = io::Error::last_os_error();
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => {
+            match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => break length,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
                     // Room for the longest frame is no port's to keep while none comes.
                     self.buffer = Vec::new();
                     return Ok(None);
                 }
-                _ => return Err(self.failed("receiving frames on", error)),
+                Err(error) => return Err(self.failed("receiving frames on", error.into())),
             }
         };
         // The kernel gives a socket of this kind whole frames.
@@ -148,24 +116,6 @@ impl FrameSocket {
 
     fn failed(&self, what: &str, error: io::Error) -> Error {
         Error::io(format!("{what} the interface {}", self.interface))(error)
-    }
-
-    fn bind(&self, index: libc::c_int, ethertype: u16) -> io::Result<()> {
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
-        address.sll_family = libc::AF_PACKET as _;
-        // Network byte order, as packet(7) asks.
-        address.sll_protocol = ethertype.to_be();
-        address.sll_ifindex = index;
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        checked(result)
     }
 
     /// A port filters group addresses that no program has asked for.

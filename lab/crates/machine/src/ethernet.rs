@@ -5,12 +5,13 @@ mod control;
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
 use bartizan_host::socket_option::{self, checked};
 use bartizan_host::{Error, interface_number};
+use nix::sys::socket::SockFlag;
 
 /// Room in the kernel for frames not yet read, in bytes.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
@@ -90,15 +91,7 @@ impl EthernetSocket {
         let action = format!("exchanging frames on the interface {interface}");
         let index = interface_number(interface, &action)?;
         let action = || Error::io(&action);
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // Protocol 0 receives nothing until it is bound.
-        // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if socket < 0 {
-            return Err(action()(io::Error::last_os_error()));
-        }
-        // SAFETY: `socket` is an open descriptor without another owner.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = socket_option::packet_socket(SockFlag::SOCK_NONBLOCK).map_err(action())?;
         let socket = Self {
             socket,
             interface: interface.to_owned(),
@@ -122,7 +115,7 @@ impl EthernetSocket {
             .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
             .or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))
             .and_then(|()| socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, times as libc::c_int))
-            .and_then(|()| socket.bind(index, protocol))
+            .and_then(|()| socket_option::bind_packets(socket.as_fd(), index, protocol))
             .map_err(action())?;
         Ok(socket)
     }
@@ -220,21 +213,8 @@ impl EthernetSocket {
     ///
     /// The error of the system call.
     pub fn dropped(&self) -> Result<u64, Error> {
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut statistics = unsafe { mem::zeroed::<libc::tpacket_stats>() };
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the pointers refer to live locals and `length` is the size of the first.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                ptr::from_mut(&mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        checked(result).map_err(|error| self.failed("reading the statistics of", error))?;
-        Ok(u64::from(statistics.tp_drops))
+        let dropped = socket_option::dropped_packets(self.as_fd());
+        dropped.map_err(|error| self.failed("reading the statistics of", error))
     }
 
     /// One message, without waiting: its length, and what came with it.
@@ -310,24 +290,6 @@ impl EthernetSocket {
 
     fn failed(&self, what: &str, error: io::Error) -> Error {
         Error::io(format!("{what} the interface {}", self.interface))(error)
-    }
-
-    fn bind(&self, index: libc::c_int, protocol: u16) -> io::Result<()> {
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
-        address.sll_family = libc::AF_PACKET as _;
-        // Network byte order, as packet(7) asks.
-        address.sll_protocol = protocol.to_be();
-        address.sll_ifindex = index;
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        checked(result)
     }
 
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::sys::socket::SockFlag;
 
 use crate::socket_option;
 use crate::{Error, interface_number};
@@ -53,14 +55,7 @@ impl PacketSocket {
     pub(super) fn open(interface: &str) -> Result<Self, Error> {
         let action = format!("capturing on the interface {interface}");
         let index = interface_number(interface, &action)?;
-        // Protocol 0 receives nothing until the bind below: no packet of another interface is ever queued.
-        // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if socket < 0 {
-            return Err(Error::io(&action)(io::Error::last_os_error()));
-        }
-        // SAFETY: `socket` is an open descriptor without another owner.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = socket_option::packet_socket(SockFlag::empty()).map_err(Error::io(&action))?;
         let socket = Self {
             socket,
             interface: interface.to_owned(),
@@ -80,7 +75,8 @@ impl PacketSocket {
         socket
             .set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1 as libc::c_int)
             .map_err(Error::io(&action))?;
-        socket.bind(index).map_err(Error::io(&action))?;
+        let all = libc::ETH_P_ALL as u16;
+        socket_option::bind_packets(socket.socket.as_fd(), index, all).map_err(Error::io(&action))?;
         Ok(socket)
     }
 
@@ -179,27 +175,10 @@ impl PacketSocket {
         }))
     }
 
-    /// Packets lost since the last call (reading the statistics resets them).
+    /// Packets lost since the last call.
     pub(super) fn dropped(&self) -> Result<u64, Error> {
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut statistics = unsafe { mem::zeroed::<libc::tpacket_stats>() };
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the pointers refer to live locals and `length` is the size of the first.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                ptr::from_mut(&mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result != 0 {
-            return Err(Error::io(format!("reading the statistics of {}", self.interface))(
-                io::Error::last_os_error(),
-            ));
-        }
-        Ok(u64::from(statistics.tp_drops))
+        let failed = Error::io(format!("reading the statistics of {}", self.interface));
+        socket_option::dropped_packets(self.socket.as_fd()).map_err(failed)
     }
 
     fn readable_within(&self, wait: Duration) -> io::Result<bool> {
@@ -218,28 +197,6 @@ impl PacketSocket {
                 error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
                 error => Err(error),
             },
-        }
-    }
-
-    fn bind(&self, index: libc::c_int) -> io::Result<()> {
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
-        address.sll_family = libc::AF_PACKET as _;
-        // Network byte order, as packet(7) asks.
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index;
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::bind(
-                self.socket.as_raw_fd(),
-                ptr::from_ref(&address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        if result == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
         }
     }
 
