@@ -78,98 +78,43 @@ impl<T: Suggested> JsonSchema for SuggestedOf<T> {
     }
 }
 
-/// TLS groups.
-pub(crate) struct Groups;
-/// Signature schemes.
-pub(crate) struct Signatures;
-/// Key exchanges of IKEv2.
-pub(crate) struct KeyExchanges;
-/// Ciphers of IKEv2 and ESP.
-pub(crate) struct Ciphers;
-/// Pseudo-random functions of IKEv2.
-pub(crate) struct Prfs;
-/// Integrity algorithms of IKEv2 and ESP.
-pub(crate) struct Integrity;
-/// MACsec cipher suites, by iproute2's names.
-pub(crate) struct MacsecCiphers;
+/// Defines types that stand for suggested names, each with how they are listed.
+macro_rules! suggested {
+    ($($(#[$doc:meta])* $type:ident: $names:expr;)+) => {
+        $($(#[$doc])*
+        pub(crate) struct $type;
 
-/// Sources of MACsec keys.
-pub(crate) struct Keyings;
-/// Protocols that may pass a MACsec port unencrypted.
-pub(crate) struct Unprotected;
-/// Protocols over IP that have ports.
-pub(crate) struct PacketProtocols;
-/// Resumption of sessions: off, or a duration.
-pub(crate) struct Resumptions;
-
-impl Suggested for Keyings {
-    fn names() -> Vec<String> {
-        [Keying::Direct, Keying::Mka(Cak::Exchange), Keying::EapTls]
-            .map(|keying| keying.name().to_owned())
-            .to_vec()
-    }
+        impl Suggested for $type {
+            fn names() -> Vec<String> {
+                $names.into_iter().map(|name| name.to_string()).collect()
+            }
+        })+
+    };
 }
 
-impl Suggested for Unprotected {
-    fn names() -> Vec<String> {
-        vec![Unencrypted::Ptp.name().to_owned()]
-    }
-}
-
-impl Suggested for PacketProtocols {
-    fn names() -> Vec<String> {
-        let with_ports = [TrafficProtocol::Tcp, TrafficProtocol::Udp, TrafficProtocol::Sctp];
-        with_ports.map(|protocol| protocol.name().to_owned()).to_vec()
-    }
-}
-
-impl Suggested for Resumptions {
-    fn names() -> Vec<String> {
-        ["off", "10m"].map(str::to_owned).to_vec()
-    }
-}
-
-impl Suggested for Groups {
-    fn names() -> Vec<String> {
-        USABLE_GROUPS.iter().map(ToString::to_string).collect()
-    }
-}
-
-impl Suggested for Signatures {
-    fn names() -> Vec<String> {
-        USABLE_SIGNATURES.iter().map(ToString::to_string).collect()
-    }
-}
-
-impl Suggested for KeyExchanges {
-    fn names() -> Vec<String> {
-        ipsec::key_exchange_names().map(str::to_owned).collect()
-    }
-}
-
-impl Suggested for Ciphers {
-    fn names() -> Vec<String> {
-        ipsec::CIPHERS.map(str::to_owned).to_vec()
-    }
-}
-
-impl Suggested for Prfs {
-    fn names() -> Vec<String> {
-        ipsec::PRFS.map(str::to_owned).to_vec()
-    }
-}
-
-impl Suggested for Integrity {
-    fn names() -> Vec<String> {
-        ipsec::INTEGRITY.map(str::to_owned).to_vec()
-    }
-}
-
-impl Suggested for MacsecCiphers {
-    fn names() -> Vec<String> {
-        let suites = MACSEC_SUITES.iter().filter_map(|suite| suite.iproute2);
-        suites.map(str::to_owned).collect()
-    }
+suggested! {
+    /// TLS groups.
+    Groups: USABLE_GROUPS;
+    /// Signature schemes.
+    Signatures: USABLE_SIGNATURES;
+    /// Key exchanges of IKEv2.
+    KeyExchanges: ipsec::key_exchange_names();
+    /// Ciphers of IKEv2 and ESP.
+    Ciphers: ipsec::CIPHERS;
+    /// Pseudo-random functions of IKEv2.
+    Prfs: ipsec::PRFS;
+    /// Integrity algorithms of IKEv2 and ESP.
+    Integrity: ipsec::INTEGRITY;
+    /// MACsec cipher suites, by iproute2's names.
+    MacsecCiphers: MACSEC_SUITES.iter().filter_map(|suite| suite.iproute2);
+    /// Sources of MACsec keys.
+    Keyings: [Keying::Direct, Keying::Mka(Cak::Exchange), Keying::EapTls].map(|keying| keying.name());
+    /// Protocols that may pass a MACsec port unencrypted.
+    Unprotected: [Unencrypted::Ptp.name()];
+    /// Protocols over IP that have ports.
+    PacketProtocols: [TrafficProtocol::Tcp, TrafficProtocol::Udp, TrafficProtocol::Sctp].map(TrafficProtocol::name);
+    /// Resumption of sessions: off, or a duration.
+    Resumptions: ["off", "10m"];
 }
 
 /// An interface of the standards: its name as they write it is suggested, and the parser ignores case.
