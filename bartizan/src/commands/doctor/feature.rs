@@ -91,110 +91,14 @@ impl Feature {
 
     fn requirements(self) -> &'static [Requirement] {
         match self {
-            Self::Sidecar => {
-                const {
-                    &[wanted(
-                        &[Thing::AesInstructions],
-                        "AES in instructions of the processor; without them it is computed by general ones",
-                    )]
-                }
-            }
             Self::Ca | Self::Inspect => &[],
-            Self::Redirect => {
-                const {
-                    &[
-                        needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
-                        needed(&[Thing::Nft], "the rules are nftables'"),
-                        needed(&[Thing::Nftables], "the kernel's side of them"),
-                        needed(&[Thing::Ip], "the fence is made of routes"),
-                    ]
-                }
-            }
-            Self::Demo => {
-                const {
-                    &[
-                        needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
-                        needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
-                        wanted(
-                            &[Thing::Veth],
-                            "hosts joined by virtual cables; without them all runs on loopback",
-                        ),
-                        wanted(&[Thing::Capture], "what an eavesdropper sees"),
-                        wanted(&[Thing::Nft], "the part that leads traffic by rules"),
-                        wanted(
-                            &[Thing::Sctp, Thing::SidRoot],
-                            "`demo --n2`: SCTP of this kernel, or of a guest's",
-                        ),
-                    ]
-                }
-            }
-            Self::Ipsec => {
-                const {
-                    &[
-                        needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
-                        needed(&[Thing::NetAdmin], "SAs and policies"),
-                        needed(
-                            &[Thing::CharonHybrid],
-                            "strongSwan that speaks ML-KEM together with X25519",
-                        ),
-                        needed(
-                            &[Thing::Esp, Thing::Tun],
-                            "an ESP data path: the kernel, or charon through a TUN device",
-                        ),
-                        wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
-                        wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
-                        wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
-                    ]
-                }
-            }
-            Self::IkeEngine => {
-                const {
-                    &[
-                        needed(&[Thing::Root], "UDP port 500, addresses, routes"),
-                        needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
-                        needed(
-                            &[Thing::Esp, Thing::Tun],
-                            "an ESP data path: the kernel, or with `data-path: userspace` a TUN device",
-                        ),
-                        wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
-                        needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
-                        wanted(
-                            &[Thing::Nftables],
-                            "the guard; without them it is made of XFRM policies",
-                        ),
-                        wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
-                    ]
-                }
-            }
-            Self::Guest => {
-                const {
-                    &[
-                        needed(&[Thing::Root], "namespaces for its files"),
-                        needed(&[Thing::Unshare], "namespaces for its files"),
-                        needed(
-                            &[Thing::SidRoot],
-                            "User-Mode Linux, and the programs that make a guest ready",
-                        ),
-                        wanted(
-                            &[Thing::DebianKernel],
-                            "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds",
-                        ),
-                        wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
-                    ]
-                }
-            }
-            Self::LabRoot => {
-                const {
-                    &[
-                        needed(&[Thing::Root], "unpacking a system with its owners"),
-                        needed(&[Thing::SysAdmin], "mounts while it is unpacked"),
-                        needed(&[Thing::Debootstrap], "it unpacks Debian"),
-                        needed(&[Thing::DebianKeys], "what is unpacked is checked against them"),
-                        needed(&[Thing::Unshare], "its mounts and processes go with it"),
-                        wanted(&[Thing::Chroot], "programs that see the root's files only"),
-                    ]
-                }
-            }
+            Self::Sidecar => SIDECAR,
+            Self::Redirect => REDIRECT,
+            Self::Demo => DEMO,
+            Self::Ipsec => IPSEC,
+            Self::IkeEngine => IKE_ENGINE,
+            Self::Guest => GUEST,
+            Self::LabRoot => LAB_ROOT,
         }
     }
 
@@ -209,6 +113,88 @@ impl Feature {
         Readiness::new(self.name(), self.is_default(), needs)
     }
 }
+
+const SIDECAR: &[Requirement] = &[wanted(
+    &[Thing::AesInstructions],
+    "AES in instructions of the processor; without them it is computed by general ones",
+)];
+
+const REDIRECT: &[Requirement] = &[
+    needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
+    needed(&[Thing::Nft], "the rules are nftables'"),
+    needed(&[Thing::Nftables], "the kernel's side of them"),
+    needed(&[Thing::Ip], "the fence is made of routes"),
+];
+
+const DEMO: &[Requirement] = &[
+    needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
+    needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
+    wanted(
+        &[Thing::Veth],
+        "hosts joined by virtual cables; without them all runs on loopback",
+    ),
+    wanted(&[Thing::Capture], "what an eavesdropper sees"),
+    wanted(&[Thing::Nft], "the part that leads traffic by rules"),
+    wanted(
+        &[Thing::Sctp, Thing::SidRoot],
+        "`demo --n2`: SCTP of this kernel, or of a guest's",
+    ),
+];
+
+const IPSEC: &[Requirement] = &[
+    needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
+    needed(&[Thing::NetAdmin], "SAs and policies"),
+    needed(
+        &[Thing::CharonHybrid],
+        "strongSwan that speaks ML-KEM together with X25519",
+    ),
+    needed(
+        &[Thing::Esp, Thing::Tun],
+        "an ESP data path: the kernel, or charon through a TUN device",
+    ),
+    wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
+    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
+    wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
+];
+
+const IKE_ENGINE: &[Requirement] = &[
+    needed(&[Thing::Root], "UDP port 500, addresses, routes"),
+    needed(&[Thing::NetAdmin], "SAs and policies, or a device and routes"),
+    needed(
+        &[Thing::Esp, Thing::Tun],
+        "an ESP data path: the kernel, or with `data-path: userspace` a TUN device",
+    ),
+    wanted(&[Thing::Esp], "ESP by the kernel, in transport mode too"),
+    needed(&[Thing::Ip], "what an engine that was killed has left is removed by it"),
+    wanted(
+        &[Thing::Nftables],
+        "the guard; without them it is made of XFRM policies",
+    ),
+    wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
+];
+
+const GUEST: &[Requirement] = &[
+    needed(&[Thing::Root], "namespaces for its files"),
+    needed(&[Thing::Unshare], "namespaces for its files"),
+    needed(
+        &[Thing::SidRoot],
+        "User-Mode Linux, and the programs that make a guest ready",
+    ),
+    wanted(
+        &[Thing::DebianKernel],
+        "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds",
+    ),
+    wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
+];
+
+const LAB_ROOT: &[Requirement] = &[
+    needed(&[Thing::Root], "unpacking a system with its owners"),
+    needed(&[Thing::SysAdmin], "mounts while it is unpacked"),
+    needed(&[Thing::Debootstrap], "it unpacks Debian"),
+    needed(&[Thing::DebianKeys], "what is unpacked is checked against them"),
+    needed(&[Thing::Unshare], "its mounts and processes go with it"),
+    wanted(&[Thing::Chroot], "programs that see the root's files only"),
+];
 
 impl Readiness {
     pub(super) fn new(feature: String, default: bool, needs: Vec<Need>) -> Self {
