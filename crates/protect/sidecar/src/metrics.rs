@@ -16,8 +16,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use labels::{
-    AssociationLabels, BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels,
-    PeerReasonLabels, RequestLabels, ResultLabels, RulesLabels, SideLabels, SidePeerLabels,
+    AssociationLabels, BytesLabels, ClientErrorLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels,
+    RequestLabels, ResultLabels, RulesLabels, SideLabels, SidePeerLabels,
 };
 pub(crate) use labels::{ServiceLabels, Side};
 pub(crate) use requests::{Account, Outcome, Requests};
@@ -29,7 +29,7 @@ pub(crate) const UNAUTHENTICATED: &str = "unauthenticated";
 #[derive(Debug, Clone)]
 pub(crate) struct Metrics {
     handshakes: Family<HandshakeLabels, Counter>,
-    handshake_failures: Family<FailureLabels, Counter>,
+    handshake_failures: Family<PeerReasonLabels, Counter>,
     handshake_seconds: Family<SideLabels, Histogram, fn() -> Histogram>,
     hello_retry_requests: Family<SidePeerLabels, Counter>,
     requests: Family<RequestLabels, Counter>,
@@ -44,7 +44,7 @@ pub(crate) struct Metrics {
     rules_installed: Family<RulesLabels, Gauge>,
     reloads: Family<ResultLabels, Counter>,
     client_errors: Family<ClientErrorLabels, Counter>,
-    dismissed: Family<FailureLabels, Counter>,
+    dismissed: Family<PeerReasonLabels, Counter>,
     associations: Family<AssociationLabels, Counter>,
     association_messages: Family<BytesLabels, Counter>,
     unacknowledged: Family<SidePeerLabels, Counter>,
@@ -214,7 +214,7 @@ impl Metrics {
     /// An open connection was judged again and has to end.
     pub(crate) fn dismissed(&self, side: Side, peer: &str, reason: &'static str) {
         self.dismissed
-            .get_or_create(&FailureLabels::new(side, peer, reason))
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
             .inc();
     }
 
@@ -243,7 +243,7 @@ impl Metrics {
     /// A handshake that did not.
     pub(crate) fn handshake_failed(&self, side: Side, peer: &str, reason: &'static str) {
         self.handshake_failures
-            .get_or_create(&FailureLabels::new(side, peer, reason))
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
             .inc();
     }
 

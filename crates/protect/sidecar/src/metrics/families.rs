@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bartizan_ledger::{Code, Negotiated};
 
 use super::labels::{
-    AssociationLabels, BytesLabels, ClientErrorLabels, FailureLabels, LimitLabels, LocalLabels, PeerReasonLabels,
-    RequestLabels, ResultLabels, RulesLabels, ServiceLabels, Side, SideLabels, SidePeerLabels,
+    AssociationLabels, BytesLabels, ClientErrorLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
+    ResultLabels, RulesLabels, ServiceLabels, Side, SideLabels, SidePeerLabels,
 };
 use super::{Metrics, Registry};
 
@@ -44,7 +44,7 @@ fn touch(metrics: &Metrics) {
         producer: "nrf".to_owned(),
         service: "nnrf-nfm".to_owned(),
     };
-    let _ = handshake_failures.get_or_create(&FailureLabels::new(SIDE, "nrf", "reason"));
+    let _ = handshake_failures.get_or_create(&PeerReasonLabels::new(SIDE, "nrf", "reason"));
     let _ = handshake_seconds.get_or_create(&SideLabels { side: SIDE });
     let _ = hello_retry_requests.get_or_create(&SidePeerLabels::new(SIDE, "nrf"));
     let _ = requests.get_or_create(&RequestLabels::new(&service, "200".to_owned()));
@@ -65,7 +65,7 @@ fn touch(metrics: &Metrics) {
         side: SIDE,
         reason: "reason",
     });
-    let _ = dismissed.get_or_create(&FailureLabels::new(SIDE, "nrf", "reason"));
+    let _ = dismissed.get_or_create(&PeerReasonLabels::new(SIDE, "nrf", "reason"));
     let _ = associations.get_or_create(&AssociationLabels::new(SIDE, "amf", "shutdown"));
     let _ = association_messages.get_or_create(&BytesLabels::new(SIDE, "amf", "received"));
     let _ = unacknowledged.get_or_create(&SidePeerLabels::new(SIDE, "amf"));

@@ -43,13 +43,6 @@ pub(super) struct HandshakeLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct FailureLabels {
-    side: Side,
-    peer: String,
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct AssociationLabels {
     side: Side,
     peer: String,
@@ -146,16 +139,6 @@ impl HandshakeLabels {
             cipher: negotiated.cipher.name.clone(),
             resumed: if negotiated.resumed { "yes" } else { "no" },
             verdict: if excepted { "excepted" } else { "accepted" },
-        }
-    }
-}
-
-impl FailureLabels {
-    pub(super) fn new(side: Side, peer: &str, reason: &'static str) -> Self {
-        Self {
-            side,
-            peer: peer.to_owned(),
-            reason,
         }
     }
 }
