@@ -1,32 +1,21 @@
 //! `bartizan inspect`.
 
-mod damage;
 mod diff;
-mod folder;
 mod follow;
-mod input;
-mod interface;
-mod keys;
-mod merge;
 mod oscal;
 mod output;
-mod packets;
 mod page;
-mod part;
 mod progress;
-mod read;
 mod sarif;
-mod source;
-mod stream;
-mod tail;
 mod timing;
-mod unpack;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_deployment::Deployment;
+use bartizan_follow::read::{Known, inspect_file, read_ledgers};
+use bartizan_follow::{damage, keys, merge, part, read};
 use bartizan_inspect::json::Layout;
 use bartizan_inspect::text::{self, Colour};
 use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, coverage_csv, json, reads};
@@ -35,8 +24,6 @@ use bartizan_page::cbom::{Inventory, Version};
 use super::deployment_file;
 use crate::output::{is_coloured, print, said};
 use crate::{Failure, Outcome};
-
-pub(crate) use read::{Known, inspect_file, read_ledgers};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
 ///

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use bartizan_follow::read::{Known, inspect_file, read_ledgers};
+use bartizan_follow::{damage, keys};
 use bartizan_inspect::Detail;
 use bartizan_inspect::diff::{self, Document, Links};
 
-use super::read::{Known, inspect_file, read_ledgers};
-use super::{damage, deployment_file, keys};
+use super::deployment_file;
 use crate::{Failure, Outcome};
 
 /// Compare links between two dates: which appeared, disappeared, got better and got worse.

@@ -3,9 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use bartizan_follow::metrics::SourceNumbers;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
-
-use super::follow::SourceNumbers;
 
 /// One line at the foot of the terminal; nothing where standard error is none.
 pub(super) struct Progress(ProgressBar);

@@ -8,10 +8,11 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use bartizan_follow::packets;
 use bartizan_wire::timing::{Overview, Timed, Timing};
 use bartizan_wire::{CapturePart, Limits};
 
-use super::{packets, print};
+use super::print;
 use crate::output::errln;
 use crate::{Failure, Outcome};
 

@@ -1,6 +1,5 @@
 //! The admin port: HTTP/1.1 without TLS, read only.
 
-pub mod browser;
 pub(crate) mod config;
 mod page;
 mod paging;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bartizan_server::{Connections, contained};
+use bartizan_server::{Connections, browser, contained};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, VARY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};

@@ -23,7 +23,6 @@ mod stage;
 pub mod traces;
 mod worker;
 
-pub use admin::browser;
 pub use error::Error;
 pub use life::handover;
 pub use life::reload::Reloaded;

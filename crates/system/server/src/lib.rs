@@ -1,8 +1,10 @@
 //! Shared parts of the HTTP/1.1 servers that commands run: places of connections and their eviction,
-//! bounded bodies, answers, a read-only endpoint without TLS, and the consequences of panics.
+//! bounded bodies, answers, protection of browsers, a read-only endpoint without TLS, and the
+//! consequences of panics.
 #![forbid(unsafe_code)]
 
 mod answer;
+pub mod browser;
 mod connections;
 mod endpoint;
 mod panics;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bartizan_follow::metrics::{Numbers, SERIES, SourceNumbers};
 use bartizan_posture::Concern;
 
-use super::metrics::{Numbers, SERIES, SourceNumbers};
 use super::run::Run;
 
 impl Run<'_> {

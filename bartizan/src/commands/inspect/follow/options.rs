@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::delivery::DeliveryArgs;
+use super::delivery_options::DeliveryArgs;
 
 /// Options for packets that still come.
 #[derive(clap::Args)]

@@ -9,6 +9,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
+use bartizan_follow::delivery::Delivery;
+use bartizan_follow::event_writer::{EventWriter, Form, since_1970};
+use bartizan_follow::ledgers::GrowingLedgers;
+use bartizan_follow::metrics::Metrics;
+use bartizan_follow::page::Page;
+use bartizan_follow::read::Known;
+use bartizan_follow::source::{Notice, Source, Turn};
+use bartizan_follow::stdout_writer::StdoutWriter;
+use bartizan_follow::stream::{Context, Following, Stream};
+use bartizan_follow::{folder, keys};
 use bartizan_inspect::follow::{Event, LinkName, Tracker, cleared, event, found};
 use bartizan_inspect::{Report, json};
 use bartizan_keys::Keyring;
@@ -16,18 +26,11 @@ use bartizan_page::cbom::Inventory;
 use bartizan_posture::{Concern, Ledgers};
 use bartizan_wire::Timestamp;
 
-use super::delivery::Delivery;
-use super::event_writer::{EventWriter, Form, since_1970};
-use super::ledgers::GrowingLedgers;
-use super::metrics::Metrics;
-use super::page::Page;
-use super::stdout_writer::StdoutWriter;
+use super::options::FollowArgs;
 use crate::commands::bind;
 use crate::commands::deployment_file;
 use crate::commands::inspect::progress::Progress;
-use crate::commands::inspect::source::{Notice, Source, Turn};
-use crate::commands::inspect::stream::{Context, Following, Stream};
-use crate::commands::inspect::{Args, Known, conclude, folder, keys, show};
+use crate::commands::inspect::{Args, conclude, show};
 use crate::interrupt::Interrupt;
 use crate::output::{errln, said};
 use crate::{Failure, Outcome};
@@ -113,10 +116,13 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     while growing.read_on(&mut ledgers) {}
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
     let endpoint = live.metrics.map(|address| bind("--metrics", address)).transpose()?;
-    let page = Page::open(live)?;
+    let page = page(live)?;
     let taps: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
     let taps: Vec<&str> = taps.iter().map(AsRef::as_ref).collect();
-    let mut delivery = Delivery::open(&live.delivery, &taps)?;
+    let collector = live.delivery.collector();
+    let mut delivery = collector
+        .map(|collector| Delivery::open(&collector, &taps))
+        .transpose()?;
     let interrupt = Interrupt::install()?;
     let mut inventory = args.cbom.is_some().then(Inventory::default);
     let watched = names
@@ -163,6 +169,23 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let address = endpoint.as_ref().and_then(Endpoint::address);
     let _serving = endpoint.map(|endpoint| endpoint.serve(bartizan_server::metrics(move || metrics.text())));
     run.run(&interrupt, address)
+}
+
+/// Binds the page and begins to serve it, where one is asked for.
+fn page(args: &FollowArgs) -> Result<Option<Page>, Failure> {
+    let Some(asked) = args.http else {
+        return Ok(None);
+    };
+    if !asked.ip().to_canonical().is_loopback() && !args.http_allow_remote {
+        let port = asked.port();
+        return Err(Failure::usage(format!(
+            "--http {asked} would be reached by other hosts, and the page has no login and no TLS: whoever reaches it sees who \
+             talks to whom, and what can be read"
+        ))
+        .hint(format!("listen on 127.0.0.1:{port}, and reach it by `ssh -L {port}:127.0.0.1:{port} HOST`"))
+        .hint("say --http-allow-remote where the network itself keeps others away"));
+    }
+    Ok(Some(Page::serve(bind("--http", asked)?, args.http_name.clone())))
 }
 
 fn watch(

@@ -7,27 +7,30 @@ use bartizan_inspect::follow::{Event, event};
 use serde::Serialize;
 
 use super::stdout_writer::StdoutWriter;
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Format of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum Form {
+    /// A JSON object.
     Json,
+    /// Words.
     Text,
 }
 
 /// Writes events to standard output.
-pub(super) struct EventWriter {
+pub struct EventWriter {
     form: Form,
     out: StdoutWriter,
     reported: u64,
     /// The reader is gone, or accepted nothing until the end.
-    pub(super) unheard: bool,
+    pub unheard: bool,
     stalled: bool,
 }
 
 impl EventWriter {
-    pub(super) fn new(form: Form, out: StdoutWriter) -> Self {
+    /// Nothing written yet.
+    pub fn new(form: Form, out: StdoutWriter) -> Self {
         Self {
             form,
             out,
@@ -38,7 +41,7 @@ impl EventWriter {
     }
 
     /// Returns the failure about output that the reader did not accept until the end.
-    pub(super) fn left(&self) -> Option<Failure> {
+    pub fn left(&self) -> Option<Failure> {
         self.stalled.then(|| {
             Failure::new("standard output: whoever reads it took nothing more, and the last lines are lost")
                 .hint("a file, or --otlp with --queue, keeps events while nobody reads")
@@ -46,18 +49,18 @@ impl EventWriter {
     }
 
     /// The number that the next event will have.
-    pub(super) fn upcoming(&self) -> u64 {
+    pub fn upcoming(&self) -> u64 {
         self.reported + 1
     }
 
     /// The number of the next event.
-    pub(super) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.reported += 1;
         self.reported
     }
 
     /// Writes the one with the newest number, which was reported at this time since 1970, at once.
-    pub(super) fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
+    pub fn tell(&mut self, event: &Event, at: Duration) -> Result<(), Failure> {
         let mut line = match self.form {
             Form::Json => serde_json::to_string(&event::json(event, self.reported, at)).map_err(Failure::new)?,
             Form::Text => event::text(event, at),
@@ -68,7 +71,7 @@ impl EventWriter {
     }
 
     /// Writes the last one, with the newest number, which holds the report.
-    pub(super) fn report(&mut self, report: &impl Serialize, at: Duration) -> Result<(), Failure> {
+    pub fn report(&mut self, report: &impl Serialize, at: Duration) -> Result<(), Failure> {
         let line = event::json_report(report, self.reported, at);
         self.put(|out| {
             serde_json::to_writer(&mut *out, &line)?;
@@ -77,7 +80,7 @@ impl EventWriter {
     }
 
     /// Writes what is no event.
-    pub(super) fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub fn put(&mut self, text: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
         let mut out = BufWriter::with_capacity(64 << 10, &mut self.out);
         let written = text(&mut out).and_then(|()| out.flush());
         // Output left in the buffer has no destination.
@@ -100,6 +103,6 @@ impl EventWriter {
 }
 
 /// The time by the clock.
-pub(super) fn since_1970() -> Duration {
+pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -9,8 +9,8 @@ use bartizan_inspect::text::printable;
 use bartizan_keys::{Added, Format, KeyLog, Keyring};
 use zeroize::Zeroizing;
 
-use crate::Failure;
-use crate::output::errln;
+use bartizan_terminal::Failure;
+use bartizan_terminal::output::errln;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
@@ -30,7 +30,7 @@ fn hint(format: Format) -> &'static str {
 }
 
 /// Reads key logs and tables of IKE keys; lines that are none are reported on standard error by their numbers, and skipped.
-pub(super) fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<Keyring>, Failure> {
+pub fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<Keyring>, Failure> {
     let keyring = Arc::new(Keyring::new());
     let key_logs = key_logs.iter().map(|path| (path, Format::Tls));
     for (path, format) in key_logs.chain(ike_tables.iter().map(|path| (path, Format::Ike))) {
@@ -44,7 +44,7 @@ pub(super) fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<K
 }
 
 /// One key log, and what came of it.
-pub(super) struct Log<'a> {
+pub struct Log<'a> {
     keyring: &'a Keyring,
     name: String,
     format: Format,
@@ -55,7 +55,8 @@ pub(super) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(keyring: &'a Keyring, name: String, format: Format) -> Self {
+    /// Nothing read yet.
+    pub fn new(keyring: &'a Keyring, name: String, format: Format) -> Self {
         Self {
             keyring,
             name,
@@ -79,7 +80,8 @@ impl<'a> Log<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    /// Takes further bytes of it.
+    pub fn push(&mut self, bytes: &[u8]) {
         let added = self.keyring.add(&self.name, &mut self.log, Some(bytes));
         self.count(&added);
     }
@@ -96,7 +98,7 @@ impl<'a> Log<'a> {
     }
 
     /// At its end.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Failure> {
         let added = self.keyring.add(&self.name, &mut self.log, None);
         self.count(&added);
         if self.damaged > 0 && self.secrets == 0 {

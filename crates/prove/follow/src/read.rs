@@ -20,24 +20,26 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::input::Input;
 use super::keys::Log;
 use super::{damage, folder, packets};
-use crate::Failure;
-use crate::output::errln;
+use bartizan_terminal::Failure;
+use bartizan_terminal::output::errln;
 
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
 
 /// Knowledge besides the packets.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
-    pub(crate) ledgers: &'a Ledgers,
-    pub(crate) deployment: Option<&'a Deployment>,
+pub struct Known<'a> {
+    /// Records of ledgers.
+    pub ledgers: &'a Ledgers,
+    /// The deployment file, if one is given.
+    pub deployment: Option<&'a Deployment>,
     /// Keys in the capture itself are added.
-    pub(crate) keys: &'a Arc<Keyring>,
+    pub keys: &'a Arc<Keyring>,
 }
 
 /// Reads ledgers; lines that are no records are reported on standard error and skipped. The inventory, if there is one, receives
 /// the files.
-pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
+pub fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
     let mut ledgers = Ledgers::default();
     for path in &ledger_files(paths)? {
         let file = File::open(path).map_err(|error| unreadable_ledger(path, &error))?;
@@ -97,7 +99,7 @@ fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
 /// beginning is judged as far as it goes; [`damage::failure`] then says where it ends.
 /// Findings go into the inventory as well, if there is one.
-pub(crate) fn inspect_file(
+pub fn inspect_file(
     path: &Path,
     known: Known<'_>,
     detail: Detail,
@@ -136,7 +138,7 @@ fn give(mut source: Input<impl Read>, progress: &ProgressBar, taking: &mut Takin
 }
 
 /// Name of a capture in reports.
-pub(super) fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" {
         "standard input".to_owned()
     } else {
@@ -145,14 +147,15 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 /// End of a capture, and identity of its file.
-pub(super) struct Given {
-    pub(super) ended: packets::Ended,
+pub struct Given {
+    /// End of the capture.
+    pub ended: packets::Ended,
     /// Its SHA-256, if requested and if the capture is whole.
-    pub(super) sha256: Option<String>,
+    pub sha256: Option<String>,
 }
 
 /// Takes what a capture holds.
-pub(super) struct Taking<'a> {
+pub struct Taking<'a> {
     observer: Observer,
     judging: Judging<'a>,
     keys: &'a Keyring,
@@ -161,7 +164,8 @@ pub(super) struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    pub(super) fn take(&mut self, part: CapturePart<'_>) {
+    /// Takes one part of a capture.
+    pub fn take(&mut self, part: CapturePart<'_>) {
         match part {
             CapturePart::Packet(packet) => self.observer.observe(&packet, &mut self.judging),
             CapturePart::KeyLog(bytes) => {
@@ -174,13 +178,14 @@ impl Taking<'_> {
         }
     }
 
-    pub(super) fn observer(&self) -> &Observer {
+    /// The observer of its packets.
+    pub fn observer(&self) -> &Observer {
         &self.observer
     }
 }
 
 /// The report of a capture that `give` gives.
-pub(super) fn judge(
+pub fn judge(
     name: String,
     known: Known<'_>,
     detail: Detail,
@@ -232,7 +237,7 @@ pub(super) fn judge(
     Ok(report)
 }
 
-pub(super) fn progress(path: &Path, length: u64) -> ProgressBar {
+pub(crate) fn progress(path: &Path, length: u64) -> ProgressBar {
     if length < PROGRESS || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -243,7 +248,7 @@ pub(super) fn progress(path: &Path, length: u64) -> ProgressBar {
     }
 }
 
-pub(super) fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
     const HINT: &str = "a ledger is the file that a sidecar's deployment names under `ledger`";
     unreadable(path, error, HINT)
 }

@@ -14,30 +14,32 @@ use bartizan_wire::{Before, CaptureError, Limits};
 use super::input::Input;
 use super::unpack::{is_packed, unpacked};
 use super::{damage, read};
-use crate::{Failure, Outcome};
+use bartizan_terminal::{Failure, Outcome};
 
-pub(super) use number::Number;
-pub(super) use output::{DIGEST, Digest};
+pub use number::Number;
+pub(crate) use output::{DIGEST, Digest};
 use walk::Walk;
 
 /// Program name and version in evidence: protocols outside this version leave holes.
-pub(super) fn program() -> String {
+pub(crate) fn program() -> String {
     format!("bartizan {}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Requested evidence and its form.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) number: Number,
+pub struct Asked<'a> {
+    /// The part.
+    pub number: Number,
     /// Packets are kept as they are.
-    pub(super) whole: bool,
-    pub(super) limits: Limits,
+    pub whole: bool,
+    /// Bounds of memory.
+    pub limits: Limits,
     /// Standard output where there is none.
-    pub(super) out: Option<&'a Path>,
+    pub out: Option<&'a Path>,
 }
 
 /// Writes the evidence of a part of these captures.
-pub(super) fn run(files: &[PathBuf], asked: Asked<'_>) -> Result<Outcome, Failure> {
+pub fn run(files: &[PathBuf], asked: Asked<'_>) -> Result<Outcome, Failure> {
     let sources: Vec<Source> = files.iter().map(|file| source(file)).collect::<Result<_, _>>()?;
     let Number { part, parts } = asked.number;
     let here = sections(&sources, part, parts);

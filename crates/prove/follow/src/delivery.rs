@@ -2,10 +2,10 @@
 //!
 //! The loop never waits for the collector. It writes an event to the queue, and the queue is bounded; what is sent, repeated and lost is counted.
 
-mod options;
 mod sender;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,10 +19,25 @@ use tokio::runtime::Builder;
 use tokio::sync::{Notify, watch};
 
 use super::metrics::Metrics;
-use crate::Failure;
+use bartizan_terminal::Failure;
 use sender::Sender;
 
-pub(super) use options::DeliveryArgs;
+/// A collector, and the queue of what it has not taken yet.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    /// Its address.
+    pub target: Target,
+    /// Roots that its certificate must lead to; those of the host where there are none.
+    pub authority: Option<PathBuf>,
+    /// Permission to send without TLS to another host.
+    pub plaintext: Plaintext,
+    /// Time between two exports of metrics.
+    pub interval: Duration,
+    /// Folder of the queue; in memory without.
+    pub queue: Option<PathBuf>,
+    /// Bound of the queue, in bytes.
+    pub queue_limit: u64,
+}
 
 const PURPOSE: Purpose = Purpose {
     option: "--otlp",
@@ -58,10 +73,10 @@ struct Tally {
 
 /// Counts for metrics.
 #[derive(Debug, Clone)]
-pub(super) struct Counts(Arc<Shared>);
+pub struct Counts(Arc<Shared>);
 
 /// Delivery to one collector.
-pub(super) struct Delivery {
+pub struct Delivery {
     shared: Arc<Shared>,
     target: Target,
     /// Identifier that separates this process' events from those of others.
@@ -75,45 +90,48 @@ pub(super) struct Delivery {
 
 impl Delivery {
     /// Opens the queue, where a collector is asked for. Nothing is sent yet.
-    pub(super) fn open(args: &DeliveryArgs, taps: &[&str]) -> Result<Option<Self>, Failure> {
-        let Some(target) = &args.otlp else {
-            return Ok(None);
-        };
-        let plaintext = Plaintext::allowed(args.otlp_allow_plaintext);
-        let client = Client::new(target, PURPOSE, plaintext, args.otlp_ca.clone())?;
+    pub fn open(collector: &Collector, taps: &[&str]) -> Result<Self, Failure> {
+        let client = Client::new(
+            &collector.target,
+            PURPOSE,
+            collector.plaintext,
+            collector.authority.clone(),
+        )?;
         let resource = otlp::resource(env!("CARGO_PKG_VERSION"), &host(), taps);
-        let queue = match &args.queue {
-            Some(folder) => Queue::open(folder, args.queue_limit, &resource)?,
-            None => Queue::memory(args.queue_limit, &resource),
+        let queue = match &collector.queue {
+            Some(folder) => Queue::open(folder, collector.queue_limit, &resource)?,
+            None => Queue::memory(collector.queue_limit, &resource),
         };
         let mut run = [0; 8];
         aws_lc_rs::rand::fill(&mut run).map_err(|_| Failure::new("no random numbers"))?;
-        Ok(Some(Self {
+        Ok(Self {
             shared: Arc::new(Shared {
                 queue: Mutex::new(queue),
                 queued: Notify::new(),
                 tally: Mutex::default(),
             }),
-            target: target.clone(),
+            target: collector.target.clone(),
             run: HEXLOWER.encode(&run),
             client: Some(client),
             resource,
-            interval: args.otlp_interval,
+            interval: collector.interval,
             ending: watch::Sender::new(false),
             thread: None,
-        }))
+        })
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    /// Counts of its events and requests.
+    pub fn counts(&self) -> Counts {
         Counts(Arc::clone(&self.shared))
     }
 
-    pub(super) fn target(&self) -> String {
+    /// Address of the collector.
+    pub fn target(&self) -> String {
         self.target.to_string()
     }
 
     /// Begins to send.
-    pub(super) fn start(&mut self, metrics: Arc<Metrics>) -> Result<(), Failure> {
+    pub fn start(&mut self, metrics: Arc<Metrics>) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new(format!("--otlp: {error}"));
         let Some(client) = self.client.take() else {
             return Ok(());
@@ -137,14 +155,14 @@ impl Delivery {
     }
 
     /// Queues an event, the `sequence`-th, reported `at` since 1970.
-    pub(super) fn event(&self, event: &Event, sequence: u64, at: Duration) -> Result<(), Failure> {
+    pub fn event(&self, event: &Event, sequence: u64, at: Duration) -> Result<(), Failure> {
         let line = serde_json::to_string(&event::json(event, sequence, at)).map_err(Failure::new)?;
         self.line(event, &line, sequence, at);
         Ok(())
     }
 
     /// Queues the report, or says in its place that it is too long.
-    pub(super) fn report(&self, report: &impl Serialize, sequence: u64, at: Duration) {
+    pub fn report(&self, report: &impl Serialize, sequence: u64, at: Duration) {
         let event = Event::new("report", "");
         let mut line = Bounded(Vec::new());
         match serde_json::to_writer(&mut line, &event::json_report(report, sequence, at)) {
@@ -188,7 +206,7 @@ impl Delivery {
     /// An event of what was lost on the way to the collector, once the collector takes events again, or `last`: the `sequence`-th, reported `at`
     /// since 1970, and queued. A queue that can take nothing, as on a full disk, cannot take this event either: it comes when it can, so that it
     /// is not lost itself, and followed by another one that reports that.
-    pub(super) fn lost(&self, last: bool, sequence: u64, at: Duration) -> Result<Option<Event>, Failure> {
+    pub fn lost(&self, last: bool, sequence: u64, at: Duration) -> Result<Option<Event>, Failure> {
         let is_failing = self.shared.tally().failing[LOGS].is_some();
         let records = self.shared.queue().unreported();
         if records == 0 || (is_failing && !last) {
@@ -213,7 +231,7 @@ impl Delivery {
     }
 
     /// Remarks on the collector, once each.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<String> {
         let remarks = std::mem::take(&mut self.shared.tally().remarks);
         remarks
             .into_iter()
@@ -222,7 +240,7 @@ impl Delivery {
     }
 
     /// Sends what waits, for a short time, and says what is left.
-    pub(super) fn finish(mut self) -> Option<String> {
+    pub fn finish(mut self) -> Option<String> {
         self.ending.send_replace(true);
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so.
@@ -318,7 +336,7 @@ impl Tally {
 
 impl Counts {
     /// All of it.
-    pub(super) fn metrics(&self) -> Vec<Metric> {
+    pub fn metrics(&self) -> Vec<Metric> {
         let (losses, bytes, records) = {
             let queue = self.0.queue();
             (queue.losses(), queue.bytes(), queue.records())

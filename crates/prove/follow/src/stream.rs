@@ -21,43 +21,48 @@ use bartizan_wire::{
     CaptureError, CapturePart, CaptureReader, Connection, Holding, Observer, Omitted, Packet, Sink, Timestamp, Totals,
 };
 
-use super::Known;
 use super::keys::Log;
 use super::read;
-use crate::output::errln;
+use super::read::Known;
+use bartizan_terminal::output::errln;
 
 /// Closed connections that wait for a ledger's word at most, and bytes of each, about; with more the oldest are judged without it.
 const WAITING: usize = 100_000;
 const CONNECTION: usize = 4 << 10;
 
 /// Context for judging packets.
-pub(super) struct Context<'a> {
-    pub(super) ledgers: &'a Ledgers,
-    pub(super) keys: &'a Arc<Keyring>,
-    pub(super) inventory: Option<&'a mut Inventory>,
+pub struct Context<'a> {
+    /// Records of ledgers.
+    pub ledgers: &'a Ledgers,
+    /// Keys that open what was encrypted.
+    pub keys: &'a Arc<Keyring>,
+    /// The inventory to fill in, if one is wanted.
+    pub inventory: Option<&'a mut Inventory>,
 }
 
 /// Parameters of following a source.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Following {
+pub struct Following {
     /// Age limit of packets that a link's state is made from. None if no view is needed before the
     /// end.
-    pub(super) window: Option<Duration>,
+    pub window: Option<Duration>,
     /// Time that a closed connection waits for its ledger record; none without a followed ledger.
-    pub(super) hold: Option<Duration>,
+    pub hold: Option<Duration>,
     /// Time without packets after which state is dropped.
-    pub(super) idle: Option<Duration>,
+    pub idle: Option<Duration>,
 }
 
 /// Packets and bytes of one direction of an interface.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Passed {
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
+pub struct Passed {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// One source of packets, judged.
-pub(super) struct Stream {
+pub struct Stream {
     name: String,
     observer: Observer,
     report: Report,
@@ -82,7 +87,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Nothing read yet. `left` bounds the packets taken.
-    pub(super) fn new(
+    pub fn new(
         name: &Path,
         detail: Detail,
         shares: Shares,
@@ -122,62 +127,65 @@ impl Stream {
     }
 
     /// The same, which takes handshakes one by one as well.
-    pub(super) fn with_handshakes(self) -> Self {
+    pub fn with_handshakes(self) -> Self {
         Self {
             recent: self.recent.with_handshakes(),
             ..self
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// Its name in reports.
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn packets(&self) -> u64 {
+    /// Packets read so far.
+    pub fn packets(&self) -> u64 {
         self.observer.totals().packets
     }
 
-    pub(super) fn totals(&self) -> &Totals {
+    /// Counts of all that was read.
+    pub fn totals(&self) -> &Totals {
         self.observer.totals()
     }
 
     /// Live state, and its memory.
-    pub(super) fn holding(&self) -> Holding {
+    pub fn holding(&self) -> Holding {
         self.observer.holding()
     }
 
     /// Packets lost at the capture.
-    pub(super) fn dropped(&self) -> u64 {
+    pub fn dropped(&self) -> u64 {
         self.dropped + self.reader.dropped_at_capture()
     }
 
     /// Packets received and sent by the interface.
-    pub(super) fn passed(&self) -> [Passed; 2] {
+    pub fn passed(&self) -> [Passed; 2] {
         self.passed
     }
 
     /// The time of the newest packet; zero before the first.
-    pub(super) fn newest(&self) -> Timestamp {
+    pub fn newest(&self) -> Timestamp {
         self.newest
     }
 
     /// Returns true if all requested packets have come.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.left == Some(0)
     }
 
     /// Something to be said in the report.
-    pub(super) fn remark(&mut self, remark: String) {
+    pub fn remark(&mut self, remark: String) {
         self.report.remark(remark);
     }
 
     /// The capture lost so many packets.
-    pub(super) fn lost(&mut self, packets: u64) {
+    pub fn lost(&mut self, packets: u64) {
         self.dropped += packets;
     }
 
     /// Takes packets of an interface.
-    pub(super) fn batch(&mut self, batch: &Batch, context: &mut Context<'_>) {
+    pub fn batch(&mut self, batch: &Batch, context: &mut Context<'_>) {
         for frame in batch.frames() {
             if self.is_full() {
                 return;
@@ -199,12 +207,12 @@ impl Stream {
     }
 
     /// Room for a capture file's next bytes.
-    pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
+    pub fn room(&mut self, length: usize) -> &mut [u8] {
         self.reader.room(length)
     }
 
     /// So many bytes of a capture file were written into [`room`](Self::room).
-    pub(super) fn fill(&mut self, length: usize, context: &mut Context<'_>) -> Result<(), CaptureError> {
+    pub fn fill(&mut self, length: usize, context: &mut Context<'_>) -> Result<(), CaptureError> {
         self.reader.fill(length);
         // The reader lends each packet: it is put aside for the loop.
         let mut reader = std::mem::take(&mut self.reader);
@@ -231,14 +239,14 @@ impl Stream {
     }
 
     /// Ends the input, from any writer: half-written records are not read.
-    pub(super) fn ended(&mut self) -> Result<(), CaptureError> {
+    pub fn ended(&mut self) -> Result<(), CaptureError> {
         let ended = self.reader.finish();
         self.damage = ended.clone().err();
         ended
     }
 
     /// Another file takes the place of the one that was read; says whether its last record was cut. Packets are numbered on.
-    pub(super) fn next_file(&mut self) -> bool {
+    pub fn next_file(&mut self) -> bool {
         let reader = std::mem::take(&mut self.reader);
         self.before = self.packets();
         self.dropped += reader.dropped_at_capture();
@@ -288,7 +296,7 @@ impl Stream {
     }
 
     /// Lets go what has waited, or was quiet, for long enough.
-    pub(super) fn age(&mut self, context: &mut Context<'_>) {
+    pub fn age(&mut self, context: &mut Context<'_>) {
         self.observer.give_up_fragments(Some(self.now()));
         if let Some(hold) = self.following.hold {
             while let Some((closed, _)) = self.waiting.front()
@@ -309,7 +317,7 @@ impl Stream {
 
     /// Returns a view of the packets within the window and since the last view. The last view does
     /// not wait for later packets.
-    pub(super) fn view(&mut self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
+    pub fn view(&mut self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
         if last {
             self.observer.give_up_fragments(None);
         }
@@ -323,13 +331,13 @@ impl Stream {
     }
 
     /// Handshakes that completed since the last time, with those in a view that was made now.
-    pub(super) fn handshakes(&mut self, view: &mut View) -> Handshakes {
+    pub fn handshakes(&mut self, view: &mut View) -> Handshakes {
         let newest = self.packets();
         self.recent.handshakes(view, newest)
     }
 
     /// Returns the client randoms of connections that are still held.
-    pub(super) fn client_randoms(&self) -> std::collections::HashSet<[u8; 32]> {
+    pub fn client_randoms(&self) -> std::collections::HashSet<[u8; 32]> {
         let mut randoms = Randoms::default();
         for (_, connection) in &self.waiting {
             randoms.note(connection);
@@ -339,7 +347,7 @@ impl Stream {
     }
 
     /// Everything there was, as a report.
-    pub(super) fn finish(mut self, known: Known<'_>, mut inventory: Option<&mut Inventory>) -> Report {
+    pub fn finish(mut self, known: Known<'_>, mut inventory: Option<&mut Inventory>) -> Report {
         let mut context = Context {
             ledgers: known.ledgers,
             keys: known.keys,

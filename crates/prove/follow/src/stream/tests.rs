@@ -8,9 +8,9 @@ use bartizan_wire::Limits;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::source::{Notice, Turn, from_interface};
-use super::super::{inspect_file, read_ledgers};
 use super::*;
+use crate::read::{inspect_file, read_ledgers};
+use crate::source::{Notice, Turn, from_interface};
 
 const CAPTURES: [&str; 5] = [
     "openssl-3.5.7.pcap",
@@ -22,7 +22,7 @@ const CAPTURES: [&str; 5] = [
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/prove/wire/tests/data")
+        .join("../wire/tests/data")
         .join(name)
 }
 

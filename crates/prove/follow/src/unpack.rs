@@ -18,7 +18,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The input, unpacked if it begins as gzip or zstd do. One that expands beyond any capture is an error.
-pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+pub(crate) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut head = Vec::with_capacity(ZSTD.len());
     (&mut input).take(ZSTD.len() as u64).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(input);
@@ -39,7 +39,7 @@ pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read
 }
 
 /// Returns true if a file with this beginning is packed.
-pub(super) fn is_packed(head: &[u8]) -> bool {
+pub(crate) fn is_packed(head: &[u8]) -> bool {
     head.starts_with(&GZIP) || head.starts_with(&ZSTD)
 }
 

@@ -14,52 +14,65 @@ use prometheus_client::registry::Registry;
 
 use super::delivery::Counts;
 use super::event_writer::since_1970;
-use crate::commands::inspect::stream::Passed;
+use crate::stream::Passed;
 use exposition::Exposition;
 
 /// Links with a series of their own; of more only the number is reported.
-pub(super) const SERIES: usize = 500;
+pub const SERIES: usize = 500;
 
 /// Numbers of one source.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct SourceNumbers {
-    pub(in super::super) name: String,
-    pub(in super::super) packets: u64,
-    pub(in super::super) bytes: u64,
+pub struct SourceNumbers {
+    /// Its name.
+    pub name: String,
+    /// Packets read.
+    pub packets: u64,
+    /// Bytes of these.
+    pub bytes: u64,
     /// In and out, where a source tells them apart.
-    pub(in super::super) passed: Option<[Passed; 2]>,
-    pub(in super::super) dropped: u64,
-    pub(in super::super) untracked: u64,
+    pub passed: Option<[Passed; 2]>,
+    /// Packets lost at the capture.
+    pub dropped: u64,
+    /// Packets of connections beyond the bound of memory.
+    pub untracked: u64,
     /// Time of the newest packet, nanoseconds since 1970; none before the first.
-    pub(in super::super) newest_ns: Option<u64>,
-    pub(in super::super) holding: Holding,
+    pub newest_ns: Option<u64>,
+    /// Live state, and its memory.
+    pub holding: Holding,
 }
 
 /// All numbers at one time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Numbers {
-    pub(super) sources: Vec<SourceNumbers>,
+pub struct Numbers {
+    /// Numbers of each source.
+    pub sources: Vec<SourceNumbers>,
     /// By interface, confidentiality, authenticity.
-    pub(super) links: BTreeMap<[&'static str; 3], u64>,
+    pub links: BTreeMap<[&'static str; 3], u64>,
     /// At most [`SERIES`].
-    pub(super) each: Vec<(String, LinkName, Verdict, Verdict)>,
-    pub(super) beyond: u64,
-    pub(super) findings: BTreeMap<&'static str, u64>,
-    pub(super) events: BTreeMap<&'static str, u64>,
-    pub(super) ledger_lines_damaged: u64,
-    pub(super) view_seconds: f64,
+    pub each: Vec<(String, LinkName, Verdict, Verdict)>,
+    /// Links beyond that bound.
+    pub beyond: u64,
+    /// Findings that stand, by concern.
+    pub findings: BTreeMap<&'static str, u64>,
+    /// Events reported, by name.
+    pub events: BTreeMap<&'static str, u64>,
+    /// Lines of ledgers that are no records.
+    pub ledger_lines_damaged: u64,
+    /// Time that the last view took.
+    pub view_seconds: f64,
 }
 
 /// The newest numbers, for metrics requests.
 #[derive(Debug, Default)]
-pub(super) struct Metrics {
+pub struct Metrics {
     numbers: Mutex<Numbers>,
     /// Counts of events on their way to a collector, if one is configured.
     delivery: Option<Counts>,
 }
 
 impl Metrics {
-    pub(super) fn new(delivery: Option<Counts>) -> Self {
+    /// No numbers yet.
+    pub fn new(delivery: Option<Counts>) -> Self {
         Self {
             numbers: Mutex::default(),
             delivery,
@@ -67,12 +80,12 @@ impl Metrics {
     }
 
     /// These are the numbers now.
-    pub(super) fn set(&self, numbers: Numbers) {
+    pub fn set(&self, numbers: Numbers) {
         *self.numbers.lock().unwrap_or_else(PoisonError::into_inner) = numbers;
     }
 
     /// All of it.
-    pub(super) fn all(&self) -> Vec<Metric> {
+    pub fn all(&self) -> Vec<Metric> {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut metrics = Vec::from(of_sources(&numbers));
         metrics.extend(of_links(&numbers));
@@ -81,7 +94,7 @@ impl Metrics {
     }
 
     /// All of it in the text format of Prometheus (OpenMetrics).
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut registry = Registry::with_prefix(PREFIX);
         registry.register_collector(Box::new(Exposition(self.all())));
         let mut out = String::new();

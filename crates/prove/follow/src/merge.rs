@@ -13,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use super::packets::Ended;
 use super::part::{DIGEST, Digest, program};
 use super::read::{Given, Taking, progress};
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 type Evidence = Reader<BufReader<GzDecoder<BufReader<Take<File>>>>>;
 
@@ -26,7 +26,7 @@ struct Checked {
 }
 
 /// The evidence of all parts, as far as it was taken.
-pub(super) struct Merge {
+pub struct Merge {
     /// Remaining parts, the next one last.
     parts: Vec<Checked>,
     /// The part that is read.
@@ -37,7 +37,7 @@ pub(super) struct Merge {
 
 impl Merge {
     /// Evidence that is whole, and of all parts of the same captures; a folder stands for what is in it.
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut files = Vec::new();
         for path in paths {
             if path.is_dir() {
@@ -69,12 +69,12 @@ impl Merge {
     }
 
     /// Names of the captures in reports, in order.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         self.files.iter().map(|file| file.name.clone()).collect()
     }
 
     /// Gives all of the next capture.
-    pub(super) fn give(&mut self, taking: &mut Taking<'_>) -> Result<Given, Failure> {
+    pub fn give(&mut self, taking: &mut Taking<'_>) -> Result<Given, Failure> {
         let file = self.next;
         self.next += 1;
         let source = &self.files[file];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A file followed by its name.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     path: PathBuf,
     file: File,
     /// Bytes of the file that were read.
@@ -16,7 +16,7 @@ pub(super) struct Tail {
 
 /// Outcome of reading on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grown {
+pub(crate) enum Grown {
     /// So many bytes more.
     Bytes(usize),
     /// Nothing, yet.
@@ -27,7 +27,7 @@ pub(super) enum Grown {
 
 impl Tail {
     /// Begins at the file's first byte.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -40,12 +40,12 @@ impl Tail {
     }
 
     /// Device and inode of the file that is being read.
-    pub(super) fn identity(&self) -> io::Result<(u64, u64)> {
+    pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
         self.file.metadata().map(|now| (now.dev(), now.ino()))
     }
 
     /// Reads on. The old file is read to its end before the one that took its place.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Grown> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Grown> {
         loop {
             match self.file.read(buffer) {
                 Ok(0) => break,

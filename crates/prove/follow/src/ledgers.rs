@@ -11,10 +11,10 @@ use bartizan_ledger::Reader;
 use bartizan_page::cbom::Inventory;
 use bartizan_posture::Ledgers;
 
-use crate::Failure;
-use crate::commands::inspect::read::unreadable_ledger;
-use crate::commands::inspect::tail::{Grown, Tail};
-use crate::output::errln;
+use crate::read::unreadable_ledger;
+use crate::tail::{Grown, Tail};
+use bartizan_terminal::Failure;
+use bartizan_terminal::output::errln;
 
 /// Bytes read at a time, and of one ledger in one turn.
 const PIECE: usize = 256 * 1024;
@@ -42,14 +42,15 @@ struct Growing {
 }
 
 /// Ledgers, read on and on.
-pub(super) struct GrowingLedgers {
+pub struct GrowingLedgers {
     files: Vec<Growing>,
     buffer: Vec<u8>,
     damaged: u64,
 }
 
 impl GrowingLedgers {
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+    /// Opens them; the files of before are read first.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let files = paths.iter().map(|path| {
             let tail = Tail::open(path).map_err(|error| unreadable_ledger(path, &error))?;
             let mut growing = Growing {
@@ -71,12 +72,13 @@ impl GrowingLedgers {
         })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns true if there is no ledger.
+    pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// Tells the inventory of them. They have no hash: they may grow on.
-    pub(super) fn reported(&self, inventory: &mut Inventory) {
+    pub fn reported(&self, inventory: &mut Inventory) {
         for file in &self.files {
             let name = printable(&file.path.display().to_string());
             inventory.ledger(name, None, file.records, file.nodes.clone());
@@ -84,12 +86,12 @@ impl GrowingLedgers {
     }
 
     /// Lines that were no records.
-    pub(super) fn damaged(&self) -> u64 {
+    pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
     /// Adds what was written since; says whether there was anything.
-    pub(super) fn read_on(&mut self, ledgers: &mut Ledgers) -> bool {
+    pub fn read_on(&mut self, ledgers: &mut Ledgers) -> bool {
         let mut arrived = false;
         for file in &mut self.files {
             while let Some(path) = file.rotated.pop_front() {

@@ -5,15 +5,15 @@ use std::fmt::Display;
 use bartizan_inspect::Report;
 use bartizan_wire::CaptureError;
 
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Why a report's capture could not be read to its end, if it could not.
-pub(super) fn failure(report: &Report) -> Option<Failure> {
+pub fn failure(report: &Report) -> Option<Failure> {
     Some(damaged(report.name(), report.damage()?, report.packets()))
 }
 
 /// Why a capture could not be read to its end, after so many packets.
-pub(super) fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failure {
+pub fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failure {
     let failure = Failure::new(format!("{name}: {damage}"));
     let read = match packets {
         0 => None,

@@ -2,10 +2,11 @@
 
 /// The K-th of N parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Number {
+pub struct Number {
     /// From 1.
-    pub(crate) part: u32,
-    pub(crate) parts: u32,
+    pub part: u32,
+    /// Number of parts.
+    pub parts: u32,
 }
 
 /// Most parts.
@@ -15,7 +16,7 @@ const INDEX: &str = "JOB_COMPLETION_INDEX";
 
 impl Number {
     /// `3/8`, or `job/8` for the part that a pod of an Indexed Job has.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         Self::read(text, || std::env::var(INDEX).ok())
     }
 

@@ -19,7 +19,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 type Ending = Box<dyn Fn() -> bool>;
 
 /// Standard output, or what stands in for it. What is written has left the process when [`Write::write`] returns.
-pub(super) struct StdoutWriter {
+pub struct StdoutWriter {
     /// None once it was given up.
     to: Option<Sender<Vec<u8>>>,
     written: Receiver<io::Result<()>>,
@@ -29,7 +29,7 @@ pub(super) struct StdoutWriter {
 
 impl StdoutWriter {
     /// Standard output: of this process nothing else writes there meanwhile.
-    pub(super) fn stdout(ending: Ending) -> io::Result<Self> {
+    pub fn stdout(ending: Ending) -> io::Result<Self> {
         let mut out = io::stdout().lock();
         out.flush()?;
         // A separate file handle: a lock that a blocked thread holds would block the end of the

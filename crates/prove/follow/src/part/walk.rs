@@ -8,7 +8,7 @@ use bartizan_inspect::evidence::Section;
 use bartizan_wire::{CaptureError, CapturePart, CaptureReader, Packet};
 use data_encoding::HEXLOWER;
 
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Bytes read at a time.
 const PIECE: usize = 256 * 1024;

@@ -10,18 +10,14 @@ use std::time::{Duration, Instant};
 use bartizan_inspect::follow::live::{Facts, Known, Live, Snapshot, SourceFacts, counts};
 use bartizan_inspect::follow::{Event, Tracker, View};
 use bartizan_page::network::live::{self as page, Map};
-use bartizan_sidecar::browser;
 use http::StatusCode;
 use http::request::Parts;
 use serde::Serialize;
 
 use super::event_writer::since_1970;
 use super::metrics::Numbers;
-use super::options::FollowArgs;
-use crate::Failure;
-use crate::commands::bind;
-use crate::commands::inspect::stream::Stream;
-use bartizan_server::{Answer, Serving, plain, typed};
+use crate::stream::Stream;
+use bartizan_server::{Answer, Endpoint, Serving, browser, plain, typed};
 
 /// Last published state.
 #[derive(Debug)]
@@ -41,7 +37,7 @@ struct Shown {
 }
 
 /// The page, as the loop keeps it.
-pub(super) struct Page {
+pub struct Page {
     live: Live,
     map: (u64, Arc<Map>),
     shown: Arc<Shown>,
@@ -69,21 +65,10 @@ struct Asked {
 }
 
 impl Page {
-    /// Binds and begins to serve, where a page is asked for.
-    pub(super) fn open(args: &FollowArgs) -> Result<Option<Self>, Failure> {
-        let Some(asked) = args.http else {
-            return Ok(None);
-        };
-        if !asked.ip().to_canonical().is_loopback() && !args.http_allow_remote {
-            let port = asked.port();
-            return Err(Failure::usage(format!(
-                "--http {asked} would be reached by other hosts, and the page has no login and no TLS: whoever reaches it sees who \
-                 talks to whom, and what can be read"
-            ))
-            .hint(format!("listen on 127.0.0.1:{port}, and reach it by `ssh -L {port}:127.0.0.1:{port} HOST`"))
-            .hint("say --http-allow-remote where the network itself keeps others away"));
-        }
-        let endpoint = bind("--http", asked)?;
+    /// Begins to serve at a bound endpoint, to browsers that call this host by an address, by
+    /// `localhost` or by one of these names.
+    #[must_use]
+    pub fn serve(endpoint: Endpoint, names: Vec<String>) -> Self {
         let address = endpoint.address();
         let mut live = Live::new(u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX));
         let shown = Arc::new(Shown {
@@ -92,34 +77,36 @@ impl Page {
                 map: (0, Arc::default()),
                 at: Instant::now(),
             })),
-            names: args.http_name.clone(),
+            names,
         });
         let answering = Arc::clone(&shown);
-        Ok(Some(Self {
+        Self {
             live,
             map: (0, Arc::default()),
             shown,
             address,
             _serving: endpoint.serve(Arc::new(move |request: &Parts| answering.answer(request))),
-        }))
+        }
     }
 
-    pub(super) fn address(&self) -> Option<SocketAddr> {
+    /// Address where it is served.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    pub(super) fn event(&mut self, event: &Event, at: Duration) {
+    /// Shows an event.
+    pub fn event(&mut self, event: &Event, at: Duration) {
         self.live.event(event, at);
     }
 
     /// Takes what is to be seen of a source, which the tracker has compared already.
-    pub(super) fn look(&mut self, place: usize, view: &mut View, stream: &mut Stream, tracker: &Tracker) {
+    pub fn look(&mut self, place: usize, view: &mut View, stream: &mut Stream, tracker: &Tracker) {
         self.live.handshakes(stream.handshakes(view));
         self.live.links(place, view, tracker);
     }
 
     /// From now on this is what is shown.
-    pub(super) fn publish(&mut self, numbers: &Numbers) {
+    pub fn publish(&mut self, numbers: &Numbers) {
         let sources = numbers.sources.iter().map(|source| SourceFacts {
             name: source.name.clone(),
             packets: source.packets,

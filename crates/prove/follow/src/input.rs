@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// A reader that hashes what passes.
-pub(super) struct Input<R> {
+pub(crate) struct Input<R> {
     reader: R,
     hash: Option<Context>,
 }
 
 impl<R: Read> Input<R> {
     /// `hashed` or not: a hash costs a second pass over every byte.
-    pub(super) fn of(reader: R, hashed: bool) -> Self {
+    pub(crate) fn of(reader: R, hashed: bool) -> Self {
         Self {
             reader,
             hash: hashed.then(|| Context::new(&SHA256)),
@@ -21,7 +21,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads what is left behind the capture's end and gives the SHA-256 of everything, in lower-case hexadecimal.
-    pub(super) fn finish(mut self) -> io::Result<Option<String>> {
+    pub(crate) fn finish(mut self) -> io::Result<Option<String>> {
         if self.hash.is_none() {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::read::unreadable_ledger;
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Endings of ledgers that may have no record yet; rotation writes a number behind them.
 const ENDINGS: [&str; 2] = ["ledger", "jsonl"];
@@ -14,7 +14,7 @@ const ENDINGS: [&str; 2] = ["ledger", "jsonl"];
 const RECORD: &[u8] = b"{\"v\":";
 
 /// These ledgers, with those of each folder among them in the order of their names.
-pub(super) fn ledgers(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub fn ledgers(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         if path.is_dir() {

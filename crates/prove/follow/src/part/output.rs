@@ -10,18 +10,21 @@ use bartizan_inspect::evidence::MAGIC;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Bytes of the SHA-256 at the end.
 pub(crate) const DIGEST: usize = 32;
 
 /// SHA-256 of what passes.
 pub(crate) struct Digest<W> {
+    /// Destination.
     pub(crate) inner: W,
+    /// Digest so far.
     pub(crate) context: Context,
 }
 
 impl<W> Digest<W> {
+    /// Nothing written yet.
     pub(crate) fn new(inner: W) -> Self {
         Self {
             inner,

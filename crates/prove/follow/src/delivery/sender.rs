@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Shared;
-use crate::commands::inspect::follow::event_writer::since_1970;
-use crate::commands::inspect::follow::metrics::Metrics;
+use crate::event_writer::since_1970;
+use crate::metrics::Metrics;
 use bartizan_otlp::{Backoff, Client, Outcome, chance, partial_success};
 
 /// Log records of a request.

@@ -12,7 +12,7 @@ use bartizan_wire::CaptureError;
 use super::stream::{Context, Stream};
 use super::tail::{Grown, Tail};
 use super::{damage, interface};
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Batches that wait between the thread that reads an interface and the one that judges: 64 MiB of packets at most, then the
 /// kernel keeps what it has room for, and counts what it has not.
@@ -24,7 +24,7 @@ const PIECE: usize = 256 * 1024;
 const WAITING: usize = 4;
 
 /// One source of packets.
-pub(super) struct Source {
+pub struct Source {
     kind: Kind,
     ended: bool,
 }
@@ -42,7 +42,7 @@ enum Kind {
 
 /// Report of a source besides its packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Notice {
+pub enum Notice {
     /// So many packets had no room in the kernel.
     Lost(u64),
     /// The interface went down or is gone.
@@ -58,7 +58,7 @@ pub(super) enum Notice {
 
 /// Outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub enum Turn {
     /// There was something.
     Busy,
     /// There was nothing.
@@ -69,7 +69,7 @@ pub(super) enum Turn {
 
 impl Source {
     /// An interface of this network namespace.
-    pub(super) fn interface(name: &str) -> Result<Self, Failure> {
+    pub fn interface(name: &str) -> Result<Self, Failure> {
         let (give, fed) = sync_channel(RING);
         let feed =
             Feed::start(name, move |piece| give.send(piece).is_ok()).map_err(|error| interface::failed(name, error))?;
@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// A file that another program writes; `-` is standard input.
-    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+    pub fn file(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Self::pipe(|| Ok(io::stdin()));
         }
@@ -112,19 +112,19 @@ impl Source {
     }
 
     /// Asks it to end; what has arrived until now still comes.
-    pub(super) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         if let Kind::Interface { feed, .. } = &self.kind {
             feed.stop();
         }
     }
 
     /// Returns true for an interface: it tells directions apart, and ends by itself on request.
-    pub(super) fn is_interface(&self) -> bool {
+    pub fn is_interface(&self) -> bool {
         matches!(self.kind, Kind::Interface { .. })
     }
 
     /// Gives `stream` what there is, up to a bound; tells what else happened.
-    pub(super) fn turn(
+    pub fn turn(
         &mut self,
         stream: &mut Stream,
         context: &mut Context<'_>,
@@ -160,7 +160,7 @@ impl Source {
     }
 }
 
-pub(super) fn from_interface(
+pub(crate) fn from_interface(
     fed: &Receiver<Fed>,
     down: &mut bool,
     stream: &mut Stream,

@@ -5,13 +5,13 @@ use std::io;
 use bartizan_deployment::nearest;
 use bartizan_host::{Error, interfaces};
 
-use crate::Failure;
+use bartizan_terminal::Failure;
 
 /// Names reported at most where one is not known.
 const SHOWN: usize = 12;
 
 /// Why an interface cannot be captured on, and what to do about it.
-pub(super) fn failed(name: &str, error: Error) -> Failure {
+pub(crate) fn failed(name: &str, error: Error) -> Failure {
     let refused = match &error {
         Error::NotPermitted { .. } => true,
         Error::Io { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,

@@ -10,15 +10,15 @@ use super::unpack::unpacked;
 const PIECE: usize = 256 * 1024;
 
 /// End of a capture.
-pub(super) struct Ended {
+pub struct Ended {
     /// Cut or damage of the capture.
-    pub(super) damage: Option<CaptureError>,
+    pub damage: Option<CaptureError>,
     /// Packets that the capturing host dropped, as the capture says.
-    pub(super) dropped_at_capture: u64,
+    pub dropped_at_capture: u64,
 }
 
 /// Gives every packet and key log, up to the end or to where the capture is damaged.
-pub(super) fn read(input: impl Read, mut give: impl FnMut(CapturePart<'_>)) -> io::Result<Ended> {
+pub fn read(input: impl Read, mut give: impl FnMut(CapturePart<'_>)) -> io::Result<Ended> {
     let mut input = unpacked(input)?;
     let mut unpacked_bytes = 0;
     let mut capture = CaptureReader::new();
