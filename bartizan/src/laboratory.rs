@@ -10,38 +10,10 @@ use crate::{Failure, Outcome};
 /// The program of the laboratory: looked for in the folder of this one, then on PATH.
 const PROGRAM: &str = "bartizan-lab";
 
-/// Run experiments, list them, report and compare their records (by bartizan-lab)
+/// Arguments that the program gets as they are.
 #[derive(clap::Args)]
-#[command(
-    disable_help_flag = true,
-    after_help = "Examples:\n  bartizan lab list\n  bartizan lab run --help"
-)]
-pub(crate) struct Lab {
-    /// Command and options of `bartizan-lab`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-    pub(crate) arguments: Vec<OsString>,
-}
-
-/// Measure sidecars and the inspector, compared with others (by bartizan-lab)
-#[derive(clap::Args)]
-#[command(
-    disable_help_flag = true,
-    after_help = "Examples:\n  bartizan bench sidecar --quick\n  bartizan bench --help"
-)]
-pub(crate) struct Bench {
-    /// Command and options of `bartizan-lab bench`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-    pub(crate) arguments: Vec<OsString>,
-}
-
-/// Show sidecars on real traffic, the packets that prove it, and the cost (by bartizan-lab)
-#[derive(clap::Args)]
-#[command(
-    disable_help_flag = true,
-    after_help = "Examples:\n  bartizan demo\n  bartizan demo --help"
-)]
-pub(crate) struct Demo {
-    /// Options of `bartizan-lab demo`
+pub(crate) struct Passed {
+    /// Options of `bartizan-lab`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<OsString>,
 }

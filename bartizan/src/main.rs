@@ -55,8 +55,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Algorithms(commands::algorithms::Args),
+    /// Measure sidecars and the inspector, compared with others (by bartizan-lab)
     #[cfg(feature = "full")]
-    Bench(laboratory::Bench),
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan bench sidecar --quick\n  bartizan bench --help"
+    )]
+    Bench(laboratory::Passed),
     #[cfg(feature = "full")]
     Ca(commands::ca::Args),
     Check(commands::check::Args),
@@ -64,8 +69,13 @@ enum Command {
     Completions(commands::completions::Args),
     #[cfg(feature = "full")]
     Controller(commands::controller::Args),
+    /// Show sidecars on real traffic, the packets that prove it, and the cost (by bartizan-lab)
     #[cfg(feature = "full")]
-    Demo(laboratory::Demo),
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan demo\n  bartizan demo --help"
+    )]
+    Demo(laboratory::Passed),
     #[cfg(feature = "full")]
     Doctor(commands::doctor::Args),
     #[cfg(feature = "full")]
@@ -81,8 +91,13 @@ enum Command {
     Init(commands::init::Args),
     #[cfg(feature = "full")]
     Inspect(Box<commands::inspect::Args>),
+    /// Run experiments, list them, report and compare their records (by bartizan-lab)
     #[cfg(feature = "full")]
-    Lab(laboratory::Lab),
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  bartizan lab list\n  bartizan lab run --help"
+    )]
+    Lab(laboratory::Passed),
     #[cfg(feature = "full")]
     Man(commands::man::Args),
     #[cfg(feature = "full")]

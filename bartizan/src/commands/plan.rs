@@ -5,11 +5,10 @@ mod delay;
 mod fronthaul;
 mod mtu;
 
-use std::ffi::OsString;
-
 use bartizan_terminal::answer;
 
-use crate::{Failure, Outcome, laboratory};
+use crate::laboratory::{self, Passed};
+use crate::{Failure, Outcome};
 
 /// Predict delay, feasibility and MTU of protected links, each number with its source.
 ///
@@ -30,51 +29,43 @@ enum Plan {
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan calibrate\n  bartizan plan calibrate --help"
     )]
-    Calibrate(Simulation),
+    Calibrate(Passed),
     /// Gateways and cores that a network needs (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan capacity --sites 5000 --gateways 20\n  bartizan plan capacity --help"
     )]
-    Capacity(Simulation),
+    Capacity(Passed),
     /// Costs of engines from records (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan engines lab/experiments/sa-setup/records/*.gz\n  bartizan plan engines --help"
     )]
-    Engines(Simulation),
+    Engines(Passed),
     /// Predictions compared with records (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan measured lab/experiments/sa-setup-path/records/*.gz\n  bartizan plan measured --help"
     )]
-    Measured(Simulation),
+    Measured(Passed),
     /// Parts of a storm in one answer (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan merge part-1.json part-2.json\n  bartizan plan merge --help"
     )]
-    Merge(Simulation),
+    Merge(Passed),
     /// Values that Groen et al. 2024 print, next to computed ones (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan published\n  bartizan plan published --help"
     )]
-    Published(Simulation),
+    Published(Passed),
     /// Reconnection of a whole network after an outage (by bartizan-lab)
     #[command(
         disable_help_flag = true,
         after_help = "Examples:\n  bartizan plan storm --sites 2000 --gateways 8\n  bartizan plan storm --help"
     )]
-    Storm(Simulation),
-}
-
-/// A command of `bartizan-lab plan`.
-#[derive(clap::Args)]
-struct Simulation {
-    /// Options of `bartizan-lab plan`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-    arguments: Vec<OsString>,
+    Storm(Passed),
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
