@@ -14,7 +14,6 @@ pub(super) struct Instructions {
 }
 
 /// Those that matter here; empty on a processor that is neither x86-64 nor AArch64.
-#[must_use]
 pub(super) fn instructions() -> Vec<Instructions> {
     let mut found = Vec::new();
     macro_rules! look {

@@ -98,7 +98,6 @@ pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&P
 }
 
 /// The verdict on an IKE_SA, or that it is between others than the file says.
-#[must_use]
 pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
     if is_refused(&verdict) {
         return verdict;
@@ -122,7 +121,6 @@ pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
 
 /// The verdict on a CHILD_SA, or that it wraps packets otherwise, or is for more packets than the file says. Selectors that cannot be
 /// read are not compared.
-#[must_use]
 pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict {
     if is_refused(&verdict) {
         return verdict;

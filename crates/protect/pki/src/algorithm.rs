@@ -63,7 +63,6 @@ impl Algorithm {
     }
 
     /// Octets of the expanded private key of FIPS 204; none for classical algorithms.
-    #[must_use]
     pub(crate) fn expanded_key_size(self) -> Option<usize> {
         match self {
             Self::MlDsa44 => Some(2560),

@@ -63,7 +63,6 @@ impl Coverage {
     }
 
     /// Those of both.
-    #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             judged: self.judged + other.judged,

@@ -170,13 +170,11 @@ pub fn over_addresses(source: IpAddr, destination: IpAddr, protocol: u8, bytes: 
 }
 
 /// Returns true if bytes that hold their own Internet checksum sum to zero (RFC 1071).
-#[must_use]
 pub(crate) fn is_right(bytes: &[u8]) -> bool {
     folded(sum(bytes)) == 0xffff
 }
 
 /// The same over a pseudo-header before them.
-#[must_use]
 pub(crate) fn is_right_between(source: IpAddr, destination: IpAddr, protocol: u8, bytes: &[u8]) -> bool {
     let pseudo = address(source) + address(destination) + u64::from(protocol) + bytes.len() as u64;
     folded(pseudo + sum(bytes)) == 0xffff

@@ -84,7 +84,6 @@ impl Output {
 
     /// The peer has received this much of the stream; false where that cannot be. A report that is
     /// sent again over another carrier may be older than what is known.
-    #[must_use]
     pub(super) fn acknowledge(&mut self, received: u64) -> bool {
         let octets = received.saturating_sub(self.acknowledged);
         let taken = self.next - self.start;
@@ -111,7 +110,6 @@ impl Output {
 
     /// A new carrier continues behind what the peer has received; false where that cannot be. It may
     /// have received octets over a carrier before the last one, which that one did not take.
-    #[must_use]
     pub(super) fn continue_at(&mut self, received: u64) -> bool {
         self.next = self.sent;
         let known = received >= self.acknowledged && self.acknowledge(received);
