@@ -335,7 +335,7 @@ fn by_size(
         .collect();
     let axis = Axis {
         quantity: "delay".to_owned(),
-        unit: Shown::in_unit("us"),
+        unit: Shown::in_unit("µs"),
     };
     (!items.is_empty()).then(|| {
         lines(

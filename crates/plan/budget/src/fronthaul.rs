@@ -28,18 +28,6 @@ bartizan_registry::named! {
     }
 }
 
-impl Mode {
-    /// The colour that Groen et al. 2024 give the region (table 4).
-    #[must_use]
-    pub const fn region(self) -> &'static str {
-        match self {
-            Self::Encryption => "red",
-            Self::Integrity => "grey",
-            Self::Unprotected => "blue",
-        }
-    }
-}
-
 /// Processing time of a frame by mode, both ends together. Modes without a measurement are absent.
 #[derive(Debug, Clone, Serialize)]
 pub struct Processing {

@@ -15,4 +15,4 @@ pub mod queue;
 mod source;
 pub mod unit;
 
-pub use source::{Origin, Source, Sourced};
+pub use source::{Origin, Source};

@@ -11,6 +11,6 @@ mod sample;
 
 pub use error::Error;
 pub use interval::{Estimate, Interval};
-pub use quantile::{median_in_place, quantile};
+pub use quantile::quantile;
 pub use random::Random;
 pub use sample::Sample;

@@ -6,8 +6,6 @@ use std::time::Duration;
 use crate::namespace::IP_TIMEOUT;
 use crate::{Error, Feature, Namespace, Program};
 
-/// Packets that wait at a link; more are lost, as in a switch. At 10 Gb/s and full frames this is 12 ms.
-const QUEUE: &str = "10000";
 /// The longest delay; netem counts nanoseconds in 64 bits, `tc` microseconds in 32.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -28,8 +26,15 @@ pub struct Impairment {
 }
 
 impl Impairment {
+    /// Packets that wait at a link; more are lost, as in a switch. At 10 Gb/s and full frames this is 12 ms.
+    pub const QUEUE: &str = "10000";
+
     /// Arguments behind `tc qdisc replace dev INTERFACE root`.
-    fn arguments(&self) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfit`] for values that cannot be.
+    pub fn arguments(&self) -> Result<Vec<String>, Error> {
         let unfit = |what: String, reason: &str| Error::Unfit {
             what,
             reason: reason.to_owned(),
@@ -49,7 +54,7 @@ impl Impairment {
         if !(0.0..=100.0).contains(&self.loss_percent) {
             return Err(unfit(format!("loss of {} %", self.loss_percent), "from 0 to 100"));
         }
-        let mut arguments: Vec<String> = ["netem", "limit", QUEUE].map(str::to_owned).into();
+        let mut arguments: Vec<String> = ["netem", "limit", Self::QUEUE].map(str::to_owned).into();
         if !self.delay.is_zero() {
             arguments.extend(["delay".to_owned(), format!("{}us", self.delay.as_micros())]);
         }
@@ -71,14 +76,6 @@ impl Impairment {
         }
         Ok(arguments)
     }
-
-    /// Its replacement below another discipline, where there is no `noqueue`.
-    fn child(&self) -> Result<Vec<String>, Error> {
-        if *self == Self::default() {
-            return Ok(["pfifo", "limit", QUEUE].map(str::to_owned).into());
-        }
-        self.arguments()
-    }
 }
 
 impl Namespace {
@@ -99,53 +96,6 @@ impl Namespace {
             }),
             done => done.map(drop),
         }
-    }
-
-    /// Impairs IPv4 packets of at least `from` octets in one way and shorter ones in another, from
-    /// now on and instead of how the interface was impaired before. `from` is a power of two: what
-    /// is compared are bits of the header's total length. Each kind keeps its order; the two may
-    /// overtake each other where one waits longer.
-    ///
-    /// # Errors
-    ///
-    /// As [`Namespace::impair`]; [`Error::Unfit`] for a length that is no power of two.
-    pub fn impair_by_length(
-        &self,
-        interface: &str,
-        from: u16,
-        long: &Impairment,
-        short: &Impairment,
-    ) -> Result<(), Error> {
-        if !from.is_power_of_two() {
-            return Err(Error::Unfit {
-                what: format!("packets of {from} octets and more"),
-                reason: "a power of two, for bits of the length are compared".to_owned(),
-            });
-        }
-        let children = [long.child()?, short.child()?];
-        // Without what was there: filters of an earlier call stay with their discipline.
-        self.impair(interface, &Impairment::default())?;
-        let tc = |arguments: &[&str]| {
-            let tc = Program::new("tc").package("iproute2").arguments(["-n", self.name()]);
-            tc.arguments(arguments).run(IP_TIMEOUT).map(drop)
-        };
-        // Every packet to the second band, unless a filter says otherwise.
-        let mut root = vec!["qdisc", "replace", "dev", interface, "root", "handle", "1:"];
-        root.extend(["prio", "bands", "2", "priomap"]);
-        root.extend(["1"; 16]);
-        tc(&root)?;
-        for (child, (band, handle)) in children.iter().zip([("1:1", "10:"), ("1:2", "20:")]) {
-            let mut arguments = vec!["qdisc", "add", "dev", interface, "parent", band, "handle", handle];
-            arguments.extend(child.iter().map(String::as_str));
-            tc(&arguments)?;
-        }
-        // One for each bit of the length, which is the third and fourth octet of the header (RFC 791, section 3.1).
-        for bit in (from.trailing_zeros()..u16::BITS).map(|bit| format!("{:#06x}", 1_u16 << bit)) {
-            let mut filter = vec!["filter", "add", "dev", interface, "parent", "1:", "protocol", "ip"];
-            filter.extend(["u32", "match", "u16", &bit, &bit, "at", "2", "flowid", "1:1"]);
-            tc(&filter)?;
-        }
-        Ok(())
     }
 }
 

@@ -4,7 +4,9 @@
 //! inconsistent for a median (Efron, 1979).
 
 use crate::{Confidence, Error, Estimate, Interval, Pairs, Random, Sample};
-use bartizan_stats::{median_in_place, quantile};
+use bartizan_stats::quantile;
+
+use crate::median::median_in_place;
 
 /// Parameters of a bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

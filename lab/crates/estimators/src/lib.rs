@@ -11,6 +11,7 @@ mod bootstrap;
 mod confidence;
 mod dip;
 mod enough;
+mod median;
 mod modes;
 mod normal;
 mod pairs;

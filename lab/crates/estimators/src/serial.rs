@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
+use crate::median::median_in_place;
 use crate::student::t_quantile;
 use crate::{Confidence, Error, Estimate, Interval};
-use bartizan_stats::median_in_place;
 
 /// Below six values even the whole range holds the median less often than 95 times of 100.
 const LEAST: usize = 6;

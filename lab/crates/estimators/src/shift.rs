@@ -1,8 +1,8 @@
 //! By how much one way lies above another (Hodges and Lehmann, 1963).
 
+use crate::median::median_in_place;
 use crate::ranks::{rank_sum_bound, signed_rank_bound};
 use crate::{Confidence, Error, Estimate, Interval, Pairs, Sample};
-use bartizan_stats::median_in_place;
 
 /// By how much values of the first sample lie above those of the second: the median of all
 /// differences, with the interval that Mann and Whitney's test would not reject. Time and memory

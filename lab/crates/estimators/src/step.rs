@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use crate::Error;
+use crate::median::median_in_place;
 use crate::serial::variance_factor;
-use bartizan_stats::median_in_place;
 
 /// Below this nothing can be distinguished from chance at 5 %.
 const LEAST: usize = 8;

@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
+use crate::median::median_in_place;
 use crate::normal::{normal_quantile, normal_upper_tail};
 use crate::{Confidence, Error, Estimate, Interval, Sample, shift};
-use bartizan_stats::median_in_place;
 
 /// To this many values without ties the distribution of Kendall's statistic is computed and not approximated.
 const EXACT: usize = 60;

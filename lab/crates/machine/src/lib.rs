@@ -7,6 +7,7 @@
 mod cipher;
 mod conditions;
 mod ethernet;
+mod impairment;
 mod placing;
 mod quotas;
 mod threads;
@@ -14,6 +15,7 @@ mod threads;
 pub use cipher::{KernelCipher, Request};
 pub use conditions::{clock_source, processor_flags, stolen};
 pub use ethernet::{Arrival, Departure, Departures, EthernetSocket, Handed, Receives};
+pub use impairment::impair_by_length;
 pub use placing::{Priority, pin, pin_this_thread, processors, processors_of};
 pub use quotas::Quotas;
 pub use threads::{Thread, threads_of};

@@ -53,7 +53,7 @@ impl Change {
     /// The unit in which both medians are easily read.
     #[must_use]
     pub fn shown(&self) -> Shown {
-        Shown::for_values(
+        crate::quantity::for_values(
             self.metric.unit,
             self.changed.medians.0.abs().max(self.changed.medians.1.abs()),
         )

@@ -9,8 +9,9 @@ use maud::{Markup, html as markup};
 use crate::csv::{samples_csv, summary_csv};
 use crate::json::json;
 use crate::model::{AnswerPiece, Measured, PublishedValues, Quickness, Report};
+use crate::quantity::words;
 use bartizan_page::frame;
-use bartizan_page::quantity::{Shown, words};
+use bartizan_page::quantity::Shown;
 
 /// Samples are put into the page up to this size: reports are kept in repositories, and samples are
 /// in the record files too.
@@ -285,7 +286,7 @@ fn estimate(shown: &Shown, value: f64, interval: Option<Interval>, unit: bool) -
 /// Note on trials with two modes: their medians, and the share of the upper one.
 pub(crate) fn two_modes(shown: &Shown, modes: &bartizan_estimators::Modes) -> String {
     let [low, high] = modes.medians.map(|median| shown.number(median));
-    format!("{low} and {high} ({})", bartizan_page::quantity::percent(modes.upper))
+    format!("{low} and {high} ({})", crate::quantity::percent(modes.upper))
 }
 
 /// A number and its interval without unit, as plain words.

@@ -14,6 +14,7 @@ mod json;
 mod markdown;
 mod model;
 mod plot;
+pub mod quantity;
 pub mod storm;
 
 pub use compare::{Change, Changed, compare};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::model::{Comparison, Control, Measured, Noise, Part, PublishedValues, Quickness, Report, Statistics, Table};
-use bartizan_page::quantity::words;
+use crate::quantity::words;
 
 /// Everything the report says but the plots.
 #[must_use]

@@ -5,6 +5,7 @@ mod distribution;
 mod ecdf;
 mod frame;
 mod heat;
+mod mark;
 mod rows;
 mod stacked;
 

@@ -9,4 +9,7 @@ pub mod capacity;
 pub mod cost;
 pub mod published;
 pub mod simulation;
+mod sourced;
 pub mod storm;
+
+pub use sourced::Sourced;

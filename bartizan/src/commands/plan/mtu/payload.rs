@@ -139,7 +139,7 @@ pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
         };
         let axis = Axis {
             quantity: "processing of the longest frame".to_owned(),
-            unit: Shown::in_unit("us"),
+            unit: Shown::in_unit("µs"),
         };
         let items = vec![line("filled to the brim", 1, full), line("filled alike", 0, even)];
         section.drawings.push((

@@ -135,7 +135,7 @@ fn table(requests: u32, seed: u64, measured: &Measured, figures: &[HostileFigure
     use std::fmt::Write as _;
     let mut text = String::new();
     let typical = Sample::new(figures.iter().map(|figure| figure.p99_us.median));
-    let shown = Shown::for_values("us", typical.map_or(0.0, |sample| sample.median()));
+    let shown = bartizan_report::quantity::for_values("us", typical.map_or(0.0, |sample| sample.median()));
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,

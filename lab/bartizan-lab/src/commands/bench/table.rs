@@ -18,7 +18,7 @@ pub(super) fn render(report: &Report) -> String {
     for group in report.figures.chunk_by(|one, other| heading(one) == heading(other)) {
         let typical = Sample::new(group.iter().map(|figure| figure.summary.median.abs()));
         // As reports show the same: one unit for all of them, digits as the intervals have it.
-        let shown = Shown::for_values(group[0].unit, typical.map_or(0.0, |sample| sample.median()));
+        let shown = bartizan_report::quantity::for_values(group[0].unit, typical.map_or(0.0, |sample| sample.median()));
         let _ = writeln!(text, "{}", titled(&group[0], &shown));
         let mut table = Table::new([Left, Left, Right, Right, Right, Right, Right, Right, Left]);
         table.push([

@@ -1,6 +1,7 @@
 //! `bartizan lab compare`.
 
-use bartizan_page::quantity;
+use bartizan_page::quantity::Shown;
+use bartizan_report::quantity::words;
 use bartizan_report::{Change, Changed, Direction, Verdict, compare};
 use serde::Serialize;
 
@@ -187,17 +188,17 @@ fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
     for change in changes {
         let changed = &change.changed;
         let shown = change.shown();
-        let estimate = |shown: &quantity::Shown, estimate: Option<bartizan_estimators::Estimate>| {
+        let estimate = |shown: &Shown, estimate: Option<bartizan_estimators::Estimate>| {
             estimate.map_or_else(|| "-".to_owned(), |estimate| shown.of(&estimate))
         };
         table.push([
             change.part.clone(),
-            quantity::words(&change.levels),
+            words(&change.levels),
             change.metric.name.to_owned(),
             shown.value(changed.medians.0),
             shown.value(changed.medians.1),
             estimate(&shown, changed.shift),
-            estimate(&quantity::Shown::bare(), changed.ratio),
+            estimate(&Shown::bare(), changed.ratio),
             changed.effect.words_by_threshold(),
         ]);
     }

@@ -1,11 +1,12 @@
 //! `bartizan plan capacity`.
 
+use bartizan_budget::Source;
 use bartizan_budget::unit::Share;
-use bartizan_budget::{Source, Sourced};
 use bartizan_estimators::Interval;
 use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use bartizan_page::quantity::Shown;
 use bartizan_page::sheet::{Column, Field, Grid, Section, Sheet, Tone};
+use bartizan_simulation::Sourced;
 use bartizan_simulation::capacity::{Capacity, CapacitySpread, Unknowns, capacity, capacity_spread};
 use bartizan_simulation::simulation::{ProcedureKind, Scenario, ScenarioError, Storm, StormKind};
 use bartizan_simulation::storm::Spread;
@@ -297,7 +298,7 @@ fn gateway(rows: &[Row]) -> Grid {
             Field::from(said(of.bits_per_second.map(bytes), "bytes/s")),
             Field::from(row.memory_bytes.map_or_else(
                 || "no record".to_owned(),
-                |bytes| Shown::for_values("bytes", bytes as f64).value(bytes as f64),
+                |bytes| bartizan_report::quantity::for_values("bytes", bytes as f64).value(bytes as f64),
             )),
             Field::from(said(of.all_at_once_s, "s")),
         ]);
@@ -353,7 +354,7 @@ fn by_duty(rows: &[Row]) -> Grid {
                     format!(
                         "{}, {}",
                         Shown::bare().value(demand.cores * 1e3),
-                        Shown::for_values("bytes/s", bytes).value(bytes)
+                        bartizan_report::quantity::for_values("bytes/s", bytes).value(bytes)
                     )
                 },
             ))

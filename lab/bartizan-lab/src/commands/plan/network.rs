@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bartizan_budget::Sourced;
 use bartizan_budget::unit::{BitsPerSecond, Microseconds, Share};
+use bartizan_simulation::Sourced;
 use bartizan_simulation::cost::{Authentication, Engine, Suite, Worked};
 use bartizan_simulation::simulation::{Network, Scenario, ScenarioError, Steady, Storm, Timers, Variation};
 use bartizan_simulation::storm::{Range, Variant};

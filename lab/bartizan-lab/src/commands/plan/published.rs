@@ -241,7 +241,7 @@ fn figure(report: &Report) -> Section {
     ];
     let axis = Axis {
         quantity: "delay".to_owned(),
-        unit: Shown::in_unit("us"),
+        unit: Shown::in_unit("µs"),
     };
     section.drawings.push((
         lines("Delay by MTU", &axis, "MTU in bytes", &[Panel { heading: None, items }]),

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html as markup};
 
 use super::{anchor, estimate};
 use crate::model::{Comparison, Control, Direction, Effect, Figure, Mode, Part, Quickness, Table, Verdict};
-use bartizan_page::quantity::words;
+use crate::quantity::words;
 
 /// Longer tables are folded on a screen; on paper they are open.
 const LONG: usize = 16;

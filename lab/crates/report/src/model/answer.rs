@@ -4,7 +4,7 @@ use bartizan_workbench::runner::experiment::{Experiment, Piece};
 use serde::Serialize;
 
 use super::{Part, Samples, Statistics};
-use bartizan_page::quantity::{Shown, words};
+use crate::quantity::words;
 
 /// A piece of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ pub(crate) fn of(experiment: &Experiment, samples: &Samples, parts: &[Part]) -> 
                     .map_or("", |metric| metric.unit);
                 match Statistics::of(&samples.matching(part, levels, metric)) {
                     Some(statistics) => {
-                        let shown = Shown::for_values(unit, statistics.median);
+                        let shown = crate::quantity::for_values(unit, statistics.median);
                         AnswerPiece::Measured(shown.estimate(statistics.median, statistics.interval))
                     }
                     None => AnswerPiece::Missing("(not measured)".to_owned()),

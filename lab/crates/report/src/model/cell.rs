@@ -62,7 +62,7 @@ impl Table {
             .map_or(0.0, |medians| medians.median());
         Self {
             metric,
-            shown: Shown::for_values(metric.unit, typical),
+            shown: crate::quantity::for_values(metric.unit, typical),
             factors: part.factors.iter().map(|factor| factor.name.clone()).collect(),
             rows,
         }

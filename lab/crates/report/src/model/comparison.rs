@@ -202,7 +202,7 @@ impl Control {
                     value: judged.value,
                     interval: judged.interval,
                     effect: Effect::of(judged.value, judged.interval, sure, scale, None, metric.better),
-                    shown: Shown::for_values(metric.unit, typical(one)),
+                    shown: crate::quantity::for_values(metric.unit, typical(one)),
                 }
             })
             .collect()
@@ -275,7 +275,7 @@ impl Comparison {
                     shown: match comparison.form {
                         Form::Ratio => Shown::bare(),
                         Form::Shift | Form::Added => {
-                            Shown::for_values(comparison.metric.unit, judged.value.unwrap_or(0.0))
+                            crate::quantity::for_values(comparison.metric.unit, judged.value.unwrap_or(0.0))
                         }
                     },
                 }

@@ -176,7 +176,7 @@ fn calibration(trials: &[Record]) -> Vec<Condition> {
     let described = by_processor.into_iter().map(|(processor, taken)| {
         let spread = |name: &str, value: fn(&Calibration) -> f64| {
             let sample = Sample::new(taken.iter().map(|one| value(one))).ok()?;
-            let shown = Shown::for_values("us", sample.median());
+            let shown = crate::quantity::for_values("us", sample.median());
             let range = shown.range(sample.quantile(0.05), sample.quantile(0.95));
             Some(format!("{name} {} ({range})", shown.value(sample.median())))
         };

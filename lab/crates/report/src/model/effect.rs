@@ -4,7 +4,8 @@ use bartizan_estimators::Interval;
 use bartizan_workbench::workload::Better;
 use serde::Serialize;
 
-use bartizan_page::quantity::{Shown, percent};
+use crate::quantity::percent;
+use bartizan_page::quantity::Shown;
 
 /// Meaning of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,8 +8,8 @@ use bartizan_workbench::runner::experiment::{self, Levels, Limit, Plot, PlotKind
 use bartizan_workbench::runner::published::Statistic;
 
 use super::{Cell, PublishedValues, Samples, Statistics, Table};
+use crate::quantity::{convert, words};
 use bartizan_page::plot::{Axis, Drawing, Line, Panel, Point, lines};
-use bartizan_page::quantity::{Shown, convert, words};
 
 use crate::plot::{Bar, Cloud, Curve, Stack, bars, distribution, ecdf, heat_map, line_of, stacked};
 
@@ -377,7 +377,7 @@ impl<'a> View<'a> {
         let whole = total.map_or("sum", |total| total.metric.name);
         let axis = Axis {
             quantity: whole.to_owned(),
-            unit: Shown::for_values(first.metric.unit, typical),
+            unit: crate::quantity::for_values(first.metric.unit, typical),
         };
         let caption = format!(
             "Each bar is as long as the median {whole}{}; its parts have the mean shares that they have of it in each trial, and add up to it.",

@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::pace::{Pace, Paces};
 use super::samples::Trial;
 use super::{Part, RUNNER, Samples, Verdict, Warning};
-use bartizan_page::quantity::{Shown, percent, signed_percent};
+use crate::quantity::{percent, signed_percent};
+use bartizan_page::quantity::Shown;
 
 /// Steps below this share are not worth a word, however certain.
 const WORTH: f64 = 0.03;

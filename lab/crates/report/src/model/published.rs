@@ -1,7 +1,8 @@
 //! Published values next to measured ones.
 
+use crate::quantity::{convert, words};
 use bartizan_estimators::Interval;
-use bartizan_page::quantity::{Shown, convert, words};
+use bartizan_page::quantity::Shown;
 use bartizan_workbench::Published;
 use bartizan_workbench::runner::experiment::{Experiment, Form, Levels, Publication};
 use bartizan_workbench::runner::published::{Conditions, Conflict, PublishedValue, Statistic};
@@ -197,7 +198,7 @@ impl PublishedRow {
     /// Display of the measurement: in the unit of the publication, so that both are in one unit.
     #[must_use]
     pub fn shown(&self) -> Shown {
-        Shown::in_unit(&self.value.unit)
+        crate::quantity::in_unit(&self.value.unit)
     }
 
     /// The measurement, in the unit of the publication; absent if there is none.
@@ -324,7 +325,7 @@ fn in_its_unit(value: &PublishedValue, measured: f64, interval: Option<Interval>
         return Measured::Nothing {
             reason: format!(
                 "measured in {}, printed in {}: not comparable",
-                Shown::for_values(unit, 0.0).symbol,
+                crate::quantity::for_values(unit, 0.0).symbol,
                 value.unit
             ),
         };

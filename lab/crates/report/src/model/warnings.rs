@@ -11,7 +11,7 @@ use super::noise::listed;
 use super::samples::Trial;
 use super::statistics::LEAST;
 use super::{File, RUNNER, Samples, Statistics};
-use bartizan_page::quantity::{percent, signed_percent, words};
+use crate::quantity::{percent, signed_percent, words};
 
 /// Warm-up below this share of the median is not worth a word, however certain.
 const WORTH: f64 = 0.03;

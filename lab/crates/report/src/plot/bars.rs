@@ -98,7 +98,7 @@ impl Row for Bar {
             }
         }
         canvas.close();
-        mark::draw(&self.published, canvas, scale, axis, middle);
+        super::mark::draw(&self.published, canvas, scale, axis, middle);
     }
 }
 

@@ -85,7 +85,7 @@ impl Row for Cloud {
             canvas.circle((scale.place(*value), y), 1.9, if *slow { "dot slow" } else { "dot" });
         }
         canvas.close();
-        mark::draw(&self.published, canvas, scale, axis, middle);
+        super::mark::draw(&self.published, canvas, scale, axis, middle);
     }
 }
 

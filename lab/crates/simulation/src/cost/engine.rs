@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::CostError;
-use bartizan_budget::{Source, Sourced};
+use crate::Sourced;
+use bartizan_budget::Source;
 
 /// Schema of the file.
 pub const ENGINE_COST_SCHEMA: &str = "bartizan-engine-cost/2";

@@ -5,8 +5,9 @@ use bartizan_registry::{signature_named, transform_named, x509_algorithm_named};
 
 use super::record::{CryptoCost, Operation};
 use super::{CostError, EngineCosts, ike, tls};
+use crate::Sourced;
 use crate::simulation::Procedures;
-use bartizan_budget::{Source, Sourced};
+use bartizan_budget::Source;
 
 /// Signature algorithm of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::table::Side::{Left, Right};
 use crate::table::Table;
 use bartizan_estimators::Sample;
-use bartizan_page::quantity::Shown;
+
 use bartizan_report::{Effect, File, Report, Statistics, Verdict};
 use bartizan_workbench::Experiment;
 use bartizan_workbench::runner::experiment::Levels;
@@ -171,7 +171,7 @@ pub(super) fn table(summary: &Summary) -> String {
     {
         let Row { part, metric, unit, .. } = &group[0];
         let typical = Sample::new(group.iter().map(|row| row.statistics.median.abs()));
-        let shown = Shown::for_values(unit, typical.map_or(0.0, |sample| sample.median()));
+        let shown = bartizan_report::quantity::for_values(unit, typical.map_or(0.0, |sample| sample.median()));
         let _ = writeln!(text, "{part}: {metric}, {}", shown.symbol);
         let mut table = Table::new([Left, Right, Right, Right, Left]);
         table.push(["", "n", "median", "95 % interval", ""]);

@@ -317,7 +317,7 @@ fn section(rows: &[Row]) -> Section {
     ];
     let axis = Axis {
         quantity: "handshake".to_owned(),
-        unit: Shown::in_unit("us"),
+        unit: Shown::in_unit("µs"),
     };
     section.drawings.push((
         lines(

@@ -223,7 +223,7 @@ fn section(rows: &[Row]) -> Section {
     section.tables.push(grid);
     let axis = Axis {
         quantity: "half round trip".to_owned(),
-        unit: Shown::in_unit("us"),
+        unit: Shown::in_unit("µs"),
     };
     section.drawings.push((
         lines(

@@ -20,7 +20,7 @@ pub(in crate::commands::plan) fn said(spread: Option<Spread>, unit: &str) -> Str
     let typical = spread.median;
     let text = match unit {
         "" | "sites" | "requests" | "set-ups" => Shown::bare().estimate(typical, Some(interval)),
-        unit => Shown::for_values(unit, typical).estimate(typical, Some(interval)),
+        unit => bartizan_report::quantity::for_values(unit, typical).estimate(typical, Some(interval)),
     };
     if spread.without > 0 {
         format!("{text}, never in {} seeds", spread.without)

@@ -120,7 +120,7 @@ impl Workload for HeadOfLine {
         };
         let link = self.stage.link();
         let (gnb, amf) = (link.node(), link.ric());
-        gnb.impair_by_length(INTERFACE, LONG, &long, &short)?;
+        bartizan_machine::impair_by_length(gnb, INTERFACE, LONG, &long, &short)?;
         amf.impair(INTERFACE, &short)?;
         let deadline = trial.deadline;
         let (sent, arrived) = thread::scope(|scope| {
