@@ -54,7 +54,7 @@ impl EventWriter {
     }
 
     /// The number of the next event.
-    pub fn next(&mut self) -> u64 {
+    pub fn advance(&mut self) -> u64 {
         self.reported += 1;
         self.reported
     }

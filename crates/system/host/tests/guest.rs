@@ -12,9 +12,7 @@ mod as_root {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{
-        Error, Facts, Feature, Guest, Impairment, LabRoot, Namespace, Port, Program, Support, connect,
-    };
+    use bartizan_host::{Error, Facts, Feature, Guest, Impairment, LabRoot, Namespace, Port, Support, connect};
     use bartizan_testing::until;
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.

@@ -20,7 +20,10 @@ thread_local! {
 /// Ends the process at each panic that is not [contained], in any thread or task. Without
 /// that the loss of a task that serves all peers would go unnoticed. A service manager starts the
 /// process again.
-#[expect(clippy::disallowed_methods, reason = "a panic has left the state of the process unknown")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a panic has left the state of the process unknown"
+)]
 pub fn end_process_on_panic() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panicked| {

@@ -411,7 +411,7 @@ impl Run<'_> {
         }
         match &mut self.teller {
             Some(teller) => {
-                teller.next();
+                teller.advance();
                 self.progress.aside(|| teller.tell(event, at))
             }
             None => Ok(()),
@@ -594,7 +594,7 @@ impl Run<'_> {
         failures.extend(conclude(self.args, &mut reports, inventory.as_ref(), self.deployment).err());
         let at = since_1970();
         if let Some(teller) = &mut self.teller {
-            let sequence = teller.next();
+            let sequence = teller.advance();
             if let Some(delivery) = &self.delivery {
                 delivery.report(&json::document(&reports), sequence, at);
             }

@@ -155,6 +155,7 @@ async fn connected(
         peer: client.endpoint.endpoint().peers()[0].node.clone(),
         interface: InterfaceKind::Sbi,
         carrier: Carrier::Quic,
+        own_tls: false,
         address: holding_relay(listening_at, seen, go_on),
     };
     let config = listening(&server, InterfaceKind::Sbi);
