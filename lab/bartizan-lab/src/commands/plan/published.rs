@@ -89,7 +89,7 @@ fn sheet(report: &Report) -> Sheet {
         .count();
     Sheet {
         command: "bartizan plan published".to_owned(),
-        title: format!("{}, next to what the planner computes", TITLE),
+        title: format!("{TITLE}, next to what the planner computes"),
         question: "Do formulas and standards give what the paper prints?".to_owned(),
         answer: format!(
             "{agree} of {} printed values agree to their digits and {wrong} cannot be right; {cells} of {} cells of table 4 agree.",
