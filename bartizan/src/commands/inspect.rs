@@ -22,7 +22,7 @@ use bartizan_inspect::{Detail, Finding, Report, Severity, Shares, coverage_csv, 
 use bartizan_page::cbom::{Inventory, Version};
 
 use super::deployment_file;
-use crate::output::{is_coloured, print, said};
+use crate::output::{is_coloured, print, said, write_document};
 use crate::{Failure, Outcome};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -288,6 +288,13 @@ fn conclude(
     inventory: Option<&Inventory>,
     deployment: Option<&Deployment>,
 ) -> Result<(), Failure> {
+    let outputs = [&args.cbom, &args.html, &args.sarif, &args.oscal];
+    let mut outputs: Vec<_> = outputs.into_iter().flatten().collect();
+    outputs.sort();
+    if let Some(pair) = outputs.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!("two documents are to be written to {}", pair[0].display()))
+            .hint("give each a file of its own"));
+    }
     // An interface that one file does not show may be in another.
     let unseen = reports.iter().map(|report| report.network().unseen.clone());
     let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
@@ -299,16 +306,16 @@ fn conclude(
             Some("1.6") => Version::V1_6,
             _ => Version::V1_7,
         };
-        output::write(path, &format!("{:#}\n", version.write(inventory.document())))?;
+        write_document(path, &format!("{:#}\n", version.write(inventory.document())))?;
     }
     if let Some(path) = &args.html {
-        output::write(path, &page::render(reports, deployment))?;
+        write_document(path, &page::render(reports, deployment))?;
     }
     if let Some(path) = &args.sarif {
-        output::write(path, &sarif::render(reports)?)?;
+        write_document(path, &sarif::render(reports)?)?;
     }
     if let Some(path) = &args.oscal {
-        output::write(path, &oscal::render(reports, SystemTime::now())?)?;
+        write_document(path, &oscal::render(reports, SystemTime::now())?)?;
     }
     Ok(())
 }

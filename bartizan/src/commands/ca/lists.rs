@@ -13,7 +13,7 @@ use super::failure::failure;
 use super::leaf::OutputArgs;
 use super::show::date;
 use crate::outcome::{Failure, Outcome};
-use crate::output::{out, outln};
+use crate::output::{out, outln, replaces};
 
 /// Sign new revocation lists and write them, that of the root behind that of the intermediate.
 #[derive(clap::Args)]
@@ -35,6 +35,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(out) = args.out.as_deref().filter(|out| out.as_os_str() != "-") {
+        replaces(out, "-----BEGIN X509 CRL")?;
+    }
     let now = SystemTime::now();
     let refresh = |authority: &mut Authority| authority.refresh_lists(args.days, now);
     let (authority, pem) = args.authority.open_for(now, refresh)?;
@@ -55,7 +58,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
         return Ok(Outcome::Clean);
     }
-    outln!("signed revocation lists in {}", list.display());
+    match &args.out {
+        Some(out) => outln!("signed revocation lists in {} and {}", list.display(), out.display()),
+        None => outln!("signed revocation lists in {}", list.display()),
+    }
     if let Some(next) = next {
         outln!(
             "  the next one is due by {}: strict relying parties refuse everybody from then on",

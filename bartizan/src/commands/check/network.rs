@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::sarif;
 use crate::output::print;
-use crate::output::write_file;
+use crate::output::write_document;
 use crate::{Failure, Outcome};
 use bartizan_terminal::answer::{again, text};
 
@@ -123,10 +123,10 @@ pub(super) fn run(
     let moves = migrate(&assessment.links);
     let sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
     if let Some(path) = &args.html {
-        write_file(path, &sheet_html(&sheet))?;
+        write_document(path, &sheet_html(&sheet))?;
     }
     if let Some(path) = &args.sarif {
-        write_file(path, &sarif::document(file, &assessment.concerns)?)?;
+        write_document(path, &sarif::document(file, &assessment.concerns)?)?;
     }
     if form == Form::Json {
         let report = Report {

@@ -193,7 +193,7 @@ pub(crate) struct RawNode {
     /// Instead of a sidecar: TLS of its own. Its listeners; an empty list for a client.
     #[serde(default)]
     pub(crate) tls: Option<Vec<RawTls>>,
-    /// What it has for IPsec.
+    /// Settings for IPsec.
     pub(crate) ipsec: Option<RawIpsecNode>,
 }
 

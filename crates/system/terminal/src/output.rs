@@ -5,8 +5,8 @@
 //! is kept until the command ends, and then exit code 2.
 
 use std::fmt::Arguments;
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -126,4 +126,78 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         let _ = fs::remove_file(&part);
     }
     written.map_err(failed)
+}
+
+/// Writes a document where its user wants it: a whole file or none, or to a device or a pipe as it
+/// comes. It replaces only what [`replaces`] lets it.
+///
+/// # Errors
+/// When it may not replace what is there, or when it cannot be written.
+pub fn write_document(path: &Path, text: &str) -> Result<(), Failure> {
+    replaces(path, text.get(..2).unwrap_or(text))?;
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => {
+            fs::write(path, text).map_err(|error| Failure::new(format!("writing {}: {error}", path.display())))
+        }
+        // A link keeps its place.
+        Ok(_) => write_file(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), text),
+        Err(_) => write_file(path, text),
+    }
+}
+
+/// Lets a document with this beginning replace an empty file or one that begins alike. A capture, a
+/// deployment file or a certificate whose name was given by mistake begins otherwise and stays.
+///
+/// # Errors
+/// When the file begins otherwise or cannot be read; when the path is `-`, which names no file.
+pub fn replaces(path: &Path, beginning: &str) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Err(Failure::usage("`-` is no file here").hint("/dev/stdout is standard output"));
+    }
+    if !fs::metadata(path).is_ok_and(|there| there.is_file()) {
+        return Ok(());
+    }
+    let mut present = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(beginning.len() as u64).read_to_end(&mut present))
+        .map_err(|error| Failure::new(format!("reading {}: {error}", path.display())))?;
+    if present.is_empty() || present == beginning.as_bytes() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} is another kind of file and is not replaced",
+        path.display()
+    ))
+    .hint("name a file that does not exist, or remove this one first"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_replaces_its_own_kind_alone_and_keeps_links() {
+        let folder = std::env::temp_dir().join(format!("bartizan-documents-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (page, link) = (folder.join("page"), folder.join("link"));
+        for present in ["", "<!doctype html>"] {
+            fs::write(&page, present).unwrap();
+            write_document(&page, "<!doctype html>new").unwrap();
+        }
+        std::os::unix::fs::symlink(&page, &link).unwrap();
+        write_document(&link, "<!doctype html>newer").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "<!doctype html>newer");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        for other in ["\u{a}\u{d}\u{d}\u{a}", "nodes:\n", "{\"format\":1}", "-----BEGIN CERTIFICATE-----"] {
+            fs::write(&page, other).unwrap();
+            for text in ["<!doctype html>", "{\n}\n"] {
+                write_document(&page, text).unwrap_err();
+            }
+            replaces(&page, "-----BEGIN X509 CRL").unwrap_err();
+            assert_eq!(fs::read_to_string(&page).unwrap(), other);
+        }
+        write_document(Path::new("-"), "{\n}\n").unwrap_err();
+        write_document(Path::new("/dev/null"), "{\n}\n").unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
