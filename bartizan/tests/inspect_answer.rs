@@ -307,3 +307,42 @@ fn a_folder_of_ledgers_tells_what_its_ledgers_tell() {
     let named = with(&["sidecar-hybrid.consumers.jsonl", "sidecar-hybrid.nrf.jsonl"]);
     assert_eq!(with(&["."]), named);
 }
+
+#[test]
+fn a_document_never_replaces_a_capture_or_a_deployment_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, deployment) = (folder.path().join("a.pcap"), folder.path().join("a.yaml"));
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data");
+    std::fs::copy(data.join(CAPTURES[0]), &capture).unwrap();
+    std::fs::write(&deployment, "nodes: {}\n").unwrap();
+    let before = std::fs::read(&capture).unwrap();
+    let run = |command: &str, option: &str, out: &PathBuf, more: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+        program.arg(command).args(more).arg(option).arg(out).output().unwrap()
+    };
+    let [a_capture, a_deployment] = [&capture, &deployment].map(|path| path.to_str().unwrap());
+    for option in ["--html", "--sarif", "--oscal", "--cbom"] {
+        for out in [&capture, &deployment] {
+            let ended = run("inspect", option, out, &[a_capture]);
+            assert!(!matches!(ended.status.code(), Some(0 | 1)), "{option}: {ended:?}");
+        }
+    }
+    for option in ["--html", "--sarif"] {
+        let ended = run("check", option, &deployment, &[a_deployment, "--interfaces"]);
+        assert!(!matches!(ended.status.code(), Some(0 | 1)), "{option}: {ended:?}");
+    }
+    let page = folder.path().join("page");
+    let two = run(
+        "inspect",
+        "--oscal",
+        &page,
+        &[a_capture, "--sarif", page.to_str().unwrap()],
+    );
+    assert_eq!(two.status.code(), Some(64), "{two:?}");
+    for _ in 0..2 {
+        let ended = run("inspect", "--html", &page, &[a_capture]);
+        assert!(page.exists() && matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
+    }
+    assert_eq!(std::fs::read(&capture).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(&deployment).unwrap(), "nodes: {}\n");
+}

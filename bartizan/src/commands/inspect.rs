@@ -292,8 +292,10 @@ fn conclude(
     let mut outputs: Vec<_> = outputs.into_iter().flatten().collect();
     outputs.sort();
     if let Some(pair) = outputs.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("two documents are to be written to {}", pair[0].display()))
-            .hint("give each a file of its own"));
+        return Err(
+            Failure::usage(format!("two documents are to be written to {}", pair[0].display()))
+                .hint("give each a file of its own"),
+        );
     }
     // An interface that one file does not show may be in another.
     let unseen = reports.iter().map(|report| report.network().unseen.clone());

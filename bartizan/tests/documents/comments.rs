@@ -12,7 +12,7 @@ const CLAUSE: [&str; 9] = [
 const PARTY: [&str; 5] = ["nobody", "somebody", "whoever", "whom", "anybody"];
 
 /// Comments of a folder that are still to be written anew. A number here only ever falls.
-const LEFT: [(&str, usize); 2] = [("bartizan", 1), ("crates/model/deployment", 44)];
+const LEFT: [(&str, usize); 2] = [("bartizan", 1), ("crates/model/deployment", 43)];
 
 /// Comments of a source that begin with a clause or leave a party without a name, by their lines.
 fn found(text: &str) -> Vec<usize> {

@@ -108,15 +108,18 @@ pub fn is_coloured(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Writes a whole file or none: a full disk leaves what was there.
+/// Writes a whole file or none, and the folder it is in: a full disk leaves what was there.
 ///
 /// # Errors
 /// When its folder or the file cannot be written.
 pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("writing {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+        fs::create_dir_all(folder).map_err(|error| not_written(path, &error))?;
     }
+    replace_file(path, text)
+}
+
+fn replace_file(path: &Path, text: &str) -> Result<(), Failure> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -125,7 +128,12 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         // A file that cannot be written may be there in part.
         let _ = fs::remove_file(&part);
     }
-    written.map_err(failed)
+    written.map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("writing {}: {error}", path.display()))
+        .hint("name a file in a folder that exists and may be written to")
 }
 
 /// Writes a document where its user wants it: a whole file or none, or to a device or a pipe as it
@@ -136,12 +144,9 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 pub fn write_document(path: &Path, text: &str) -> Result<(), Failure> {
     replaces(path, text.get(..2).unwrap_or(text))?;
     match fs::metadata(path) {
-        Ok(there) if !there.is_file() => {
-            fs::write(path, text).map_err(|error| Failure::new(format!("writing {}: {error}", path.display())))
-        }
+        Ok(there) if !there.is_file() => fs::write(path, text).map_err(|error| not_written(path, &error)),
         // A link keeps its place.
-        Ok(_) => write_file(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), text),
-        Err(_) => write_file(path, text),
+        _ => replace_file(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), text),
     }
 }
 
@@ -188,7 +193,12 @@ mod tests {
         write_document(&link, "<!doctype html>newer").unwrap();
         assert_eq!(fs::read_to_string(&page).unwrap(), "<!doctype html>newer");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        for other in ["\u{a}\u{d}\u{d}\u{a}", "nodes:\n", "{\"format\":1}", "-----BEGIN CERTIFICATE-----"] {
+        for other in [
+            "\u{a}\u{d}\u{d}\u{a}",
+            "nodes:\n",
+            "{\"format\":1}",
+            "-----BEGIN CERTIFICATE-----",
+        ] {
             fs::write(&page, other).unwrap();
             for text in ["<!doctype html>", "{\n}\n"] {
                 write_document(&page, text).unwrap_err();

@@ -23,7 +23,7 @@ pub fn processors() -> Result<Vec<usize>, Error> {
 }
 
 /// Lets the calling thread, and threads that it starts afterwards, run on these processors only.
-/// Programs that it starts may run on all that the process had: [`Process::pin`] is for them.
+/// Programs that it starts may run on all that the process had: [`pin`] is for them.
 ///
 /// # Errors
 ///

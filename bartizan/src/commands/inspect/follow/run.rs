@@ -179,8 +179,8 @@ fn page(args: &FollowArgs) -> Result<Option<Page>, Failure> {
     if !asked.ip().to_canonical().is_loopback() && !args.http_allow_remote {
         let port = asked.port();
         return Err(Failure::usage(format!(
-            "--http {asked} would be reached by other hosts, and the page has no login and no TLS: whoever reaches it sees who \
-             talks to whom, and what can be read"
+            "--http {asked} would be reached by other hosts, and the page has no login and no TLS: every user of them sees which \
+             nodes talk, and what can be read"
         ))
         .hint(format!("listen on 127.0.0.1:{port}, and reach it by `ssh -L {port}:127.0.0.1:{port} HOST`"))
         .hint("say --http-allow-remote where the network itself keeps others away"));
