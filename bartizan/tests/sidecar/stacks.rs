@@ -231,7 +231,7 @@ fn ends(stack: &Stack<'_>, role: &str, network: &Network, program: Program) -> P
         .argument(path(&papers.key))
         .argument(path(&network.both));
     match network.groups() {
-        Some(groups) if stack.name == "Node" => program.argument(groups),
+        Some(groups) if ["Node", "Go crypto/tls", "Python ssl"].contains(&stack.name) => program.argument(groups),
         _ => program,
     }
 }

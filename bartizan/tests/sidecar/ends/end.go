@@ -1,4 +1,4 @@
-// A TLS 1.3 end of Go's crypto/tls, or of its net/http: client|server|http HOST PORT CERTIFICATE KEY ROOTS.
+// A TLS 1.3 end of Go's crypto/tls, or of its net/http: client|server|http HOST PORT CERTIFICATE KEY ROOTS [GROUPS].
 package main
 
 import (
@@ -10,7 +10,11 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strings"
 )
+
+// Go before 1.27 has no constant for MLKEM1024, and leaves the number out.
+var groups = map[string]tls.CurveID{"MLKEM1024": 514, "P-384": tls.CurveP384}
 
 func check(err error) {
 	if err != nil {
@@ -35,6 +39,11 @@ func main() {
 		MinVersion: tls.VersionTLS13, ServerName: "nrf.5gc", NextProtos: []string{"h2"},
 		Certificates: []tls.Certificate{own}, RootCAs: roots,
 		ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert,
+	}
+	if len(os.Args) > 7 {
+		for _, name := range strings.Split(os.Args[7], ":") {
+			rules.CurvePreferences = append(rules.CurvePreferences, groups[name])
+		}
 	}
 	if role == "client" {
 		connection, err := tls.Dial("tcp", address, rules)

@@ -1,4 +1,4 @@
-"""A TLS 1.3 end of Python's ssl: client|server HOST PORT CERTIFICATE KEY ROOTS."""
+"""A TLS 1.3 end of Python's ssl: client|server HOST PORT CERTIFICATE KEY ROOTS [GROUPS]."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ import time
 if sys.argv[1:] == ["version"]:
     print(sys.version.split()[0], ssl.OPENSSL_VERSION)
     sys.exit()
-role, host, port, certificate, key, roots = sys.argv[1:]
+role, host, port, certificate, key, roots, *groups = sys.argv[1:]
 client = role == "client"
 rules = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT if client else ssl.PROTOCOL_TLS_SERVER)
 rules.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -16,6 +16,8 @@ rules.verify_mode = ssl.CERT_REQUIRED
 rules.load_verify_locations(roots)
 rules.load_cert_chain(certificate, key)
 rules.set_alpn_protocols(["h2"])
+if groups and hasattr(rules, "set_groups"):
+    rules.set_groups(groups[0])
 if client:
     with socket.create_connection((host, int(port))) as plain:
         with rules.wrap_socket(plain, server_hostname="nrf.5gc"):

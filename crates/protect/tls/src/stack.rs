@@ -33,6 +33,7 @@ impl Stack {
             Self::OpenSsl => format!("OpenSSL 3.5 or later with -groups {code}"),
             Self::Go if code == NamedGroup::MLKEM1024 => format!("Go 1.27 or later with {code} in CurvePreferences"),
             Self::Go => format!("Go 1.24 or later with {code} in CurvePreferences"),
+            Self::Jdk if code == NamedGroup::MLKEM1024 => format!("JDK 27 and 28 have no {code}: give it a sidecar"),
             Self::Jdk => format!("JDK 27 or later with jdk.tls.namedGroups={code}"),
         }
     }

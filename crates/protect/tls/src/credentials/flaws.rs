@@ -123,7 +123,7 @@ impl Credentials {
         } else if now < begins {
             let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
             let hint = format!(
-                "compare the clocks of this host and of its authority's, or issue one that has begun: {}",
+                "compare the clocks of this host and of its authority, or issue one that has begun: {}",
                 own.renewal()
             );
             flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
@@ -255,7 +255,7 @@ impl Credentials {
                 &self.crl_place,
                 weight,
                 cause,
-                "compare the clocks of this host and of its authority's; then `bartizan ca crl`",
+                "compare the clocks of this host and of its authority; then `bartizan ca crl`",
             );
         }
         let due = late.list.next_update().map(|due| day_of(due).to_string());

@@ -232,7 +232,7 @@ fn facts(survey: &Survey<'_>) -> Markup {
             @if let Some(sha256) = &survey.sha256 { dt { "SHA-256" } dd { code { (sha256) } } }
         }
         @if !survey.notes.is_empty() {
-            ul.meta { @for note in survey.notes.iter().take(FINDINGS) { li { (note) } } }
+            ul.meta { @for note in survey.notes.iter().take(FINDINGS) { li { (coded(note)) } } }
         }
     }
 }

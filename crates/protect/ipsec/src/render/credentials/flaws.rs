@@ -239,7 +239,7 @@ impl Credentials {
                 );
                 reported(
                     cause,
-                    "compare the clocks of this host and of its authority's, then `bartizan ca crl`",
+                    "compare the clocks of this host and of its authority, then `bartizan ca crl`",
                 );
             }
         }
