@@ -11,6 +11,8 @@ mod comments;
 mod deployments;
 #[path = "documents/links.rs"]
 mod links;
+#[path = "documents/named.rs"]
+mod named;
 #[path = "documents/sources.rs"]
 mod sources;
 #[path = "documents/words.rs"]
