@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
 use bartizan_sidecar::Running;
@@ -62,8 +63,8 @@ async fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<P
     let path = file.to_owned();
     // On a thread of its own: the file of a country takes a second, in which requests go on.
     let deployment = spawn_blocking(move || read(&path)).await.map_err(Failure::new);
-    let deployment = deployment.flatten().inspect_err(|_| running.reload_refused())?;
-    let reloaded = running.reload(&deployment).map_err(|error| refused(&error))?;
+    let deployment = Arc::new(deployment.flatten().inspect_err(|_| running.reload_refused())?);
+    let reloaded = running.reload(&deployment).await.map_err(|error| refused(&error))?;
     for what in &reloaded.needs_restart {
         tracing::warn!(
             hint = "restart this sidecar to apply it",

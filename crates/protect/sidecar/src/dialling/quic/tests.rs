@@ -144,7 +144,7 @@ fn holding_relay(to: SocketAddr, seen: Sender<()>, go_on: Receiver<()>) -> Socke
 /// A connection of `amf` to `nrf`, which relays datagrams once `meanwhile` is done.
 async fn connected(
     stage: &mut Stage,
-    meanwhile: impl FnOnce(&mut Stage, [&Running; 2]),
+    meanwhile: impl AsyncFnOnce(&mut Stage, [&Running; 2]),
 ) -> (Result<QuicChannel, Failure>, Option<QuicChannel>) {
     let nodes = [stage.start("amf").await, stage.start("nrf").await];
     let [client, server] = nodes.each_ref().map(|node| Arc::clone(shared(node)));
@@ -169,7 +169,7 @@ async fn connected(
     let dialled = connect(&client, &dialler, &upstream, Path::Sctp);
     let reloads = async {
         until("a flight of the server", || sees.try_recv().is_ok()).await;
-        meanwhile(stage, nodes.each_ref());
+        meanwhile(stage, nodes.each_ref()).await;
         release.send(()).unwrap();
     };
     let (dialled, accepted, ()) = timeout(PATIENCE, async { tokio::join!(dialled, accepted, reloads) })
@@ -183,11 +183,11 @@ fn a_peer_that_is_revoked_during_its_handshake_carries_nothing_over_quic_either(
     for revoked in [None, Some("nrf"), Some("amf")] {
         let mut stage = Stage::new();
         run(async {
-            let meanwhile = |stage: &mut Stage, nodes: [&Running; 2]| {
+            let meanwhile = async |stage: &mut Stage, nodes: [&Running; 2]| {
                 let Some(revoked) = revoked else { return };
                 stage.revoke(revoked);
                 let judges = nodes.iter().find(|node| node.node() != revoked).unwrap();
-                judges.reload(&stage.deployment()).unwrap();
+                judges.reload(&Arc::new(stage.deployment())).await.unwrap();
             };
             let (dialled, accepted) = connected(&mut stage, meanwhile).await;
             let by_client = dialled.err().map(|failure| failure.why);
