@@ -1,5 +1,6 @@
 //! The state of a node's links as charon has it, joined with what the policy says of it.
 
+use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
 use bartizan_deployment::day_of;
@@ -69,26 +70,32 @@ pub fn status(client: &mut Client, expectations: &Expectations) -> Result<Vec<Li
 
 /// The same, of what charon has listed.
 fn of(loaded: &[String], sas: &[IkeSa], expectations: &Expectations, today: Date) -> Vec<LinkStatus> {
-    let links = expectations.iter().map(|expected| LinkStatus {
-        connection: expected.connection.clone(),
-        peer: expected.peer.clone(),
-        loaded: loaded.contains(&expected.connection),
-        ike: of_connection(sas, expected)
-            .map(|sa| (sa.clone(), sa.stands().then(|| expectations.judge_ike(sa, today))))
-            .collect(),
-        children: children(sas, expectations, expected, today),
+    let loaded: HashSet<&str> = loaded.iter().map(String::as_str).collect();
+    let mut by_connection: HashMap<&str, Vec<&IkeSa>> = HashMap::new();
+    for sa in sas.iter().filter(|sa| sa.key.is_some()) {
+        by_connection.entry(&sa.connection).or_default().push(sa);
+    }
+    let links = expectations.iter().map(|expected| {
+        let sas = by_connection
+            .get(expected.connection.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        LinkStatus {
+            connection: expected.connection.clone(),
+            peer: expected.peer.clone(),
+            loaded: loaded.contains(expected.connection.as_str()),
+            children: children(sas, expectations, expected, today),
+            ike: sas
+                .iter()
+                .map(|&sa| (sa.clone(), sa.stands().then(|| expectations.judge_ike(sa, today))))
+                .collect(),
+        }
     });
     links.collect()
 }
 
-fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterator<Item = &'a IkeSa> {
-    let of_it = |sa: &&IkeSa| sa.connection == expected.connection && sa.key.is_some();
-    sas.iter().filter(of_it)
-}
-
-fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, today: Date) -> Vec<ChildStatus> {
+fn children(sas: &[&IkeSa], expectations: &Expectations, expected: &Expectation, today: Date) -> Vec<ChildStatus> {
     let status = expected.children.iter().map(|wanted| {
-        let of_it = of_connection(sas, expected).filter(|sa| !sa.is_being_set_up());
+        let of_it = sas.iter().filter(|sa| !sa.is_being_set_up());
         let established = of_it.flat_map(|sa| {
             let of_it = sa
                 .children

@@ -1,8 +1,9 @@
 //! Expected connections of a node's charon, with the policy and the two ends of each SA.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use bartizan_deployment::{Deployment, InterfaceKind, Mode, Policy};
+use bartizan_deployment::{Deployment, Interface, InterfaceKind, Mode, NodeName, Policy};
 use bartizan_ledger::Verdict;
 use time::Date;
 
@@ -81,25 +82,35 @@ impl Expectation {
 
 /// The connections of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expectations(Vec<Expectation>);
+pub struct Expectations {
+    connections: Vec<Expectation>,
+    /// Positions by name.
+    named: HashMap<String, usize>,
+}
 
 impl Expectations {
     /// Expects these connections.
     #[must_use]
     pub fn new(connections: Vec<Expectation>) -> Self {
-        Self(connections)
+        let mut named = HashMap::new();
+        for (place, expected) in connections.iter().enumerate() {
+            named.entry(expected.connection.clone()).or_insert(place);
+        }
+        Self { connections, named }
     }
 
     /// Expects connections as they were rendered for `node`. One that the file does not have is
     /// left out.
     #[must_use]
     pub fn of_deployment(deployment: &Deployment, node: &str, connections: &[Connection]) -> Self {
+        let mut by_peer: HashMap<&NodeName, Vec<&Interface>> = HashMap::new();
+        for (peer, interface, _) in deployment.ipsec_links(node) {
+            by_peer.entry(&peer.name).or_default().push(interface);
+        }
         let policy = |connection: &Connection, kind: Option<InterfaceKind>| {
-            let mut links = deployment.ipsec_links(node);
-            let found = links.find(|(other, interface, _)| {
-                other.name == connection.peer && kind.is_none_or(|kind| interface.kind == kind)
-            });
-            found.map(|(_, interface, _)| Policy::clone(&interface.policy))
+            let mut with_peer = by_peer.get(&connection.peer)?.iter();
+            let found = with_peer.find(|interface| kind.is_none_or(|kind| interface.kind == kind));
+            found.map(|interface| Policy::clone(&interface.policy))
         };
         let expectations = connections.iter().filter_map(|connection| {
             let children = connection.children.iter().filter_map(|child| {
@@ -125,18 +136,18 @@ impl Expectations {
                 children: children.collect(),
             })
         });
-        Self(expectations.collect())
+        Self::new(expectations.collect())
     }
 
     /// Expectation of the connection of this name.
     #[must_use]
     pub fn of(&self, connection: &str) -> Option<&Expectation> {
-        self.0.iter().find(|known| known.connection == connection)
+        self.named.get(connection).map(|place| &self.connections[*place])
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Expectation> {
-        self.0.iter()
+        self.connections.iter()
     }
 
     /// Verdict of the policy in effect on this day, and of the rest of the file, on an IKE_SA.
