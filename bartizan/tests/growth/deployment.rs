@@ -78,6 +78,32 @@ fn sites(count: usize) -> String {
     text
 }
 
+/// Spokes behind which one network is, each reached from an address of its own.
+fn spokes(count: usize) -> String {
+    let ipsec = "ipsec: { certificate: n.crt.pem, key: n.key.pem, roots: ca.crt.pem }";
+    let mut text = HEAD.to_owned();
+    writeln!(
+        text,
+        "  hub: {{ function: O-CU-CP, address: {}, {ipsec} }}",
+        address(GATEWAYS)
+    )
+    .unwrap();
+    for number in 0..count {
+        let at = address(number);
+        writeln!(text, "  s{number}: {{ function: O-DU, address: {at}, {ipsec} }}").unwrap();
+    }
+    text.push_str("interfaces:\n");
+    for number in 0..count {
+        let inner = format!("inner: {{ hub: ['fd00::{number:x}'], s{number}: ['fd01::/64'] }}");
+        writeln!(
+            text,
+            "  - {{ kind: F1-C, between: [s{number}, hub], with: ipsec, ipsec: {{ {inner} }} }}"
+        )
+        .unwrap();
+    }
+    text
+}
+
 fn checked(what: &str, n: usize, options: &[&str], file: impl Fn(usize) -> String) {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("core.yaml");
@@ -101,6 +127,11 @@ fn check_of_a_mesh_grows_with_its_links() {
 #[test]
 fn check_of_sites_grows_with_their_number() {
     checked("check of sites", 250, &[], sites);
+}
+
+#[test]
+fn check_of_spokes_with_one_network_behind_them_grows_with_their_number() {
+    checked("check of spokes", 250, &[], spokes);
 }
 
 #[test]

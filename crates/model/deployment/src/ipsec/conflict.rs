@@ -1,6 +1,6 @@
 //! IPsec links of a file that contradict each other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use super::{External, IpsecLink, Network};
@@ -20,6 +20,38 @@ struct Placed<'a> {
 /// By what two links share an IKE_SA: where both ends are, and who they are where an address does not say it.
 type Ends<'a> = [(IpAddr, Option<&'a NodeName>); 2];
 
+/// Links to one network behind peers, by the networks of their own end: a node may have tens of
+/// thousands, of which few overlap.
+#[derive(Default)]
+struct ByOwn<'a>(BTreeMap<Network, Vec<Placed<'a>>>);
+
+impl<'a> ByOwn<'a> {
+    fn add(&mut self, own: &[Network], link: Placed<'a>) {
+        for network in own {
+            self.0.entry(*network).or_default().push(link);
+        }
+    }
+
+    /// Those with a network that overlaps one of these, in the order of the file.
+    fn overlapping(&self, own: &[Network]) -> Vec<Placed<'a>> {
+        let mut found = Vec::new();
+        if !self.0.is_empty() {
+            for network in own {
+                found.extend(
+                    network
+                        .wider()
+                        .filter_map(|wider| self.0.get(&wider))
+                        .flatten()
+                        .copied(),
+                );
+                found.extend(self.0.range(network.covered()).flat_map(|(_, links)| links).copied());
+            }
+        }
+        found.sort_by_key(|link| link.entry);
+        found
+    }
+}
+
 /// Every IPsec link has peers that IKE can name, and no two of them contradict each other. `entries` has the entry of each interface.
 pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fault> {
     let interfaces = deployment.interfaces().iter().zip(entries);
@@ -31,7 +63,7 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
         })
     });
     let mut by_ends: HashMap<Ends<'_>, Vec<Placed<'_>>> = HashMap::new();
-    let mut by_network: HashMap<(&NodeName, Network), Vec<Placed<'_>>> = HashMap::new();
+    let mut by_network: HashMap<(&NodeName, Network), ByOwn<'_>> = HashMap::new();
     let mut by_ppk: HashMap<(&NodeName, &str), Placed<'_>> = HashMap::new();
     for link in links {
         identified(deployment, link)?;
@@ -50,10 +82,10 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
         for (here, there) in [(one, other), (other, one)] {
             for network in &there.inner {
                 let known = by_network.entry((&here.node, *network)).or_default();
-                for before in known.iter() {
-                    other_ends(link, *before, &here.node, *network)?;
+                for before in known.overlapping(&here.inner) {
+                    other_ends(link, before, &here.node, *network)?;
                 }
-                known.push(link);
+                known.add(&here.inner, link);
             }
         }
     }

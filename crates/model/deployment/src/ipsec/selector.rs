@@ -1,7 +1,8 @@
 //! Which packets a link protects.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use bartizan_registry::{SCTP_APPLICATIONS, UDP_APPLICATIONS};
 
@@ -51,7 +52,7 @@ pub struct Selector {
 }
 
 /// Addresses with a common beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Network {
     address: IpAddr,
     bits: u8,
@@ -118,6 +119,22 @@ impl Network {
         self.bits <= other.bits && self.overlaps(other)
     }
 
+    /// The networks of fewer bits that cover this one, the widest first.
+    pub(crate) fn wider(self) -> impl Iterator<Item = Self> {
+        (0..self.bits).map(move |bits| Self {
+            address: unmasked(masked(self.address, bits), self.address),
+            bits,
+        })
+    }
+
+    /// In the order of networks, the first and the last that this one covers.
+    pub(crate) fn covered(self) -> RangeInclusive<Self> {
+        let bits = width(self.address);
+        let last = masked(self.address, bits) | u128::MAX.checked_shr(self.bits.into()).unwrap_or(0);
+        let address = unmasked(last, self.address);
+        self..=Self { address, bits }
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let shown: String = text.chars().take(64).collect();
         let refuse = |hint: &str| Fault::new("", format!("`{shown}` is not a network"), hint);
@@ -160,6 +177,14 @@ fn masked(address: IpAddr, bits: u8) -> u128 {
     match bits {
         0 => 0,
         bits => value & (u128::MAX << (128 - u32::from(bits.min(128)))),
+    }
+}
+
+/// The address whose bits are the upper ones of these 128, of the family of `like`.
+fn unmasked(bits: u128, like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::from_bits((bits >> 96) as u32).into(),
+        IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
     }
 }
 
@@ -271,7 +296,32 @@ fn listening(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2])
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Networks that differ in few bits, so that many overlap.
+    fn network() -> impl Strategy<Value = Network> {
+        (any::<bool>(), 0..4_u128, 0..16_u128, 0..=32_u8).prop_map(|(v4, upper, lower, bits)| {
+            let like: IpAddr = if v4 {
+                Ipv4Addr::UNSPECIFIED.into()
+            } else {
+                Ipv6Addr::UNSPECIFIED.into()
+            };
+            let bits = if v4 { bits } else { bits * 4 };
+            let value = upper << 126 | lower << (128 - u32::from(width(like)));
+            let address = unmasked(masked(unmasked(value, like), bits), like);
+            Network { address, bits }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn networks_that_overlap_are_found_in_their_order(one in network(), other in network()) {
+            let found = one.wider().any(|wider| wider == other) || one.covered().contains(&other);
+            prop_assert_eq!(found, one.overlaps(&other), "{} {}", one, other);
+        }
+    }
 
     #[test]
     fn networks_are_read_compared_and_written() {
