@@ -29,8 +29,8 @@ pub struct Deployment {
     joining: HashMap<NodeName, Vec<usize>>,
 }
 
-/// Bytes of the longest file: some 200,000 sites.
-const MOST_BYTES: usize = 64 << 20;
+/// Bytes of the longest file.
+const MOST_BYTES: usize = 32 << 20;
 /// Links of all entries of a file at most: a mesh of 1,414 nodes.
 const MOST_LINKS: usize = 1_000_000;
 

@@ -23,6 +23,37 @@ use crate::schema::{
 };
 use crate::sidecar::Path;
 
+/// Nodes of a file at most: each takes some kilobytes when it is checked.
+const MOST_NODES: usize = 200_000;
+/// Cause where a file has more.
+pub(crate) const TOO_MANY_NODES: &str = "it has more than 200,000 nodes";
+
+/// Reads nodes, and stops at the first beyond the bound.
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, RawNode>, D::Error> {
+    struct Nodes;
+
+    impl<'de> Visitor<'de> for Nodes {
+        type Value = BTreeMap<String, RawNode>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("nodes by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut nodes = BTreeMap::new();
+            while let Some((name, node)) = map.next_entry()? {
+                if nodes.len() == MOST_NODES {
+                    return Err(de::Error::custom(TOO_MANY_NODES));
+                }
+                nodes.insert(name, node);
+            }
+            Ok(nodes)
+        }
+    }
+
+    deserializer.deserialize_map(Nodes)
+}
+
 /// A network: its nodes, the interfaces that join them, and what protects each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +63,7 @@ pub(crate) struct RawDeployment {
     /// What every node trusts.
     pub(crate) trust: Option<RawTrust>,
     /// Network functions and O-RAN elements, by name.
+    #[serde(deserialize_with = "bounded")]
     pub(crate) nodes: BTreeMap<String, RawNode>,
     /// What joins the nodes, and what protects it.
     #[serde(default)]

@@ -4,13 +4,14 @@
 use crate::error::Error;
 use crate::nearest::nearest;
 use crate::place::{Place, Places};
+use crate::raw::TOO_MANY_NODES;
 
-/// Values of a file: it describes a country with some hundred thousand sites.
-const MOST_VALUES: usize = 10_000_000;
+/// Values of a file at most.
+const MOST_VALUES: usize = 3_000_000;
 /// Values that the aliases of a file may repeat.
 const MOST_REPEATED: usize = 1_000_000;
 /// Cause where a text has more values.
-const TOO_LARGE: &str = "it has more than 10,000,000 values";
+const TOO_LARGE: &str = "it has more than 3,000,000 values";
 /// Cause where aliases repeat more.
 const TOO_MANY: &str = "its aliases (`*name`) repeat more than 1,000,000 values";
 
@@ -123,6 +124,7 @@ fn hint(cause: &str, line: &str) -> Option<String> {
             "write an address such as 10.100.200.2; names are not looked up",
         ),
         (TOO_LARGE, "describe each region in a file of its own"),
+        (TOO_MANY_NODES, "describe each region in a file of its own"),
         (
             TOO_MANY,
             "name a policy by its profile and join several nodes by one entry, instead of repeating by aliases",

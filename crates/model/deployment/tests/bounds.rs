@@ -59,12 +59,23 @@ fn file_of_more_than_a_million_links_is_refused_with_their_number() {
 
 #[test]
 fn file_that_is_too_long_is_refused_before_it_is_read() {
-    let [message, hint] = refused(&"#".repeat((64 << 20) + 1));
+    let [message, hint] = refused(&"#".repeat((32 << 20) + 1));
     assert_eq!(
         message,
-        "core.yaml: has 67108865 bytes, and a deployment file may have 67108864"
+        "core.yaml: has 33554433 bytes, and a deployment file may have 33554432"
     );
     assert_eq!(hint, "describe each region by a file of its own");
+}
+
+#[test]
+fn file_of_too_many_nodes_or_values_is_refused_while_it_is_read() {
+    let [message, hint] = refused(&nodes(200_001));
+    assert!(message.contains("it has more than 200,000 nodes"), "{message}");
+    assert_eq!(hint, "describe each region in a file of its own");
+    let names = "a,".repeat(3_000_000);
+    let [message, hint] = refused(&format!("nodes: {{ n: {{ names: {{ dns: [{names}a] }} }} }}"));
+    assert!(message.contains("it has more than 3,000,000 values"), "{message}");
+    assert_eq!(hint, "describe each region in a file of its own");
 }
 
 #[test]
