@@ -1,6 +1,7 @@
 //! `bartizan inspect --follow` and `--interface`: what is reported while packets come, and the report at the end.
 
 mod browser;
+#[allow(dead_code, reason = "each test program uses its own part")]
 mod dashboard;
 mod follow_page;
 mod follow_stage;

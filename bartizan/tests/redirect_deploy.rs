@@ -420,7 +420,7 @@ impl Busy {
         let file = place.path().join("deployment.yaml");
         let deployment = format!(
             "
-trust: {{ roots: nrf/ca.crt.pem }}
+trust: {{ roots: nrf/ca.crt.pem, crl: ca/crl.pem }}
 nodes:
   amf:
     function: AMF
@@ -455,6 +455,7 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
                 "ca", "issue", "--dir", "ca", "--name", node, "--dns", node, "--out", node,
             ]);
         }
+        run(&["ca", "crl", "--dir", "ca"]);
         let sidecar = |node: &str| {
             let mut process = Program::new(env!("CARGO_BIN_EXE_bartizan"))
                 .argument("sidecar")
@@ -472,7 +473,9 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
                 .run(LONG)
                 .unwrap();
         };
-        let amf = sidecar("amf");
+        let mut amf = sidecar("amf");
+        amf.send(libc::SIGHUP);
+        amf.wait_for_line("reloaded", LONG).unwrap();
         // First no peer; then a sidecar without a function behind it.
         ask();
         let nrf = sidecar("nrf");
@@ -509,8 +512,10 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
 }
 
 #[test]
-fn every_query_of_the_dashboard_names_exported_metrics_and_labels() {
-    dashboard::assert_exported("bartizan-sidecar.json", 20, &Busy::start().metrics());
+fn every_query_of_dashboard_and_alerts_names_exported_metrics_and_labels() {
+    let metrics = Busy::start().metrics();
+    dashboard::assert_exported("bartizan-sidecar.json", 20, &metrics);
+    dashboard::assert_alerts("bartizan-sidecar", 6, &metrics);
 }
 
 #[test]

@@ -32,12 +32,34 @@ pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
     }
 }
 
+/// The same of the alerts of this group, at least so many of them.
+pub(crate) fn assert_alerts(group: &str, least: usize, metrics: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/observe/alerts.yaml");
+    let alerts: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let groups = alerts["groups"].as_array().unwrap();
+    let rules = &groups.iter().find(|one| one["name"] == group).unwrap()["rules"];
+    let queries = rules
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["expr"].as_str().unwrap().to_owned());
+    // `up` is Prometheus' own.
+    let queries: Vec<_> = queries.filter(|query| !query.starts_with("up{")).collect();
+    assert!(queries.len() >= least, "{}", queries.len());
+    assert_queries(&queries, metrics);
+    for query in &queries {
+        assert_first_is_counted(query);
+    }
+}
+
 /// That a query counts what came first of its kind: a series that begins with 1 has no increase,
 /// and a panel that counts handshakes by `increase` alone shows none of a connection that stays
 /// open.
 fn assert_first_is_counted(query: &str) {
     /// Counters whose series are there from the start, with 0.
-    const FROM_THE_START: [&str; 2] = [
+    const FROM_THE_START: [&str; 4] = [
+        "bartizan_inspect_events_lost_total",
+        "bartizan_sidecar_ledger_lost_total",
         "bartizan_inspect_dropped_packets_total",
         "bartizan_inspect_untracked_packets_total",
     ];

@@ -318,16 +318,24 @@ impl Collector for State {
             older.into(),
         )?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let first = endpoint.in_use().map(OwnCertificate::not_after).min();
-        let left = match first.map(|end| end.duration_since(UNIX_EPOCH)) {
+        let left = |end: Option<SystemTime>| match end.map(|end| end.duration_since(UNIX_EPOCH)) {
             Some(Ok(end)) => end.as_secs_f64() - now.as_secs_f64(),
             _ => 0.0,
         };
+        let due = endpoint.credentials().revocation_due();
+        if due.is_some() {
+            encode_gauge(
+                &mut encoder,
+                "bartizan_sidecar_revocation_list_left_seconds",
+                "Until the first revocation list has to be replaced; negative afterwards",
+                left(due),
+            )?;
+        }
         encode_gauge(
             &mut encoder,
             "bartizan_sidecar_certificate_left_seconds",
             "Until the first certificate in use ends; negative afterwards",
-            left,
+            left(endpoint.in_use().map(OwnCertificate::not_after).min()),
         )
     }
 }
