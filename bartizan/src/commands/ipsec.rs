@@ -9,6 +9,7 @@ mod messages;
 mod monitor;
 mod node;
 mod own;
+mod probing;
 pub(crate) mod rekey;
 mod reloading;
 mod report;

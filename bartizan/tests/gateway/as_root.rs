@@ -81,6 +81,17 @@ fn messages_pass_with_stream_ppid_order_and_boundaries_and_only_the_carrier_is_o
             (&303.into(), &30.into())
         );
 
+        // An echo over a carrier of its own, next to the association.
+        let status = Program::new(env!("CARGO_BIN_EXE_bartizan")).argument("status");
+        let status = status
+            .argument(stage.path("net.yaml"))
+            .arguments(["--node", "gnb", "--probe", "--json"]);
+        let finished = status.inside(&stage.gnb).start().unwrap().finish(PATIENCE).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&finished.stdout).unwrap();
+        let (code, result) = if carrier == "quic" { (1, "none") } else { (0, "passed") };
+        assert_eq!(finished.status.code(), Some(code), "{report}");
+        assert_eq!(report["echoes"][0]["result"], result, "{report}");
+
         function.shut_down();
         assert_eq!(other.next(), Seen::ShutDown);
         let [ours, theirs] = ["gnb", "amf"].map(|node| stage.ended_after(node, 0));

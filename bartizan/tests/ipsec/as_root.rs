@@ -8,6 +8,7 @@ mod guest;
 mod lost;
 mod many;
 mod nat;
+mod probing;
 mod reauthentication;
 mod refused;
 mod scripted;

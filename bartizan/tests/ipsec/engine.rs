@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::egress::{GTP_U, Left, PFCP, leaving};
 use super::guest::{INNER, MANY, OUTER, in_a_guest_as, nothing_leaves_unencrypted};
+use super::probing::several_interfaces_are_probed;
 use super::{is_recorded, stderr};
 use crate::stage::*;
 
@@ -392,6 +393,7 @@ fn an_engine_of_ours_and_strongswan_carry_five_interfaces_in_both_roles_and_reke
                 rekeyed_by(&stage, node);
             }
             all();
+            several_interfaces_are_probed(&stage);
         });
         let report = stage.stands("cu");
         let children = report["links"][0]["children"].as_array().map(Vec::len);

@@ -8,6 +8,7 @@ mod classical;
 #[path = "../collector/mod.rs"]
 #[allow(dead_code, reason = "what other programs of tests use")]
 mod collector;
+mod echoes;
 mod floods;
 mod groups;
 mod handshakes;

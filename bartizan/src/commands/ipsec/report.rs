@@ -17,12 +17,16 @@ use serde::Serialize;
 
 use super::guarding::Cleartext;
 use super::messages;
+use super::probing::{Probed, Results};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 pub(super) const SCHEMA: &str = "bartizan-ipsec/1";
 
 /// From when on a peer that gives no answer is a finding: a message or two may be lost on the way.
 const SILENT: Duration = Duration::from_secs(3);
+
+/// Why no echo is sent where packets could leave unencrypted.
+const UNGUARDED: &str = "an echo could leave unencrypted: the guard is not installed";
 
 /// Identity protection of released strongSwan. VICI does not report the authentication method of a
 /// peer.
@@ -131,6 +135,9 @@ struct Child {
     interface: &'static str,
     /// Established CHILD_SAs; more than one for a moment during a rekey.
     sas: Vec<ChildSa>,
+    /// Result of the echo through them; absent without --probe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    echo: Option<Probed>,
 }
 
 #[derive(Serialize)]
@@ -209,6 +216,25 @@ impl Report {
         }
     }
 
+    /// Adds the results of echoes. A link of which none passed, or one failed, is not proven.
+    pub(super) fn probe(&mut self, mut results: Results) {
+        for link in &mut self.links {
+            let mut passed = 0;
+            for child in &mut link.children {
+                let of_it = results.remove(&(link.connection.clone(), child.name.clone()));
+                let unsent = if child.sas.is_empty() {
+                    "no SA stands"
+                } else {
+                    UNGUARDED
+                };
+                let echo = child.echo.insert(of_it.unwrap_or_else(|| Probed::none(unsent)));
+                passed += usize::from(echo.result == "passed");
+                self.well &= echo.result != "failed";
+            }
+            self.well &= passed > 0;
+        }
+    }
+
     /// Adds interfaces whose MTU is below the file's.
     pub(super) fn interfaces(&mut self, remarks: &[Remark]) {
         self.interfaces = remarks.iter().map(ToString::to_string).collect();
@@ -223,9 +249,10 @@ impl Report {
 
     /// Adds what the kernel's ESP has dropped: of each SA, and of the whole host.
     pub(super) fn drops(&mut self, states: &[State], of_host: Option<BTreeMap<String, u64>>) {
+        let by_spi = drops::by_spi(states);
         let children = self.links.iter_mut().flat_map(|link| &mut link.children);
         for sa in children.flat_map(|child| &mut child.sas) {
-            sa.dropped = drops::of_spi(states, sa.spi_in);
+            sa.dropped = by_spi.get(&sa.spi_in).copied();
         }
         self.host_xfrm = of_host;
     }
@@ -295,6 +322,14 @@ impl Report {
                             dropped.replayed, dropped.outside_window, dropped.integrity
                         );
                     }
+                }
+                if let Some(Probed { result, detail }) = &child.echo {
+                    let result = match *result {
+                        "passed" => "echo passed, in ESP each way",
+                        "failed" => "ECHO FAILED",
+                        _ => "no echo",
+                    };
+                    let _ = writeln!(text, "         {result}: {detail}");
                 }
             }
         }
@@ -454,6 +489,7 @@ impl From<LinkStatus> for Link {
                     verdict,
                 })
                 .collect(),
+            echo: None,
         });
         Self {
             connection: status.connection,

@@ -6,7 +6,7 @@ use bartizan_ipsec::{Charon, Kernel, drive, drops, lint};
 use super::guarding::Cleartext;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
-use super::{failed, print, print_json};
+use super::{failed, print, print_json, probing};
 use crate::commands::macsec;
 use crate::commands::sidecar::status::Asked;
 use crate::output::errln;
@@ -24,10 +24,14 @@ use crate::{Failure, Outcome};
 /// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is installed.
 ///
 /// --with names the kind where a node has links of several kinds.
+///
+/// --probe proves that traffic passes, by an echo through every link that its peer answers: IPsec, one packet within the selectors of each CHILD_SA, counted by the SA each way; sidecar, a fresh connection to each peer's
+/// sidecar, judged by the policy. A link without such a proof is a finding.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \
     bartizan status core.yaml --node amf --json\n  \
+    bartizan status core.yaml --node amf --probe\n  \
     bartizan status ran.yaml --node cu --vici /run/charon.vici --json | jq .well")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -35,6 +39,9 @@ pub(crate) struct Args {
     /// Do not look at what keeps packets of these links off the wire unencrypted, for links brought up without.
     #[arg(long)]
     no_guard: bool,
+    /// Send an echo through every link, and report whether it was answered.
+    #[arg(long, conflicts_with = "no_guard")]
+    probe: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -42,9 +49,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(sidecar) = Asked::meant(&args.node)? {
-        return sidecar.run(args.json);
+        return sidecar.run(args.probe, args.json);
     }
     if let Some(host) = args.node.macsec()? {
+        if args.probe {
+            return Err(
+                Failure::usage(format!("{}: --probe has no echo for MACsec links", args.node.node))
+                    .hint("without it `status` shows the keys in use, and what they carried and dropped"),
+            );
+        }
         return macsec::status::run(&host, args.no_guard, args.json);
     }
     let host = IpsecHost::read(&args.node)?;
@@ -58,7 +71,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         true => None,
         false => Some(Cleartext::of(&host.guard())?),
     };
+    let echoes = match &cleartext {
+        Some(guard) if args.probe && guard.is_kept() => {
+            let states = (charon_encrypts == Kernel::Netlink).then(drops::of_sas);
+            let states = states.transpose().map_err(Failure::new)?.map(Option::unwrap_or_default);
+            let states = states.as_deref();
+            Some(probing::probe(&mut client, &expectations, &status, states)?)
+        }
+        // An echo might leave unencrypted.
+        _ => args.probe.then(Default::default),
+    };
     let mut report = Report::new(&host.node, &charon, status, cleartext);
+    if let Some(echoes) = echoes {
+        report.probe(echoes);
+    }
     report.remember(remembered(&host.place.socket()));
     report.certificate(credentials.not_after());
     report.interfaces(&lint::interfaces(&host.deployment, &host.node));

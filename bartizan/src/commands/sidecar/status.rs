@@ -6,7 +6,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use bartizan_deployment::Deployment;
 use bartizan_inspect::text::counted;
+use bartizan_sidecar::{Answer, Echoed};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +31,7 @@ const HANDSHAKES: &str = "bartizan_sidecar_handshakes_total{";
 pub(crate) struct Asked {
     node: String,
     file: String,
+    deployment: Deployment,
     admin: SocketAddr,
     /// Interface of each peer of the file.
     peers: Vec<(String, &'static str)>,
@@ -49,6 +52,22 @@ struct Status {
     peers: Vec<Peer>,
     ledger_lost: u64,
     needs_restart: Value,
+    /// Results of echoes; absent without --probe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    echoes: Option<Vec<Echo>>,
+}
+
+/// Result of an echo at a listener of a peer's sidecar.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct Echo {
+    node: String,
+    interface: &'static str,
+    address: String,
+    /// `passed`, `failed`, or `none` where no echo was sent.
+    result: &'static str,
+    /// The echo that came back, or why it did not.
+    detail: String,
+    hint: Option<String>,
 }
 
 /// State of a sidecar with one peer.
@@ -99,26 +118,41 @@ impl Asked {
                 .collect(),
             node: name,
             file,
+            deployment,
             admin: reached(admin),
         }))
     }
 
     /// Asks it and prints the answer.
-    pub(crate) fn run(&self, json: bool) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&self, probe: bool, json: bool) -> Result<Outcome, Failure> {
         let (code, ready) = self.get("/ready")?;
-        let status = Status::of(
+        let mut status = Status::of(
             self,
             readiness(code, &ready),
             &self.json("/state")?,
             &self.json("/config")?,
             &self.get("/metrics")?.1,
         );
+        if probe {
+            status.probe(self.echoes()?);
+        }
         if json {
             print_json(&status)?;
         } else {
             print(&status.text())?;
         }
         Ok(if status.well { Outcome::Clean } else { Outcome::Finding })
+    }
+
+    /// Sends an echo to every peer's sidecar, with the node's own certificate.
+    fn echoes(&self) -> Result<Vec<Echoed>, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::new(format!("no event loop: {error}")))?;
+        let echoes = runtime.block_on(bartizan_sidecar::echo(&self.deployment, &self.node));
+        echoes.map_err(|error| match error.hint() {
+            Some(hint) => Failure::new(&error).hint(hint),
+            None => Failure::new(&error),
+        })
     }
 
     fn json(&self, path: &str) -> Result<Value, Failure> {
@@ -258,7 +292,30 @@ impl Status {
             peers: peers.collect(),
             ledger_lost,
             needs_restart: config["needs_restart"].clone(),
+            echoes: None,
         }
+    }
+
+    /// Adds the results of echoes. One that failed, or none that passed, is no proof.
+    fn probe(&mut self, echoed: Vec<Echoed>) {
+        let echoes = echoed.into_iter().map(|echoed| {
+            let (result, detail, hint) = match echoed.answer {
+                Answer::Passed(by) => ("passed", by.to_owned(), None),
+                Answer::Failed(why, hint) => ("failed", why, Some(hint)),
+                Answer::None(why) => ("none", why.to_owned(), None),
+            };
+            Echo {
+                node: echoed.peer,
+                interface: echoed.interface,
+                address: echoed.address.to_string(),
+                result,
+                detail,
+                hint,
+            }
+        });
+        let echoes: Vec<_> = echoes.collect();
+        self.well &= !echoes.is_empty() && echoes.iter().all(|echo| echo.result == "passed");
+        self.echoes = Some(echoes);
     }
 
     fn text(&self) -> String {
@@ -307,6 +364,24 @@ impl Status {
                 ),
             };
         }
+        for echo in self.echoes.iter().flatten() {
+            let result = match echo.result {
+                "passed" => "echo passed",
+                "failed" => "ECHO FAILED",
+                _ => "no echo",
+            };
+            let _ = writeln!(
+                text,
+                "  {} ({}) at {}: {result}: {}",
+                echo.node, echo.interface, echo.address, echo.detail
+            );
+            if let Some(hint) = echo.hint.iter().find(|hint| !hint.is_empty()) {
+                let _ = writeln!(text, "    hint: {hint}");
+            }
+        }
+        if self.echoes.as_ref().is_some_and(Vec::is_empty) {
+            let _ = writeln!(text, "  no echo: no peer of the file has a listener for this node");
+        }
         if self.ledger_lost > 0 {
             let _ = writeln!(text, "  LEDGER: {} lost", counted(self.ledger_lost, "record"));
         }
@@ -333,6 +408,12 @@ mod tests {
         Asked {
             node: "amf".to_owned(),
             file: "core.yaml".to_owned(),
+            deployment: Deployment::parse(
+                "trust: { roots: r }\nnodes: { amf: { function: AMF, address: 10.0.0.1, names: { dns: [amf.5gc] } } }\n",
+                "core.yaml",
+                std::path::Path::new(""),
+            )
+            .unwrap(),
             admin: reached("0.0.0.0:9901".parse().unwrap()),
             peers: vec![("nrf".to_owned(), "SBI"), ("smf".to_owned(), "SBI")],
         }

@@ -101,12 +101,25 @@ pub fn of_sas() -> Result<Option<Vec<State>>, Error> {
     }
 }
 
-/// Drops of the SA of this SPI. None if it is not among the states.
+/// The kernel's number that joins the SA of this destination and SPI with its policies.
 #[must_use]
-pub fn of_spi(states: &[State], spi: EspSpi) -> Option<Drops> {
-    // The peer chooses the SPIs of what leaves, and may choose the same: such an SA receives nothing.
-    let of_it = states.iter().filter(|state| state.spi == spi).map(|state| state.drops);
-    of_it.reduce(Add::add)
+pub(crate) fn reqid(states: &[State], destination: IpAddr, spi: EspSpi) -> Option<u32> {
+    let found = states
+        .iter()
+        .find(|state| state.destination == destination && state.spi == spi);
+    found.map(|state| state.reqid)
+}
+
+/// Drops of the SAs by SPI.
+#[must_use]
+pub fn by_spi(states: &[State]) -> HashMap<EspSpi, Drops> {
+    let mut drops = HashMap::<_, Drops>::new();
+    for state in states {
+        // The peer chooses the SPIs of what leaves, and may choose the same: such an SA receives nothing.
+        let of_it = drops.entry(state.spi).or_default();
+        *of_it = *of_it + state.drops;
+    }
+    drops
 }
 
 /// The kernel's own counters of this network namespace (`XfrmInNoStates` ...), those that are not 0; none where it does not count.
@@ -253,8 +266,8 @@ mod tests {
             outside_window: 1,
             integrity: 3,
         };
-        assert_eq!(of_spi(&first, EspSpi(0xc7a4_f3a1)), Some(drops));
-        assert_eq!(of_spi(&first, EspSpi(1)), None);
+        assert_eq!(by_spi(&first).get(&EspSpi(0xc7a4_f3a1)), Some(&drops));
+        assert_eq!(by_spi(&first).get(&EspSpi(1)), None);
         assert_eq!(counted.look(&first)[0].drops, drops);
         assert_eq!(counted.look(&first)[0].drops, drops, "nothing is counted twice");
         let more = read(&listing(ours, [1, 5, 3]));

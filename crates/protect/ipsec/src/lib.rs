@@ -6,6 +6,7 @@ mod charon;
 mod device;
 pub mod drive;
 pub mod drops;
+mod echo;
 pub mod guard;
 mod instance;
 pub mod judge;
@@ -25,6 +26,7 @@ pub mod xfrm;
 
 pub use charon::{BARTIZAN, Charon, OwnEsp, USERSPACE};
 pub use device::device_name;
+pub use echo::{Echo, InKernel};
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};
 pub use metrics::Metrics;
 pub use reqid::fingerprint;

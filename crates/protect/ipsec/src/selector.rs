@@ -12,9 +12,9 @@ pub struct TrafficSelector {
     /// First and last address, both of it.
     addresses: [IpAddr; 2],
     /// None for all of them.
-    protocol: Option<u8>,
+    pub(crate) protocol: Option<u8>,
     /// First and last port, both of it.
-    ports: [u16; 2],
+    pub(crate) ports: [u16; 2],
 }
 
 impl TrafficSelector {
@@ -51,6 +51,17 @@ impl TrafficSelector {
             protocol: self.protocol.unwrap_or(0),
             ports: (self.ports[0], self.ports[1]),
             addresses: (self.addresses[0], self.addresses[1]),
+        }
+    }
+
+    /// Its address, where it is of one alone; else `likely`, where that is among them.
+    pub(crate) fn address(&self, likely: Option<IpAddr>) -> Option<IpAddr> {
+        let [first, last] = self.addresses;
+        let is_within = |ip: &IpAddr| ip.is_ipv4() == first.is_ipv4() && first <= *ip && *ip <= last;
+        if first == last {
+            Some(first)
+        } else {
+            likely.filter(is_within)
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod backoff;
 pub(crate) mod channel;
+pub(crate) mod echo;
 pub(crate) mod handshake;
 pub(crate) mod quic;
 pub(crate) mod refusing;

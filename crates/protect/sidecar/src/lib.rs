@@ -23,6 +23,7 @@ mod stage;
 pub mod traces;
 mod worker;
 
+pub use dialling::echo::{Answer, Echoed, echo};
 pub use error::Error;
 pub use life::handover;
 pub use life::reload::Reloaded;

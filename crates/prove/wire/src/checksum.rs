@@ -123,7 +123,8 @@ pub fn sctp(bytes: &[u8], missing: usize) -> Checksum {
 }
 
 /// CRC32c of these parts, one behind the other.
-pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
+#[must_use]
+pub fn crc32c(parts: &[&[u8]]) -> u32 {
     !parts
         .iter()
         .fold(u32::MAX, |remainder, part| crc32c::update(remainder, part))

@@ -7,8 +7,8 @@ use std::os::fd::AsFd as _;
 use crate::socket_option::set;
 
 /// From linux/in.h, linux/in6.h and linux/udp.h.
-const IP_XFRM_POLICY: libc::c_int = 17;
-const IPV6_XFRM_POLICY: libc::c_int = 35;
+pub(crate) const IP_XFRM_POLICY: libc::c_int = 17;
+pub(crate) const IPV6_XFRM_POLICY: libc::c_int = 35;
 const UDP_ENCAP: libc::c_int = 100;
 const UDP_ENCAP_ESPINUDP: libc::c_int = 2;
 

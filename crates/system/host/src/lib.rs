@@ -15,6 +15,7 @@ mod connections;
 mod daemon;
 mod datagrams;
 pub mod device_program;
+mod echo_socket;
 mod error;
 mod exclusive;
 mod facts;
@@ -51,6 +52,7 @@ pub use capture::{Batch, Capture, Captured, Direction, Fed, Feed, Frame, Side, i
 pub use connections::Connection;
 pub use daemon::Daemon;
 pub use datagrams::{Received, Sent, carry_tunnel, mark_packets, receive_datagrams, send_datagrams};
+pub use echo_socket::EchoSocket;
 pub use error::Error;
 pub use exclusive::{FileLock, private_directory};
 pub use facts::{Facts, Permission};

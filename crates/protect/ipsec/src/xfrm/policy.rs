@@ -1,5 +1,7 @@
 //! Policies: that traffic of a link leaves and is accepted in ESP alone.
 
+use std::net::IpAddr;
+
 use bartizan_host::netlink::{Family, Request};
 use bartizan_ike::{Mode, Order, Selector};
 
@@ -13,6 +15,9 @@ const PRIORITY: u32 = 1000;
 const POLICY: usize = 168;
 const NAME: usize = 64;
 const TEMPLATE: usize = 64;
+/// Offsets of a policy: the family of its selector, and its direction.
+const FAMILY: usize = 40;
+const DIRECTION: usize = 160;
 
 /// Directions of policies, by the kernel's numbers.
 const IN: u8 = 0;
@@ -64,12 +69,25 @@ impl Path {
 
     /// `xfrm_user_tmpl`: any SA of this link, whatever its algorithms, but one there must be.
     fn template(&self, mode: Mode, direction: Direction) -> Vec<u8> {
+        self.template_of(mode, direction, 0)
+    }
+
+    /// The same of the SA with this SPI, where it is not 0.
+    fn template_of(&self, mode: Mode, direction: Direction, spi: u32) -> Vec<u8> {
         let (source, destination) = self.ends(direction);
-        let template = Layout::new().id(destination, 0).u16(family(source)).u16(0);
+        let template = Layout::new().id(destination, spi).u16(family(source)).u16(0);
         let template = template.address(source).u32(self.reqid).u8(layout::mode(mode)).fill(52);
         let any = u32::MAX;
         template.u32(any).u32(any).u32(any).fill(TEMPLATE).bytes()
     }
+}
+
+/// The policy of one socket with this address: its packets leave in the SA of this SPI and path, or
+/// not at all.
+pub(crate) fn of_socket(address: IpAddr, path: &Path, mode: Mode, spi: u32) -> Option<[u8; POLICY + TEMPLATE]> {
+    let policy = Layout::new().fill(FAMILY).u16(family(address)).fill(DIRECTION).u8(OUT);
+    let template = path.template_of(mode, Direction::Out, spi);
+    [policy.fill(POLICY).bytes(), template].concat().try_into().ok()
 }
 
 /// Returns true if the kernel has the same policies for both kinds of traffic, each of this end and
