@@ -5,7 +5,8 @@
 #   becomes a string; of the patterns one or both may be lost.
 # Seen: openapi-generator makes an object without members: a valid answer with an address is refused
 #   as a whole, in Python and in Go. openapi-zod-client makes `z.unknown()`, which takes a number
-#   too (oapi-codegen 2.8.2: `interface{}`). A string with one pattern is a string in all of them.
+#   too (oapi-codegen 2.8.2, whose code was read and not run: `interface{}`). A string with one
+#   pattern is a string in all of them.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT

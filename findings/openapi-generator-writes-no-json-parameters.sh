@@ -6,7 +6,8 @@
 # Seen: of a list the Python client sends Python's notation of its members, in single quotes and
 #   without brackets; an object is JSON. The Go client sends both in square brackets as deepObject,
 #   and for the NF type the words "nrf.NFType value". The generator says nothing of either.
-#   swagger-client 3.37.3 and oapi-codegen 2.8.2 send JSON.
+#   swagger-client 3.37.3 sends JSON; so does the code of oapi-codegen 2.8.2, which was read and not
+#   run.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT

@@ -5,7 +5,8 @@
 #   with `explode: false` is written with commas (OpenAPI 3.0, style form).
 # Seen: parameters with `content` are left out of the client, without a warning and with exit code
 #   0: a search for the NFs of one network finds those of all. service-names is repeated instead of
-#   joined. swagger-client 3.37.3 and oapi-codegen 2.8.2 write all of them.
+#   joined. swagger-client 3.37.3 writes all of them; so does the code of oapi-codegen 2.8.2, which
+#   was read and not run.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
