@@ -3,11 +3,11 @@
 # Guess: a valid CycloneDX document goes through `parseBomJson`, `encodeBomBinary`,
 #   `decodeBomBinary` and `encodeBomJson` and comes back the same: both forms are of one
 #   specification, and the library translates names and enumerations between them.
-# Seen: a protocol's cryptoRefArray, the primitive key-wrap and the platform armv8-a of 1.6 are
-#   refused as unknown. With ignoreUnknownFields all three are left out, so a protocol has no
-#   algorithms any more. The size of a key comes back as the string "256", which the schema does not
-#   allow. Of 1.7, IKEv2 transforms and related assets are refused with ignoreUnknownFields as well,
-#   so a CBOM of an IPsec link has no binary form; the state of a certificate is left out.
+# Seen: a protocol's cryptoRefArray and the platform armv8-a of 1.6 are refused as unknown. With
+#   ignoreUnknownFields both are left out, so a protocol has no algorithms any more. The size of a
+#   key comes back as the string "256", which the schema does not allow. Of 1.7, IKEv2 transforms
+#   and related assets are refused with ignoreUnknownFields as well, so a CBOM of an IPsec link has
+#   no binary form; the state of a certificate is left out.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -43,7 +43,6 @@ const algorithm = (properties) => ({ assetType: "algorithm", algorithmProperties
 for (const [name, version, asset] of [
   ["cryptoRefArray", "1.6", protocol({ cryptoRefArray: ["ml-kem-768"] })],
   ["transforms", "1.6", protocol({ ikev2TransformTypes: { ke: ["ml-kem-768"] } })],
-  ["key-wrap", "1.6", algorithm({ primitive: "key-wrap", nistQuantumSecurityLevel: 5 })],
   ["armv8-a", "1.6", algorithm({ primitive: "kem", implementationPlatform: "armv8-a" })],
   ["size", "1.6", { assetType: "related-crypto-material",
     relatedCryptoMaterialProperties: { type: "secret-key", size: 256 } }],
@@ -66,9 +65,6 @@ cryptoRefArray 1.6
 transforms 1.6
   strict: {"type":"ipsec","ikev2TransformTypes":{"ke":["ml-kem-768"]}}
   ignore unknown: {"type":"ipsec","ikev2TransformTypes":{"ke":["ml-kem-768"]}}
-key-wrap 1.6
-  strict: refused
-  ignore unknown: {"nistQuantumSecurityLevel":5}
 armv8-a 1.6
   strict: refused
   ignore unknown: {"primitive":"kem"}
