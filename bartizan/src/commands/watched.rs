@@ -1,19 +1,23 @@
-//! Files that a command reads again when they have changed.
+//! Files that a command reads again when they have changed, and until what they say is in effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 #[cfg(feature = "full")]
-use std::{thread, time::Instant};
+use std::thread;
+use std::time::{Duration, Instant};
 
-#[cfg(feature = "full")]
 use crate::Failure;
 
 /// Interval at which files are looked at. A change is acted on once it has stood for that long: a
 /// certificate and its key are two files.
 pub(super) const EVERY: Duration = Duration::from_secs(2);
+
+/// Pause after a failed attempt. It doubles with each one that follows.
+const FIRST: Duration = EVERY;
+/// The longest pause between two attempts.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Interval at which the end is looked for in between.
 #[cfg(feature = "full")]
@@ -41,6 +45,15 @@ pub(super) struct Watched {
     files: BTreeSet<PathBuf>,
     installed: Vec<Stamp>,
     last: Vec<Stamp>,
+    failed: Option<Failed>,
+}
+
+/// A failed attempt: its cause may end without a change of any watched file, as a lock, a socket
+/// or a full table of descriptors does.
+struct Failed {
+    cause: String,
+    pause: Duration,
+    again: Instant,
 }
 
 impl Watched {
@@ -52,11 +65,24 @@ impl Watched {
             last: installed.clone(),
             installed,
             files,
+            failed: None,
         }
     }
 
-    /// Reports a change that has stood since the last look. To be asked every [`EVERY`].
-    pub(super) fn has_changed(&mut self) -> bool {
+    /// Reason to read the files now: a change that has stood since the last look, or an attempt
+    /// that failed. To be asked every [`EVERY`].
+    pub(super) fn due(&mut self, now: Instant) -> Option<&'static str> {
+        if self.has_changed() {
+            // Another content has a first attempt, and an error that is logged.
+            self.failed = None;
+            return Some("a file has changed");
+        }
+        let failed = self.failed.as_ref().filter(|failed| failed.again <= now);
+        failed.map(|_| "the last attempt failed")
+    }
+
+    /// Reports a change that has stood since the last look.
+    fn has_changed(&mut self) -> bool {
         let now = stamps(&self.files);
         let is_settled = now == self.last;
         self.last = now;
@@ -70,7 +96,32 @@ impl Watched {
         self.last.clone_from(&self.installed);
     }
 
-    /// Has them read after each change, until `stop` says so.
+    /// What they say is not in effect: another attempt follows. A cause is logged once.
+    pub(super) fn not_applied(&mut self, reason: &str, failure: &Failure, now: Instant) {
+        let cause = failure.message();
+        let before = self.failed.take();
+        if before.as_ref().is_none_or(|before| before.cause != cause) {
+            tracing::error!(
+                reason,
+                error = cause,
+                hint = failure.hints(),
+                "not reloaded: what was in effect stays in effect, and it is tried again"
+            );
+        }
+        let pause = before.map_or(FIRST, |before| (before.pause * 2).min(LONGEST));
+        self.failed = Some(Failed {
+            cause: cause.to_owned(),
+            pause,
+            again: now + pause,
+        });
+    }
+
+    /// What they say is in effect.
+    pub(super) fn applied(&mut self) {
+        self.failed = None;
+    }
+
+    /// Has them read after each change, and again after a failure, until `stop` says so.
     #[cfg(feature = "full")]
     pub(super) fn each_change(&mut self, stop: &dyn Fn() -> bool, mut read: impl FnMut() -> Result<(), Failure>) {
         let mut looked = Instant::now();
@@ -80,17 +131,18 @@ impl Watched {
                 continue;
             }
             looked = Instant::now();
-            if !self.has_changed() {
-                continue;
-            }
-            self.reading();
-            if let Err(failure) = read() {
-                tracing::error!(
-                    error = failure.message(),
-                    hint = failure.hints(),
-                    "not reloaded: what was in effect stays in effect"
-                );
-            }
+            self.turn(looked, &mut read);
+        }
+    }
+
+    /// A look at the files, which are read where there is a reason.
+    #[cfg(feature = "full")]
+    fn turn(&mut self, now: Instant, read: &mut dyn FnMut() -> Result<(), Failure>) {
+        let Some(reason) = self.due(now) else { return };
+        self.reading();
+        match read() {
+            Ok(()) => self.applied(),
+            Err(failure) => self.not_applied(reason, &failure, now),
         }
     }
 
@@ -110,6 +162,7 @@ impl Watched {
                 stamp.clone_from(read);
             }
         }
+        now.failed = self.failed.take();
         *self = now;
     }
 }
@@ -136,5 +189,33 @@ mod tests {
         assert!(watched.has_changed());
         watched.reading();
         assert!(!watched.has_changed());
+    }
+
+    /// A list that was written while another command held the lock stayed unapplied until a file
+    /// changed again.
+    #[cfg(feature = "full")]
+    #[test]
+    fn a_reload_that_failed_is_tried_again_without_a_change_after_growing_pauses() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("crl.pem");
+        fs::write(&file, "old").unwrap();
+        let mut watched = Watched::new([file.clone()].into());
+        fs::write(&file, "the list that revokes").unwrap();
+        let began = Instant::now();
+        let (mut attempts, mut in_effect) = (Vec::new(), String::new());
+        // The second look finds that the change stands. The lock is free from the 200th second on.
+        for second in (0..600).step_by(2) {
+            let mut read = || {
+                attempts.push(second);
+                if second < 200 {
+                    return Err(Failure::new("the lock is held"));
+                }
+                in_effect = fs::read_to_string(&file).unwrap();
+                Ok(())
+            };
+            watched.turn(began + Duration::from_secs(second), &mut read);
+        }
+        assert_eq!(in_effect, "the list that revokes");
+        assert_eq!(attempts, [2, 4, 8, 16, 32, 64, 124, 184, 244]);
     }
 }

@@ -41,7 +41,9 @@ pub(super) fn keep(
     }
     remember(&credentials, metrics);
     watched.each_change(stop, || {
-        credentials = again(host, means, &credentials)?;
+        let read = again(host, means, &credentials);
+        metrics.reload_pending(read.is_err());
+        credentials = read?;
         remember(&credentials, metrics);
         tracing::info!("reloaded: SAs are judged by what the files say now");
         Ok(())

@@ -1,9 +1,11 @@
-//! When to read certificates and the deployment file again: on SIGHUP, and when one of them has changed.
+//! Reloads of certificates and the deployment file: on SIGHUP, when one of them has changed, and
+//! again after a failure.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bartizan_deployment::Deployment;
 use bartizan_sidecar::Running;
@@ -32,20 +34,22 @@ pub(super) async fn keep(
                 running.reopen_ledger();
                 "SIGHUP"
             }
-            _ = ticks.tick() => match watched.has_changed() {
-                true => "a file has changed",
-                false => continue,
+            _ = ticks.tick() => match watched.due(Instant::now()) {
+                Some(reason) => reason,
+                None => continue,
             }
         };
         watched.reading();
         match reload(running, file, node).await {
-            Ok(read) => watched.are(read),
-            Err(failure) => tracing::error!(
-                reason,
-                error = failure.message(),
-                hint = failure.hints(),
-                "not reloaded: what was in effect stays in effect"
-            ),
+            Ok(read) => {
+                watched.are(read);
+                watched.applied();
+                running.applied();
+            }
+            Err(failure) => {
+                watched.not_applied(reason, &failure, Instant::now());
+                running.not_applied(failure.message());
+            }
         }
     }
 }
@@ -63,7 +67,7 @@ async fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<P
     let path = file.to_owned();
     // On a thread of its own: the file of a country takes a second, in which requests go on.
     let deployment = spawn_blocking(move || read(&path)).await.map_err(Failure::new);
-    let deployment = Arc::new(deployment.flatten().inspect_err(|_| running.reload_refused())?);
+    let deployment = Arc::new(deployment.flatten()?);
     let reloaded = running.reload(&deployment).await.map_err(|error| refused(&error))?;
     for what in &reloaded.needs_restart {
         tracing::warn!(

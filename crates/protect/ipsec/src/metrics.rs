@@ -32,6 +32,7 @@ pub struct Metrics {
     authenticated: Family<Of, Gauge<i64, AtomicI64>>,
     not_after: Family<File, Gauge<i64, AtomicI64>>,
     older_lists: Gauge<i64, AtomicI64>,
+    reload_pending: Gauge<i64, AtomicI64>,
     guarded: Gauge<i64, AtomicI64>,
     guard_restored: Counter<u64, AtomicU64>,
     guard_dropped: Family<Kept, Counter<u64, AtomicU64>>,
@@ -121,6 +122,7 @@ impl Default for Metrics {
             authenticated: Family::default(),
             not_after: Family::default(),
             older_lists: Gauge::default(),
+            reload_pending: Gauge::default(),
             guarded: Gauge::default(),
             guard_restored: Counter::default(),
             guard_dropped: Family::default(),
@@ -197,6 +199,11 @@ impl Default for Metrics {
             metrics.older_lists.clone(),
         );
         registry.register(
+            "reload_pending",
+            "1 while files that have changed are not in effect, as their reload failed",
+            metrics.reload_pending.clone(),
+        );
+        registry.register(
             "guard_restored",
             "Times that rules which keep packets from leaving unencrypted were gone and were installed again",
             metrics.guard_restored.clone(),
@@ -248,6 +255,11 @@ impl Metrics {
     /// So many revocation lists of the node's file are refused, as newer ones were seen before.
     pub fn older_lists(&self, count: usize) {
         self.older_lists.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Sets the state of the node's files: true while some have changed and are not in effect.
+    pub fn reload_pending(&self, is: bool) {
+        self.reload_pending.set(is.into());
     }
 
     /// The guard was gone and is installed again.

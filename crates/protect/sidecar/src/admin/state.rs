@@ -37,6 +37,8 @@ pub(crate) struct State {
     rules: Arc<Rules>,
     /// Configuration in effect, for people to look at.
     config: Mutex<Value>,
+    /// Cause for which files that have changed are not in effect.
+    not_applied: Mutex<Option<String>>,
 }
 
 impl State {
@@ -48,6 +50,7 @@ impl State {
             listening: AtomicBool::new(false),
             rules: Arc::default(),
             config: Mutex::default(),
+            not_applied: Mutex::default(),
         }
     }
 
@@ -79,6 +82,14 @@ impl State {
 
     pub(crate) fn set_config(&self, config: Value) {
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    pub(crate) fn set_not_applied(&self, cause: Option<String>) {
+        *self.not_applied.lock().unwrap_or_else(PoisonError::into_inner) = cause;
+    }
+
+    fn not_applied(&self) -> Option<String> {
+        self.not_applied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn config(&self) -> Value {
@@ -122,8 +133,8 @@ impl State {
     }
 
     /// Lines that follow where traffic may be sent here: certificates with which no handshake
-    /// succeeds while another one serves, and revocation lists that were refused as newer ones stay
-    /// in effect.
+    /// succeeds while another one serves, revocation lists that were refused as newer ones stay in
+    /// effect, and files that have changed and are not in effect.
     pub(crate) fn remarks(&self) -> String {
         let endpoint = self.shared.endpoint.endpoint();
         let flaws = endpoint
@@ -132,8 +143,11 @@ impl State {
             .filter(|flaw| flaw.weight == Weight::Partial);
         let flaws = flaws.map(|flaw| format!("{}: {}\n", flaw.place, flaw.cause));
         let older = endpoint.credentials().older_lists().iter();
+        let not_applied = self.not_applied().into_iter();
+        let not_applied = not_applied.map(|cause| format!("files that have changed are not in effect: {cause}\n"));
         flaws
             .chain(older.map(|older| format!("the file of revocation lists {older}\n")))
+            .chain(not_applied)
             .collect()
     }
 
@@ -316,6 +330,12 @@ impl Collector for State {
             "bartizan_sidecar_older_revocation_lists",
             "Revocation lists of the node's file that are refused, as newer ones were seen before",
             older.into(),
+        )?;
+        encode_gauge(
+            &mut encoder,
+            "bartizan_sidecar_reload_pending",
+            "1 while files that have changed are not in effect, as their reload failed",
+            if self.not_applied().is_some() { 1.0 } else { 0.0 },
         )?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let left = |end: Option<SystemTime>| match end.map(|end| end.duration_since(UNIX_EPOCH)) {

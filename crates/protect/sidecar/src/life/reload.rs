@@ -49,14 +49,20 @@ impl Running {
         let upstreams = Arc::clone(&self.upstreams);
         let prepared = spawn_blocking(move || prepare(&state, &deployment, settings.as_ref(), &upstreams)).await;
         let prepared = prepared.unwrap_or_else(|error| Err(Error::Thread { source: error.into() }));
-        let result = if prepared.is_ok() { "done" } else { "refused" };
-        self.state.shared().metrics.reloaded(result);
         Ok(self.put_in_effect(prepared?))
     }
 
-    /// Counts a reload that failed before there was a deployment to reload.
-    pub fn reload_refused(&self) {
+    /// Counts and shows a reload that failed, for this cause: the files hold something that is not
+    /// in effect.
+    pub fn not_applied(&self, cause: &str) {
         self.state.shared().metrics.reloaded("refused");
+        self.state.set_not_applied(Some(cause.to_owned()));
+    }
+
+    /// Counts a reload: the files and what is in effect agree.
+    pub fn applied(&self) {
+        self.state.shared().metrics.reloaded("done");
+        self.state.set_not_applied(None);
     }
 
     fn put_in_effect(&self, prepared: Prepared) -> Reloaded {
