@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use crate::certificate::to_pem;
 use crate::revocation_list::{LABEL, newest};
@@ -120,21 +119,16 @@ impl NewestLists {
     }
 
     /// The lists that decide where a node's file holds this text, and its roots and its own chain,
-    /// DER, are these. Lists of issuers that lead to none of the
-    /// roots any more are forgotten.
+    /// DER, are these. Lists of issuers that none of the roots has certified are forgotten.
+    ///
+    /// No date decides what is remembered: a start before the clock is set would forget everything.
     ///
     /// # Errors
     /// As [`RevocationList::read`].
-    pub fn in_effect(
-        &mut self,
-        text: &[u8],
-        roots: &[&[u8]],
-        own: &[&[u8]],
-        now: SystemTime,
-    ) -> Result<InEffect, String> {
+    pub fn in_effect(&mut self, text: &[u8], roots: &[&[u8]], own: &[&[u8]]) -> Result<InEffect, String> {
         let given = RevocationList::read(text)?;
         self.add_issuers(text);
-        Ok(self.decide(given, roots, own, now))
+        Ok(self.decide(given, roots, own))
     }
 
     /// Adds certificates that stand next to lists.
@@ -148,7 +142,7 @@ impl NewestLists {
         }
     }
 
-    fn decide(&mut self, given: Vec<RevocationList>, roots: &[&[u8]], own: &[&[u8]], now: SystemTime) -> InEffect {
+    fn decide(&mut self, given: Vec<RevocationList>, roots: &[&[u8]], own: &[&[u8]]) -> InEffect {
         let read = |ders: &[&[u8]]| -> Vec<_> {
             ders.iter()
                 .filter_map(|der| ForeignCertificate::from_der(der).ok())
@@ -158,8 +152,7 @@ impl NewestLists {
         let (authorities, at_hand) = (read(roots), read(&[own, &from_before].concat()));
         let is_trusted = |der: &&[u8]| {
             let issuer = ForeignCertificate::from_der(der);
-            let leads =
-                |issuer: &ForeignCertificate| authorities.iter().any(|root| issuer.leads_to(root, &at_hand, now));
+            let leads = |issuer: &ForeignCertificate| authorities.iter().any(|root| issuer.is_below(root, &at_hand));
             issuer.is_ok_and(|issuer| issuer.is_authority() && leads(&issuer))
         };
         let issuers: Vec<&[u8]> = [roots, own]

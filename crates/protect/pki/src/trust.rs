@@ -121,12 +121,19 @@ impl ForeignCertificate {
     #[must_use]
     pub fn leads_to(&self, root: &Self, at_hand: &[Self], now: SystemTime) -> bool {
         let is_valid = |one: &Self| one.not_before <= now && now <= one.not_after;
-        if !is_valid(root) || !root.is_authority || !is_valid(self) {
-            return false;
-        }
-        let authorities = at_hand.iter().filter(|one| one.is_authority && is_valid(one));
-        let authorities: Vec<_> = authorities.map(Self::der).collect();
-        chain_to(&self.der, &authorities, &[&root.der]).is_some()
+        is_valid(root) && is_valid(self) && self.has_chain(root, at_hand.iter().filter(|one| is_valid(one)))
+    }
+
+    /// Returns true if `root` stands above it, through authorities of those at hand, whatever their
+    /// dates.
+    #[must_use]
+    pub fn is_below(&self, root: &Self, at_hand: &[Self]) -> bool {
+        self.has_chain(root, at_hand.iter())
+    }
+
+    fn has_chain<'a>(&self, root: &Self, at_hand: impl Iterator<Item = &'a Self>) -> bool {
+        let authorities: Vec<_> = at_hand.filter(|one| one.is_authority).map(Self::der).collect();
+        root.is_authority && chain_to(&self.der, &authorities, &[&root.der]).is_some()
     }
 }
 

@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
 use bartizan_pki::{CLOSE_KEY, Certificate, InEffect, LARGEST_LISTS, NewestLists, Older, open_to_everyone};
@@ -143,7 +142,7 @@ impl Credentials {
                 let [roots, between]: [Vec<&[u8]>; 2] =
                     [&roots, &between].map(|all| all.iter().map(Vec::as_slice).collect());
                 newest
-                    .in_effect(&given, &roots, &between, SystemTime::now())
+                    .in_effect(&given, &roots, &between)
                     .map_err(|why| unusable(path, why))?
             }
             None => InEffect::default(),

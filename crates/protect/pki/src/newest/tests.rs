@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::{Algorithm, Authority, InitOptions, Leaf, Reason};
@@ -47,7 +47,7 @@ impl Place {
 
     fn decide(&self, newest: &mut NewestLists, given: &[RevocationList], own: &[Vec<u8>]) -> InEffect {
         let own: Vec<&[u8]> = own.iter().map(Vec::as_slice).collect();
-        newest.decide(given.to_vec(), &[self.authority.root().der()], &own, now() + DAY)
+        newest.decide(given.to_vec(), &[self.authority.root().der()], &own)
     }
 }
 
@@ -119,7 +119,7 @@ fn the_list_of_an_issuer_that_no_chain_of_the_node_has_is_remembered_by_the_cert
     let older: String = before.iter().map(|list| to_pem(LABEL, list.der())).collect();
     let root = place.authority.root().der().to_vec();
     let read = |newest: &mut NewestLists, text: &str| {
-        let found = newest.in_effect(text.as_bytes(), &[&root], &[], now() + DAY).unwrap();
+        let found = newest.in_effect(text.as_bytes(), &[&root], &[]).unwrap();
         newest.save().unwrap();
         found
     };
@@ -152,7 +152,7 @@ fn lists_of_any_number_of_issuers_are_remembered_and_what_is_too_large_is_refuse
         text += &other.crl().unwrap();
     }
     let roots: Vec<&[u8]> = roots.iter().map(Vec::as_slice).collect();
-    let found = newest.in_effect(text.as_bytes(), &roots, &[], now()).unwrap();
+    let found = newest.in_effect(text.as_bytes(), &roots, &[]).unwrap();
     assert!(found.lists.len() == 66 && newest.lists.len() == 66);
     newest.save().unwrap();
     let held = fs::read(place.file()).unwrap();
@@ -218,4 +218,26 @@ fn a_file_that_holds_something_else_is_refused_and_not_overwritten() {
         .unwrap_err()
         .to_string();
     assert!(error.ends_with("not a file"), "{error}");
+}
+
+/// A start with the clock at 1970 dropped the lists of all issuers that were known by certificates
+/// next to them, and saved the rest: the older list was accepted once the clock was set.
+#[test]
+fn no_date_decides_which_lists_are_remembered() {
+    // The issuers have ended, and their time is still to come.
+    for day in [1_000, 40_000] {
+        let at = SystemTime::UNIX_EPOCH + DAY * day;
+        let directory = tempfile::tempdir().unwrap();
+        let options = InitOptions::new(Algorithm::EcdsaP256).with_intermediate(Algorithm::EcdsaP256);
+        let mut authority = Authority::init(&directory.path().join("ca"), options, at).unwrap();
+        let root = authority.root().der().to_vec();
+        let [older, newer] = [(); 2].map(|()| authority.refresh_lists(7, at).unwrap());
+        let file = directory.path().join("remembered");
+        for (given, refused) in [(newer.as_str(), 0), (older.as_str(), 2), (older.as_str(), 2)] {
+            let mut newest = NewestLists::remembered_in(Some(&file), None).unwrap();
+            let found = newest.in_effect(given.as_bytes(), &[&root], &[]).unwrap();
+            assert_eq!((found.older.len(), found.unknown.len()), (refused, 0), "{found:?}");
+            newest.save().unwrap();
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl Lists {
             older,
             unknown,
         } = newest
-            .in_effect(text, roots, own, SystemTime::now())
+            .in_effect(text, roots, own)
             .map_err(|cause| fault(place, cause, hint))?;
         let is_given = |list: &bartizan_pki::RevocationList| !absent.iter().any(|absent| absent.replaces(list));
         let in_effect = lists.into_iter().map(|list| RevocationList {
