@@ -182,6 +182,8 @@ pub enum Authority {
         list: Option<Digest>,
         /// Serial numbers on them.
         revoked: BTreeSet<String>,
+        /// Lists that cannot be renewed, each with its issuer, its end and the reason.
+        unrenewed: Vec<String>,
     },
     /// An issuer of cert-manager issues.
     Elsewhere {
@@ -223,6 +225,15 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Returns true if a clock with this difference from the API server's may be trusted with dates
+    /// of certificates and revocation lists.
+    #[must_use]
+    pub fn is_right(&self, skew: i64) -> bool {
+        skew.unsigned_abs() <= self.clock_tolerance.as_secs()
+    }
+}
+
 /// Circumstances of a decision, besides the namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
@@ -241,6 +252,6 @@ impl Circumstances<'_> {
     /// Returns true if the clock may be trusted with certificates' dates.
     #[must_use]
     pub fn clock_is_right(&self) -> bool {
-        self.skew.unsigned_abs() <= self.settings.clock_tolerance.as_secs()
+        self.settings.is_right(self.skew)
     }
 }

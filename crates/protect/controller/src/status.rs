@@ -110,10 +110,15 @@ fn valid(verdict: &Verdict, observed: &Observed) -> Condition {
 
 fn issued(reading: &Reading, circumstances: &Circumstances<'_>, progress: &Progress) -> Condition {
     let new = |state, reason, message: String| Condition::new("Issued", state, reason, message);
-    let counted = format!(
+    let mut counted = format!(
         "{} of {} certificates are as the file wants them",
         progress.issued, progress.nodes
     );
+    if let Authority::Ready { unrenewed, .. } = circumstances.authority
+        && !unrenewed.is_empty()
+    {
+        counted += &format!("\n{}", first(unrenewed));
+    }
     if reading.deployment.is_none() {
         return new(
             State::Unknown,

@@ -262,6 +262,7 @@ fn newer_revocation_lists_go_into_secrets_that_stay() {
         root: stage::ROOT,
         list: Some([8; 32]),
         revoked: std::collections::BTreeSet::new(),
+        unrenewed: vec!["the revocation list of CN=root cannot be renewed".to_owned()],
     };
     let turn = run_at(&seen, now(), &newer, 0);
     let lists = turn

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use bartizan_controller::{Authority as State, Order};
 use bartizan_pki::{
     AlternativeName, Authority, Certificate, Leaf, Lifetime, LongLife, OpenedKey, Profile, RevocationList, Secrets,
+    Unrenewed,
 };
 use zeroize::Zeroizing;
 
@@ -14,9 +15,8 @@ use crate::objects::fingerprint;
 
 /// Certificates are valid from so long before they are issued: clocks differ.
 const BACKDATE: Duration = Duration::from_secs(300);
-/// New revocation lists are signed when the newest ends within so long: half of a list's seven days.
-const LIST_ENDS: Duration = Duration::from_secs(84 * 3_600);
-const LIST_DAYS: u32 = 7;
+/// Time between two attempts to renew lists: the key of an issuer may be elsewhere for good.
+const AGAIN: Duration = Duration::from_secs(3_600);
 
 pub(crate) struct Issuing {
     dir: PathBuf,
@@ -26,6 +26,10 @@ pub(crate) struct Issuing {
     root: String,
     issuing: Vec<u8>,
     list: String,
+    /// The last attempt to renew lists.
+    tried: Option<SystemTime>,
+    /// Lists that could not be renewed then.
+    unrenewed: Vec<String>,
 }
 
 /// An issued certificate, as it goes into a Secret.
@@ -58,6 +62,8 @@ impl Issuing {
             dir,
             secrets,
             lifetime,
+            tried: None,
+            unrenewed: Vec::new(),
         })
     }
 
@@ -93,8 +99,9 @@ impl Issuing {
         signs.is_some_and(|signs| signs.der() != self.issuing)
     }
 
-    /// Looks at the authority: its newest lists, which are signed anew before they end.
-    pub(crate) fn look(&mut self, now: SystemTime) -> State {
+    /// Looks at the authority: its newest lists, each of which is signed anew past half of its
+    /// time, or where it begins in the future. A clock that is wrong signs nothing.
+    pub(crate) fn look(&mut self, now: SystemTime, clock_is_right: bool) -> State {
         match std::fs::read_to_string(self.dir.join("root.crt.pem")) {
             Ok(text) => self.root = text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -107,17 +114,17 @@ impl Issuing {
             Err(error) => return State::Unavailable(format!("{}: {error}", self.dir.join("crl.pem").display())),
         }
         let lists = RevocationList::all_of(self.list.as_bytes());
-        let ends = lists.iter().filter_map(RevocationList::next_update).min();
-        if ends.is_none_or(|ends| ends < now + LIST_ENDS) {
-            let refreshed = self.authority(now).and_then(|mut authority| {
-                authority
-                    .refresh_lists(LIST_DAYS, now)
-                    .map_err(|error| error.to_string())
-            });
-            match refreshed {
-                Ok(text) => self.list = text,
-                Err(why) => return State::Unavailable(why),
-            }
+        let is_due = lists.is_empty() || lists.iter().any(|list| is_due(list, now));
+        if !is_due {
+            (self.tried, self.unrenewed) = (None, Vec::new());
+        }
+        let rests = |tried: SystemTime| now.duration_since(tried).is_ok_and(|since| since < AGAIN);
+        if is_due
+            && clock_is_right
+            && !self.tried.is_some_and(rests)
+            && let Err(why) = self.renew_lists(now)
+        {
+            return State::Unavailable(why);
         }
         let lists = RevocationList::all_of(self.list.as_bytes());
         let serials = lists.iter().flat_map(RevocationList::serials);
@@ -125,7 +132,23 @@ impl Issuing {
             root: fingerprint(self.root.as_bytes()),
             list: (!self.list.is_empty()).then(|| fingerprint(self.list.as_bytes())),
             revoked: serials.map(|serial| serial.to_string()).collect::<BTreeSet<_>>(),
+            unrenewed: self.unrenewed.clone(),
         }
+    }
+
+    /// Renews the lists that are due, each on its own: an issuer whose key is elsewhere keeps no
+    /// other's, and causes none.
+    fn renew_lists(&mut self, now: SystemTime) -> Result<(), String> {
+        let mut authority = self.authority(now)?;
+        let said = |error: bartizan_pki::Error| error.to_string();
+        let unrenewed = authority.renew_lists(&[], now).map_err(said)?;
+        self.list = authority.crl().map_err(said)?;
+        self.tried = Some(now);
+        self.unrenewed = unrenewed.into_iter().map(|list| unrenewed_line(&list)).collect();
+        for line in &self.unrenewed {
+            tracing::error!("{line}");
+        }
+        Ok(())
     }
 
     /// Issues what is ordered, each for a namespace; the authority is opened once.
@@ -181,5 +204,95 @@ impl Issuing {
             serial: issued.serial().to_string(),
             not_after: issued.certificate().not_after(),
         })
+    }
+}
+
+/// True of a list that is past half of its time or begins in the future.
+fn is_due(list: &RevocationList, now: SystemTime) -> bool {
+    let began = list.this_update();
+    let lasts = list.next_update().and_then(|ends| ends.duration_since(began).ok());
+    lasts.is_none_or(|lasts| now < began || now >= began + lasts / 2)
+}
+
+fn unrenewed_line(list: &Unrenewed) -> String {
+    let until = list.until.map(humantime::format_rfc3339_seconds);
+    let ends = until.map_or_else(String::new, |until| format!(" and ends at {until}"));
+    format!(
+        "the revocation list of {} cannot be renewed{ends}: {}",
+        list.issuer, list.error
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use bartizan_pki::{Algorithm, InitOptions};
+
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn began() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000
+    }
+
+    fn issuing(dir: &tempfile::TempDir) -> Issuing {
+        let options = InitOptions::new(Algorithm::Ed25519).with_intermediate(Algorithm::Ed25519);
+        let dir = dir.path().join("ca");
+        drop(Authority::init(&dir, options, began()).unwrap());
+        Issuing::open(dir, Secrets::default(), DAY, began()).unwrap()
+    }
+
+    fn unrenewed(state: State) -> Vec<String> {
+        let State::Ready { unrenewed, .. } = state else {
+            panic!("{state:?}");
+        };
+        unrenewed
+    }
+
+    /// With the root's key elsewhere, each turn from day 176.5 on signed the lists of all others.
+    #[test]
+    fn a_list_that_cannot_be_renewed_makes_no_other_one_be_signed_with_each_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut issuing = issuing(&dir);
+        fs::rename(dir.path().join("ca/root.key.pem"), dir.path().join("root.key.pem")).unwrap();
+        let late = began() + DAY * 178;
+        let said = unrenewed(issuing.look(late, true));
+        assert!(
+            said.len() == 1 && said[0].contains("CN=Bartizan root ") && said[0].contains(" and ends at "),
+            "{said:?}"
+        );
+        let signed = issuing.list().to_owned();
+        for minute in 1..180 {
+            let now = late + Duration::from_secs(60) * minute;
+            assert_eq!(unrenewed(issuing.look(now, true)), said);
+            assert_eq!(issuing.list(), signed, "minute {minute}");
+        }
+        // Its own list is renewed all the same, and the root's once its key is there.
+        issuing.look(late + DAY * 4, true);
+        assert_ne!(issuing.list(), signed);
+        fs::rename(dir.path().join("root.key.pem"), dir.path().join("ca/root.key.pem")).unwrap();
+        assert!(unrenewed(issuing.look(late + DAY * 5, true)).is_empty());
+    }
+
+    /// A list of a wrong clock stayed after its correction, and was refused for as long.
+    #[test]
+    fn a_wrong_clock_signs_no_list_and_one_of_the_future_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut issuing = issuing(&dir);
+        let first = issuing.list().to_owned();
+        let ahead = began() + DAY * 6;
+        issuing.look(ahead, false);
+        assert_eq!(issuing.list(), first);
+        issuing.look(ahead, true);
+        assert_ne!(issuing.list(), first);
+        let now = began() + DAY;
+        issuing.look(now, true);
+        let lists = RevocationList::all_of(issuing.list().as_bytes());
+        assert!(
+            !lists.is_empty() && lists.iter().all(|list| list.this_update() <= now),
+            "{lists:?}"
+        );
     }
 }

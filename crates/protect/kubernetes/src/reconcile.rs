@@ -64,8 +64,9 @@ impl Turns {
         let now = SystemTime::now();
         let skew = self.api.skew();
         self.numbers.skew.set(skew);
-        let authority = self.look(store, all, now).await?;
         let settings = self.settings.clone();
+        let clock_is_right = settings.is_right(skew);
+        let authority = self.look(store, all, now, clock_is_right).await?;
         let circumstances = Circumstances {
             now,
             skew,
@@ -138,12 +139,13 @@ impl Turns {
         store: &mut Store,
         all: bool,
         now: SystemTime,
+        clock_is_right: bool,
     ) -> Result<Authority, bartizan_terminal::Failure> {
         if let Source::Issuer(asking) = &mut self.source {
             return Ok(asking.look(&self.writing, &self.scopes, store, all).await);
         }
         let (state, is_succeeded) = self
-            .with_authority(move |issuing| (issuing.look(now), issuing.is_succeeded()))
+            .with_authority(move |issuing| (issuing.look(now, clock_is_right), issuing.is_succeeded()))
             .await?;
         if is_succeeded {
             return Err(bartizan_terminal::Failure::new(

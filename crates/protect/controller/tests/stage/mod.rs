@@ -73,6 +73,7 @@ pub(crate) fn authority() -> Authority {
         root: ROOT,
         list: Some(LIST),
         revoked: BTreeSet::new(),
+        unrenewed: Vec::new(),
     }
 }
 
