@@ -79,8 +79,9 @@ impl Audit {
         }))
     }
 
-    /// True where a line near the end of the log names a certificate.
-    pub(crate) fn mentions(&self, serial: Serial) -> Result<bool, String> {
+    /// True where a line near the end of the log says that a certificate was granted. A refused
+    /// request may contain any digits.
+    pub(crate) fn grants(&self, serial: Serial) -> Result<bool, String> {
         let tail = || {
             let mut file = File::open(&self.path)?;
             let from = file.metadata()?.len().saturating_sub(TAIL);
@@ -91,10 +92,14 @@ impl Audit {
         };
         let tail = tail().map_err(|error| format!("cannot read {}: {error}", self.path.display()))?;
         let serial = serial.to_string();
-        // A cut line is none.
-        let whole = |line: &&[u8]| serde_json::from_slice::<Value>(line).is_ok();
-        let mut lines = tail.split(|&byte| byte == b'\n').filter(whole);
-        Ok(lines.any(|line| line.windows(serial.len()).any(|found| found == serial.as_bytes())))
+        let holds = |line: &&[u8]| line.windows(serial.len()).any(|found| found == serial.as_bytes());
+        let grants = |line: &[u8]| {
+            // A cut line is none.
+            let line: Value = serde_json::from_slice(line).unwrap_or_default();
+            line["serial"] == serial.as_str() && line["result"] == "granted"
+        };
+        let mut lines = tail.split(|&byte| byte == b'\n').filter(holds);
+        Ok(lines.any(grants))
     }
 
     fn append(&mut self, line: &Value) -> Result<(), String> {
@@ -182,5 +187,35 @@ mod tests {
         let parsed = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let names: Vec<Value> = parsed.map(|line| line["name"].clone()).collect();
         assert_eq!(names, ["amf", "smf"]);
+    }
+
+    /// Any line with the digits counted: after a crash a refused request hid a certificate.
+    #[test]
+    fn a_certificate_is_granted_by_its_own_line_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let mut audit = Audit::open(&place.path().join("audit.jsonl")).unwrap();
+        let (from, now) = (Ipv4Addr::LOCALHOST.into(), SystemTime::UNIX_EPOCH);
+        let [issued, other] = ["07", "08"].map(|octet| octet.repeat(16).parse::<Serial>().unwrap());
+        let refused = Some((bartizan_enrol::Failure::BadRequest, format!("not {issued}")));
+        let events = [
+            Event {
+                sender: Some(issued.to_string()),
+                refused: refused.clone(),
+                ..event(&issued.to_string())
+            },
+            Event {
+                serial: Some(issued),
+                refused,
+                ..event("amf")
+            },
+            Event {
+                serial: Some(other),
+                ..event(&issued.to_string())
+            },
+        ];
+        for event in events {
+            audit.record(from, &event, now).unwrap();
+        }
+        assert_eq!([issued, other].map(|one| audit.grants(one).unwrap()), [false, true]);
     }
 }

@@ -71,7 +71,7 @@ impl State {
     fn reconcile(&mut self, authority: &mut Authority, now: SystemTime) -> Result<(), String> {
         let unaudited = authority.unaudited().map_err(|error| error.to_string())?;
         for entry in &unaudited {
-            if !self.written.contains(&entry.serial()) && !self.audit.mentions(entry.serial())? {
+            if !self.written.contains(&entry.serial()) && !self.audit.grants(entry.serial())? {
                 tracing::warn!(serial = %entry.serial(), name = entry.name(), "a certificate was not in the audit log");
                 self.audit.reconcile(entry, now)?;
             }
@@ -132,6 +132,11 @@ impl Service {
 
     /// Answers a message of CMP; the error is a line for this end's log.
     pub(crate) fn cmp(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
+        let answer = self.answered(from, request, now);
+        answer.map_err(|why| self.failed(from, "cmp", why, now))
+    }
+
+    fn answered(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
         let request = self.verified(request, now)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut authority = self.open(now)?;
@@ -145,6 +150,24 @@ impl Service {
         }
         state.record(from, &answer.event, now)?;
         Ok(answer.der)
+    }
+
+    /// Writes the line of a request that this end could not answer; returns the reason.
+    fn failed(&self, from: IpAddr, request: &'static str, why: String, now: SystemTime) -> String {
+        let event = Event {
+            request,
+            transaction: None,
+            sender: None,
+            name: None,
+            serial: None,
+            refused: Some((bartizan_enrol::Failure::Internal, why.clone())),
+            again: false,
+        };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = state.audit.record(from, &event, now) {
+            tracing::error!(%error, "a request that failed has no line in the audit log");
+        }
+        why
     }
 
     /// A request whose MAC, if it has one, is verified. It waits for no other request, and none for it.
@@ -174,12 +197,15 @@ impl Service {
         request: &[u8],
         now: SystemTime,
     ) -> Result<Enrolled, String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut authority = self.open(now)?;
-        let outcome = est::enrol(&mut authority, client, again, request, now);
-        drop(authority);
-        state.record(from, &outcome.event, now)?;
-        Ok(outcome.body)
+        let enrolled = || -> Result<Enrolled, String> {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut authority = self.open(now)?;
+            let outcome = est::enrol(&mut authority, client, again, request, now);
+            drop(authority);
+            state.record(from, &outcome.event, now)?;
+            Ok(outcome.body)
+        };
+        enrolled().map_err(|why| self.failed(from, "est", why, now))
     }
 
     /// The authority's certificates for EST.
@@ -198,7 +224,9 @@ impl Service {
         for serial in state.responder.forget(now) {
             tracing::warn!(%serial, "nobody confirmed this certificate");
         }
-        let lasts = state.responder.identity().certificate().not_after() > now + AHEAD;
+        let certificate = state.responder.identity().certificate();
+        // One of a clock that was ahead has not begun: requesters refuse it.
+        let lasts = certificate.not_before() <= now && certificate.not_after() > now + AHEAD;
         let renewed = self.open(now).and_then(|mut authority| {
             state.lists.renew(&mut authority, now);
             if let Err(error) = state.reconcile(&mut authority, now) {
@@ -274,10 +302,10 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_mac_is_verified_while_another_request_has_the_authority() {
+    /// A service with a directory of its own, and a first request of CMP by an invitation.
+    fn stage(now: SystemTime) -> (tempfile::TempDir, Service, bartizan_pki::Invitation, Vec<u8>) {
         let place = tempfile::tempdir().unwrap();
-        let (dir, now) = (place.path().join("ca"), SystemTime::now());
+        let dir = place.path().join("ca");
         let mut authority = Authority::init(&dir, InitOptions::new(Algorithm::Ed25519), now).unwrap();
         let invite = Invite {
             name: "gnb".parse().unwrap(),
@@ -300,7 +328,51 @@ mod tests {
         };
         let key = PrivateKey::generate(Algorithm::Ed25519).unwrap();
         let (_, request) = Requester::begin(secret, key, "gnb", now).unwrap();
+        (place, service, invitation, request)
+    }
 
+    /// `ca serve` that was started before its clock was set refused nothing and was believed by no
+    /// requester until that time had come.
+    #[test]
+    fn a_responders_certificate_that_has_not_begun_is_replaced() {
+        let now = SystemTime::now();
+        let (_place, service, ..) = stage(now);
+        let begins = |service: &Service| {
+            let state = service.state.lock().unwrap();
+            state.responder.identity().certificate().not_before()
+        };
+        let ahead = now + Duration::from_secs(2 * 86_400);
+        let mut authority = service.open(ahead).unwrap();
+        let (identity, _) = identity(&mut authority, &service.dns, ahead).unwrap();
+        drop(authority);
+        service.state.lock().unwrap().responder.replace_identity(identity);
+        assert!(begins(&service) > now);
+        service.round(now);
+        assert!(begins(&service) <= now);
+    }
+
+    /// Records that could not be opened left no line.
+    #[test]
+    fn a_request_that_fails_here_has_a_line_in_the_audit_log() {
+        let now = SystemTime::now();
+        let (place, service, _, request) = stage(now);
+        std::fs::rename(place.path().join("ca/ca.sqlite"), place.path().join("gone")).unwrap();
+        let from = IpAddr::from([192, 0, 2, 1]);
+        let why = service.cmp(from, &request, now).unwrap_err();
+        let client = Client::Certificate(&[]);
+        let of_est = service.est(from, client, true, &request, now).unwrap_err();
+        let text = std::fs::read_to_string(place.path().join("audit.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let shown = |line: &serde_json::Value| ["request", "from", "result", "reason"].map(|name| line[name].clone());
+        let line = |request: &str, why: &str| [request, "192.0.2.1", "refused", why].map(serde_json::Value::from);
+        let shown: Vec<_> = lines.iter().map(shown).collect();
+        assert_eq!(shown, [line("cmp", &why), line("est", &of_est)]);
+    }
+
+    #[test]
+    fn a_mac_is_verified_while_another_request_has_the_authority() {
+        let now = SystemTime::now();
+        let (_place, service, invitation, request) = stage(now);
         let state = service.state.lock().unwrap();
         let held = service.open(now).unwrap();
         let (verified, done) = mpsc::channel();
@@ -322,7 +394,7 @@ mod tests {
                 .lock()
                 .unwrap()
                 .audit
-                .mentions(
+                .grants(
                     bartizan_pki::Register::open(&service.dir)
                         .unwrap()
                         .find("gnb")

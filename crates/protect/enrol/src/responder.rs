@@ -250,8 +250,12 @@ impl Responder {
     }
 
     fn drop_over(&mut self, now: SystemTime) {
-        let is_over = |one: &Transaction| now.duration_since(one.began).is_ok_and(|age| age > REMEMBERED);
-        // By the clock of this machine, which may be set: they need not be in order.
+        // By the clock of this machine, which may be set: they need not be in order, and one that
+        // began far in the future would be remembered until then.
+        let is_over = |one: &Transaction| {
+            let age = now.duration_since(one.began);
+            age.unwrap_or_else(|ahead| ahead.duration()) > REMEMBERED
+        };
         while let Some(over) = self
             .transactions
             .iter()

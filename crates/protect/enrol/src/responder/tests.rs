@@ -517,6 +517,20 @@ fn transactions_are_forgotten_after_five_minutes_and_unconfirmed_ones_are_named(
     assert!(stage.responder.forget(late).is_empty());
 }
 
+/// Transactions of a clock that was ahead took all places until that time had come.
+#[test]
+fn transactions_that_began_in_the_future_are_forgotten() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (_, first) = begin(&invitation, fresh());
+    let ahead = now() + DAY / 2;
+    let serial = stage.answer_at(&first, ahead).event.serial.unwrap();
+    // A clock that is set back a little ends no exchange.
+    assert!(stage.responder.forget(ahead - Duration::from_secs(2)).is_empty());
+    assert_eq!(stage.responder.forget(now()), [serial]);
+    assert!(stage.responder.transactions.is_empty());
+}
+
 #[test]
 fn many_transactions_are_bounded() {
     let mut stage = Stage::new(Algorithm::Ed25519);
