@@ -4,10 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
+use bartizan_pki::{TrustAnchors, Untrusted};
 use rustls_pki_types::{AlgorithmIdentifier, CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
 use webpki::{
     ALL_VERIFICATION_ALGS, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
-    RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
+    RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
@@ -64,11 +65,15 @@ pub struct RevocationList {
 
 /// Certificates of authorities, at a time, with lists of what they have revoked.
 pub struct Anchors {
-    certificates: Vec<CertificateDer<'static>>,
+    trusted: TrustAnchors,
+    /// SHA-1 digests of their public keys.
+    authorities: Vec<[u8; 20]>,
     time: UnixTime,
     lists: Vec<RevocationList>,
     revocation: Revocation,
     accepted: Option<Vec<AlgorithmIdentifier>>,
+    /// Signatures of authorities that are accepted.
+    of_chains: Vec<&'static dyn SignatureVerificationAlgorithm>,
 }
 
 /// Requirement on certificate revocation lists (RFC 5280, section 5).
@@ -81,16 +86,20 @@ pub enum Revocation {
 }
 
 impl Anchors {
-    /// Trusts these certificates of authorities, in DER. One that cannot be read is trusted for
-    /// nothing.
+    /// Trusts these certificates of authorities, in DER, within their dates. One that cannot be
+    /// read, or is none of an authority, is trusted for nothing.
     #[must_use]
     pub fn new(certificates: Vec<Vec<u8>>, time: UnixTime) -> Self {
+        let mut trusted = TrustAnchors::default();
+        let authorities: Vec<_> = certificates.iter().filter(|der| trusted.add(der).is_ok()).collect();
         Self {
-            certificates: certificates.into_iter().map(CertificateDer::from).collect(),
+            authorities: authorities.into_iter().filter_map(|der| key_digest(der)).collect(),
+            trusted,
             time,
             lists: Vec::new(),
             revocation: Revocation::IfPresent,
             accepted: None,
+            of_chains: ALL_VERIFICATION_ALGS.to_vec(),
         }
     }
 
@@ -103,10 +112,17 @@ impl Anchors {
     }
 
     /// Accepts only these signature algorithms from a peer, by their AlgorithmIdentifiers without
-    /// the SEQUENCE around them. The signatures of authorities are not restricted.
+    /// the SEQUENCE around them.
     #[must_use]
     pub fn accepting(mut self, accepted: Vec<AlgorithmIdentifier>) -> Self {
         self.accepted = Some(accepted);
+        self
+    }
+
+    /// Accepts only these signatures on certificates and revocation lists.
+    #[must_use]
+    pub fn accepting_of_chains(mut self, accepted: Vec<&'static dyn SignatureVerificationAlgorithm>) -> Self {
+        self.of_chains = accepted;
         self
     }
 
@@ -173,11 +189,6 @@ impl Anchors {
     }
 
     fn lead(&self, own: &EndEntityCert<'_>, above: &[CertificateDer<'_>], time: UnixTime) -> Result<(), &'static str> {
-        let anchors = self
-            .certificates
-            .iter()
-            .filter_map(|one| anchor_from_trusted_cert(one).ok());
-        let anchors: Vec<_> = anchors.collect();
         // One that begins later is not current, as one that has ended is not.
         let counts = |list: &&RevocationList| self.revocation == Revocation::IfPresent || list.begins <= time;
         let lists = self.lists.iter().filter(counts);
@@ -198,18 +209,35 @@ impl Anchors {
             (Err(_), Revocation::Required) => return Err(UNKNOWN_STATUS),
         };
         let usage = KeyUsage::required_if_present(IPSEC_IKE);
-        own.verify_for_usage(ALL_VERIFICATION_ALGS, &anchors, above, time, usage, revocation, None)
-            .map(drop)
-            .map_err(|error| match error {
-                webpki::Error::CertRevoked => "its certificate was revoked",
-                webpki::Error::UnknownRevocationStatus | webpki::Error::CrlExpired { .. } => UNKNOWN_STATUS,
-                webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. } => {
-                    "its certificate is outside its dates"
-                }
-                webpki::Error::UnknownIssuer => "its certificate leads to no authority that is trusted",
-                _ => "its certificate cannot be accepted",
+        self.trusted
+            .verify(own, &self.of_chains, above, time, usage, revocation)
+            .map_err(|untrusted| match untrusted {
+                Untrusted::RootOutsideDates => "the root behind its certificate is outside its dates",
+                Untrusted::Path(error) => refusal(&error),
             })
     }
+}
+
+fn refusal(error: &webpki::Error) -> &'static str {
+    match error {
+        webpki::Error::CertRevoked => "its certificate was revoked",
+        webpki::Error::UnknownRevocationStatus | webpki::Error::CrlExpired { .. } => UNKNOWN_STATUS,
+        webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. } => {
+            "its certificate is outside its dates"
+        }
+        webpki::Error::UnknownIssuer => "its certificate leads to no authority that is trusted",
+        webpki::Error::UnsupportedSignatureAlgorithmContext(_) => {
+            "a certificate of its chain is signed by an algorithm that is not accepted"
+        }
+        _ => "its certificate cannot be accepted",
+    }
+}
+
+/// SHA-1 digest of a certificate's public key.
+fn key_digest(certificate: &[u8]) -> Option<[u8; 20]> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, certificate.public_key().raw);
+    digest.as_ref().try_into().ok()
 }
 
 /// Returns true if a certificate has this very DNS name. A name with a wildcard identifies no end
@@ -231,12 +259,7 @@ const UNKNOWN_STATUS: &str = "whether its certificate was revoked is not known, 
 
 impl Trust for Anchors {
     fn authorities(&self) -> Vec<[u8; 20]> {
-        let digest = |certificate: &CertificateDer<'_>| {
-            let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-            let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, certificate.public_key().raw);
-            digest.as_ref().try_into().ok()
-        };
-        self.certificates.iter().filter_map(digest).collect()
+        self.authorities.clone()
     }
 
     fn verify(&self, claim: Claim<'_>) -> Result<(), &'static str> {

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod anchors;
 mod authority;
 mod certificate;
 mod error;
@@ -30,6 +31,7 @@ mod token;
 mod trust;
 
 pub use algorithm::Algorithm;
+pub use anchors::{NoAnchor, TrustAnchors, Untrusted};
 pub use authority::{
     Anyway, Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, IssuedList,
     KeySource, Leaf, OpenedKey, OutOfToken, Overwrite, Previous, Published, Renewal, RenewalKey, RequestedNames,

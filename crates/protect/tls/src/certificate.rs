@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use bartizan_ledger as ledger;
 use bartizan_registry::{Safety, SignatureScheme, x509_algorithm};
 use rustls::pki_types::CertificateDer;
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Version};
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use crate::scheme;
 use crate::terms::names;
@@ -169,19 +169,6 @@ pub(crate) fn validity(der: &CertificateDer<'_>) -> Result<(i64, i64), String> {
     let certificate = parse(der)?;
     let validity = certificate.validity();
     Ok((validity.not_before.timestamp(), validity.not_after.timestamp()))
-}
-
-/// The subject of a certificate that is none of an authority (RFC 5280, section 4.2.1.9); before version 3 none says.
-pub(crate) fn not_an_authority(der: &CertificateDer<'_>) -> Result<Option<String>, String> {
-    let certificate = parse(der)?;
-    let constraints = certificate
-        .basic_constraints()
-        .map_err(|error| format!("basic constraints cannot be read: {error}"))?;
-    let authority = match constraints {
-        Some(constraints) => constraints.value.ca,
-        None => certificate.version() != X509Version::V3,
-    };
-    Ok((!authority).then(|| printable(&certificate.subject().to_string())))
 }
 
 /// The scheme of the signature on a certificate, or its algorithm's name where this project verifies none such.

@@ -8,15 +8,15 @@ mod pem;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use aws_lc_rs::hmac;
 use bartizan_deployment::{CertificateFiles, Files, Identity, Policy, day_of};
-use bartizan_pki::{NewestLists, Older};
+use bartizan_pki::{NewestLists, Older, TrustAnchors};
 use quinn_proto::crypto::HmacKey;
 use rustls::DistinguishedName;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use self::file::{read, read_key};
 pub use self::flaws::{Flaw, Weight};
@@ -35,21 +35,13 @@ pub struct Credentials {
     own: Vec<OwnCertificate>,
     /// Derived from the first private key.
     reset_key: Arc<hmac::Key>,
-    roots: Vec<Root>,
-    anchors: Vec<TrustAnchor<'static>>,
+    anchors: TrustAnchors,
     subjects: Vec<DistinguishedName>,
     lists: Lists,
     /// Certificates among the roots that are none of an authority: they are not trusted as one.
     not_authorities: Vec<String>,
     roots_place: String,
     crl_place: String,
-}
-
-/// A trusted root's dates: path building takes an anchor as a name and a key, and would trust it for ever.
-#[derive(Debug)]
-struct Root {
-    not_before: i64,
-    not_after: i64,
 }
 
 /// Text of a certificate chain and of its private key, with their names in messages.
@@ -145,7 +137,6 @@ impl Credentials {
             return Err(fault("certificates", "the node has no certificate", hint));
         }
         let Trusted {
-            roots,
             anchors,
             subjects,
             certificates,
@@ -159,7 +150,6 @@ impl Credentials {
         Ok(Self {
             own,
             reset_key: Arc::new(reset_keys.swap_remove(0)),
-            roots,
             anchors,
             subjects,
             lists,
@@ -245,7 +235,7 @@ impl Credentials {
         })
     }
 
-    pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
+    pub(crate) fn anchors(&self) -> &TrustAnchors {
         &self.anchors
     }
 
@@ -255,27 +245,6 @@ impl Credentials {
 
     pub(crate) fn lists(&self) -> &[RevocationList] {
         &self.lists.in_effect
-    }
-
-    /// Returns true if the root behind an anchor is within its dates.
-    pub(crate) fn root_is_current(&self, anchor: &TrustAnchor<'_>, now: UnixTime) -> bool {
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        self.anchors.iter().zip(&self.roots).any(|(known, root)| {
-            known.subject == anchor.subject
-                && known.subject_public_key_info == anchor.subject_public_key_info
-                && root.is_current(now)
-        })
-    }
-}
-
-impl Root {
-    fn validity(&self) -> (SystemTime, SystemTime) {
-        let moment = |seconds: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        (moment(self.not_before), moment(self.not_after))
-    }
-
-    fn is_current(&self, now: i64) -> bool {
-        (self.not_before..=self.not_after).contains(&now)
     }
 }
 

@@ -7,6 +7,7 @@ use webpki::{
 };
 
 use bartizan_deployment::{InterfaceKind, Revocation};
+use bartizan_pki::Untrusted;
 
 use crate::cause::Cause;
 use crate::certificate::Leaf;
@@ -80,26 +81,22 @@ pub(crate) fn chain(
     let codes = terms.chain_signatures.iter();
     let remembering: Vec<_> = codes.filter_map(|&code| Remembering::new(code, proven)).collect();
     let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
-    let path = leaf
-        .verify_for_usage(
-            &algorithms.collect::<Vec<_>>(),
-            credentials.anchors(),
-            presented.chain.intermediates(),
-            presented.now,
-            usage,
-            revocation,
-            None,
-        )
-        .map_err(refuse)?;
-    if credentials.root_is_current(path.anchor(), presented.now) {
-        Ok(())
-    } else {
-        Err(Cause::new(
+    let path = credentials.anchors().verify(
+        &leaf,
+        &algorithms.collect::<Vec<_>>(),
+        presented.chain.intermediates(),
+        presented.now,
+        usage,
+        revocation,
+    );
+    path.map_err(|untrusted| match untrusted {
+        Untrusted::RootOutsideDates => Cause::new(
             Reason::Expired,
             "the root behind the peer's chain is outside its dates",
             "check the clock of this host; if it is right, replace the root: `bartizan ca rollover publish-root`",
-        ))
-    }
+        ),
+        Untrusted::Path(error) => refuse(error),
+    })
 }
 
 pub(crate) fn checked(builder: RevocationOptionsBuilder<'_>, strictness: Revocation) -> RevocationOptions<'_> {

@@ -11,6 +11,7 @@ mod preshared;
 mod rekey;
 mod several;
 mod strongswan;
+mod trusted;
 
 use std::time::Duration;
 

@@ -9,7 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use bartizan_deployment::{Deployment, IkeEngine, IpsecNode};
-use bartizan_pki::{CLOSE_KEY, Certificate, InEffect, LARGEST_LISTS, NewestLists, Older, open_to_everyone};
+use bartizan_pki::{
+    CLOSE_KEY, Certificate, InEffect, LARGEST_LISTS, NewestLists, NoAnchor, Older, TrustAnchors, open_to_everyone,
+};
 use pem::Pem;
 use zeroize::Zeroizing;
 
@@ -64,6 +66,11 @@ pub struct Credentials {
     leaf: Vec<u8>,
     between: Vec<Vec<u8>>,
     roots: Vec<Vec<u8>>,
+    /// The same, with their dates.
+    anchors: TrustAnchors,
+    /// Certificates among the roots that are none of an authority, by their subjects. No daemon is
+    /// given one.
+    not_authorities: Vec<String>,
     lists: InEffect,
     newest: NewestLists,
     key: Zeroizing<Vec<u8>>,
@@ -130,7 +137,8 @@ impl Credentials {
             ));
         }
         let key = key.into_iter().next().map(Pem::into_contents).unwrap_or_default();
-        let roots = contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?);
+        let mut roots = contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?);
+        let (anchors, not_authorities) = trusted(&mut roots, &files.roots)?;
         let between: Vec<_> = chain.map(Pem::into_contents).collect();
         let mut newest = before.map(|before| before.newest.clone()).unwrap_or_default();
         let lists = match &files.crl {
@@ -155,6 +163,8 @@ impl Credentials {
             leaf,
             between,
             roots,
+            anchors,
+            not_authorities,
             lists,
             newest,
             key: Zeroizing::new(key),
@@ -195,6 +205,12 @@ impl Credentials {
                 .collect::<Vec<_>>()
         };
         ders(self) == ders(other)
+    }
+
+    /// Returns true if `other` trusts a root that is none of these.
+    #[must_use]
+    pub fn lacks_a_root_of(&self, other: &Self) -> bool {
+        other.roots.iter().any(|root| !self.roots.contains(root))
     }
 
     /// The file by which the newest lists outlive this process; none where no folder is named for
@@ -270,6 +286,32 @@ fn readable_by_owner_alone(path: &Path) -> Result<(), CredentialsError> {
             ),
         )),
     }
+}
+
+/// The certificates of authorities among those of a file, which keep their places in `roots`, and
+/// the subjects of the others.
+fn trusted(roots: &mut Vec<Vec<u8>>, path: &Path) -> Result<(TrustAnchors, Vec<String>), CredentialsError> {
+    let mut anchors = TrustAnchors::default();
+    let (mut others, mut unreadable) = (Vec::new(), None);
+    roots.retain(|der| match anchors.add(der) {
+        Ok(()) => true,
+        Err(NoAnchor::NotOfAnAuthority(subject)) => {
+            others.push(subject);
+            false
+        }
+        Err(NoAnchor::Unreadable(cause)) => {
+            unreadable = Some(cause);
+            false
+        }
+    });
+    if let Some(cause) = unreadable {
+        return Err(unusable(path, format!("a certificate {cause}")));
+    }
+    if roots.is_empty() {
+        let cause = format!("holds no certificate of an authority, only {}", others.join(" and "));
+        return Err(unusable(path, cause));
+    }
+    Ok((anchors, others))
 }
 
 fn contents(blocks: Vec<Pem>) -> Vec<Vec<u8>> {

@@ -4,11 +4,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Policy, Revocation, day_of};
-use bartizan_pki::{Unknown, no_current_root};
+use bartizan_pki::{Unknown, Untrusted, no_current_root};
 use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
 
-use super::{Credentials, OwnCertificate, RevocationList, Root};
+use super::{Credentials, OwnCertificate, RevocationList};
 use crate::proven::{Proven, Remembering};
 use crate::terms::names;
 use crate::{Peer, verify};
@@ -49,8 +49,7 @@ impl Credentials {
     /// The same with signatures that need not be verified again.
     pub(crate) fn flaws_remembering(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
         let mut flaws = Vec::new();
-        let roots: Vec<_> = self.roots.iter().map(Root::validity).collect();
-        if let Some((cause, hint)) = no_current_root(&roots, now) {
+        if let Some((cause, hint)) = no_current_root(&self.anchors.validities(), now) {
             flaws.push(flaw(&self.roots_place, Weight::Fatal, cause, hint));
         }
         flaws.extend(self.of_own(peers, now, proven));
@@ -128,14 +127,27 @@ impl Credentials {
             );
             flaws.push(flaw(own.place(), Weight::Fatal, cause, &hint));
         }
-        flaws.extend(self.own_path(own, now.min(ends).max(begins), proven));
+        let at = now.min(ends).max(begins);
+        match self.verify_own(own, at, proven) {
+            Ok(()) => {}
+            Err(Untrusted::Path(error)) => flaws.extend(self.own_path(own, error)),
+            // That no root is current is said once.
+            Err(Untrusted::RootOutsideDates) if no_current_root(&self.anchors.validities(), at).is_some() => {}
+            Err(Untrusted::RootOutsideDates) => flaws.push(flaw(
+                &self.roots_place,
+                Weight::FatalAmongEquals,
+                format!(
+                    "the root that the chain in {} leads to is outside its dates: peers refuse this node",
+                    own.place()
+                ),
+                &format!("issue a certificate under a root that is current: {}", own.renewal()),
+            )),
+        }
         flaws
     }
 
-    /// The error that a peer with the same roots and lists would find in this node's chain, dates
-    /// aside.
-    fn own_path(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Option<Flaw> {
-        let error = self.verify_own(own, at, proven).err()?;
+    /// Flaw by which a peer with the same roots and lists refuses this node's chain, dates aside.
+    fn own_path(&self, own: &OwnCertificate, error: webpki::Error) -> Option<Flaw> {
         let flaw = |place: &str, weight, cause, hint: &str| Some(flaw(place, weight, cause, hint));
         match error {
             // Dates are looked at elsewhere; what a certificate is for is judged by who is asked for it.
@@ -169,25 +181,24 @@ impl Credentials {
         }
     }
 
-    fn verify_own(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Result<(), webpki::Error> {
-        let (leaf, between) = own.certified().cert.split_first().ok_or(webpki::Error::BadDer)?;
-        let leaf = EndEntityCert::try_from(leaf)?;
+    fn verify_own(&self, own: &OwnCertificate, at: SystemTime, proven: &Proven) -> Result<(), Untrusted> {
+        let leaf = own.certified().cert.split_first().ok_or(webpki::Error::BadDer);
+        let (leaf, between) = leaf.map_err(Untrusted::Path)?;
+        let leaf = EndEntityCert::try_from(leaf).map_err(Untrusted::Path)?;
         let lists: Vec<_> = self.lists.in_effect.iter().map(RevocationList::verifiable).collect();
         let revocation = RevocationOptionsBuilder::new(&lists).ok();
         let signed_with = own.signed_with().iter().flatten();
         let remembering: Vec<_> = signed_with.filter_map(|&code| Remembering::new(code, proven)).collect();
         let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let path = leaf.verify_for_usage(
+        self.anchors.verify(
+            &leaf,
             &algorithms.collect::<Vec<_>>(),
-            &self.anchors,
             between,
             UnixTime::since_unix_epoch(since),
             KeyUsage::client_auth(),
             revocation.map(|builder| verify::checked(builder, Revocation::IfPresent)),
-            None,
-        );
-        path.map(drop)
+        )
     }
 
     fn of_lists(&self, peers: &[Peer], now: SystemTime) -> Option<Flaw> {
@@ -275,7 +286,10 @@ impl Credentials {
     /// certificate to one.
     fn knows(&self, list: &RevocationList) -> bool {
         let issuer = list.verifiable().issuer();
-        self.anchors.iter().any(|anchor| anchor.subject.as_ref() == issuer)
+        self.anchors
+            .all()
+            .iter()
+            .any(|anchor| anchor.subject.as_ref() == issuer)
             || self
                 .own
                 .iter()

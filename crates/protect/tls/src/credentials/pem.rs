@@ -1,17 +1,17 @@
 //! Contents of PEM text: a chain, its key, roots. Each is refused with its place, the cause and a
 //! hint.
 
-use bartizan_pki::PrivateKey;
+use bartizan_pki::{NoAnchor, PrivateKey, TrustAnchors};
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, TrustAnchor};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use webpki::EndEntityCert;
 use zeroize::Zeroize;
 
-use super::{Pair, Root, fault};
+use super::{Pair, fault};
 use crate::{Error, certificate, scheme};
 
 pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -98,8 +98,7 @@ pub(super) fn certified(
 /// Contents of a file of roots.
 #[derive(Default)]
 pub(super) struct Trusted {
-    pub(super) roots: Vec<Root>,
-    pub(super) anchors: Vec<TrustAnchor<'static>>,
+    pub(super) anchors: TrustAnchors,
     pub(super) subjects: Vec<DistinguishedName>,
     pub(super) certificates: Vec<CertificateDer<'static>>,
     /// Certificates that are none of an authority, by their subjects.
@@ -119,22 +118,17 @@ pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
     for (index, der) in certificates.iter().enumerate() {
         let number = index + 1;
         let unusable = |cause: String| fault(place, format!("certificate {number} {cause}"), "list roots of your CAs");
-        let (not_before, not_after) = certificate::validity(der).map_err(unusable)?;
-        // An anchor is a name and a key to the building of paths: who holds the key of a leaf could issue certificates.
-        if let Some(subject) = certificate::not_an_authority(der).map_err(unusable)? {
-            trusted.not_authorities.push(subject);
-            continue;
+        match trusted.anchors.add(der) {
+            Ok(()) => trusted.certificates.push(der.clone()),
+            Err(NoAnchor::Unreadable(cause)) => return Err(unusable(cause)),
+            Err(NoAnchor::NotOfAnAuthority(subject)) => trusted.not_authorities.push(subject),
         }
-        let anchor = webpki::anchor_from_trusted_cert(der)
-            .map_err(|error| unusable(format!("cannot be a root: {error}")))?
-            .to_owned();
-        let subject = DistinguishedName::in_sequence(anchor.subject.as_ref());
-        trusted.subjects.push(subject);
-        trusted.anchors.push(anchor);
-        trusted.roots.push(Root { not_before, not_after });
-        trusted.certificates.push(der.clone());
     }
-    if trusted.anchors.is_empty() {
+    let anchors = trusted.anchors.all().iter();
+    trusted.subjects = anchors
+        .map(|anchor| DistinguishedName::in_sequence(anchor.subject.as_ref()))
+        .collect();
+    if trusted.certificates.is_empty() {
         let hint = "put the root's certificate there: `bartizan ca issue --dns NAME` writes it as ca.crt.pem";
         let cause = match &trusted.not_authorities[..] {
             [] => "holds no certificate".to_owned(),

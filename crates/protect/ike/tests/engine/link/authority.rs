@@ -75,6 +75,38 @@ impl Authority {
         }
     }
 
+    /// The holder of a certificate of this authority that signs others, as an authority that the
+    /// certificate says it is, or is not.
+    pub(crate) fn below(&self, algorithm: Algorithm, is_ca: bool) -> Self {
+        let key = algorithm.generate();
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        if is_ca {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "below the engine test CA");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        Self {
+            algorithm,
+            certificate: certificate.der().to_vec(),
+            issuer: Issuer::new(params, key),
+        }
+    }
+
+    /// Another certificate of the same key and name, which ends with this year.
+    pub(crate) fn certificate_until(&self, year: i32) -> Vec<u8> {
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "engine test CA");
+        params.not_after = date_time_ymd(year, 12, 31);
+        params
+            .self_signed(self.issuer.key())
+            .expect("a certificate")
+            .der()
+            .to_vec()
+    }
+
     pub(crate) fn certificate(&self) -> Vec<u8> {
         self.certificate.clone()
     }

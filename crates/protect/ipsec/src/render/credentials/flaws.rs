@@ -98,11 +98,16 @@ impl Credentials {
             flaws.push(flaw(&files.certificate, Weight::Fatal, cause, &issue));
         }
         flaws.extend(dates(&leaf, &files.certificate, now));
-        let roots = self.roots.iter().filter_map(|der| Certificate::from_der(der, "").ok());
-        let roots: Vec<_> = roots.map(|root| (root.not_before(), root.not_after())).collect();
-        if let Some((cause, hint)) = no_current_root(&roots, now).filter(|_| !roots.is_empty()) {
+        let validities = self.anchors.validities();
+        let no_current = no_current_root(&validities, now);
+        let any_current = no_current.is_none();
+        if let Some((cause, hint)) = no_current {
             flaws.push(flaw(&files.roots, Weight::Warning, cause, hint));
         }
+        flaws.extend(self.not_authorities.iter().map(|subject| {
+            let cause = format!("{subject} is no authority's certificate: it is not trusted as one");
+            flaw(&files.roots, Weight::Warning, cause, "list roots of your CAs alone")
+        }));
         for Asked { link, signatures, .. } in &links {
             if !signatures
                 .iter()
@@ -130,7 +135,19 @@ impl Credentials {
                 flaws.push(flaw(&files.certificate, Weight::Warning, cause, hint));
             }
         }
-        if !self.leads_to_a_root() {
+        let roots = || self.roots.iter().zip(&validities);
+        let current = roots().filter(|(_, (begins, ends))| *begins <= now && now <= *ends);
+        let current: Vec<_> = current.map(|(root, _)| root).collect();
+        let all: Vec<_> = self.roots.iter().collect();
+        let leads = self.leads_to_one_of(&all);
+        if leads && any_current && !self.leads_to_one_of(&current) {
+            let cause =
+                format!("the root that the chain of {place} leads to is outside its dates: peers refuse this node");
+            let hint =
+                "issue a certificate under a root that is current: `bartizan ca issue --profile ipsec --dns NAME`";
+            flaws.push(flaw(&files.roots, Weight::Warning, cause, hint));
+        }
+        if !leads {
             let cause = format!("holds no root that the chain of {place} leads to");
             let hint = "peers that trust the same roots refuse this node (unknown-ca): give the root of its own authority, or its intermediate \
                         behind the certificate";
@@ -160,17 +177,16 @@ impl Credentials {
         self.lists.lists.iter().filter(move |list| !is_absent(list))
     }
 
-    /// Returns true if the leaf leads to one of the roots by the certificates between. A signature
-    /// that cannot be verified here is believed.
-    fn leads_to_a_root(&self) -> bool {
+    /// Returns true if the leaf leads to one of these roots by the certificates between. A
+    /// signature that cannot be verified here is believed.
+    fn leads_to_one_of(&self, roots: &[&Vec<u8>]) -> bool {
         let mut reached = vec![self.leaf.as_slice()];
         for _ in 0..LONGEST {
             let signs = |issuer: &[u8]| {
                 let mut reached = reached.iter();
                 reached.any(|subject| signed_by(subject, issuer) != Signed::No)
             };
-            if self
-                .roots
+            if roots
                 .iter()
                 .any(|root| signs(root) || reached.contains(&root.as_slice()))
             {

@@ -149,6 +149,60 @@ fn roots_outside_their_dates_point_to_the_clock_first() {
 }
 
 #[test]
+fn a_leaf_among_the_roots_is_given_to_no_daemon_and_reported() {
+    let place = Place::new();
+    let chain = fs::read_to_string(place.directory.path().join("cu.crt.pem")).unwrap();
+    place.write("ca.crt.pem", &(place.authority.root().to_pem() + &chain));
+    let flaws = place.flaws();
+    let (file, weight, cause) = one(&flaws);
+    assert_eq!((file, weight), ("ca.crt.pem", Weight::Warning));
+    assert_eq!(
+        cause,
+        "O=Bartizan, CN=cu is no authority's certificate: it is not trusted as one"
+    );
+    let deployment = place.deployment("hybrid", "");
+    let files = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
+    assert_eq!(
+        Credentials::read(files).unwrap().roots().len(),
+        2,
+        "root and intermediate"
+    );
+
+    let end = "-----END CERTIFICATE-----\n";
+    place.write("ca.crt.pem", &chain[..chain.find(end).unwrap() + end.len()]);
+    let error = Credentials::read(files).unwrap_err().to_string();
+    assert!(
+        error.ends_with("holds no certificate of an authority, only O=Bartizan, CN=cu"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_root_of_this_node_that_has_ended_next_to_another_that_has_not_is_reported() {
+    let place = Place::new();
+    let later = SystemTime::now() + DAY * 5 * 365;
+    let options = InitOptions::new(Algorithm::EcdsaP256);
+    let later = Authority::init(&place.directory.path().join("later"), options, later).unwrap();
+    place.write(
+        "ca.crt.pem",
+        &(place.authority.root().to_pem() + &later.root().to_pem()),
+    );
+    let deployment = place.deployment("hybrid", "");
+    let node = deployment.node("cu").unwrap();
+    let files = node.ipsec.as_ref().unwrap();
+    let flaws = Credentials::read(files)
+        .unwrap()
+        .flaws(files, &deployment, node, SystemTime::now() + DAY * 12 * 365);
+    let of_roots = flaws.iter().filter(|flaw| flaw.file.ends_with("ca.crt.pem"));
+    let causes: Vec<_> = of_roots.map(|flaw| flaw.cause.as_str()).collect();
+    let [cause] = causes[..] else { panic!("{flaws:#?}") };
+    assert!(
+        cause.ends_with("leads to is outside its dates: peers refuse this node"),
+        "{cause}"
+    );
+}
+
+#[test]
 fn roots_of_another_authority_and_a_chain_without_its_intermediate_are_reported() {
     let place = Place::new();
     let chain = fs::read_to_string(place.directory.path().join("cu.crt.pem")).unwrap();
