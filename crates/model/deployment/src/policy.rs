@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group, signature};
 use time::{Date, OffsetDateTime};
 
-use crate::ipsec::IpsecPolicy;
+use crate::ipsec::{IkeAuthentication, IpsecPolicy};
 use crate::word::{Word, words};
 
 pub(crate) use parse::signature_list;
@@ -155,6 +155,21 @@ impl Policy {
                 .as_ref()
                 .is_some_and(|exception| today <= exception.expires),
         }
+    }
+
+    /// What the certificates of IPsec links and their revocation lists may be signed with: the
+    /// chain's schemes, and those of the AUTH payload. Where a peer must prove itself by a
+    /// post-quantum signature, post-quantum ones alone.
+    #[must_use]
+    pub fn ipsec_chain_signatures(&self) -> Vec<SignatureScheme> {
+        let any = self.ipsec.authentication == IkeAuthentication::ClassicalAccepted;
+        let mut schemes: Vec<SignatureScheme> = Vec::new();
+        for &code in self.chain_signatures.iter().chain(&self.ipsec.signatures) {
+            if (any || quantum_safe_signature(code)) && !schemes.contains(&code) {
+                schemes.push(code);
+            }
+        }
+        schemes
     }
 
     /// The policy as it is in effect on `today` (UTC): once an exception has ended, nothing classical is offered any more.

@@ -136,7 +136,8 @@ impl Connection {
             Some("strict") => Revocation::Required,
             _ => Revocation::IfPresent,
         };
-        let trust = Believed::new(roots, store.lists(), revocation, peer.list("signatures"))?;
+        let (signatures, of_chains) = (peer.list("signatures"), peer.list("chain_signatures"));
+        let trust = Believed::new(roots, store.lists(), revocation, signatures, of_chains)?;
         let fragments = section.text("fragmentation") != Some("no");
         let config = Config {
             proposals: proposals(section.list("proposals"), Protocol::Ike)?,

@@ -177,6 +177,11 @@ fn a_connection_is_read_as_it_was_rendered_with_the_whole_chain_and_refused_wher
             "no signatures of rsa_pss_rsae_sha256",
         ),
         ("signatures", list(&[]), "no signatures are named"),
+        (
+            "chain_signatures",
+            list(&["rsa_pss_rsae_sha256"]),
+            "no signatures of rsa_pss_rsae_sha256",
+        ),
         ("local_ts", list(&["dynamic"]), "no selector dynamic"),
         ("children", Value::Section(Section::new()), "1 to 64 CHILD_SAs, not 0"),
         ("mode", text("beet"), "no mode beet"),

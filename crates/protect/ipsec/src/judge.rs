@@ -4,7 +4,7 @@ use std::fmt;
 
 use bartizan_deployment::{IkeAlgorithm, KeyExchange, Policy};
 use bartizan_ledger::{Algorithm, Authentication, Forgery, Verdict};
-use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_registry::{Safety, TransformKind, transform, x509_algorithm_named};
 
 use crate::TrafficSelector;
 use crate::sa::{ChildSa, IkeSa};
@@ -34,6 +34,8 @@ bartizan_registry::named! {
         NotInPolicy = "not-in-policy",
         /// No quantum-safe key exchange where the policy requires one.
         Classical = "classical",
+        /// Its peer was authenticated under roots or revocation lists of before, and not anew since.
+        NotAuthenticatedAnew = "not-authenticated-anew",
     }
 }
 
@@ -44,7 +46,7 @@ impl fmt::Display for Violation {
 }
 
 /// A refusal for this, with a sentence.
-fn refused(violation: Violation, detail: String) -> Verdict {
+pub(crate) fn refused(violation: Violation, detail: String) -> Verdict {
     Verdict::Refused {
         reason: violation.to_string(),
         detail,
@@ -241,7 +243,7 @@ fn wanted(policy: &Policy) -> String {
 }
 
 /// Both ends' authentication as charon reports it, and the verdict on a future quantum computer's
-/// ability to forge it.
+/// ability to forge it: the weaker of the peer's signature and those on its certificates.
 #[must_use]
 pub fn authentication(
     local: Option<String>,
@@ -257,7 +259,7 @@ pub fn authentication(
         Some(words) => {
             let is = |names: &[&str]| names.iter().any(|name| bartizan_registry::mentions(words, name));
             if is(&["ml-dsa", "slh-dsa"]) {
-                Forgery::NotKnown
+                of_chain(&peer_chain)
             } else if is(&["ecdsa", "rsa", "ed25519", "ed448", "dss"]) {
                 Forgery::PossibleLater
             } else if is(&["pre-shared key"]) {
@@ -274,6 +276,16 @@ pub fn authentication(
         local_chain,
         forgery,
     })
+}
+
+/// Forgery of a certificate below which a peer proves itself by a post-quantum signature.
+fn of_chain(chain: &[String]) -> Forgery {
+    let is_safe = |name: &String| x509_algorithm_named(name).is_some_and(|known| known.safety == Safety::QuantumSafe);
+    match chain {
+        [] => Forgery::Unknown,
+        signed if signed.iter().all(is_safe) => Forgery::NotKnown,
+        _ => Forgery::PossibleLater,
+    }
 }
 
 #[cfg(test)]

@@ -295,7 +295,12 @@ fn of_ike(
         .with("revocation", revocation)
         .with_list("cacerts", credentials.roots());
     let remote = match engine {
-        IkeEngine::Bartizan => remote.with_list("signatures", policy.ipsec.signatures.iter().map(ToString::to_string)),
+        IkeEngine::Bartizan => remote
+            .with_list("signatures", policy.ipsec.signatures.iter().map(ToString::to_string))
+            .with_list(
+                "chain_signatures",
+                policy.ipsec_chain_signatures().iter().map(ToString::to_string),
+            ),
         IkeEngine::Strongswan => remote,
     };
     let mut section = Section::new();

@@ -477,7 +477,14 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
     let forged = peers().find(|(_, authentication)| authentication.forgery == Forgery::PossibleLater);
     if let Some((entry, authentication)) = forged {
         let method = authentication.peer.as_deref().unwrap_or("a classical method");
-        let because = format!("the peer of {} proved itself by {method}, by its ledger", entry.node);
+        let under = match &authentication.peer_chain[..] {
+            [] => String::new(),
+            chain => format!(" under certificates signed by {}", chain.join(", ")),
+        };
+        let because = format!(
+            "the peer of {} proved itself by {method}{under}, by its ledger",
+            entry.node
+        );
         posture.authenticity = Judgement::new(Verdict::Vulnerable, because, vec![entry.source.clone()]);
     } else if let Some((entry, authentication)) = peers().next()
         && unknown(posture.authenticity.verdict())

@@ -148,10 +148,27 @@ fn who_can_forge_an_identity_once_there_is_a_quantum_computer_is_distinguished_f
     assert_eq!(forgery("ECDSA_WITH_SHA256_DER"), Forgery::PossibleLater);
     assert_eq!(forgery("ED25519"), Forgery::PossibleLater);
     assert_eq!(forgery("RSA_EMSA_PKCS1_SHA2_256"), Forgery::PossibleLater);
-    assert_eq!(forgery("ML_DSA_65"), Forgery::NotKnown);
     assert_eq!(forgery("pre-shared key"), Forgery::AsSecretAsTheKey);
     assert_eq!(forgery("EAP"), Forgery::Unknown);
     assert_eq!(authentication(None, None, Default::default()), None);
+}
+
+#[test]
+fn a_post_quantum_signature_under_a_classical_certificate_can_be_forged_by_its_authoritys_key() {
+    let forgery = |chain: &[&str]| {
+        let chain = chain.iter().map(|name| (*name).to_owned()).collect();
+        let proven = authentication(None, Some("ML_DSA_65".into()), [Vec::new(), chain]);
+        proven.unwrap().forgery
+    };
+    assert_eq!(forgery(&["id-ml-dsa-65", "id-ml-dsa-87"]), Forgery::NotKnown);
+    for chain in [
+        &["id-ml-dsa-65", "ecdsa-with-SHA256"][..],
+        &["sha256WithRSAEncryption"],
+        &["1.2.3.4", "id-ml-dsa-65"],
+    ] {
+        assert_eq!(forgery(chain), Forgery::PossibleLater, "{chain:?}");
+    }
+    assert_eq!(forgery(&[]), Forgery::Unknown, "nothing is known of its certificates");
 }
 
 #[test]

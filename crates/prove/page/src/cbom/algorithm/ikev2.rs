@@ -90,6 +90,8 @@ impl Algorithm {
     /// `ECDSA_WITH_SHA256_DER`, `pre-shared key`.
     pub(in crate::cbom) fn proof_of_ledger(name: &str, forgery: ledger::Forgery) -> Self {
         let (role, level) = match forgery {
+            // The certificates below which it signs may be classical.
+            ledger::Forgery::PossibleLater if registry::mentions(name, "ml-dsa") => (SIGNATURE, None),
             ledger::Forgery::PossibleLater => (SIGNATURE, Some(level(None))),
             ledger::Forgery::NotKnown => (SIGNATURE, None),
             ledger::Forgery::AsSecretAsTheKey => (MAC, None),

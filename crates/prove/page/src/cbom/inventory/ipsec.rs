@@ -144,6 +144,10 @@ impl Inventory {
             {
                 let algorithm = Algorithm::proof_of_ledger(name, authentication.forgery);
                 proofs.algorithms.push((algorithm, shown));
+                let chain = authentication.peer_chain.iter();
+                proofs
+                    .algorithms
+                    .extend(chain.map(|signed| (Algorithm::x509(signed), shown)));
                 proofs.places[peer].push(place);
             }
         }
