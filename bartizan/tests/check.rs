@@ -283,6 +283,45 @@ interfaces:
     assert!(found(0o600, "ckn = 0a0b\n").contains("fh.cak: it has no `cak = ...`"));
 }
 
+/// Files of a node with MACsec links alone were held against no policy, and wpa_supplicant's end of
+/// EAP-TLS passed under one that it cannot keep.
+#[test]
+fn revocation_lists_that_a_macsec_link_requires_are_found_missing_at_both_ends() {
+    let place = Place::with_files("ml-dsa-65");
+    for node in ["odu", "oru"] {
+        place.works(&format!("ca issue --dir ca --name {node} --dns {node} --out out"));
+    }
+    for keying in ["direct", "eap-tls"] {
+        place.write(&format!(
+            "\
+policy: {{ profile: hybrid, revocation: require }}
+trust: {{ roots: out/ca.crt.pem }}
+nodes:
+  odu: {{ function: O-DU, address: 127.0.0.3, certificate: out/odu.crt.pem, key: out/odu.key.pem }}
+  oru: {{ function: O-RU, address: 127.0.0.4, certificate: out/oru.crt.pem, key: out/oru.key.pem }}
+interfaces:
+  - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ port: {{ odu: lo, oru: lo }}, cipher: gcm-aes-128, keying: {keying} }} }}
+"
+        ));
+        let has = |node: &str, words: &str| {
+            let findings = place.findings(&format!("--node {node}"));
+            assert!(findings.iter().any(|one| one.contains(words)), "{node}: {findings:?}");
+        };
+        for (node, peer) in [("odu", "oru"), ("oru", "odu")] {
+            has(
+                node,
+                &format!("FH to {peer} requires a revocation list, and none is named"),
+            );
+        }
+        if keying == "eap-tls" {
+            has(
+                "oru",
+                "the policy requires a revocation list (`revocation: require`), and it checks none",
+            );
+        }
+    }
+}
+
 #[test]
 fn a_network_of_every_kind_of_link_is_shown_with_what_is_wrong() {
     let place = Place::new(

@@ -68,8 +68,14 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
         let about = format!("nodes.{}", node.name);
         return (None, vec![Finding::new(about, "names no certificate files", hint)]);
     };
-    let peers = peers(deployment, node.name.as_str());
+    #[cfg_attr(
+        not(feature = "full"),
+        expect(unused_mut, reason = "a sidecar alone has no MACsec links")
+    )]
+    let mut peers = peers(deployment, node.name.as_str());
     let has_associations = peers.iter().any(|peer| peer.interface.over_sctp());
+    #[cfg(feature = "full")]
+    peers.extend(bartizan_macsec::link::peers(deployment, node.name.as_str()));
     let mut shown = CredentialsInEffect {
         node: node.name.to_string(),
         own: OwnInEffect::unread(&files.certificates[0]),

@@ -46,7 +46,7 @@ use listening::Listening;
 use proven::Proven;
 use refusals::Refusals;
 use removal::Removal;
-pub use setting::{RUN, Setting, endpoint};
+pub use setting::{RUN, Setting, endpoint, peers};
 pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
 
 /// Frames that are taken in one turn.

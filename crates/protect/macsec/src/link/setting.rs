@@ -205,6 +205,12 @@ pub fn endpoint(
     node: &str,
     credentials: Credentials,
 ) -> Result<Endpoint, bartizan_tls::Error> {
+    Endpoint::for_protocol(credentials, peers(deployment, node), PROTOCOL)
+}
+
+/// The peers whose certificates a node judges on its MACsec links.
+#[must_use]
+pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {
     let links = deployment.macsec_links(node).filter(|(_, _, link)| link.has_exchange());
     let peers = links.map(|(peer, interface, _)| {
         let mut policy = Policy::clone(&interface.policy);
@@ -216,5 +222,5 @@ pub fn endpoint(
             policy,
         }
     });
-    Endpoint::for_protocol(credentials, peers.collect(), PROTOCOL)
+    peers.collect()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use bartizan_deployment::{Files, Identity, Policy, day_of};
+use bartizan_deployment::{Files, Identity, Policy, Revocation, day_of};
 use bartizan_registry::{NamedGroup, group, signature};
 
 /// Octets of TLS in a fragment of EAP: frames of more than 2300 it loses.
@@ -32,6 +32,8 @@ impl EapPeer {
             Some("it can be given one certificate, and the node has several (`certificates`)")
         } else if self.files.crl.is_some() {
             Some("it checks no revocation list of a deployment file (`trust.crl`)")
+        } else if self.policy.revocation == Revocation::Require {
+            Some("the policy requires a revocation list (`revocation: require`), and it checks none")
         } else if !self.authenticator.ip().is_empty() {
             Some("it cannot recognise a peer by an IP address in its certificate (`names.ip`)")
         } else {
@@ -48,19 +50,23 @@ impl EapPeer {
             line(&[" client_cert=", &path(&own.certificate)]);
             line(&[" private_key=", &path(&own.key)]);
         }
-        // One name of each listed kind must match; within a kind, any of them.
-        let dns = self.authenticator.dns().join(";");
-        if !dns.is_empty() {
-            line(&[" domain_match=", &hexadecimal(dns.as_bytes())]);
-        }
-        let uri: Vec<_> = self
-            .authenticator
-            .uri()
-            .iter()
-            .map(|uri| format!("URI:{uri}"))
-            .collect();
-        if !uri.is_empty() {
-            line(&[" altsubject_match=", &hexadecimal(uri.join(";").as_bytes())]);
+        // One name of each listed kind must match; within a kind, any of them. `domain_match` takes
+        // the common name of a certificate without a DNS name as well, `altsubject_match` does not,
+        // and is one list for all kinds: any name of it suffices.
+        let (dns, uri) = (self.authenticator.dns(), self.authenticator.uri());
+        let listed = |kind: &str, names: &[String]| {
+            let names: Vec<_> = names.iter().map(|name| format!("{kind}:{name}")).collect();
+            hexadecimal(names.join(";").as_bytes())
+        };
+        match (dns, uri) {
+            ([], []) => {}
+            (dns, []) => line(&[" altsubject_match=", &listed("DNS", dns)]),
+            (dns, uri) => {
+                if !dns.is_empty() {
+                    line(&[" domain_match=", &hexadecimal(dns.join(";").as_bytes())]);
+                }
+                line(&[" altsubject_match=", &listed("URI", uri)]);
+            }
         }
         line(&[
             " phase1=\"tls_disable_tlsv1_3=0 tls_disable_tlsv1_2=1 tls_disable_tlsv1_1=1 tls_disable_tlsv1_0=1\"\n fragment_size=",
@@ -152,12 +158,13 @@ mod tests {
         let path = hexadecimal(b"/etc/o\"ru.pem");
         for line in [
             " identity=6f7275",
-            " domain_match=6f6475",
+            &format!(" altsubject_match={}", hexadecimal(b"DNS:odu")),
             &format!(" client_cert={path}"),
         ] {
             assert!(text.lines().any(|one| one == line), "{line}: {text}");
         }
-        assert!(!text.contains("altsubject") && text.contains("tls_disable_tlsv1_3=0"));
+        // A certificate without a DNS name would be judged by its common name.
+        assert!(!text.contains("domain_match") && text.contains("tls_disable_tlsv1_3=0"));
         assert_eq!(peer.lacks(), None);
     }
 
@@ -197,5 +204,7 @@ mod tests {
         let mut revoking = peer("hybrid", "");
         revoking.files.crl = Some(PathBuf::from("crl.pem"));
         assert!(revoking.lacks().unwrap().contains("trust.crl"));
+        let requiring = peer("{ profile: hybrid, revocation: require }", "");
+        assert!(requiring.lacks().unwrap().contains("revocation: require"));
     }
 }

@@ -84,11 +84,22 @@ impl Stage {
 
     /// Gives a node a certificate with this name.
     pub(crate) fn issue(&mut self, node: &str, name: &str) {
-        let leaf = Leaf::new(node)
-            .expect("a name")
-            .dns(name)
-            .expect("a name")
-            .algorithm(Algorithm::MlDsa65);
+        let leaf = Leaf::new(node).expect("a name");
+        self.write(node, leaf.dns(name).expect("a name"));
+    }
+
+    /// Gives a node a certificate with its name as the common name, and no DNS name.
+    pub(crate) fn issue_without_dns(&mut self, node: &str) {
+        let leaf = Leaf::new(node).expect("a name");
+        self.write(
+            node,
+            leaf.uri("urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64")
+                .expect("a URI"),
+        );
+    }
+
+    fn write(&mut self, node: &str, leaf: Leaf) {
+        let leaf = leaf.algorithm(Algorithm::MlDsa65);
         let issued = self.authority.issue(&leaf, SystemTime::now()).expect("a certificate");
         issued
             .write_to(&self.place.path().join(node), Overwrite::Replace)

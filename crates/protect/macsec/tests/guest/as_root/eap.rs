@@ -336,9 +336,17 @@ fn peer_and_authenticator_with_another_name_get_no_keys() {
     if !is_here("eap::peer_and_authenticator_with_another_name_get_no_keys") {
         return;
     }
-    for (node, reason) in [("oru", Some("wrong-name")), ("odu", None)] {
+    let another = Some("somebody-else");
+    for (node, dns, reason) in [
+        ("oru", another, Some("wrong-name")),
+        ("odu", another, None),
+        ("odu", None, None),
+    ] {
         let mut stage = Stage::new(EAP);
-        stage.issue(node, "somebody-else");
+        match dns {
+            Some(name) => stage.issue(node, name),
+            None => stage.issue_without_dns(node),
+        }
         for end in [AUTHENTICATOR, PEER] {
             stage.start(end);
         }
