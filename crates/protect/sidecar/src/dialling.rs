@@ -10,3 +10,5 @@ pub(crate) mod session;
 pub(crate) mod tap;
 pub(crate) mod turns;
 pub(crate) mod warm;
+#[cfg(test)]
+mod wrong_peer;

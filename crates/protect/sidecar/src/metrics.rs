@@ -247,6 +247,14 @@ impl Metrics {
             .inc();
     }
 
+    /// Number of such handshakes.
+    #[cfg(test)]
+    pub(crate) fn failed_handshakes(&self, side: Side, peer: &str, reason: &'static str) -> u64 {
+        self.handshake_failures
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
+            .get()
+    }
+
     /// The same for a handshake that was judged, by either end, with a node of the deployment file.
     pub(crate) fn refused(&self, peer: &str, reason: &'static str) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);

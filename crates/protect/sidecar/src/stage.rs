@@ -37,7 +37,12 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     timeout(PATIENCE, waits).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
-/// `amf` and `nrf`, their authority and its revocation list.
+/// A node of the file that has another interface, and that.
+const UDM: &str = "  udm: { function: UDM, address: 127.0.0.1 }\n";
+const OF_UDM: &str = "  - { kind: O1, between: [amf, udm], with: sidecar }\n";
+
+/// `amf` and `nrf`, their authority and its revocation list. `udm` has a certificate too, and an
+/// interface of another kind.
 pub(crate) struct Stage {
     place: TempDir,
     authority: Authority,
@@ -49,7 +54,7 @@ impl Stage {
         let (place, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
         let options = InitOptions::new(Algorithm::MlDsa65);
         let mut authority = Authority::init(&place.path().join("ca"), options, now).unwrap();
-        for node in ["amf", "nrf"] {
+        for node in ["amf", "nrf", "udm"] {
             let leaf = Leaf::new(node)
                 .unwrap()
                 .dns(node)
@@ -89,6 +94,10 @@ impl Stage {
     }
 
     pub(crate) fn deployment(&self) -> Deployment {
+        Deployment::parse(&self.text(), "pair.yaml", self.place.path()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn text(&self) -> String {
         let [outbound, inbound] = self.ports;
         let node = |name: &str, function: &str, listeners: &str| {
             format!(
@@ -97,9 +106,9 @@ impl Stage {
                  sidecar: {{ {listeners}, limits: {{ connect: 1m, handshake: 1m }} }}\n"
             )
         };
-        let text = format!(
-            "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem, crl: crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-             - {{ kind: SBI, between: [amf, nrf], with: sidecar }}\n",
+        format!(
+            "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem, crl: crl.pem }}\nnodes:\n{}{}{}interfaces:\n  \
+             - {{ kind: SBI, between: [amf, nrf], with: sidecar }}\n{OF_UDM}",
             node(
                 "amf",
                 "AMF",
@@ -110,8 +119,24 @@ impl Stage {
                 "NRF",
                 &format!("inbound: [{{ listen: '{inbound}', forward: '127.0.0.1:9', path: http2 }}]")
             ),
-        );
-        Deployment::parse(&text, "pair.yaml", self.place.path()).unwrap_or_else(|error| panic!("{error}"))
+            UDM,
+        )
+    }
+
+    /// The same with the certificate of `udm`, by which the node's own file knows it.
+    pub(crate) async fn start_as_udm(&self, node: &str) -> Running {
+        let text = self.text();
+        let names = |name: &str| format!("names: {{ dns: [{name}] }}");
+        let text = text
+            .replace(UDM, "")
+            .replace(OF_UDM, "")
+            .replace(&names(node), &names("udm"))
+            .replace(&format!("{node}/{node}."), "udm/udm.");
+        let deployment = Deployment::parse(&text, "other.yaml", self.place.path());
+        let deployment = deployment.unwrap_or_else(|error| panic!("{error}"));
+        Sidecar::start(&deployment, node)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// A sidecar of this process. Call it within [`run`].

@@ -261,7 +261,7 @@ fn why(handshake: &QuicHandshake, error: &ConnectionError) -> Box<Refused> {
 }
 
 /// Dials the sidecar of a peer and completes the handshake.
-async fn connect(
+pub(crate) async fn connect(
     shared: &Arc<Shared>,
     dialler: &Dialler,
     upstream: &Upstream,
