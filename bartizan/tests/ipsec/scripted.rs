@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Mutex;
 
+use bartizan_host::Finished;
 use bartizan_ipsec::vici::{Frames, Packet, Section, framed};
 
 use super::stderr;
@@ -15,6 +16,18 @@ type Answer = fn(&str) -> Option<Packet>;
 
 /// Runs `bartizan COMMAND` against a socket that answers so; its exit code, what it said, and the commands that came.
 fn reported(stage: &Stage, command: &str, more: &[&str], answer: Answer) -> (Option<i32>, String, Vec<String>) {
+    let (finished, asked) = run_against(stage, command, more, answer, None);
+    (finished.status.code(), stderr(&finished), asked)
+}
+
+/// The same, with a row of `list-sas`; how it ended, and the commands that came.
+fn run_against(
+    stage: &Stage,
+    command: &str,
+    more: &[&str],
+    answer: Answer,
+    row: Option<&Section>,
+) -> (Finished, Vec<String>) {
     let directory = stage.charon("cu");
     std::fs::create_dir_all(&directory).expect("a directory");
     let socket = directory.join("charon.vici");
@@ -32,7 +45,7 @@ fn reported(stage: &Stage, command: &str, more: &[&str], answer: Answer) -> (Opt
                     if ended.try_recv().is_ok() {
                         return;
                     }
-                    scope.spawn(move || serve(stream, asked, answer));
+                    scope.spawn(move || serve(stream, asked, answer, row));
                 }
             });
         });
@@ -43,17 +56,23 @@ fn reported(stage: &Stage, command: &str, more: &[&str], answer: Answer) -> (Opt
         drop(UnixStream::connect(&socket).expect("it listens"));
         finished
     });
-    let asked = asked.into_inner().expect("not poisoned");
-    (finished.status.code(), stderr(&finished), asked)
+    (finished, asked.into_inner().expect("not poisoned"))
 }
 
-fn serve(mut stream: UnixStream, asked: &Mutex<Vec<String>>, answer: Answer) {
+fn serve(mut stream: UnixStream, asked: &Mutex<Vec<String>>, answer: Answer, row: Option<&Section>) {
     let (mut frames, mut buffer) = (Frames::default(), [0; 4096]);
     loop {
         while let Some(packet) = frames.next_packet().expect("a packet") {
             let answer = match packet {
                 Packet::Request { command, .. } => {
                     let answer = answer(&command);
+                    if let Some(row) = row.filter(|_| command == "list-sas") {
+                        let event = Packet::Event {
+                            name: "list-sa".to_owned(),
+                            message: row.clone(),
+                        };
+                        stream.write_all(&framed(&event).expect("it fits")).expect("a client");
+                    }
                     asked.lock().expect("not poisoned").push(command);
                     answer
                 }
@@ -167,4 +186,49 @@ fn a_charon_that_stalls_in_the_middle_of_a_set_up_is_reported_within_the_time_as
         said.contains("error: charon did not answer initiate within 11s\nhint: "),
         "{said}"
     );
+}
+
+#[test]
+fn an_ike_sa_that_does_not_stand_has_no_verdict_in_any_output_and_is_a_finding_of_status() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    for state in ["CREATED", "CONNECTING", "DELETING", "REKEYED"] {
+        // It would be accepted if its peer had proven who it is.
+        let sa = Section::new()
+            .with("uniqueid", "1")
+            .with("state", state)
+            .with("remote-id", "ric.test")
+            .with("initiator-spi", "9f815c2206ce1954")
+            .with("responder-spi", "eef74d6b20dd86e3")
+            .with("encr-alg", "AES_GCM_16")
+            .with("encr-keysize", "256")
+            .with("dh-group", "CURVE_25519")
+            .with("ake1", "ML_KEM_768");
+        let row = Section::new().with_section("cu--ric", sa);
+        let run = |command: &str, more: &[&str]| {
+            let answer: Answer = |command| able("6.1.0", command);
+            let (finished, _) = run_against(&stage, command, &[&["--no-guard"], more].concat(), answer, Some(&row));
+            (finished.status.code(), finished.text())
+        };
+        // `up` goes by the daemon's word that the link is set up.
+        for (command, wanted) in [("status", 1), ("up", 0)] {
+            let (code, text) = run(command, &[]);
+            assert_eq!(code, Some(wanted), "{command} {state}: {text}");
+            assert!(
+                text.contains(&format!("cu--ric (to ric): {state}\n")),
+                "{command}: {text}"
+            );
+            assert!(
+                !text.contains("stays secret as the policy asks"),
+                "{command} {state}: {text}"
+            );
+            let (code, text) = run(command, &["--json"]);
+            let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!((code, &report["well"]), (Some(wanted), &false.into()), "{report}");
+            let ike = &report["links"][0]["ike"][0];
+            assert_eq!(
+                (&ike["state"], &ike["verdict"]),
+                (&state.into(), &serde_json::Value::Null)
+            );
+        }
+    }
 }
