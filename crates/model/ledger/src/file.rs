@@ -7,10 +7,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
+
+use crate::state;
 
 /// Attempts to take the lock, and the pause in between: another writer holds it for a write,
 /// without the sync.
@@ -86,8 +88,6 @@ pub struct LedgerFile {
     path: PathBuf,
     file: File,
     form: Form,
-    /// A pipe or a terminal is written to as it is.
-    regular: bool,
     bounds: Bounds,
     /// Another process kept the lock the last time.
     contended: bool,
@@ -145,14 +145,13 @@ enum Held {
 }
 
 impl LedgerFile {
-    /// Opens the file for appending.
+    /// Opens the file for appending. A pipe and a device are refused: they keep no record.
     ///
     /// # Errors
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or made, is a symbolic link, or is no regular file.
     pub fn open(path: &Path, bounds: Bounds, form: Form) -> io::Result<Self> {
         let file = open(path, form)?;
         Ok(Self {
-            regular: file.metadata()?.is_file(),
             path: path.to_owned(),
             file,
             form,
@@ -169,10 +168,6 @@ impl LedgerFile {
     /// # Errors
     /// The lines cannot be written or synced.
     pub fn append(&mut self, lines: &[u8]) -> Result<Appended, Unwritten> {
-        if !self.regular {
-            self.file.write_all(lines)?;
-            return Ok(Appended::default());
-        }
         let held = self.hold();
         let appended = self.append_held(lines, held);
         if appended.is_ok() {
@@ -188,10 +183,8 @@ impl LedgerFile {
 
     /// Looks whether the file still has the ledger's name.
     pub(crate) fn reopen(&mut self) {
-        if self.regular {
-            self.hold();
-            let _ = self.file.unlock();
-        }
+        self.hold();
+        let _ = self.file.unlock();
     }
 
     fn append_held(&mut self, lines: &[u8], held: Held) -> Result<Appended, Unwritten> {
@@ -275,7 +268,7 @@ impl LedgerFile {
     /// True where the file has the ledger's name; else opens the one that has, without a lock.
     fn follow(&mut self) -> bool {
         let same = |one: fs::Metadata, other: fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-        let named = fs::metadata(&self.path);
+        let named = fs::symlink_metadata(&self.path);
         if let (Ok(named), Ok(ours)) = (named, self.file.metadata())
             && same(named, ours)
         {
@@ -337,12 +330,7 @@ impl LedgerFile {
 }
 
 fn open(path: &Path, form: Form) -> io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .read(true)
-        .mode(form.mode)
-        .open(path)
+    state::open_with_mode(path, OpenOptions::new().create(true).append(true).read(true), form.mode)
 }
 
 /// Writes lines; how many bytes of them were written where that fails.

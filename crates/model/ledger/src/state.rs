@@ -43,21 +43,29 @@ pub fn check_directory(dir: &Path, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
+const LINK: &str = "it is a symbolic link, which is not followed: give the path of the file itself";
+const NO_FILE: &str = "it is no regular file: a pipe or a device keeps nothing, give the path of a file";
+
 /// Opens a file of state, without following a symbolic link and without waiting on a FIFO.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    open_with_mode(path, options, 0o600)
+}
+
+/// The same, with the mode of a new file.
+pub(crate) fn open_with_mode(path: &Path, options: &mut OpenOptions, mode: u32) -> io::Result<File> {
     let file = options
-        .mode(0o600)
+        .mode(mode)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path);
     let file = match file {
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refuse("it is a symbolic link"),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refuse(LINK),
         // A FIFO without a reader, opened for writing.
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return refuse("it is no regular file"),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return refuse(NO_FILE),
         other => other?,
     };
     let found = file.metadata()?;
     if !found.is_file() {
-        return refuse("it is no regular file");
+        return refuse(NO_FILE);
     }
     Ok(file)
 }

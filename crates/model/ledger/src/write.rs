@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::file::{Bounds, Form, LedgerFile, Unwritten};
+use crate::file::{Appended, Bounds, Form, LedgerFile, Unwritten};
 use crate::queue::{Handed, Queue, Taken};
 use crate::record::{Event, Lost, Record};
 
@@ -53,10 +53,11 @@ impl Ledger {
     /// Opens the file for appending, mode 0640 where it is new, and starts the thread that writes.
     ///
     /// A last line that a crash cut in half is removed before the next record, with a gap in its
-    /// place. A pipe or a terminal is written to as it is. Several writers may have one file.
+    /// place. Several writers may have one file.
     ///
     /// # Errors
-    /// The file cannot be opened or the thread cannot be started.
+    /// The file cannot be opened, it is a symbolic link, a pipe or a device, or the thread cannot
+    /// be started.
     pub fn open(path: &Path, node: &str) -> Result<Self, Error> {
         Self::open_within(path, node, Bounds::default())
     }
@@ -71,6 +72,10 @@ impl Ledger {
             source,
         };
         let file = LedgerFile::open(path, bounds, Form::default()).map_err(failed)?;
+        Self::start(file, path, node).map_err(failed)
+    }
+
+    fn start(file: impl Lines + 'static, path: &Path, node: &str) -> io::Result<Self> {
         let queue = Arc::new(Queue::new(node.into()));
         let shared = Arc::<Shared>::default();
         let recorder = Recorder {
@@ -86,8 +91,7 @@ impl Ledger {
         };
         let thread = std::thread::Builder::new()
             .name("ledger".into())
-            .spawn(move || writer.run())
-            .map_err(failed)?;
+            .spawn(move || writer.run())?;
         Ok(Self {
             recorder: Some(recorder),
             writer: Some(thread),
@@ -169,15 +173,31 @@ impl Recorder {
     }
 }
 
-struct Writer {
-    file: LedgerFile,
+/// A file of lines, or a stand-in for one on a disk that is full or stalled.
+trait Lines: Send {
+    fn append(&mut self, lines: &[u8]) -> Result<Appended, Unwritten>;
+    fn reopen(&mut self);
+}
+
+impl Lines for LedgerFile {
+    fn append(&mut self, lines: &[u8]) -> Result<Appended, Unwritten> {
+        LedgerFile::append(self, lines)
+    }
+
+    fn reopen(&mut self) {
+        LedgerFile::reopen(self);
+    }
+}
+
+struct Writer<F> {
+    file: F,
     path: PathBuf,
     queue: Arc<Queue>,
     shared: Arc<Shared>,
     failing: bool,
 }
 
-impl Writer {
+impl<F: Lines> Writer<F> {
     fn run(mut self) {
         let mut batch = Vec::new();
         loop {
@@ -237,4 +257,83 @@ fn lines<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<u8> {
         text.push(b'\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    use super::*;
+    use crate::record::Closed;
+    use crate::{Bytes, Reader};
+
+    fn closed(sent: u64) -> Event {
+        Event::Closed(Closed {
+            key: None,
+            bytes: Bytes { sent, received: 0 },
+            lasted_us: 1,
+            refused: None,
+        })
+    }
+
+    /// A disk without any room.
+    struct Full;
+
+    impl Lines for Full {
+        fn append(&mut self, _: &[u8]) -> Result<Appended, Unwritten> {
+            Err(io::Error::from(io::ErrorKind::StorageFull).into())
+        }
+
+        fn reopen(&mut self) {}
+    }
+
+    /// A disk that stalls until the other end of `goes_on` is dropped.
+    struct Stalled {
+        goes_on: Receiver<()>,
+        written: Sender<Vec<u8>>,
+    }
+
+    impl Lines for Stalled {
+        fn append(&mut self, lines: &[u8]) -> Result<Appended, Unwritten> {
+            let _ = self.goes_on.recv();
+            let _ = self.written.send(lines.to_vec());
+            Ok(Appended::default())
+        }
+
+        fn reopen(&mut self) {}
+    }
+
+    #[test]
+    fn a_full_disk_costs_records_and_says_how_many() {
+        let ledger = Ledger::start(Full, Path::new("ledger"), "nrf").unwrap();
+        let recorder = ledger.recorder();
+        (0..10).for_each(|number| recorder.record(closed(number)));
+        drop(ledger);
+        assert_eq!(recorder.lost(), 10);
+    }
+
+    /// Were one of these records to wait for the disk, it would wait for ever.
+    #[test]
+    fn what_a_stalled_disk_leaves_no_room_for_is_counted_and_written_as_a_gap() {
+        const RECORDS: u64 = 20_000;
+        let (stalls, goes_on) = mpsc::channel();
+        let (written, lines) = mpsc::channel();
+        let ledger = Ledger::start(Stalled { goes_on, written }, Path::new("ledger"), "nrf").unwrap();
+        let recorder = ledger.recorder();
+        (0..RECORDS).for_each(|number| recorder.record(closed(number)));
+        let lost = recorder.lost();
+        assert!(lost > 0, "a queue of 8192 holds {RECORDS} records");
+        drop(stalls);
+        drop(ledger);
+        let text: Vec<u8> = lines.iter().flatten().collect();
+        let (mut written, mut gaps) = (0, 0);
+        for record in Reader::new(&text[..]) {
+            match record.unwrap().event {
+                Event::Lost(lost) => gaps += lost.records,
+                Event::Closed(_) => written += 1,
+                _ => panic!("none was recorded"),
+            }
+        }
+        assert_eq!((written + lost, gaps), (RECORDS, lost));
+    }
 }

@@ -2,8 +2,8 @@
 
 use crate::stage;
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -75,74 +75,38 @@ fn what_is_no_record_is_never_removed() {
     assert_eq!(numbers, [None, Some(1)]);
 }
 
+/// A service that is root wrote its records into the file that a link led to, `/etc/passwd` say, and
+/// waited for ever for the reader of a pipe.
 #[test]
-fn a_full_disk_costs_records_and_says_how_many() {
-    let ledger = Ledger::open(Path::new("/dev/full"), "nrf").unwrap();
-    let recorder = ledger.recorder();
-    (0..10).for_each(|number| recorder.record(closed(number)));
-    drop(ledger);
-    assert_eq!(recorder.lost(), 10);
-}
-
-/// A named pipe without a reader stands for a stalled disk.
-fn pipe(directory: &Path) -> PathBuf {
-    let path = directory.join("pipe");
-    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    path
-}
-
-#[test]
-fn what_does_not_fit_the_queue_is_counted_and_written_as_a_gap() {
-    const RECORDS: u64 = 20_000;
+fn a_link_a_pipe_and_a_device_are_no_ledgers() {
     let directory = tempfile::tempdir().unwrap();
-    let path = pipe(directory.path());
-    let ledger = Ledger::open(&path, "nrf").unwrap();
-    let recorder = ledger.recorder();
-    (0..RECORDS).for_each(|number| recorder.record(closed(number)));
-    let lost = recorder.lost();
-    assert!(lost > 0, "a pipe and a queue of 8192 hold {RECORDS} records");
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        File::open(&path).unwrap().read_to_end(&mut text).unwrap();
-        text
-    });
-    // The pipe has another end now: give the reader the time to open it before ours closes.
-    while !reader.is_finished() && recorder.lost() == lost && !waiting(directory.path()) {
-        std::thread::sleep(Duration::from_millis(1));
+    let [target, link, pipe] = ["target", "link", "pipe"].map(|name| directory.path().join(name));
+    fs::write(&target, "root:x:0:0").unwrap();
+    symlink(&target, &link).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (path, said) in [
+        (&link, "it is a symbolic link"),
+        (&pipe, "it is no regular file"),
+        (&PathBuf::from("/dev/full"), "it is no regular file"),
+    ] {
+        let error = Ledger::open(path, "nrf").unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
     }
-    drop(ledger);
-    let (mut written, mut gaps) = (0, 0);
-    for record in Reader::new(&reader.join().unwrap()[..]) {
-        match record.unwrap().event {
-            Event::Lost(lost) => gaps += lost.records,
-            Event::Closed(_) => written += 1,
-            _ => panic!("none was recorded"),
-        }
-    }
-    assert_eq!((written + lost, gaps), (RECORDS, lost));
+    assert_eq!(fs::read_to_string(&target).unwrap(), "root:x:0:0");
 }
 
-/// Returns true if a second file descriptor of this process has the pipe open.
-fn waiting(directory: &Path) -> bool {
-    let open = fs::read_dir("/proc/self/fd").unwrap();
-    let ours = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    ours.filter(|target| target.starts_with(directory)).count() > 1
-}
-
+/// The same once the ledger is open: a link in the place of its file takes no record.
 #[test]
-fn recording_never_waits_for_the_disk() {
+fn a_link_that_takes_the_ledgers_name_is_not_followed() {
     let directory = tempfile::tempdir().unwrap();
-    let path = pipe(directory.path());
+    let [target, path, moved] = ["target", "ledger", "moved"].map(|name| directory.path().join(name));
     let ledger = Ledger::open(&path, "nrf").unwrap();
-    let recorder = ledger.recorder();
-    // Were one of these to wait for the pipe, it would wait for ever.
-    (0..20_000).for_each(|number| recorder.record(closed(number)));
-    let drained = std::thread::spawn(move || File::open(&path).unwrap().read_to_end(&mut Vec::new()));
-    while !waiting(directory.path()) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    fs::rename(&path, &moved).unwrap();
+    symlink(&target, &path).unwrap();
+    ledger.recorder().record(closed(1));
     drop(ledger);
-    assert!(drained.join().unwrap().is_ok());
+    assert!(!target.exists());
+    assert_eq!(records(&moved).len(), 1);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The audit log: a line of JSON for each request, appended and synced before its answer is sent.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_enrol::Event;
-use bartizan_ledger::{Bounds, Form, LedgerFile};
+use bartizan_ledger::{Bounds, Form, LedgerFile, state};
 use bartizan_pki::{Entry, Serial};
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Audit {
     /// request may contain any digits.
     pub(crate) fn grants(&self, serial: Serial) -> Result<bool, String> {
         let tail = || {
-            let mut file = File::open(&self.path)?;
+            let mut file = state::open(&self.path, OpenOptions::new().read(true))?;
             let from = file.metadata()?.len().saturating_sub(TAIL);
             file.seek(SeekFrom::Start(from))?;
             let mut tail = Vec::new();

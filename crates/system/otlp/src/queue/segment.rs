@@ -85,7 +85,8 @@ impl Segment {
     /// off bytes behind the last whole record.
     pub(super) fn open(path: &Path, first: u64) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
-        state::open(path, OpenOptions::new().read(true))?.read_to_end(&mut bytes)?;
+        let mut file = state::open(path, OpenOptions::new().read(true).write(true))?;
+        file.read_to_end(&mut bytes)?;
         let Some(head) = bytes.strip_prefix(MARK).and_then(|rest| unframe(HEAD, rest)) else {
             return Ok(None);
         };
@@ -101,7 +102,7 @@ impl Segment {
             found += 1;
         }
         if at < bytes.len() {
-            OpenOptions::new().write(true).open(path)?.set_len(at as u64)?;
+            file.set_len(at as u64)?;
         }
         Ok(Some(Self {
             path: path.to_owned(),
