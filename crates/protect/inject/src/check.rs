@@ -57,6 +57,7 @@ pub(crate) fn pod(pod: Pod<'_>, settings: &Settings) -> Findings {
     let mut found = Findings::default();
     found.secrets(secrets::in_volumes(pod, &settings.secret_prefix, &VOLUMES), settings);
     found.secrets(secrets::in_environment(pod.own(), &settings.secret_prefix), settings);
+    found.secrets(secrets::for_images(pod, &settings.secret_prefix), settings);
     if is_set(pod.spec(&["hostNetwork"])) {
         found.refused.push(
             "hostNetwork: the rules would be those of the whole machine, and of every other pod on it; take `hostNetwork: true` out".to_owned(),

@@ -98,6 +98,7 @@ fn created(uid: &str, pod: Pod<'_>, settings: &Settings) -> Answer {
             let secrets = [
                 secrets::in_volumes(pod, prefix, &[]),
                 secrets::in_environment(pod.containers(), prefix),
+                secrets::for_images(pod, prefix),
             ];
             answer
                 .warnings

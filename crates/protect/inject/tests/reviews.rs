@@ -347,13 +347,13 @@ fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_war
     for (request, wanted) in [
         (
             volume(json!({ "name": "mine", "secret": { "secretName": "bartizan-amf" } })),
-            "the volume mine holds the Secret bartizan-amf",
+            "the volume mine has the Secret bartizan-amf",
         ),
         (
             volume(json!({ "name": "mine", "projected": { "sources": [
                 { "configMap": { "name": "x" } }, { "secret": { "name": "bartizan-smf" } },
             ] } })),
-            "the volume mine holds the Secret bartizan-smf",
+            "the volume mine has the Secret bartizan-smf",
         ),
         (
             environment(
@@ -391,6 +391,48 @@ fn a_pod_that_reads_a_nodes_secret_is_refused_where_none_may_be_left_out_and_war
     });
     let debugged = review(debugged.to_string().as_bytes(), &mandatory);
     assert!(matches!(debugged.verdict(), Verdict::Refused(_)), "{debugged:?}");
+}
+
+/// Only Secrets of `secret` and `projected` volumes were seen: a `csi` or `flexVolume` driver, which
+/// is given the Secret's contents, could show them to the pod.
+#[test]
+fn a_nodes_secret_is_seen_in_every_field_of_a_pod_that_names_one() {
+    let mandatory = Settings {
+        exemption: Exemption::Refused,
+        ..settings()
+    };
+    let fields = include_str!("data/secret-references.txt").lines();
+    let fields: Vec<_> = fields.filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(fields.len(), 18);
+    for field in fields {
+        let inside_out = field
+            .rsplit('.')
+            .fold(json!("bartizan-smf"), |value, step| match step.strip_suffix("[]") {
+                Some(list) => {
+                    let mut element = value;
+                    if element.get("name").is_none() {
+                        element["name"] = json!("x");
+                    }
+                    json!({ list: [element] })
+                }
+                None => json!({ step: value }),
+            });
+        let request = with(|pod| {
+            let (list, elements) = inside_out.as_object().unwrap().iter().next().unwrap();
+            pod["spec"][list] = elements.clone();
+        });
+        let refused = review(request.to_string().as_bytes(), &mandatory);
+        assert!(
+            matches!(refused.verdict(), Verdict::Refused(reason) if reason.contains("has the Secret bartizan-smf")),
+            "{field}: {refused:?}"
+        );
+    }
+    // What a driver calls its own.
+    let driver =
+        json!([{ "name": "x", "csi": { "driver": "d", "volumeAttributes": { "secretName": "bartizan-smf" } } }]);
+    let request = with(|pod| pod["spec"]["volumes"] = driver);
+    let refused = review(request.to_string().as_bytes(), &mandatory);
+    assert!(matches!(refused.verdict(), Verdict::Refused(_)), "{refused:?}");
 }
 
 #[test]
