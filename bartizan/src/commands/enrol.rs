@@ -275,6 +275,10 @@ fn enrolment(error: bartizan_enrol::Error) -> Failure {
             Failure::new(message).hint("an invitation is for one key: ask for another one, or bring the first key back")
         }
         Error::Refused {
+            failure: Some(Refused::BadTemplate),
+            ..
+        } => Failure::new(message).hint("the authority does not certify what --name and --key-algorithm ask for: `bartizan ca invitations` there prints the name that it expects"),
+        Error::Refused {
             failure: Some(Refused::SignerNotTrusted | Refused::CertificateRevoked),
             ..
         } => Failure::new(message).hint("enrol again, by a new invitation, in an empty --out"),

@@ -181,6 +181,20 @@ pub(crate) fn algorithm_identifier(oid: ObjectIdentifier, parameters: Option<&[u
     sequence(&[&oid, parameters.unwrap_or_default()])
 }
 
+/// The common name in a Name, where it has one of readable text.
+pub(crate) fn common_name_of(name: AnyRef<'_>) -> Option<&str> {
+    let place = "name";
+    for set in Fields::within(place, name).ok()?.rest().ok()? {
+        for attribute in Fields::contents(place, set.value()).ok()?.rest().ok()? {
+            let mut attribute = Fields::within(place, attribute).ok()?;
+            if identifier(place, attribute.next("a type").ok()?).ok()? == crate::oid::COMMON_NAME {
+                return std::str::from_utf8(attribute.next("a value").ok()?.value()).ok();
+            }
+        }
+    }
+    None
+}
+
 /// A Name of a common name alone.
 pub(crate) fn common_name(name: &str) -> Result<Vec<u8>, Error> {
     let attribute = sequence(&[&crate::oid::COMMON_NAME.to_der()?, &text(name)?])?;

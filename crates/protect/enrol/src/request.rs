@@ -9,11 +9,13 @@ use crate::encoding::{self, Fields};
 use crate::oid;
 
 /// A request for a certificate for a key that its sender has shown to have. Names are not taken
-/// from it.
+/// from it: a common name other than the invited one is a mistake of the requester's.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: i64,
     pub(crate) key: PublicKey,
+    /// Common name of the template's subject.
+    pub(crate) common_name: Option<String>,
     /// The certificate that shall be replaced, where the request names one.
     pub(crate) old: Option<Vec<u8>>,
 }
@@ -71,7 +73,12 @@ impl Request {
             return Err(Flaw::Proof("no proof that the key is the requester's".to_owned()));
         }
         prove(message.next("its proof")?, &encoding::whole(request)?, &key)?;
-        Ok(Self { id, key, old })
+        Ok(Self {
+            id,
+            key,
+            common_name: template.common_name,
+            old,
+        })
     }
 
     /// Reads a request of PKCS#10, which is signed by the key it asks to be certified.
@@ -85,6 +92,8 @@ impl Request {
             // RFC 9483, section 4.1.4: a request of PKCS#10 has no number.
             id: -1,
             key: request.public_key().clone(),
+            // Devices send requests with names that they were made with.
+            common_name: None,
             old: None,
         })
     }
@@ -130,6 +139,8 @@ fn old_certificate(controls: AnyRef<'_>) -> Result<Option<Vec<u8>>, Error> {
 pub(crate) struct Template {
     /// SubjectPublicKeyInfo, DER.
     pub(crate) key: Option<Vec<u8>>,
+    /// Common name of the subject.
+    pub(crate) common_name: Option<String>,
     /// Contents of the INTEGER.
     pub(crate) serial: Option<Vec<u8>>,
 }
@@ -138,11 +149,16 @@ impl Template {
     pub(crate) fn read(element: AnyRef<'_>) -> Result<Self, Error> {
         let mut template = Self {
             key: None,
+            common_name: None,
             serial: None,
         };
         for field in Fields::within("certificate template", element)?.rest()? {
             match encoding::context_number(field) {
                 Some(1) => template.serial = Some(field.value().to_vec()),
+                Some(5) => {
+                    let subject = AnyRef::from_der(field.value()).ok();
+                    template.common_name = subject.and_then(encoding::common_name_of).map(str::to_owned);
+                }
                 Some(6) => template.key = Some(encoding::element(Tag::Sequence, field.value())?),
                 _ => {}
             }
@@ -262,6 +278,7 @@ mod tests {
             let der = write("gnb", &key, None).unwrap();
             let read = Request::read(AnyRef::from_der(&der).unwrap()).unwrap();
             assert_eq!((read.id, &read.key), (0, key.public_key()));
+            assert_eq!(read.common_name.as_deref(), Some("gnb"));
             assert_eq!(read.old, None);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_pki::{Authority, Certificate, Error as Refused, Issued, PublicKey, Reason};
+use bartizan_pki::{Authority, Certificate, Error as Refused, Invitation, Issued, PublicKey, Reason};
 
 use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed, general};
 use crate::body::{self, Confirmation, kind};
@@ -261,6 +261,15 @@ fn issue(
             Failure::NotAuthorized,
             "an update is signed by the certificate that it replaces".to_owned(),
         )),
+        // Before the invitation is used: its first key is its only one.
+        Sender::Invited { invitation, .. } if !is_invited(request, invitation) => Err(Refusal(
+            Failure::BadTemplate,
+            format!(
+                "the invitation is for the name {}, and the request asks for {}; it stays open",
+                invitation.name(),
+                request.common_name.as_deref().unwrap_or_default()
+            ),
+        )),
         Sender::Invited { invitation, .. } | Sender::Vendor(invitation) => authority
             .enrol(invitation, &request.key, now)
             .map_err(|error| Refusal::of(&error)),
@@ -283,6 +292,12 @@ fn issue(
                 .map_err(|error| Refusal::of(&error))
         }
     }
+}
+
+/// True where the request asks for the invited name, or for none.
+fn is_invited(request: &Request, invitation: &Invitation) -> bool {
+    let asked = request.common_name.as_deref();
+    asked.is_none_or(|asked| asked == invitation.name() || invitation.names().any(|name| name == asked))
 }
 
 /// An update is there to change the key.

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use bartizan_pki::{
-    Algorithm, AlternativeName, Anyway, Authority, Certificate, InitOptions, Intermediate, Invitation, Invite,
-    KeySource, Leaf, Lifetime, LongLife, OutOfToken, PrivateKey, Profile, State, Successor,
+    Algorithm, AlternativeName, Anyway, Authority, Certificate, InitOptions, Intermediate, Invitation, InvitationState,
+    Invite, KeySource, Leaf, Lifetime, LongLife, OutOfToken, PrivateKey, Profile, State, Successor,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -318,6 +318,34 @@ fn another_key_gets_nothing_on_an_invitation_that_was_used() {
             ..
         })
     ));
+}
+
+/// `bartizan enrol --name smf` with the invitation of amf got the certificate of amf, which it could
+/// not use, and amf got none.
+#[test]
+fn a_request_for_another_name_is_refused_and_does_not_use_the_invitation() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("amf");
+    let (mut other, first) = Requester::begin(secret_of(&invitation), fresh(), "smf", now()).unwrap();
+    let refused = other.receive(&stage.answer(&first).der, now()).unwrap_err();
+    let said = refused.to_string();
+    assert!(
+        said.contains("for the name amf") && said.contains("asks for smf"),
+        "{said}"
+    );
+    let kept = stage
+        .authority
+        .invitation(invitation.reference(), now())
+        .unwrap()
+        .unwrap();
+    assert_eq!(kept.state_at(now()), InvitationState::Open);
+    for name in ["amf.ran", "amf"] {
+        let invitation = stage.invite("amf");
+        let (mut requester, first) = Requester::begin(secret_of(&invitation), fresh(), name, now()).unwrap();
+        stage.run(&mut requester, first).unwrap();
+    }
+    let (mut requester, first) = begin(&invitation, fresh());
+    stage.run(&mut requester, first).unwrap();
 }
 
 #[test]

@@ -128,6 +128,12 @@ impl Invitation {
         &self.stored.name
     }
 
+    /// The alternative names of the certificate, without their kinds.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.stored.names.lines();
+        names.map(|name| name.split_once(':').map_or(name, |(_, value)| value))
+    }
+
     /// Time until which it is open.
     #[must_use]
     pub fn expires(&self) -> SystemTime {
