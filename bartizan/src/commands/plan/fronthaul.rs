@@ -102,6 +102,15 @@ struct Count {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    // Feasibility has three modes of MACsec; ESP and TLS need IP, which the frames have not.
+    if !args.protect.is_macsec() {
+        let name = args.protect.name();
+        return Err(
+            Failure::usage(format!("--protect {name}: frames of the open fronthaul are protected by MACsec alone"))
+                .hint("give macsec:gcm-aes-128 or another suite of `bartizan algorithms --kind macsec`; every answer has the pairs without protection too")
+                .hint(format!("for a link of IP packets: `bartizan plan delay --protect {name}`")),
+        );
+    }
     let size = args.size.unwrap_or_else(observed_frame);
     let curves = Curves::read(&args.delay_curve)?;
     let processing = processing(args, &curves)?;

@@ -292,6 +292,12 @@ impl Protection {
         &self.name
     }
 
+    /// Returns true for MACsec.
+    #[must_use]
+    pub const fn is_macsec(&self) -> bool {
+        matches!(self.kind, Kind::Macsec(_))
+    }
+
     /// Returns true if it adds nothing.
     #[must_use]
     pub fn is_none(&self) -> bool {
