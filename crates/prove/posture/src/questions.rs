@@ -239,11 +239,9 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
         Content::Nothing => Reply::new(Answer::No, "no data was sent", all),
         Content::Http2(http2) => {
             let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
-            Reply::new(
-                Answer::Yes,
-                format!("{} requests over HTTP/2, {bytes} bytes", http2.streams),
-                all,
-            )
+            let requests = if http2.streams == 1 { "request" } else { "requests" };
+            let because = format!("{} {requests} over HTTP/2, {bytes} bytes", http2.streams);
+            Reply::new(Answer::Yes, because, all)
         }
         Content::Http1(_) => {
             let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
