@@ -22,6 +22,37 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// ESP was taken, and its answer called MACsec.
+#[test]
+fn a_fronthaul_by_anything_but_macsec_is_refused_with_the_next_step() {
+    for other in ["esp:aes256gcm16", "tls:TLS_AES_256_GCM_SHA384", "none"] {
+        let output = plan(&["fronthaul", "--protect", other]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{other}: {said}");
+        assert!(
+            said.contains("by MACsec alone") && said.contains(&format!("`bartizan plan delay --protect {other}`")),
+            "{said}"
+        );
+    }
+}
+
+/// A file of another kind that has the name of a document was replaced.
+#[test]
+fn documents_of_a_plan_replace_their_own_kind_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/plan");
+    let arguments = ["mtu", "--out", out.to_str().unwrap()];
+    for _ in 0..2 {
+        assert_eq!(plan(&arguments).status.code(), Some(0));
+    }
+    let (page, json) = (out.join("plan-mtu.html"), out.join("plan-mtu.json"));
+    let before = std::fs::read(&page).unwrap();
+    std::fs::write(&json, "nodes:\n").unwrap();
+    assert_eq!(plan(&arguments).status.code(), Some(64));
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), "nodes:\n");
+    assert_eq!(std::fs::read(&page).unwrap(), before);
+}
+
 /// Before, "0.0584 us more with ESP" was printed with a processing of nothing.
 #[test]
 fn a_delay_without_a_curve_says_nothing_of_processing() {

@@ -38,7 +38,7 @@ use crate::{Failure, Outcome};
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
     bartizan inspect sbi.pcap --ledger ledgers/    with all ledgers of a folder\n  \
-    bartizan inspect sbi.pcap --coverage > all.csv every conversation: bytes, read or not, why\n  \
+    bartizan inspect sbi.pcap --coverage > all.csv  every conversation: bytes, read or not, why\n  \
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n  \

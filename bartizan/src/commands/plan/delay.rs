@@ -25,7 +25,7 @@ const SCHEMA: &str = "bartizan-plan-delay/1";
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan plan delay --size 1425 --distance 20km --protect esp:aes256gcm16\n  \
-    bartizan plan delay --size 62 --protect esp:aes256-cbc-sha256 --delay-curve lab/experiments/e2-delay-by-size/records/RUN.jsonl.gz\n  \
+    bartizan plan delay --size 62 --protect esp:aes256-cbc-sha256 --delay-curve lab/experiments/e2-delay-by-size/records/2026-11-25T032609Z.jsonl.gz\n  \
     bartizan plan delay --size 7678 --protect macsec:gcm-aes-128 --delay-curve published --out plan\n  \
     bartizan plan delay --size 1425 --rate 1Gb/s --load 40% --processing 82us --json | jq .rows")]
 pub(crate) struct Args {

@@ -1,6 +1,6 @@
 //! Output of a plan: tables in the terminal, JSON, an HTML page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bartizan_budget::unit::Microseconds;
 use bartizan_budget::{Source, published};
@@ -8,7 +8,7 @@ use bartizan_page::sheet::{Grid, Sheet, sheet_html};
 use serde::Serialize;
 
 use crate::Failure;
-use crate::output::{print, write_file};
+use crate::output::{make_folder, print, replaces, write_document};
 use crate::table::{Side, Table};
 
 /// In what form.
@@ -30,9 +30,7 @@ pub fn give(name: &str, sheet: &Sheet, document: &impl Serialize, form: &Form) -
     let json = serde_json::to_string_pretty(document).map_err(Failure::new)? + "\n";
     let mut written = String::new();
     if let Some(folder) = &form.out {
-        for (extension, text) in [("html", sheet_html(sheet)), ("json", json.clone())] {
-            let path = folder.join(format!("plan-{name}.{extension}"));
-            write_file(&path, &text)?;
+        for path in write_pair(folder, &format!("plan-{name}"), &sheet_html(sheet), &json)? {
             written.push_str(&format!("wrote {}\n", path.display()));
         }
     }
@@ -41,6 +39,23 @@ pub fn give(name: &str, sheet: &Sheet, document: &impl Serialize, form: &Form) -
     } else {
         print(&(text(sheet) + &written))
     }
+}
+
+/// Writes NAME.html and NAME.json to a folder, which is made. Files of other kinds stay.
+///
+/// # Errors
+/// When one of the two may not be replaced, or cannot be written.
+pub fn write_pair(folder: &Path, name: &str, html: &str, json: &str) -> Result<[PathBuf; 2], Failure> {
+    make_folder(folder)?;
+    let paths = ["html", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
+    // Neither is written where the other is refused.
+    for (path, text) in paths.iter().zip([html, json]) {
+        replaces(path, text.get(..2).unwrap_or(text))?;
+    }
+    for (path, text) in paths.iter().zip([html, json]) {
+        write_document(path, text)?;
+    }
+    Ok(paths)
 }
 
 /// A sheet for the terminal.

@@ -20,6 +20,9 @@ fn within(command: Command, words: &[&str], findings: &Findings) -> Command {
         let words: Vec<_> = words.iter().copied().chain([name.as_str()]).collect();
         command.mut_subcommand(name, |below| within(below, &words, findings))
     });
+    if let Some(text) = command.get_after_help().map(|text| pasted(&text.to_string())) {
+        command = command.after_help(text);
+    }
     let words = words.join(" ");
     let finding = findings
         .iter()
@@ -40,6 +43,94 @@ fn within(command: Command, words: &[&str], findings: &Findings) -> Command {
     command
 }
 
+/// Columns of a terminal in which no example wraps: a line that wraps does not paste.
+const COLUMNS: usize = 79;
+
+/// Examples as a shell takes them: long ones are continued, and remarks, behind two blanks in the
+/// source, begin with `#`.
+fn pasted(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let command = line.trim_start();
+        let indent = &line[..line.len() - command.len()];
+        match command.starts_with("bartizan ") && !command.ends_with('\\') {
+            true => example(indent, command),
+            false => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn example(indent: &str, line: &str) -> String {
+    let (command, remark) = match line.split_once("  ") {
+        Some((command, remark)) => (command, Some(remark)),
+        None => (line, None),
+    };
+    let width = |text: &str| text.chars().count();
+    let remark = remark.map(|remark| {
+        let text = remark.trim_start_matches([' ', '#']);
+        let blanks = " ".repeat(2 + width(remark) - width(remark.trim_start()));
+        (blanks, text)
+    });
+    let mut whole = String::new();
+    match &remark {
+        Some((blanks, text)) => {
+            let one = format!("{indent}{command}{blanks}# {text}");
+            if width(&one) <= COLUMNS {
+                return one;
+            }
+            let one = format!("{indent}{command}  # {text}");
+            if width(&one) <= COLUMNS {
+                return one;
+            }
+            whole = format!("{indent}# {text}\n");
+        }
+        None if width(indent) + width(command) <= COLUMNS => return format!("{indent}{command}"),
+        None => {}
+    }
+    let mut column = width(indent);
+    whole.push_str(indent);
+    for (index, part) in parts(command).into_iter().enumerate() {
+        // Two more for what continues the line.
+        if index > 0 && column + 1 + width(&part) + 2 > COLUMNS {
+            whole.push_str(&format!(" \\\n{indent}  "));
+            column = width(indent) + 2;
+        } else if index > 0 {
+            whole.push(' ');
+            column += 1;
+        }
+        column += width(&part);
+        whole.push_str(&part);
+    }
+    whole
+}
+
+/// Parts of a command that stay in one line: an option with its values, a program of a pipe.
+fn parts(command: &str) -> Vec<String> {
+    let (mut parts, mut quote) = (vec![String::new()], None);
+    for (at, c) in command.char_indices() {
+        let begins = command[at..].starts_with(" --") || command[at..].starts_with(" | ");
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ' ') if begins => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    // An option and a value that are too long for one line.
+    let fits = |part: &str| part.chars().count() + 6 <= COLUMNS;
+    let halves = parts.into_iter().flat_map(|part| match part.split_once(' ') {
+        Some((option, value)) if option.starts_with("--") && !fits(&part) => vec![option.to_owned(), value.to_owned()],
+        _ => vec![part],
+    });
+    halves.collect()
+}
+
 /// Every example line of every help page, as the words that a shell hands over; what stands behind
 /// a pipe, a redirection or a remark is left out. For tests, which parse them.
 #[must_use]
@@ -58,10 +149,10 @@ pub fn examples(command: &Command) -> Vec<Vec<String>> {
     found
 }
 
-/// Words of a command line up to its end: an operator of the shell, or a remark behind two blanks.
+/// Words of a command line up to its end: an operator of the shell, or a remark.
 #[must_use]
 pub fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote, mut blanks) = (Vec::new(), None::<String>, None, 0);
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
@@ -70,19 +161,37 @@ pub fn words(line: &str) -> Vec<String> {
                 word.get_or_insert_default();
                 quote = Some(c);
             }
-            (None, ' ') => {
-                blanks += 1;
-                words.extend(word.take());
-                if blanks > 1 {
-                    break;
-                }
-                continue;
-            }
+            (None, ' ') => words.extend(word.take()),
             (None, '|' | '>' | ';' | '&' | '#') if word.is_none() => break,
             (None, c) => word.get_or_insert_default().push(c),
         }
-        blanks = 0;
     }
     words.extend(word);
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_paste_into_a_shell_from_eighty_columns() {
+        let text = "Examples:\n  \
+            bartizan check core.yaml                    the whole network\n  \
+            bartizan enrol --server http://ca.5gc:8829 --name amf --reference mfrggzdf --secret-file amf.secret --out amf\n  \
+            bartizan check core.yaml --interfaces --budget --distance 20km    what 3GPP and O-RAN ask, and what the file gives\n\n\
+            The key never leaves this host.";
+        let page = "Examples:\n  \
+            bartizan check core.yaml                    # the whole network\n  \
+            bartizan enrol --server http://ca.5gc:8829 --name amf --reference mfrggzdf \\\n    \
+            --secret-file amf.secret --out amf\n  \
+            # what 3GPP and O-RAN ask, and what the file gives\n  \
+            bartizan check core.yaml --interfaces --budget --distance 20km\n\n\
+            The key never leaves this host.";
+        assert_eq!(pasted(text), page);
+        let command = with_exit_codes(Command::new("bartizan").after_help(text), &[]);
+        assert_eq!(pasted(page), page);
+        let lines = examples(&command);
+        assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [3, 12, 7]);
+    }
 }

@@ -108,22 +108,23 @@ pub fn is_coloured(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Writes a whole file or none, and the folder it is in: a full disk leaves what was there.
+/// Makes a folder and those above it.
 ///
 /// # Errors
-/// When its folder or the file cannot be written.
-pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| not_written(path, &error))?;
-    }
-    replace_file(path, text)
+/// When it cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))
 }
 
 fn replace_file(path: &Path, text: &str) -> Result<(), Failure> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
-    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    // A file made anew: another user's link of that name, in /tmp say, would lead elsewhere.
+    let _ = fs::remove_file(&part);
+    let written = File::create_new(&part)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         // A file that cannot be written may be there in part.
         let _ = fs::remove_file(&part);
@@ -190,7 +191,11 @@ mod tests {
             write_document(&page, "<!doctype html>new").unwrap();
         }
         std::os::unix::fs::symlink(&page, &link).unwrap();
+        // A link in the place of the unfinished file is not written through.
+        let (other, part) = (folder.join("other"), folder.join("page.part"));
+        std::os::unix::fs::symlink(&other, &part).unwrap();
         write_document(&link, "<!doctype html>newer").unwrap();
+        assert!(!other.exists());
         assert_eq!(fs::read_to_string(&page).unwrap(), "<!doctype html>newer");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         for other in [

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::commands::lab::Where;
 use crate::commands::lab::records::Sources;
 use crate::output::print;
-use crate::output::write_file;
+use crate::output::write_document;
 use crate::{Failure, Outcome};
 
 /// Turn records into tables for other programs, or one plot into a picture of its own.
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         },
     };
     match &args.out {
-        Some(path) => write_file(path, &text)?,
+        Some(path) => write_document(path, &text)?,
         None => print(&text)?,
     }
     Ok(if source.damaged > 0 {

@@ -7,7 +7,7 @@ use bartizan_report::{AnswerPiece, Quickness, Report, html, json, markdown, summ
 use crate::commands::lab::Where;
 use crate::commands::lab::records::{Source, Sources};
 use crate::output::outln;
-use crate::output::write_file;
+use crate::output::{make_folder, write_document};
 use crate::{Failure, Outcome};
 
 /// Make a report of what was measured: the answer, published and measured values, plots, tables, conditions, raw data.
@@ -97,7 +97,8 @@ fn write_report(args: &Args, source: &Source, report: &Report) -> Result<(), Fai
             }
         };
         let path = folder.join(format!("report.{extension}"));
-        write_file(&path, &text)?;
+        make_folder(&folder)?;
+        write_document(&path, &text)?;
         outln!("  {}", path.display());
     }
     Ok(())

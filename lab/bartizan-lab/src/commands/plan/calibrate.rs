@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::interrupt::Interrupt;
-use crate::output::{errln, print};
+use crate::output::{errln, print, write_document};
 use crate::table::{Side, Table};
 use crate::{Failure, Outcome};
 
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let text = serde_json::to_string_pretty(&record).map_err(Failure::new)? + "\n";
     if let Some(path) = &args.file {
-        std::fs::write(path, &text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        write_document(path, &text)?;
         errln!("record: {}", path.display());
     }
     print(&if args.json { text } else { tables(&record) })?;

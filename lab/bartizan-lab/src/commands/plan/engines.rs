@@ -8,7 +8,7 @@ use bartizan_estimators::{Resampling, Sample, median_interval};
 use bartizan_simulation::cost::{ENGINE_COST_SCHEMA, EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
 use bartizan_workbench::runner::trial::{KernelKind, Outcome as Trial, Record, Records};
 
-use crate::output::{errln, print};
+use crate::output::{errln, print, write_document};
 use crate::table::{Side, Table};
 use crate::{Failure, Outcome};
 use bartizan_terminal::answer::number;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Other plans must accept the written file.
     EngineCosts::parse(&text).map_err(Failure::usage)?;
     if let Some(path) = &args.file {
-        std::fs::write(path, &text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        write_document(path, &text)?;
         errln!("engines: {}", path.display());
     }
     print(&if args.json { text } else { tables(&costs) })?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use bartizan_simulation::storm::{MergeError, Part, merge};
 
 use super::costs::text_of;
-use super::storm::{OutputArgs, show, write};
-use crate::output::errln;
+use super::storm::{OutputArgs, show};
+use crate::output::{errln, write_document};
 use crate::{Failure, Outcome};
 
 /// Merge parts of one plan: what one run of all their seeds would print, byte for byte, in whatever
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
     })?;
     if let Some(path) = &args.part {
-        write(path, &whole.text().map_err(Failure::new)?)?;
+        write_document(path, &whole.text().map_err(Failure::new)?)?;
         errln!("part: {} (seeds {})", path.display(), whole.seeds);
     }
     show(&whole, &args.output)

@@ -4,7 +4,7 @@ mod page;
 mod table;
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bartizan_budget::unit::{Microseconds, Share};
 use bartizan_simulation::simulation::{Progress, Stop, Storm, StormKind};
@@ -14,8 +14,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use self::table::said;
 use super::{costs, network};
 use crate::interrupt::Interrupt;
-use crate::output::{errln, print, write_file};
+use crate::output::{errln, print, write_document};
 use crate::{Failure, Outcome};
+use bartizan_terminal::answer::write_pair;
 
 /// Predict what happens when many sites shake hands at once: an outage ends, an authority changes,
 /// certificates are revoked.
@@ -101,7 +102,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     bar.finish_and_clear();
     let part = part.map_err(refused)?;
     if let Some(path) = &args.part {
-        write(path, &part.text().map_err(Failure::new)?)?;
+        write_document(path, &part.text().map_err(Failure::new)?)?;
         errln!("part: {} (seeds {})", path.display(), part.seeds);
     }
     show(&part, &args.output)
@@ -135,23 +136,18 @@ fn position(seeds: Seeds, seed: u64, variants: u64, variant: u64, progress: Prog
     whole * 1000 + progress.now_ns / (progress.horizon_ns / 1000).max(1)
 }
 
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-}
-
 /// Shows what came of a part; a finding where sites were not back in time.
 pub(super) fn show(part: &Part, output: &OutputArgs) -> Result<Outcome, Failure> {
     let summary = summary(part);
     if let Some(path) = &output.html {
-        write(path, &page::page(part, &summary))?;
+        write_document(path, &page::page(part, &summary))?;
     }
     if let Some(path) = &output.svg {
-        write(path, &page::picture(part, &summary))?;
+        write_document(path, &page::picture(part, &summary))?;
     }
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)? + "\n";
     if let Some(folder) = &output.out {
-        write_file(&folder.join("plan-storm.html"), &page::page(part, &summary))?;
-        write_file(&folder.join("plan-storm.json"), &json)?;
+        write_pair(folder, "plan-storm", &page::page(part, &summary), &json)?;
     }
     if output.json {
         print(&json)?;
