@@ -162,7 +162,7 @@ fn a_program_is_believed_by_what_it_does_and_not_by_what_it_says() {
     let demo = feature(&report, "demo");
     assert_eq!(demo["ready"], false);
     assert!(
-        demo["needs"][0]["reason"].as_str().unwrap().contains("unknown option"),
+        demo["needs"][1]["reason"].as_str().unwrap().contains("unknown option"),
         "{demo}"
     );
 }
@@ -200,7 +200,7 @@ fn completions_know_the_features() {
         .unwrap();
     let script = String::from_utf8(output.stdout).unwrap();
     assert!(
-        script.contains("sidecar redirect ca inspect demo ipsec ike-engine guest lab-root"),
+        script.contains("sidecar redirect ca inspect demo ipsec ike-engine macsec guest lab-root"),
         "no features of doctor"
     );
 }

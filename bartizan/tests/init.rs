@@ -169,6 +169,18 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "theirs\n");
 }
 
+/// The name of a temporary file stood there, which the user had never given.
+#[test]
+fn a_folder_that_is_not_there_is_named_with_the_command_that_makes_it() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bartizan(place.path(), &["init", "open5gs", "--file", "away/core.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "error: away/core.yaml: No such file or directory (os error 2)\nhint: make the folder first: mkdir -p away\n"
+    );
+}
+
 /// `--force` made an ordinary file of the machine's /dev/null.
 #[test]
 fn what_is_no_file_is_never_replaced_and_nothing_is_written() {

@@ -10,6 +10,8 @@ mod thing;
 mod tool;
 mod tools;
 
+use std::process::Command;
+
 use bartizan_host::{Facts, KernelBlueprint, LabRoot};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -28,7 +30,7 @@ const SCHEMA: &str = "bartizan-doctor/1";
 ///
 /// Kernel, rights and programs are tried, not guessed from version numbers: a key is made, a namespace is entered, a cable is
 /// laid; nothing is left behind. Findings, exit code 1, are what a feature needs and is not there: of those everybody uses (sidecar,
-/// redirect, ca, inspect, demo), or of those asked for. Experiments: `bartizan lab doctor`.
+/// redirect, ca, inspect), or of those asked for. Experiments: `bartizan lab doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan doctor                     every feature, a line each\n  \
@@ -98,6 +100,9 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
     let rights = rights::examine(&facts);
     rights.iter().for_each(&mut keep);
     keep(&aes());
+    if wanted(Thing::Laboratory) {
+        keep(&laboratory());
+    }
     let kernel =
         kernel::examine(bartizan_host::Feature::ALL.iter().copied().filter(|&feature| {
             asked.is_empty() || things.iter().any(|&thing| kernel::feature_of(thing) == Some(feature))
@@ -166,6 +171,24 @@ fn aes() -> Examined {
         },
     };
     Examined::new(Thing::AesInstructions, "AES instructions", presence)
+}
+
+/// The program that `bartizan demo`, `lab` and `bench` become.
+fn laboratory() -> Examined {
+    let program = crate::laboratory::program();
+    let reason = match Command::new(&program).arg("--version").output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(format!("{}: {}", program.display(), output.status)),
+        Err(error) => Some(format!("{}: {error}", program.display())),
+    };
+    let presence = match reason {
+        None => Presence::present(),
+        Some(reason) => Presence::Absent {
+            reason,
+            get: crate::laboratory::HINT.to_owned(),
+        },
+    };
+    Examined::new(Thing::Laboratory, "bartizan-lab", presence)
 }
 
 fn present_roots() -> Vec<LabRoot> {

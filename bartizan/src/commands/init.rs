@@ -126,7 +126,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Writes a file that appears whole or not at all; one that is there is replaced only by `force`.
 fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let folder = folder_of(file);
-    let failed = |error: std::io::Error| failed(file, &error);
+    // An error of the temporary file has that file's name behind the system's words.
+    let failed = |error: std::io::Error| {
+        let text = error.to_string();
+        let of_system = text.split(" at path ").next().unwrap_or_default();
+        failed(file, &std::io::Error::new(error.kind(), of_system))
+    };
     // Others read it too: nothing in it is secret, and sidecars run as users of their own.
     let mut written = tempfile::Builder::new()
         .prefix(".core.")

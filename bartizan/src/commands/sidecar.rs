@@ -309,7 +309,7 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
     }
     match &sidecar.ledger {
         Some(ledger) => tracing::info!(file = %ledger.file.display(), "ledger"),
-        None => tracing::warn!(
+        None => tracing::info!(
             hint = "add `ledger: FILE` to the sidecar to be able to prove what was negotiated",
             "no ledger is kept"
         ),

@@ -25,6 +25,8 @@ pub(super) enum Feature {
     Ipsec,
     /// IPsec links by the engine of Bartizan
     IkeEngine,
+    /// MACsec links of the open fronthaul
+    Macsec,
     /// A kernel of its own for what this machine's lacks: `--kernel guest`
     Guest,
     /// Debian releases in a directory, for programs newer than this machine's
@@ -83,10 +85,7 @@ impl Feature {
 
     /// Returns true for features that all users need. Other features are requested by name.
     pub(super) fn is_default(self) -> bool {
-        matches!(
-            self,
-            Self::Sidecar | Self::Redirect | Self::Ca | Self::Inspect | Self::Demo
-        )
+        matches!(self, Self::Sidecar | Self::Redirect | Self::Ca | Self::Inspect)
     }
 
     fn requirements(self) -> &'static [Requirement] {
@@ -97,6 +96,7 @@ impl Feature {
             Self::Demo => DEMO,
             Self::Ipsec => IPSEC,
             Self::IkeEngine => IKE_ENGINE,
+            Self::Macsec => MACSEC,
             Self::Guest => GUEST,
             Self::LabRoot => LAB_ROOT,
         }
@@ -127,6 +127,10 @@ const REDIRECT: &[Requirement] = &[
 ];
 
 const DEMO: &[Requirement] = &[
+    needed(
+        &[Thing::Laboratory],
+        "the program of the laboratory, which has the demonstration",
+    ),
     needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
     needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
     wanted(
@@ -171,6 +175,21 @@ const IKE_ENGINE: &[Requirement] = &[
         "the guard; without them it is made of XFRM policies",
     ),
     wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
+];
+
+const MACSEC: &[Requirement] = &[
+    needed(&[Thing::Root], "devices, keys, packet sockets"),
+    needed(&[Thing::NetAdmin], "MACsec devices and their keys"),
+    needed(&[Thing::Macsec], "the kernel encrypts the frames"),
+    needed(&[Thing::Nft], "the guard at the ports"),
+    needed(&[Thing::Nftables], "the kernel's side of the guard"),
+    wanted(&[Thing::WpaMacsec], "`keying: mka`"),
+    wanted(&[Thing::WpaKeys256], "`keying: mka` with suites of 256 bits"),
+    wanted(&[Thing::WpaEapTls], "`keying: eap-tls`"),
+    wanted(
+        &[Thing::WpaHybrid],
+        "`keying: eap-tls` with X25519MLKEM768 and ML-DSA-65",
+    ),
 ];
 
 const GUEST: &[Requirement] = &[
@@ -325,6 +344,9 @@ mod tests {
         assert!(!readiness.ready);
         inventory.add(Examined::new(Thing::CurlHttp2, "HTTP/2", Presence::present()));
         inventory.add(Examined::new(Thing::Nghttpd, "nghttpd", Presence::present()));
+        // The commands of the demonstration are bartizan-lab's.
+        assert!(!Feature::Demo.readiness(&inventory).ready);
+        inventory.add(Examined::new(Thing::Laboratory, "bartizan-lab", Presence::present()));
         let readiness = Feature::Demo.readiness(&inventory);
         assert!(readiness.ready);
         assert_eq!(readiness.needs.iter().filter(|need| !need.met).count(), 4);
@@ -335,7 +357,7 @@ mod tests {
         let mut inventory = Inventory::default();
         inventory.add(absent(Thing::Curl, "curl"));
         let readiness = Feature::Demo.readiness(&inventory);
-        let need = &readiness.needs[0];
+        let need = &readiness.needs[1];
         assert_eq!(need.reason.as_deref(), Some("curl: not in PATH"));
         assert_eq!(need.get.as_deref(), Some("apt-get install curl"));
     }

@@ -61,6 +61,7 @@ pub(super) enum Thing {
     DebianKernel,
     TrixieRoot,
     SidRoot,
+    Laboratory,
 }
 
 /// Presence of a thing.
