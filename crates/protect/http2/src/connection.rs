@@ -111,6 +111,16 @@ pub enum Event<T> {
     },
 }
 
+impl<T> Event<T> {
+    /// The stream of a part of a message.
+    fn message(&self) -> Option<u32> {
+        match self {
+            Self::Head { stream, .. } | Self::Data { stream, .. } | Self::Trailers { stream, .. } => Some(*stream),
+            Self::Reset { .. } | Self::Unprocessed { .. } | Self::Moved { .. } => None,
+        }
+    }
+}
+
 /// The connection has to end, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {

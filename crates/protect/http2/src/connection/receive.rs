@@ -53,8 +53,8 @@ impl<T> Connection<T> {
             });
         }
         let mut taken = 0;
-        let mut whole = true;
-        while taken < frames && whole {
+        let (mut whole, mut unseen) = (true, false);
+        while taken < frames && whole && !unseen {
             let Some(header) = input.get(at..).and_then(Header::read) else {
                 break;
             };
@@ -63,6 +63,7 @@ impl<T> Connection<T> {
             }
             let from = at + frame::HEADER;
             match input.get(from..from + header.length) {
+                Some(_) if taken > 0 && self.resets_unseen(header, events) => unseen = true,
                 Some(payload) => {
                     self.frame(header, payload, from, events)?;
                     at = from + header.length;
@@ -74,8 +75,18 @@ impl<T> Connection<T> {
         Ok(Received {
             used: at,
             frames: taken,
-            more: taken == frames && at < input.len(),
+            more: unseen || (taken == frames && at < input.len()),
         })
+    }
+
+    /// Returns true if a frame resets a stream of whose response the caller has events to look at.
+    /// They come first: a response that is complete counts (RFC 9113, section 8.1). A request that
+    /// is reset at once leads nowhere.
+    fn resets_unseen(&mut self, header: Header, events: &[Event<T>]) -> bool {
+        self.role == Role::Client
+            && header.kind == frame::RST_STREAM
+            && self.streams.find(header.stream).is_some()
+            && events.iter().any(|event| event.message() == Some(header.stream))
     }
 
     /// The events of what was received were looked at.

@@ -36,20 +36,20 @@ impl<T> Connection<T> {
         Some(id)
     }
 
-    /// Sends the head of a response, interim or final.
+    /// Sends the head of a response, interim or final. The final one to HEAD ends it (RFC 9110,
+    /// section 9.3.2).
     ///
     /// # Errors
     /// If the stream is over or full.
     pub fn send_head(&mut self, id: u32, fields: &Fields, end: bool) -> Result<(), Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
-        let begun = stream
-            .held
-            .as_deref()
-            .is_some_and(|held| !held.bytes.is_empty() || !matches!(held.after, After::More));
-        if stream.local_closed || begun {
+        let begun = stream.held.as_deref().is_some_and(|held| !held.bytes.is_empty());
+        if stream.has_our_end() || begun {
             return Err(Unsent::Over);
         }
+        let is_final = fields.value(b":status").is_some_and(|status| !status.starts_with(b"1"));
+        let end = end || (stream.bodiless && is_final);
         if full || stream.held.is_some() {
             return self.hold(id, fields.size(), |held| {
                 held.heads.push_back(fields.clone());
@@ -73,7 +73,7 @@ impl<T> Connection<T> {
     pub fn send_data(&mut self, id: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
-        if stream.local_closed {
+        if stream.has_our_end() {
             return Err(Unsent::Over);
         }
         let now = if stream.held.is_some() || full {
@@ -107,7 +107,7 @@ impl<T> Connection<T> {
     pub fn send_trailers(&mut self, id: u32, fields: Fields) -> Result<(), Unsent> {
         let full = self.is_full();
         let stream = self.streams.find(id).ok_or(Unsent::Over)?;
-        if stream.local_closed {
+        if stream.has_our_end() {
             return Err(Unsent::Over);
         }
         if full || stream.held.is_some() {

@@ -136,6 +136,15 @@ impl<T> Stream<T> {
         }
     }
 
+    /// Our message has its end, sent or held.
+    pub(super) fn has_our_end(&self) -> bool {
+        self.local_closed
+            || self
+                .held
+                .as_deref()
+                .is_some_and(|held| !matches!(held.after, After::More))
+    }
+
     /// Both messages are complete.
     pub(super) fn is_complete(&self) -> bool {
         self.local_closed && self.remote_closed

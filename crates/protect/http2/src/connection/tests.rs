@@ -47,6 +47,8 @@ fn fields(list: &[(&str, &str)]) -> Fields {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Observed {
     heads: Vec<(u32, Fields, bool)>,
+    /// Responses to requests that are gone.
+    orphans: usize,
     body: Vec<u8>,
     ended: bool,
     trailers: Vec<Fields>,
@@ -102,16 +104,17 @@ impl Ends {
                 from.wrote(bytes.len());
                 let rest: &mut Vec<u8> = &mut rests[index];
                 rest.extend(bytes);
-                let mut events = Vec::new();
-                let used = to
-                    .receive(rest, ALL, &mut events)
-                    .expect("the peer keeps to the rules")
-                    .used;
-                for event in events {
-                    observed[index].take(event, rest, to, self.reads);
+                let mut more = true;
+                while more {
+                    let mut events = Vec::new();
+                    let received = to.receive(rest, ALL, &mut events).expect("the peer keeps to the rules");
+                    for event in events {
+                        observed[index].take(event, rest, to, self.reads);
+                    }
+                    to.seen();
+                    rest.drain(..received.used);
+                    more = received.more;
                 }
-                to.seen();
-                rest.drain(..used);
             }
             if quiet {
                 return observed;
@@ -128,8 +131,9 @@ impl Observed {
             } => {
                 self.heads.push((stream, fields, end));
                 self.ended |= end;
-                if of.role == Role::Server {
-                    of.keep(stream, 7);
+                match of.role {
+                    Role::Server => drop(of.keep(stream, 7)),
+                    Role::Client => self.orphans += usize::from(of.kept(stream).is_none()),
                 }
             }
             Event::Data { stream, from, to, end } => {

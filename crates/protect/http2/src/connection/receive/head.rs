@@ -200,6 +200,7 @@ impl<T> Connection<T> {
         let mut stream = Stream::new(u64::from(id), self.theirs.initial_window, self.bounds.stream_window);
         stream.missing = summary.content_length;
         stream.remote_closed = end;
+        stream.bodiless = summary.head;
         self.streams.insert(id, stream);
         events.push(Event::Head {
             stream: id,

@@ -93,3 +93,58 @@ fn the_rest_of_a_request_that_nobody_wants_is_bounded_in_bytes_and_in_time() {
         assert!(ends.server.is_idle());
     }
 }
+
+/// Node's server resets each stream that it closes, in the segment that ends the response, and Go's
+/// one whose request it has not read to its end.
+#[test]
+fn a_response_survives_the_reset_that_comes_with_its_end() {
+    for whole_request in [true, false] {
+        let mut ends = Ends::new();
+        let id = ends.client.open(&request(), whole_request, 1, 1).unwrap();
+        ends.talk(usize::MAX);
+        ends.server.send_head(id, &response(), false).unwrap();
+        ends.server.send_data(id, b"enough", false).unwrap();
+        ends.server.send_data(id, &[], true).unwrap();
+        ends.server
+            .out
+            .extend_from_slice(&[0, 0, 4, frame::RST_STREAM, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        let [client, _] = ends.talk(usize::MAX);
+        assert_eq!(
+            (client.heads.len(), client.body.as_slice(), client.ended),
+            (1, &b"enough"[..], true)
+        );
+        assert_eq!(client.orphans, 0);
+        let rest_is_unwanted = [(Code::NO_ERROR, Role::Server, Some(1))];
+        assert_eq!(client.resets, if whole_request { &[][..] } else { &rest_is_unwanted });
+        assert!(ends.client.is_idle());
+    }
+}
+
+#[test]
+fn a_response_to_head_has_no_content_whatever_is_sent() {
+    let mut head = fields(&[
+        (":method", "HEAD"),
+        (":scheme", "http"),
+        (":path", "/x"),
+        (":authority", "nrf"),
+    ]);
+    head.push(b"x-held", b"1", Indexing::Plain);
+    for is_held in [false, true] {
+        let mut ends = Ends::new();
+        let id = ends.client.open(&head, true, 1, 1).unwrap();
+        ends.talk(usize::MAX);
+        if is_held {
+            ends.server.out.resize(OUT_MARK, 0);
+        }
+        ends.server.send_head(id, &early(), false).unwrap();
+        ends.server.send_head(id, &response(), false).unwrap();
+        assert_eq!(ends.server.send_data(id, b"not content", true), Err(Unsent::Over));
+        assert_eq!(ends.server.send_trailers(id, response()), Err(Unsent::Over));
+        if is_held {
+            ends.server.out.clear();
+        }
+        let [client, _] = ends.talk(usize::MAX);
+        assert_eq!((client.heads.len(), client.body.len(), client.ended), (2, 0, true));
+        assert!(ends.client.is_idle() && ends.server.is_idle());
+    }
+}
