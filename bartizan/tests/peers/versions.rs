@@ -1,7 +1,9 @@
 //! Versions of HTTP, found per connection: consumers and producers that speak either, in every
 //! pair, with programs of others at both ends.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, channel};
 
 use bartizan_host::{Process, Program};
 use serde_json::Value;
@@ -186,7 +188,6 @@ fn curl_reaches_nginx_in_every_way_that_http_has_of_asking() {
 /// Log and metric named the node itself, which is not to blame.
 #[test]
 fn what_is_not_http_is_closed_and_the_log_names_the_peer_that_was_meant() {
-    use std::io::{Read, Write};
     let mut stage = Stage::new();
     let pair = Pair::new(By::Http2, By::Http2);
     let running = stage.run(&pair);
@@ -201,4 +202,69 @@ fn what_is_not_http_is_closed_and_the_log_names_the_peer_that_was_meant() {
         .amf
         .metric("bartizan_sidecar_client_errors_total", &["reason=\"not-http\""]);
     assert_eq!(counted, Some(1.0));
+}
+
+/// A function that hands out what each of its connections read first, and answers it by `answer`.
+fn function(address: SocketAddr, answer: impl Fn(usize, &[u8]) -> &'static [u8] + Send + 'static) -> Receiver<Vec<u8>> {
+    let listener = TcpListener::bind(address).expect("the function's port");
+    let (read, reads) = channel();
+    std::thread::spawn(move || {
+        for (number, mut stream) in listener.incoming().flatten().enumerate() {
+            let mut input = vec![0; 100_000];
+            let mut used = 0;
+            // A message of HTTP/1.1 ends with the body that the tests send.
+            while used == 0 || input.starts_with(b"POST") && !input[..used].ends_with(b"once") {
+                match stream.read(&mut input[used..]) {
+                    Ok(more @ 1..) => used += more,
+                    _ => break,
+                }
+            }
+            let _ = stream.write_all(answer(number, &input[..used]));
+            let _ = read.send(input[..used].to_vec());
+        }
+    });
+    reads
+}
+
+/// Asks for something that must not be done twice.
+fn post(outbound: SocketAddr) -> (u16, String, String) {
+    let url = format!("http://{outbound}/subscriptions");
+    ask(&["--http2-prior-knowledge", "--data", "once", &url])
+}
+
+/// hyper, without HTTP/2: it closes at the preface, where other servers answer in words.
+#[test]
+fn a_function_that_closes_at_the_preface_is_asked_in_http_1() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let reads = function(pair.ports.function, |_, read| match read.starts_with(b"POST") {
+        true => b"HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n",
+        false => b"",
+    });
+    let running = stage.run(&pair);
+    assert_eq!(post(running.ports.outbound).0, 201);
+    assert_eq!(post(running.ports.outbound).0, 201);
+    let posts = reads.try_iter().filter(|read| read.starts_with(b"POST"));
+    assert_eq!(posts.count(), 2);
+}
+
+#[test]
+fn a_function_of_http_2_that_goes_away_without_a_byte_is_not_asked_twice() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let reads = function(pair.ports.function, |number, _| match number {
+        0 => b"",
+        _ => b"\0\0\0\x04\0\0\0\0\0",
+    });
+    let running = stage.run(&pair);
+    for _ in 0..2 {
+        let answer = post(running.ports.outbound);
+        assert_eq!(problem(&answer)["reason"], "broken", "{answer:?}");
+    }
+    let reads: Vec<_> = reads.try_iter().collect();
+    assert!(reads.iter().all(|read| read.starts_with(b"PRI ")), "{reads:?}");
+    assert!(
+        reads[0].len() > reads[1].len() && reads[0].starts_with(&reads[1]),
+        "{reads:?}"
+    );
 }

@@ -552,7 +552,7 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
             why: Why::RequestTimedOut,
             detail: within,
             hint: format!(
-                "is the network function of {} overloaded? `limits: {{ request: ... }}` sets how long is waited",
+                "is {} overloaded? `limits: {{ request: ... }}` sets how long is waited",
                 pool.producer()
             ),
             peer,

@@ -308,6 +308,11 @@ pub(super) async fn drive(pool: Rc<Pool>, link: Rc<Link>) {
     if !why.is_empty() {
         tracing::debug!(target = %pool.producer(), error = why, "pooled connection ended");
     }
+    let is_silent = !link.settled.get() && inbox.is_empty() && link.carried.get() > 0;
+    if is_silent && !link.mistaken.get() && pool.closes_at_the_preface().await {
+        link.mistaken.set(true);
+        pool.speaks_another_version_than(Version::Http2);
+    }
     for Carried { origin, .. } in link.port.end() {
         if link.mistaken.get() {
             if let Some(consumer) = exchange::again(origin, &link, "version") {

@@ -10,11 +10,12 @@ use std::time::Instant;
 
 use bartizan_deployment::Path;
 use bartizan_http1::Unopened;
-use bartizan_http2::{Fields, Role};
+use bartizan_http2::{self as http2, Fields, Role};
 use bartizan_server::contained;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
+use tokio::time::timeout;
 
 use super::budget::{Location, Reader};
 use super::connection::Version;
@@ -417,6 +418,23 @@ impl Pool {
         if self.version.replace(other) != other {
             tracing::info!(target = %self.producer(), version = %other, "requests are sent in the version of HTTP that it speaks");
         }
+    }
+
+    /// Returns true if a function ends a connection of HTTP/2 without a byte, before anything is
+    /// asked, as servers of HTTP/1.1 alone do that are made with hyper. Such a server has processed
+    /// no request behind a preface. One that went away with a request under way starts with
+    /// SETTINGS once it is back.
+    pub(super) async fn closes_at_the_preface(&self) -> bool {
+        let Target::Function(address) = self.target else {
+            return false;
+        };
+        let asked = async {
+            let mut stream = function::dial(&self.shared, address).await.ok()?;
+            let opening = http2::Connection::<()>::new(Role::Client, super::bounds(&self.shared.limits));
+            stream.write_all(opening.output()).await.ok()?;
+            Some(!matches!(stream.read(&mut [0; 1]).await, Ok(1)))
+        };
+        timeout(self.shared.limits.handshake, asked).await == Ok(Some(true))
     }
 
     /// Streams of a connection may have ended that requests wait for.

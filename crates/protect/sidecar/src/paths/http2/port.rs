@@ -118,6 +118,11 @@ impl<T> Inbox<T> {
             events: Vec::new(),
         }
     }
+
+    /// Returns true if no bytes wait to be used.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
 }
 
 impl<T> fmt::Debug for Port<T> {
