@@ -5,10 +5,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Deployment, day_of};
 use bartizan_host::{Process, Program};
+use bartizan_ipsec::drive::list_sas;
 use bartizan_ipsec::render::{Credentials, Means, connections};
+use bartizan_ipsec::sa::IkeSa;
 use bartizan_ipsec::vici::{Client, Section, Value};
-use bartizan_ledger::{Asked, Direction, Event, Refuser, Why};
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
+use bartizan_ledger::{Asked, Direction, Event, Refuser, SaClosed, Why};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Reason};
 
 use super::is_recorded;
 use crate::stage::*;
@@ -286,4 +288,83 @@ fn a_peer_of_another_authority_is_refused_and_reported_by_initiator_and_responde
     let (ric, cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
     is_reported_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Us, "unknown-ca");
     is_reported_everywhere(&stage, ("cu", &cu), Direction::Outbound, Refuser::Peer, "peer-refused");
+}
+
+/// Replaces a part of a node's deployment file.
+fn changed_file(stage: &Stage, node: &str, part: &str, by: &str) {
+    let file = stage.path().join(format!("{node}.yaml"));
+    let text = std::fs::read_to_string(&file).expect("a file");
+    assert!(text.contains(part), "{text}");
+    std::fs::write(file, text.replace(part, by)).expect("a file");
+}
+
+#[test]
+fn a_responder_ends_what_its_initiator_does_not_authenticate_anew_however_often_that_rekeys() {
+    let mut stage = Stage::set_up_with("hybrid", "hybrid", &format!("{INNER}, reauth: 20s, rekey-ike: 5s"));
+    changed_file(&stage, "cu", "reauth: 20s", "reauth: never");
+    changed_file(&stage, "ric", "rekey-ike: 5s", "rekey-ike: never");
+    let begun = Instant::now();
+    let ric = stage.up_with("ric", &SERVED);
+    let lasts = (10 * begun.elapsed()).max(Duration::from_secs(30));
+    stage.issue("cu", SystemTime::now() + lasts - 30 * DAY);
+    let cu = stage.up_with("cu", &SERVED);
+    stage.stands("cu");
+    // It begins a re-authentication itself, and does not accept what it gets.
+    is_recorded(&stage, "ric", Direction::Outbound, Refuser::Us, "expired");
+    // charon's timer ends it, or the watch where a rekey has put that off.
+    eventually("ric ends it", || {
+        let mut events = events(&stage, "ric").into_iter();
+        let is_end = |closed: &SaClosed| closed.spi_in.is_none() && matches!(closed.why, Why::Expired | Why::Breach);
+        events.find(|event| matches!(event, Event::SaClosed(closed) if is_end(closed)))
+    });
+    is_ended(&stage, ("cu", &cu), "ike", Why::DeletedByPeer);
+    drop(ric);
+}
+
+/// Waits until the breach is counted at the node, and no IKE_SA stands there.
+fn is_taken_down(stage: &Stage, node: &str) {
+    counts(
+        stage,
+        node,
+        "bartizan_ipsec_breaches_total{peer=\"cu\",reason=\"not-authenticated-anew\"} 1",
+    );
+    eventually("the link is gone", || {
+        let mut client = Client::connect(&stage.charon(node).join("charon.vici"), PATIENCE).ok()?;
+        let sas = list_sas(&mut client).ok()?;
+        (!sas.iter().any(IkeSa::stands)).then_some(())
+    });
+}
+
+/// charon refused to authenticate a revoked peer anew, and kept what stood until its own lifetime.
+#[test]
+fn a_peer_that_a_new_list_revokes_loses_its_link_while_up_runs() {
+    let mut stage = Stage::set_up_with("hybrid", "hybrid", INNER);
+    let serial = stage.issue("cu", SystemTime::now());
+    // The other end does not learn of it.
+    changed_file(&stage, "cu", ", crl: ca.crl.pem", "");
+    let (_ric, _cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
+    stage.stands("cu");
+    let revoked = stage
+        .authority
+        .revoke(&serial, Reason::KeyCompromise, SystemTime::now());
+    revoked.expect("a revocation");
+    stage.publish();
+    is_taken_down(&stage, "ric");
+}
+
+/// A root that was taken out of its file was trusted until the next restart of `up`.
+#[test]
+fn a_peer_below_a_root_that_is_taken_out_loses_its_link_while_up_runs() {
+    let stage = Stage::set_up_with("hybrid", "hybrid", INNER);
+    changed_file(&stage, "ric", "roots: ca.crt.pem", "roots: both.crt.pem");
+    let options = InitOptions::new(Algorithm::EcdsaP256);
+    let other = Authority::init(&stage.path().join("other"), options, SystemTime::now()).expect("an authority");
+    let roots = stage.path().join("both.crt.pem");
+    let first = std::fs::read_to_string(stage.path().join("ca.crt.pem")).expect("a file");
+    std::fs::write(&roots, first + &other.root().to_pem()).expect("a file");
+    let (ric, _cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
+    stage.stands("cu");
+    std::fs::write(&roots, other.root().to_pem()).expect("a file");
+    is_taken_down(&stage, "ric");
+    is_reported_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Us, "unknown-ca");
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use bartizan_deployment::Breach;
 use bartizan_ipsec::vici::Client;
-use bartizan_ipsec::watch::{Expectations, Notice, Parted, Sighting, Watch};
+use bartizan_ipsec::watch::{Expectations, Notice, Overdue, Parted, Sighting, Watch};
 use bartizan_ipsec::{Kernel, Metrics, drive};
 use bartizan_ledger::{Bounds, Ledger, Verdict, Why};
 
@@ -48,6 +48,7 @@ impl WatchArgs {
 pub(super) struct Opened {
     ledger: Ledger,
     metrics: Arc<Metrics>,
+    overdue: Overdue,
     /// Address of metrics, and their server.
     endpoint: Option<(SocketAddr, Serving)>,
 }
@@ -81,12 +82,18 @@ impl Opened {
         Ok(Self {
             ledger,
             metrics,
+            overdue: Overdue::default(),
             endpoint,
         })
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// IKE_SAs that have to be replaced or taken down.
+    pub(super) fn overdue(&self) -> &Overdue {
+        &self.overdue
     }
 
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
@@ -101,6 +108,7 @@ impl Opened {
     ) {
         let metrics = &*self.metrics;
         let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), metrics).remembering();
+        let watch = watch.replacing(&self.overdue);
         if let Some((address, _)) = &self.endpoint {
             tracing::info!(%address, "metrics");
         }

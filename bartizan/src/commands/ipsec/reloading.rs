@@ -3,15 +3,21 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bartizan_deployment::IkeEngine;
 use bartizan_ipsec::render::{Credentials, Means};
+use bartizan_ipsec::watch::Overdue;
 use bartizan_ipsec::{Metrics, drive};
 
 use super::failed;
 use super::node::{IpsecHost, links};
 use crate::Failure;
 use crate::commands::watched::Watched;
+
+/// Time for an IKE_SA of charon to be replaced by one that is authenticated by new revocation
+/// lists: longer than charon asks a peer that does not answer.
+const REPLACED: Duration = Duration::from_secs(30);
 
 /// The files of a node as they stand; to be called before they are read.
 pub(super) fn watched(host: &IpsecHost) -> Watched {
@@ -29,7 +35,7 @@ pub(super) fn keep(
     means: Means,
     mut credentials: Credentials,
     mut watched: Watched,
-    metrics: &Metrics,
+    (metrics, overdue): (&Metrics, &Overdue),
     stop: &dyn Fn() -> bool,
 ) {
     let hint = "name a folder for them: `trust: { state: FOLDER }`";
@@ -41,7 +47,7 @@ pub(super) fn keep(
     }
     remember(&credentials, metrics);
     watched.each_change(stop, || {
-        let read = again(host, means, &credentials);
+        let read = again(host, means, &credentials, overdue);
         metrics.reload_pending(read.is_err());
         credentials = read?;
         remember(&credentials, metrics);
@@ -50,7 +56,7 @@ pub(super) fn keep(
     });
 }
 
-fn again(host: &IpsecHost, means: Means, before: &Credentials) -> Result<Credentials, Failure> {
+fn again(host: &IpsecHost, means: Means, before: &Credentials, overdue: &Overdue) -> Result<Credentials, Failure> {
     let (credentials, connections) = host.rendered(means, Some(before))?;
     for flaw in host.flaws(&credentials)? {
         tracing::warn!(file = %flaw.file.display(), hint = flaw.hint, "{}", flaw.cause);
@@ -63,11 +69,18 @@ fn again(host: &IpsecHost, means: Means, before: &Credentials) -> Result<Credent
     let mut links = links(&connections);
     links.retain(|link| loaded.contains(&link.name));
     drive::load(&mut client, credentials.load(), &links, &|_| ()).map_err(failed)?;
-    // The engine of Bartizan judges what stands by itself; charon does where both ends authenticate
-    // each other anew.
-    if host.files.engine == IkeEngine::Strongswan && !credentials.has_lists_of(before) {
+    // The engine of Bartizan judges what stands by itself.
+    let has_lost_a_root = credentials.lacks_a_root_of(before);
+    if host.files.engine == IkeEngine::Strongswan && (has_lost_a_root || !credentials.has_lists_of(before)) {
         let names: Vec<_> = links.into_iter().map(|link| link.name).collect();
-        drive::reauthenticate(&mut client, &names).map_err(failed)?;
+        let standing = drive::standing(&mut client, &names).map_err(failed)?;
+        if has_lost_a_root {
+            // charon would authenticate peers anew by the roots that it knew when the IKE_SA began.
+            overdue.replace(&standing, Duration::ZERO);
+        } else {
+            overdue.replace(&standing, REPLACED);
+            drive::reauthenticate(&mut client, &standing).map_err(failed)?;
+        }
     }
     Ok(credentials)
 }

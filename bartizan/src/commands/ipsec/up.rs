@@ -195,7 +195,8 @@ fn watched(
         let means = all.charon.means();
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         let brought = brought.map(|(_, credentials, files)| {
-            scope.spawn(move || reloading::keep(host, means, credentials, files, opened.metrics(), stop));
+            let watched = (opened.metrics(), opened.overdue());
+            scope.spawn(move || reloading::keep(host, means, credentials, files, watched, stop));
         });
         if brought.is_ok() {
             scope.spawn(move || keeper.run(stop, &mut |kept| reported(kept, systemd)));

@@ -89,18 +89,25 @@ pub fn take_down(client: &mut Client, connections: &[String], patience: Duration
     Ok(of_them.len())
 }
 
-/// Has charon authenticate the peers of these connections anew: it judges what stands by new
-/// revocation lists then. What it refuses ends by itself, or is
-/// being replaced.
+/// The IKE_SAs of these connections that stand.
 ///
 /// # Errors
 ///
 /// Fails if charon does not answer.
-pub fn reauthenticate(client: &mut Client, connections: &[String]) -> Result<(), Error> {
-    for sa in list_sas(client)? {
-        if !sa.stands() || !connections.contains(&sa.connection) {
-            continue;
-        }
+pub fn standing(client: &mut Client, connections: &[String]) -> Result<Vec<IkeSa>, Error> {
+    let mut sas = list_sas(client)?;
+    sas.retain(|sa| sa.stands() && connections.contains(&sa.connection));
+    Ok(sas)
+}
+
+/// Has charon authenticate the peers of these IKE_SAs anew: it judges them by new revocation lists
+/// then. What it refuses goes on to stand: [`crate::watch::Overdue`] takes that down.
+///
+/// # Errors
+///
+/// Fails if charon does not answer.
+pub fn reauthenticate(client: &mut Client, sas: &[IkeSa]) -> Result<(), Error> {
+    for sa in sas {
         let message = Section::new().with("ike-id", sa.id.to_string()).with("reauth", "yes");
         match client.command("rekey", message) {
             Ok(_) | Err(Error::Refused { .. }) => {}

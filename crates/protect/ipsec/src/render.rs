@@ -135,6 +135,13 @@ impl Connection {
         self.remote.is_some()
     }
 
+    /// Time after which this end authenticates its peer anew.
+    #[must_use]
+    pub fn reauthentication(&self) -> Option<Duration> {
+        let seconds = self.ike.number("reauth_time").filter(|seconds| *seconds > 0);
+        seconds.map(Duration::from_secs)
+    }
+
     /// The message of `load-conn`.
     #[must_use]
     pub fn load(&self) -> Message {

@@ -9,6 +9,7 @@ mod hearing;
 mod judging;
 mod logged;
 mod memory;
+mod overdue;
 mod taking_down;
 mod track;
 mod trouble;
@@ -27,6 +28,7 @@ pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use logged::Logged;
 use memory::Memory;
 pub use memory::{Ended, OfLink, Refused, Remembered, remembered};
+pub use overdue::Overdue;
 use taking_down::Condemned;
 use track::Tracked;
 use trouble::{Said, Trouble};
@@ -158,6 +160,7 @@ pub struct Watch<'a> {
     silences: DeadPeers,
     /// IKE_SAs that stand side by side.
     doubled: Doubled,
+    overdue: Option<&'a Overdue>,
     memory: Memory,
     clock: fn() -> SystemTime,
     sweep: Duration,
@@ -192,6 +195,7 @@ impl<'a> Watch<'a> {
             partings: Vec::new(),
             silences: DeadPeers::default(),
             doubled: Doubled::default(),
+            overdue: None,
             memory: Memory::default(),
             clock: SystemTime::now,
             sweep: SWEEP,
@@ -204,6 +208,13 @@ impl<'a> Watch<'a> {
         if let Some(file) = memory::file_of(&self.socket) {
             self.memory = Memory::in_file(file);
         }
+        self
+    }
+
+    /// The same, with IKE_SAs that have to be replaced or taken down.
+    #[must_use]
+    pub fn replacing(mut self, overdue: &'a Overdue) -> Self {
+        self.overdue = Some(overdue);
         self
     }
 
@@ -276,6 +287,7 @@ impl<'a> Watch<'a> {
             self.refuse(false, notice);
             self.write(false);
             self.part(false, notice);
+            self.condemn_overdue(notice);
             self.take_down(&mut commands, notice)?;
             self.converge(&mut commands, notice)?;
             self.memory.write();

@@ -134,6 +134,7 @@ mod tests {
             policy: Policy::hybrid(),
             ends: None,
             decides: true,
+            reauthentication: None,
             children: vec![ExpectedChild {
                 name: "E2".to_owned(),
                 interface: InterfaceKind::E2,

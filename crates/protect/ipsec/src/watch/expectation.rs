@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use bartizan_deployment::{Deployment, Interface, InterfaceKind, Mode, NodeName, Policy};
 use bartizan_ledger::Verdict;
@@ -25,6 +26,8 @@ pub struct Expectation {
     pub ends: Option<Ends>,
     /// True if this end decides which of two IKE_SAs that stand side by side stays.
     pub decides: bool,
+    /// Time after which both ends authenticate each other anew; none where they never do.
+    pub reauthentication: Option<Duration>,
     /// Its CHILD_SAs.
     pub children: Vec<ExpectedChild>,
 }
@@ -133,6 +136,7 @@ impl Expectations {
                     identity: connection.identity.clone(),
                 }),
                 decides: connection.decides,
+                reauthentication: connection.reauthentication(),
                 children: children.collect(),
             })
         });

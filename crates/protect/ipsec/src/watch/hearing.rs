@@ -32,6 +32,9 @@ impl Watch<'_> {
                     self.logged.carry_on(old.id, new.id);
                     self.ike(&new, Cause::Rekey, Some(&old), notice);
                     self.tracked.hand_over(old.id, new.id);
+                    if let Some(overdue) = self.overdue {
+                        overdue.rekeyed(old.id, new.id);
+                    }
                     self.condemned
                         .retain(|condemned| condemned.ike != old.id || condemned.child.is_some());
                     for condemned in self.condemned.iter_mut().filter(|condemned| condemned.ike == old.id) {

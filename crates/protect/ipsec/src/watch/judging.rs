@@ -65,6 +65,12 @@ impl Watch<'_> {
         };
         let new = self.tracked.is_new(sa, key, &verdict);
         let other = !new && self.tracked.judged(sa.id, None, &verdict);
+        if new
+            && cause == Cause::Found
+            && let Some(overdue) = self.overdue
+        {
+            overdue.found(sa);
+        }
         if new {
             self.answered(sa.id, &sa.connection, notice);
             self.said.forget(&sa.connection);

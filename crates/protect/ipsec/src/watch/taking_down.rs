@@ -81,6 +81,9 @@ impl Watch<'_> {
         self.closed(ike, child, why);
         if child.is_none() {
             self.doubled.forget(ike);
+            if let Some(overdue) = self.overdue {
+                overdue.gone(ike);
+            }
         }
     }
 
@@ -150,6 +153,9 @@ impl Watch<'_> {
     /// charon is no more, and with it every SA.
     pub(super) fn all_gone(&mut self) {
         self.condemned.clear();
+        if let Some(overdue) = self.overdue {
+            overdue.all_gone();
+        }
         self.doubled = Doubled::default();
         for id in self.tracked.ids() {
             self.closed(id, None, Why::DaemonGone);

@@ -31,6 +31,8 @@ struct Ike {
     since: Instant,
     /// Time at which both ends authenticated each other. A rekey does not renew it.
     authenticated: SystemTime,
+    /// The same by the clock that nobody sets.
+    authenticated_at: Instant,
     children: HashMap<u32, Child>,
 }
 
@@ -175,6 +177,11 @@ impl Tracked {
                 let now = SystemTime::now();
                 now.checked_sub(age).unwrap_or(now)
             },
+            authenticated_at: {
+                let age = Duration::from_secs(sa.authenticated_s.unwrap_or(sa.established_s));
+                let now = Instant::now();
+                now.checked_sub(age).unwrap_or(now)
+            },
             children: HashMap::new(),
         };
         let ike = self.0.entry(sa.id).or_insert_with(fresh);
@@ -216,11 +223,20 @@ impl Tracked {
     /// Moves CHILD_SAs and the time of authentication to the IKE_SA that took the place of theirs.
     pub(super) fn hand_over(&mut self, old: u32, new: u32) {
         let old = self.0.get_mut(&old);
-        let old = old.map(|old| (std::mem::take(&mut old.children), old.authenticated));
+        let old = old.map(|old| {
+            let authenticated = (old.authenticated, old.authenticated_at);
+            (std::mem::take(&mut old.children), authenticated)
+        });
         if let (Some((children, authenticated)), Some(new)) = (old, self.0.get_mut(&new)) {
             new.children.extend(children);
-            new.authenticated = authenticated;
+            (new.authenticated, new.authenticated_at) = authenticated;
         }
+    }
+
+    /// The IKE_SAs with their connections, and the time since both ends authenticated each other.
+    pub(super) fn ages(&self) -> impl Iterator<Item = (u32, &str, Duration)> {
+        let all = self.0.iter();
+        all.map(|(id, known)| (*id, known.connection.as_str(), known.authenticated_at.elapsed()))
     }
 
     /// Time at which both ends of a connection authenticated each other: the earliest of its

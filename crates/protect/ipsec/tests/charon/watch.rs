@@ -37,6 +37,7 @@ pub(super) fn expectation(policy: Policy) -> Expectation {
             identity: "far.test".into(),
         }),
         decides: true,
+        reauthentication: None,
         children: vec![ExpectedChild {
             name: "e2".into(),
             interface: InterfaceKind::E2,

@@ -178,6 +178,7 @@ impl Breach {
             peer: ENDS[1].to_owned(),
             policy: policy.clone(),
             decides: false,
+            reauthentication: None,
             ends: None,
             children: vec![ExpectedChild {
                 name: link::child("first", number),
